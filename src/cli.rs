@@ -1,0 +1,14 @@
+//! Arguments, streams and exit status: the only place that prints, and the only one that exits.
+
+mod io;
+mod main;
+
+pub use io::{Io, Out, Source};
+pub use main::{Common, Outcome, command, main};
+
+use atty::Stream;
+
+/// Whether a standard stream is a terminal.
+fn is_terminal(stream: Stream) -> bool {
+    atty::is(stream)
+}

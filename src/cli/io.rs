@@ -1,0 +1,191 @@
+//! Standard input, output and error of a tool.
+
+use super::is_terminal;
+use super::main::Common;
+use crate::error::{Context, Error, Result};
+use crate::record::{Clock, Feed};
+use atty::Stream;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// An input with its name for messages.
+pub type Source = (String, Box<dyn Read + Send>);
+
+/// What a tool sees of the outside: its streams, the flags that all tools share, the time.
+pub struct Io {
+    /// The flags that all tools share.
+    pub common: Common,
+    /// Standard output: data only.
+    pub out: Out,
+    /// The time, which tests can hold still.
+    pub clock: Clock,
+    tool: String,
+    trouble: bool,
+}
+
+impl Io {
+    pub(super) fn new(tool: &str, common: Common, clock: Clock) -> Io {
+        Io { common, out: Out::new(), clock, tool: tool.to_owned(), trouble: false }
+    }
+
+    /// Whether a bad line or the like was met, so that the exit status must be 2.
+    pub(super) fn trouble(&self) -> bool {
+        self.trouble
+    }
+
+    /// Names a fault on standard error; the tool goes on, and exits with 2 in the end.
+    pub fn fault(&mut self, error: &Error) {
+        self.trouble = true;
+        complain(&self.tool, error);
+    }
+
+    /// Tells something worth knowing on standard error, unless `-q`.
+    pub fn note(&self, text: impl Display) {
+        if !self.common.quiet {
+            say(&format!("{}: {text}", self.tool));
+        }
+    }
+
+    /// Tells a detail on standard error, if `-v`.
+    pub fn detail(&self, text: impl Display) {
+        if self.common.verbose {
+            say(&format!("{}: {text}", self.tool));
+        }
+    }
+
+    /// Whether standard output is a terminal, read by a person.
+    pub fn for_people(&self) -> bool {
+        is_terminal(Stream::Stdout)
+    }
+
+    /// Whether standard input is a terminal, so that there is nothing to read.
+    pub fn no_input(&self) -> bool {
+        is_terminal(Stream::Stdin)
+    }
+
+    /// Whether standard output may carry colour (<https://no-color.org>).
+    pub fn colour(&self) -> bool {
+        self.common.colour(self.for_people())
+    }
+
+    /// The columns of the terminal: `COLUMNS`, else 80.
+    pub fn width(&self) -> usize {
+        let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
+        columns.filter(|c| (20..=400).contains(c)).unwrap_or(80)
+    }
+
+    /// Standard input; an error with the remedy if that is a terminal.
+    pub fn stdin(&self) -> Result<Box<dyn Read + Send>> {
+        if self.no_input() {
+            return Err(Error::new("standard input is a terminal, and there is nothing to read")
+                .hint(format!("pipe something in, name a file, or see '{} --help'", self.tool)));
+        }
+        Ok(Box::new(io::stdin()))
+    }
+
+    /// The operands as inputs: none means standard input, `-` too, at most once.
+    pub fn sources(&self, operands: &[PathBuf]) -> Result<Vec<Source>> {
+        if operands.is_empty() {
+            return Ok(vec![("<stdin>".to_owned(), self.stdin()?)]);
+        }
+        if operands.iter().filter(|p| p.as_os_str() == "-").count() > 1 {
+            return Err(Error::new("standard input ('-') is named more than once"));
+        }
+        operands.iter().map(|path| self.source(path)).collect()
+    }
+
+    fn source(&self, path: &Path) -> Result<Source> {
+        if path.as_os_str() == "-" {
+            return Ok(("<stdin>".to_owned(), self.stdin()?));
+        }
+        let name = path.display().to_string();
+        let file = File::open(path).context(format_args!("cannot open {name}"))?;
+        if file.metadata().is_ok_and(|m| m.is_dir()) {
+            return Err(Error::new(format!("cannot read {name}: is a directory")));
+        }
+        Ok((name, Box::new(file)))
+    }
+
+    /// The operands as JSON objects, of at most `limit` bytes each, read ahead.
+    pub fn feed(&self, operands: &[PathBuf], limit: usize) -> Result<Feed> {
+        Ok(Feed::new(self.sources(operands)?, limit))
+    }
+
+    /// All of standard input as text, of at most `limit` bytes.
+    pub fn text(&self, limit: usize) -> Result<String> {
+        read_text(self.stdin()?, "<stdin>", limit)
+    }
+}
+
+/// Reads UTF-8 text of at most `limit` bytes.
+fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
+    let mut bytes = Vec::new();
+    input.take(limit as u64 + 1).read_to_end(&mut bytes).context(format_args!("cannot read {name}"))?;
+    if bytes.len() > limit {
+        let mib = limit as f64 / f64::from(1 << 20);
+        return Err(Error::new(format!("{name}: is longer than the limit of {mib} MiB"))
+            .hint("raise it with: rsv-config set max_line_bytes BYTES"));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = 1 + valid.iter().filter(|b| **b == b'\n').count();
+        Error::new(format!("{name}:{line}: invalid UTF-8"))
+    })
+}
+
+/// How much is gathered before it is written.
+const BUFFER: usize = 1 << 16;
+
+/// Standard output. That its reader has gone is told apart from every other failure.
+pub struct Out {
+    buffer: Vec<u8>,
+}
+
+impl Out {
+    pub(super) fn new() -> Out {
+        Out { buffer: Vec::with_capacity(BUFFER) }
+    }
+
+    /// Writes bytes, at the latest when enough are gathered.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+    }
+
+    /// Lets `fill` append what is to be written.
+    pub fn with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        fill(&mut self.buffer);
+        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is gathered, now.
+    pub fn flush(&mut self) -> Result<()> {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(&self.buffer).and_then(|()| stdout.flush());
+        self.buffer.clear();
+        written.map_err(|e| match e.kind() {
+            io::ErrorKind::BrokenPipe => Error::closed(),
+            _ => Error::new("cannot write to standard output").because(e),
+        })
+    }
+}
+
+/// Prints an error and its hint: `rsv-search: error: …`, `rsv-search: hint: …`.
+pub(super) fn complain(tool: &str, error: &Error) {
+    say(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
+    if let Some(hint) = error.remedy() {
+        say(&format!("{tool}: hint: {hint}"));
+    }
+}
+
+/// An error stays on its line whatever names it quotes.
+fn on_one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+/// The one place that writes to standard error; if nobody listens, nothing is lost.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,172 @@
+//! The one `main` of all tools: from the command line to the exit status.
+
+use super::io::{Io, Out, complain};
+use crate::error::{Error, Result};
+use crate::record::{Clock, Scope, Scopes, time};
+use clap::error::ErrorKind;
+use clap::{Args, Command, FromArgMatches};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The flags that every tool has.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Common options")]
+pub struct Common {
+    /// The partition: a project, a person
+    #[arg(short, long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// The instance within the partition: a task, a device
+    #[arg(short, long, value_name = "NAME")]
+    pub instance: Option<String>,
+    /// The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]
+    #[arg(long, value_name = "STORE")]
+    pub store: Option<String>,
+    /// The settings' file [default: RSV_CONFIG, else the XDG config directory]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Colour on standard output: auto, always or never
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"], hide_default_value = true, hide_possible_values = true)]
+    pub color: String,
+    /// Print no notes on standard error
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print details on standard error
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+impl Common {
+    /// The scope to write to.
+    pub fn scope(&self) -> Result<Scope> {
+        Scope::of(self.partition.as_deref(), self.instance.as_deref())
+    }
+
+    /// The scopes that rsv-search and rsv-view read.
+    pub fn to_read(&self, all: bool) -> Result<Scopes> {
+        if all {
+            Ok(Scopes::All)
+        } else {
+            Scopes::to_read(self.partition.as_deref(), self.instance.as_deref())
+        }
+    }
+
+    /// The scopes that a tool for the whole store covers.
+    pub fn to_cover(&self) -> Result<Scopes> {
+        Scopes::to_cover(self.partition.as_deref(), self.instance.as_deref())
+    }
+
+    pub(super) fn colour(&self, terminal: bool) -> bool {
+        match self.color.as_str() {
+            "always" => true,
+            "never" => false,
+            _ => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        }
+    }
+}
+
+/// How a tool that met no trouble ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Done, or the answer is yes: exit status 0.
+    Yes,
+    /// The answer is no: exit status 1.
+    No,
+}
+
+/// Parses the command line, runs the tool and gives its exit status: 0 done or yes, 1 the answer is no,
+/// 2 trouble. A closed standard output is no trouble.
+pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>) -> ExitCode {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let tool = tool_name(words.first());
+    if words.is_empty() {
+        words.push((&tool).into());
+    }
+    match attempt(&tool, words, run) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if error.is_closed() => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&tool, &error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn tool_name(word: Option<&OsString>) -> String {
+    let name = word.and_then(|w| Path::new(w).file_stem()).map(|n| n.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "rsv".to_owned())
+}
+
+fn attempt<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Result<Outcome>) -> Result<u8> {
+    let mut command = command::<A>(tool);
+    if let Some(shell) = papers() {
+        return completions(&mut command, &shell);
+    }
+    let matches = match command.try_get_matches_from_mut(words) {
+        Ok(matches) => matches,
+        Err(error) => return refuse(tool, &error),
+    };
+    let usage = |e: clap::Error| Error::new(e.to_string());
+    let common = Common::from_arg_matches(&matches).map_err(usage)?;
+    let args = A::from_arg_matches(&matches).map_err(usage)?;
+    let mut io = Io::new(tool, common, clock()?);
+    let outcome = run(args, &mut io);
+    let flushed = io.out.flush();
+    let status = match outcome? {
+        _ if io.trouble() => 2,
+        Outcome::Yes => 0,
+        Outcome::No => 1,
+    };
+    flushed.map(|()| status)
+}
+
+/// The command line of a tool, from which its help and completions are made.
+pub fn command<A: Args>(tool: &str) -> Command {
+    let own = A::augment_args(Command::new(tool.to_owned()).version(env!("CARGO_PKG_VERSION")));
+    let about = own.get_about().cloned().unwrap_or_default();
+    let long = own.get_long_about().cloned();
+    let command = Common::augment_args(own).about(about).max_term_width(80).disable_help_subcommand(true);
+    match long {
+        Some(long) => command.long_about(long),
+        None => command,
+    }
+}
+
+/// Help and version are data and go to standard output; anything else is an error of the user's.
+fn refuse(tool: &str, error: &clap::Error) -> Result<u8> {
+    let text = error.render().to_string();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let mut out = Out::new();
+        out.write(text.as_bytes())?;
+        return out.flush().map(|()| 0);
+    }
+    let cause = text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim);
+    let cause: Vec<&str> = cause.filter(|line| !line.is_empty() && !line.starts_with("For more")).collect();
+    let cause = cause.join(" ");
+    let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.').to_owned();
+    Err(Error::new(cause).hint(format!("see '{tool} --help'")))
+}
+
+/// The time, or the milliseconds in `RSV_TEST_NOW`.
+fn clock() -> Result<Clock> {
+    match std::env::var("RSV_TEST_NOW") {
+        Ok(now) => time::parse(&now).map(Clock::fixed).map_err(|e| e.at("RSV_TEST_NOW")),
+        Err(_) => Ok(Clock::default()),
+    }
+}
+
+/// The shell for which `RSV_COMPLETIONS` asks the completions of: how `scripts/papers` makes them.
+fn papers() -> Option<String> {
+    std::env::var("RSV_COMPLETIONS").ok()
+}
+
+fn completions(command: &mut Command, shell: &str) -> Result<u8> {
+    let tool = command.get_name().to_owned();
+    let shell: clap_complete::Shell =
+        shell.parse().map_err(|e| Error::new(format!("RSV_COMPLETIONS: {e}")))?;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, command, tool, &mut script);
+    let mut out = Out::new();
+    out.write(&script)?;
+    out.flush().map(|()| 0)
+}

@@ -1,0 +1,87 @@
+//! What went wrong, in words for the person at the shell: the cause after a colon, and what helps.
+
+use std::fmt;
+
+/// A result of this library.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// One failure: a line of text, lower case and without a full stop, and a hint that names the remedy.
+pub struct Error {
+    text: String,
+    hint: Option<String>,
+    closed: bool,
+}
+
+impl Error {
+    /// Makes an error of a text such as `cannot open store sqlite:/x: permission denied`.
+    pub fn new(text: impl Into<String>) -> Error {
+        Error { text: text.into(), hint: None, closed: false }
+    }
+
+    /// The reader of our own standard output has gone: no failure, but nothing more can be done.
+    pub(crate) fn closed() -> Error {
+        Error { text: "standard output is closed".into(), hint: None, closed: true }
+    }
+
+    /// Adds the command or setting that helps.
+    pub fn hint(mut self, hint: impl Into<String>) -> Error {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the cause: `text: cause`.
+    pub fn because(mut self, cause: impl fmt::Display) -> Error {
+        self.text = format!("{}: {}", self.text, plain(&cause.to_string()));
+        self
+    }
+
+    /// Puts the place or the attempt in front: `place: text`.
+    pub fn at(mut self, place: impl fmt::Display) -> Error {
+        if !self.closed {
+            self.text = format!("{place}: {}", self.text);
+        }
+        self
+    }
+
+    /// What helps, if anything does.
+    pub fn remedy(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Whether this only says that nobody reads our standard output any more.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Turns the errors of other libraries into ours by saying what was attempted.
+pub trait Context<T> {
+    /// Puts `what: ` before the cause.
+    fn context(self, what: impl fmt::Display) -> Result<T>;
+}
+
+impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
+    fn context(self, what: impl fmt::Display) -> Result<T> {
+        self.map_err(|cause| Error::new(what.to_string()).because(cause))
+    }
+}
+
+/// Cuts what the operating system adds for programmers: `Permission denied (os error 13)`.
+fn plain(cause: &str) -> String {
+    let cause = cause.split(" (os error").next().unwrap_or(cause);
+    cause.replace('\n', " ")
+}

@@ -1,0 +1,8 @@
+//! rsv: a long memory for language models.
+//!
+//! The rooms, each using only those above it (kept by `tests/it/levels.rs`):
+
+pub mod error; // 0  what went wrong, and what helps
+
+pub mod cli; // 1  arguments, streams, exit status
+pub mod record; // 1  what a message, a link, an id, a time is

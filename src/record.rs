@@ -1,0 +1,174 @@
+//! The lines that flow between the tools: messages, links, embeddings, accounts, hits, and the bodies of
+//! requests and answers. `man 5 rsv-record` is the contract.
+
+mod embedding;
+pub mod id;
+mod link;
+mod message;
+mod object;
+mod reader;
+mod scope;
+pub mod time;
+
+pub use embedding::{Embedding, Vectors, write_vector};
+pub use link::{Link, RESPONDED_WITH};
+pub use message::{Content, Draft, Fill, Message, Position, Role, Vector};
+pub use object::{Object, quote};
+pub use reader::{Feed, Next, Place, Reader, Value};
+pub use scope::{Scope, Scopes};
+pub use time::Clock;
+
+use crate::error::{Error, Result};
+use object::expected;
+
+/// One line of input, known by its `kind` or, where that is missing, by its shape.
+#[derive(Debug)]
+pub enum Line {
+    Message(Draft),
+    Link(Link),
+    Embedding(Embedding),
+    Account(Account),
+    /// An OpenAI chat-completions body.
+    Request(Object),
+    /// A provider's whole answer.
+    Response(Object),
+    /// Hits, queries, chunks, errors and kinds that are not stored: passed on as they came.
+    Other(Object),
+}
+
+impl Line {
+    /// Tells what an object is and checks it. Errors begin with the member at fault.
+    pub fn parse(line: Object) -> Result<Line> {
+        let kind = line.text("kind")?;
+        match kind.as_deref().or_else(|| shape(&line)) {
+            Some("message") => Draft::parse(line).map(Line::Message),
+            Some("link") => Link::parse(line).map(Line::Link),
+            Some("embedding") => Embedding::parse(&line).map(Line::Embedding),
+            Some("account") => Account::parse(line).map(Line::Account),
+            Some("request") => Ok(Line::Request(line)),
+            Some("response") => Ok(Line::Response(line)),
+            Some(_) => Ok(Line::Other(line)),
+            None => Err(Error::new("kind: is missing, and no known kind has this shape")
+                .hint("a message needs at least role and content; man 5 rsv-record has the kinds")),
+        }
+    }
+}
+
+/// The kind that a line without one has by its members.
+fn shape(line: &Object) -> Option<&'static str> {
+    if line.has("messages") {
+        Some("request")
+    } else if line.has("choices") {
+        let chunk = line.get("object") == Some("\"chat.completion.chunk\"");
+        Some(if chunk { "chunk" } else { "response" })
+    } else if line.has("from") && line.has("to") && line.has("rel") {
+        Some("link")
+    } else if line.has("role") || line.has("content") {
+        Some("message")
+    } else {
+        None
+    }
+}
+
+/// What enrichment did for one request.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Account {
+    pub id: String,
+    pub trace_id: String,
+    pub scope: Scope,
+    /// Milliseconds since 1970, UTC.
+    pub timestamp: i64,
+    /// window, reserve, counted, recalled and so on, as JSON.
+    pub members: Object,
+}
+
+impl Account {
+    /// Makes the account of a trace; its id follows from the rest.
+    pub fn new(trace_id: &str, scope: &Scope, timestamp: i64, members: Object) -> Account {
+        let parts = ["account", &scope.partition, &scope.instance, trace_id];
+        let id = id::derived(timestamp, &parts);
+        Account { id, trace_id: trace_id.into(), scope: scope.clone(), timestamp, members }
+    }
+
+    /// Reads an account line; all of its head must be there.
+    pub fn parse(mut line: Object) -> Result<Account> {
+        let required =
+            |member| message::name(&line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
+        let scope = Scope::of(Some(&required("partition")?), Some(&required("instance")?))?;
+        let (id, trace_id) = (required("id")?, required("trace_id")?);
+        let timestamp = message::timestamp(&line)?.ok_or_else(|| Error::new("timestamp: is missing"))?;
+        line.retain(|name| !["kind", "id", "trace_id", "partition", "instance", "timestamp"].contains(&name));
+        Ok(Account { id, trace_id, scope, timestamp, members: line })
+    }
+
+    /// Appends the record, without a line end.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        message::head("account", &self.id, &self.trace_id, &self.scope, out);
+        out.extend_from_slice(format!(",\"timestamp\":{}", self.timestamp).as_bytes());
+        self.members.write_members(out);
+        out.push(b'}');
+    }
+}
+
+/// Anything that a store holds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Record {
+    Message(Message),
+    Account(Account),
+    Embedding(Embedding),
+    Link(Link),
+}
+
+impl Record {
+    /// Appends the record as one line.
+    pub fn write_line(&self, vectors: Vectors, out: &mut Vec<u8>) {
+        match self {
+            Record::Message(message) => {
+                out.push(b'{');
+                message.write_members("message", out);
+                out.push(b'}');
+            }
+            Record::Account(account) => account.write(out),
+            Record::Embedding(embedding) => embedding.write(vectors, out),
+            Record::Link(link) => link.write(out),
+        }
+        out.push(b'\n');
+    }
+}
+
+/// A message that a search found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hit {
+    pub message: Message,
+    /// What the order is by, higher first.
+    pub score: f64,
+    /// What the score is made of, by name.
+    pub why: Vec<(&'static str, f64)>,
+}
+
+impl Hit {
+    /// Appends the hit as one line; `rank` counts from 1.
+    pub fn write_line(&self, rank: usize, out: &mut Vec<u8>) {
+        out.push(b'{');
+        self.message.write_members("hit", out);
+        let why: Vec<String> = self.why.iter().map(|(name, part)| format!("\"{name}\":{part}")).collect();
+        let members = format!(",\"rank\":{rank},\"score\":{},\"why\":{{{}}}}}\n", self.score, why.join(","));
+        out.extend_from_slice(members.as_bytes());
+    }
+}
+
+/// An error that a stream's reader must see, as one line.
+pub fn error_line(code: &str, message: &str, members: &Object) -> String {
+    let mut line = Object::default();
+    line.set_text("kind", "error");
+    line.set_text("code", code);
+    line.set_text("message", message);
+    members.iter().for_each(|(name, json)| line.set(name, json));
+    line.to_json() + "\n"
+}
+
+/// `rank: expected a string, found 12`, for rooms that read members of their own.
+pub fn unexpected(member: &str, wanted: &str, found: &str) -> Error {
+    expected(member, wanted, found)
+}

@@ -1,0 +1,90 @@
+//! The vector of a record.
+
+use super::message::name;
+use super::object::{Object, expected, write_text};
+use crate::error::{Error, Result};
+
+/// The longest vector that is taken: twice what any known model makes.
+const MAX_DIM: usize = 16_384;
+
+/// A vector, the record it is of (any kind), and the canonical id of the model that made it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Embedding {
+    pub of: String,
+    pub model: String,
+    pub vector: Vec<f32>,
+}
+
+/// How vectors are written.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Vectors {
+    /// An array of numbers, each the shortest that reads back as the same f32.
+    #[default]
+    Numbers,
+    /// A base64 string of f32, little-endian, as OpenAI's `encoding_format` has it.
+    Base64,
+}
+
+impl Embedding {
+    /// Reads an embedding line.
+    pub fn parse(line: &Object) -> Result<Embedding> {
+        let required =
+            |member| name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
+        let vector = numbers(line.get("vector").ok_or_else(|| Error::new("vector: is missing"))?)?;
+        match line.integer("dim")? {
+            Some(dim) if usize::try_from(dim) != Ok(vector.len()) => {
+                Err(Error::new(format!("dim: is {dim}, but the vector has {} numbers", vector.len())))
+            }
+            _ => Ok(Embedding { of: required("of")?, model: required("model")?, vector }),
+        }
+    }
+
+    /// Appends the line, without a line end.
+    pub fn write(&self, form: Vectors, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"kind\":\"embedding\",\"of\":");
+        write_text(out, &self.of);
+        out.extend_from_slice(b",\"model\":");
+        write_text(out, &self.model);
+        out.extend_from_slice(format!(",\"dim\":{},\"vector\":", self.vector.len()).as_bytes());
+        write_vector(&self.vector, form, out);
+        out.push(b'}');
+    }
+}
+
+/// Appends a vector's value.
+pub fn write_vector(vector: &[f32], form: Vectors, out: &mut Vec<u8>) {
+    match form {
+        Vectors::Numbers => serde_json::to_writer(out, vector).expect("writing to memory does not fail"),
+        Vectors::Base64 => {
+            let bytes: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+            out.push(b'"');
+            out.extend_from_slice(STANDARD.encode(bytes).as_bytes());
+            out.push(b'"');
+        }
+    }
+}
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Reads a vector from its JSON text: finite numbers, or base64 of f32 little-endian.
+pub(super) fn numbers(json: &str) -> Result<Vec<f32>> {
+    let wanted = "an array of numbers, or base64 of 32-bit floats";
+    let vector: Vec<f32> = if json.starts_with('"') {
+        let text: String = serde_json::from_str(json).map_err(|_| expected("vector", wanted, json))?;
+        let bytes = STANDARD.decode(text).map_err(|_| expected("vector", wanted, json))?;
+        if bytes.len() % 4 != 0 {
+            return Err(Error::new("vector: the base64 does not hold whole 32-bit floats"));
+        }
+        bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    } else {
+        serde_json::from_str(json).map_err(|_| expected("vector", wanted, json))?
+    };
+    if vector.is_empty() || vector.len() > MAX_DIM {
+        return Err(Error::new(format!("vector: expected 1 to {MAX_DIM} numbers, found {}", vector.len())));
+    }
+    if vector.iter().any(|x| !x.is_finite()) {
+        return Err(Error::new("vector: holds a number that is not finite as a 32-bit float"));
+    }
+    Ok(vector)
+}

@@ -1,0 +1,92 @@
+//! An edge between two records.
+
+use super::message::{name, timestamp};
+use super::object::{Object, expected, write_text};
+use crate::error::{Error, Result};
+
+/// A question and its answer.
+pub const RESPONDED_WITH: &str = "RESPONDED_WITH";
+
+/// A directed edge: `rel` is a name in capitals such as RESPONDED_WITH or SYNAPSE.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Link {
+    pub rel: String,
+    pub from: String,
+    pub to: String,
+    /// Milliseconds since 1970, UTC; a line without one is given the time it is stored.
+    pub timestamp: Option<i64>,
+    /// Raw cosine, of a synapse.
+    pub score: Option<f64>,
+    /// The canonical id of the model whose vectors gave the score.
+    pub model: Option<String>,
+    pub extra: Object,
+}
+
+impl Link {
+    /// The edge from a question to its answer.
+    pub fn responded_with(from: &str, to: &str, timestamp: i64) -> Link {
+        Link {
+            rel: RESPONDED_WITH.into(),
+            from: from.into(),
+            to: to.into(),
+            timestamp: Some(timestamp),
+            score: None,
+            model: None,
+            extra: Object::default(),
+        }
+    }
+
+    /// Reads a link line.
+    pub fn parse(mut line: Object) -> Result<Link> {
+        let required =
+            |member| name(&line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
+        let rel = required("rel")?;
+        if !rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
+            return Err(expected(
+                "rel",
+                "a name in capitals such as RESPONDED_WITH",
+                line.get("rel").unwrap_or(""),
+            ));
+        }
+        let (from, to) = (required("from")?, required("to")?);
+        if from == to {
+            return Err(Error::new("to: is the same record as from"));
+        }
+        let link = Link {
+            rel,
+            from,
+            to,
+            timestamp: timestamp(&line)?,
+            score: line.number("score")?,
+            model: name(&line, "model")?,
+            extra: Object::default(),
+        };
+        line.retain(|name| !["kind", "rel", "from", "to", "timestamp", "score", "model"].contains(&name));
+        Ok(Link { extra: line, ..link })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"kind\":\"link\"");
+        for (name, value) in [("rel", &self.rel), ("from", &self.from), ("to", &self.to)] {
+            write_member(name, value, out);
+        }
+        if let Some(ms) = self.timestamp {
+            out.extend_from_slice(format!(",\"timestamp\":{ms}").as_bytes());
+        }
+        if let Some(score) = self.score {
+            out.extend_from_slice(format!(",\"score\":{score}").as_bytes());
+        }
+        if let Some(model) = &self.model {
+            write_member("model", model, out);
+        }
+        self.extra.write_members(out);
+        out.push(b'}');
+    }
+}
+
+fn write_member(name: &str, value: &str, out: &mut Vec<u8>) {
+    out.push(b',');
+    write_text(out, name);
+    out.push(b':');
+    write_text(out, value);
+}

@@ -1,0 +1,257 @@
+//! A JSON object as it came: its members in their order, each value in its own spelling.
+
+use crate::error::{Error, Result};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// Members in the order of the input. A value is kept as its compact JSON text, so that a number
+/// written `1.0` or with forty digits leaves as it came.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Object {
+    members: Vec<(String, Box<str>)>,
+}
+
+impl Object {
+    /// Reads one object from JSON text; anything else, or a member given twice, is an error.
+    pub fn parse(text: &str) -> Result<Object> {
+        serde_json::from_str(text).map_err(|e| Error::new(describe(&e)))
+    }
+
+    /// As `parse`, from bytes that may not be UTF-8.
+    pub fn parse_bytes(bytes: &[u8]) -> Result<Object> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| Error::new(format!("invalid UTF-8 at byte {}", e.valid_up_to() + 1)))?;
+        Object::parse(text)
+    }
+
+    /// The JSON text of a member's value.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.members.iter().find(|(n, _)| n == name).map(|(_, v)| &**v)
+    }
+
+    /// Whether there is such a member.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// Takes a member out.
+    pub fn take(&mut self, name: &str) -> Option<Box<str>> {
+        let at = self.members.iter().position(|(n, _)| n == name)?;
+        Some(self.members.remove(at).1)
+    }
+
+    /// Replaces a member where it stands, or appends it. `json` must be valid JSON text.
+    pub fn set(&mut self, name: &str, json: impl Into<Box<str>>) {
+        let json = json.into();
+        match self.members.iter_mut().find(|(n, _)| n == name) {
+            Some((_, value)) => *value = json,
+            None => self.members.push((name.to_owned(), json)),
+        }
+    }
+
+    /// As `set`, for a string.
+    pub fn set_text(&mut self, name: &str, text: &str) {
+        self.set(name, quote(text));
+    }
+
+    /// A member that must be a string if it is there; `null` counts as absent.
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
+        match self.get(name) {
+            None | Some("null") => Ok(None),
+            Some(json) => serde_json::from_str(json).map(Some).map_err(|_| expected(name, "a string", json)),
+        }
+    }
+
+    /// A member that must be a whole number if it is there; `null` counts as absent.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>> {
+        match self.get(name) {
+            None | Some("null") => Ok(None),
+            Some(json) => {
+                json.parse().map(Some).map_err(|_| expected(name, "a whole number of at most 64 bits", json))
+            }
+        }
+    }
+
+    /// A member that must be a number if it is there; `null` counts as absent.
+    pub fn number(&self, name: &str) -> Result<Option<f64>> {
+        match self.get(name) {
+            None | Some("null") => Ok(None),
+            Some(json) => match json.parse::<f64>() {
+                Ok(number) if number.is_finite() => Ok(Some(number)),
+                _ => Err(expected(name, "a number", json)),
+            },
+        }
+    }
+
+    /// A member that must be an object if it is there; `null` counts as absent.
+    pub fn object(&self, name: &str) -> Result<Option<Object>> {
+        match self.get(name) {
+            None | Some("null") => Ok(None),
+            Some(json) => Object::parse(json).map(Some).map_err(|_| expected(name, "an object", json)),
+        }
+    }
+
+    /// The elements of a member that must be an array of objects.
+    pub fn objects(&self, name: &str) -> Result<Option<Vec<Object>>> {
+        match self.get(name) {
+            None | Some("null") => Ok(None),
+            Some(json) => {
+                serde_json::from_str(json).map(Some).map_err(|_| expected(name, "an array of objects", json))
+            }
+        }
+    }
+
+    /// The members, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.members.iter().map(|(n, v)| (n.as_str(), &**v))
+    }
+
+    /// Whether there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Keeps the members that `keep` wants.
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.members.retain(|(name, _)| keep(name));
+    }
+
+    /// Appends the members to an object that is being written, each preceded by a comma.
+    pub fn write_members(&self, out: &mut Vec<u8>) {
+        for (name, value) in &self.members {
+            out.push(b',');
+            write_text(out, name);
+            out.push(b':');
+            out.extend_from_slice(value.as_bytes());
+        }
+    }
+
+    /// Appends the whole object.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.write_members(out);
+        if out.len() == start {
+            out.push(b'{');
+        } else {
+            out[start] = b'{';
+        }
+        out.push(b'}');
+    }
+
+    /// The object as JSON text.
+    pub fn to_json(&self) -> String {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}
+
+/// `content: expected a string, found 12`.
+pub(crate) fn expected(name: &str, what: &str, found: &str) -> Error {
+    let mut shown: String = found.chars().take(40).collect();
+    if shown.len() < found.len() {
+        shown.push('…');
+    }
+    Error::new(format!("{name}: expected {what}, found {shown}"))
+}
+
+/// Appends a JSON string.
+pub(crate) fn write_text(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text).expect("writing to memory does not fail");
+}
+
+/// A JSON string.
+pub fn quote(text: &str) -> String {
+    serde_json::to_string(text).expect("writing to memory does not fail")
+}
+
+/// serde_json's words without its line and column, which count within one value only.
+fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or(&text);
+    match error.classify() {
+        serde_json::error::Category::Data => text.to_owned(),
+        _ => format!("invalid JSON: {text} at column {}", error.column()),
+    }
+}
+
+/// The first name that stands twice, in time that grows with the number of members.
+fn repeated(members: &[(String, Box<str>)]) -> Option<&str> {
+    let mut names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
+/// Takes out the white space between tokens, so that a value fits on one line.
+fn compact(json: &str) -> Box<str> {
+    let nested = json.starts_with(['{', '[']);
+    if !nested || memchr::memchr3(b' ', b'\n', b'\t', json.as_bytes()).is_none() && !json.contains('\r') {
+        return json.into();
+    }
+    let mut out = String::with_capacity(json.len());
+    let (mut quoted, mut escaped) = (false, false);
+    for c in json.chars() {
+        if quoted {
+            quoted = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+        } else if c == '"' {
+            quoted = true;
+        } else if c.is_ascii_whitespace() {
+            continue;
+        }
+        out.push(c);
+    }
+    out.into()
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Object, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Object;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Object, A::Error> {
+                let mut object = Object::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    let value: &RawValue = map.next_value()?;
+                    object.members.push((name, compact(value.get())));
+                }
+                match repeated(&object.members) {
+                    Some(name) => Err(A::Error::custom(format_args!("{name}: given twice"))),
+                    None => Ok(object),
+                }
+            }
+        }
+        from.deserialize_map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_their_order_and_spelling() {
+        let line =
+            r#"{"b":1.0,"a":123456789012345678901234567890,"s":"A\u00e9\ud83d","n":{ "x" : [1 , 2e5] }}"#;
+        let object = Object::parse(line).unwrap();
+        assert_eq!(
+            object.to_json(),
+            r#"{"b":1.0,"a":123456789012345678901234567890,"s":"A\u00e9\ud83d","n":{"x":[1,2e5]}}"#
+        );
+    }
+
+    #[test]
+    fn white_space_inside_strings_stays() {
+        let object = Object::parse("{\"n\": [ \"a \\\" b\",\n\t\"c\\\\\" , 1 ]}").unwrap();
+        assert_eq!(object.to_json(), "{\"n\":[\"a \\\" b\",\"c\\\\\",1]}");
+    }
+
+    #[test]
+    fn a_member_given_twice_is_an_error() {
+        assert_eq!(Object::parse(r#"{"a":1,"a":2}"#).unwrap_err().to_string(), "a: given twice");
+    }
+}

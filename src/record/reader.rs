@@ -1,0 +1,464 @@
+//! Cuts a stream into JSON objects: one a line, concatenated, pretty-printed, or the elements of an array,
+//! told apart by content. A bad one is named by its line and the next is read.
+
+use super::object::Object;
+use crate::error::{Error, Result};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{ErrorKind, Read};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+
+/// A line of an input, as compilers name it: `<stdin>:17`.
+#[derive(Clone, Debug)]
+pub struct Place {
+    source: Arc<str>,
+    line: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.source, self.line)
+    }
+}
+
+/// An object and where it begins.
+#[derive(Debug)]
+pub struct Value {
+    pub place: Place,
+    pub object: Object,
+}
+
+/// Reads objects from `input`, holding one at a time, of at most `limit` bytes.
+pub struct Reader<R> {
+    source: Arc<str>,
+    input: R,
+    limit: usize,
+    buffer: Vec<u8>,
+    /// What of `buffer` has been dealt with.
+    start: usize,
+    /// The line on which `start` stands, from 1.
+    line: u64,
+    in_array: bool,
+    /// Whether the last element of the array was followed by a comma, or there was none yet.
+    ended: bool,
+    /// Whether the input itself failed, after which nothing can follow.
+    failed: bool,
+    /// Bytes dealt with before `buffer`.
+    consumed: u64,
+}
+
+/// How much is read at a time.
+const CHUNK: usize = 1 << 16;
+
+impl<R: Read> Reader<R> {
+    /// `source` is the name of the input for messages.
+    pub fn new(source: &str, input: R, limit: usize) -> Reader<R> {
+        Reader {
+            source: source.into(),
+            input,
+            limit,
+            buffer: Vec::new(),
+            start: 0,
+            line: 1,
+            in_array: false,
+            ended: false,
+            failed: false,
+            consumed: 0,
+        }
+    }
+
+    /// The next object or fault; `None` at the end.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Option<Result<Value>> {
+        self.advance().transpose()
+    }
+
+    /// Whether no whole line is left of what has been read, so that the next object may have to be waited for.
+    fn drained(&self) -> bool {
+        let rest = self.buffer[self.start..].trim_ascii_start();
+        memchr::memchr(b'\n', rest).is_none()
+    }
+
+    fn advance(&mut self) -> Result<Option<Value>> {
+        if self.failed {
+            return Ok(None);
+        }
+        let Some(first) = self.significant()? else { return self.end() };
+        let line = self.line;
+        if first != b'{' {
+            self.skip_line()?;
+            return Err(self.fault(line, format!("expected a JSON object, found {:?}", char::from(first))));
+        }
+        let length = match self.measure()? {
+            Ok(length) => length,
+            Err((offset, text)) => {
+                let at = line + newlines(&self.buffer[self.start..self.start + offset]);
+                self.recover(at > line)?;
+                let text = if at > line { format!("{text} (on line {at})") } else { text };
+                return Err(self.fault(line, text));
+            }
+        };
+        let bytes = &self.buffer[self.start..self.start + length];
+        let object = Object::parse_bytes(bytes);
+        self.line += newlines(bytes);
+        self.start += length;
+        self.ended = false;
+        let place = self.place(line);
+        object.map(|object| Some(Value { place: place.clone(), object })).map_err(|e| e.at(place))
+    }
+
+    fn place(&self, line: u64) -> Place {
+        Place { source: self.source.clone(), line }
+    }
+
+    fn fault(&self, line: u64, text: String) -> Error {
+        Error::new(text).at(self.place(line))
+    }
+
+    /// The first byte of the next value, at `start`; steps over white space, a byte order mark, and what
+    /// stands between the elements of an array.
+    fn significant(&mut self) -> Result<Option<u8>> {
+        loop {
+            if self.start == self.buffer.len() && !self.fill()? {
+                return Ok(None);
+            }
+            let byte = self.buffer[self.start];
+            match byte {
+                b'\n' => self.line += 1,
+                b' ' | b'\t' | b'\r' => {}
+                b'[' if !self.in_array => (self.in_array, self.ended) = (true, true),
+                b']' if self.in_array => self.in_array = false,
+                b',' if self.in_array && !self.ended => self.ended = true,
+                0xEF if self.line == 1 && self.starts_with_mark()? => self.start += 2,
+                _ => return Ok(Some(byte)),
+            }
+            self.start += 1;
+        }
+    }
+
+    fn starts_with_mark(&mut self) -> Result<bool> {
+        while self.buffer.len() - self.start < 3 && self.fill()? {}
+        Ok(self.buffer[self.start..].starts_with(b"\xEF\xBB\xBF"))
+    }
+
+    fn end(&mut self) -> Result<Option<Value>> {
+        match std::mem::take(&mut self.in_array) {
+            true => Err(self.fault(self.line, "the input ends inside an array".into())),
+            false => Ok(None),
+        }
+    }
+
+    /// The length of the object at `start`, by brackets and strings alone, or the offset and name of what
+    /// shows that none stands there, so that a line cut short does not swallow those after it.
+    fn measure(&mut self) -> Result<Measured> {
+        let mut scan = Scan::default();
+        let mut offset = 0;
+        loop {
+            match scan.run(&self.buffer[self.start + offset..]) {
+                Step::Done(length) => return Ok(Ok(offset + length)),
+                Step::Bad(at, text) => return Ok(Err((offset + at, text.into()))),
+                Step::More => offset = self.buffer.len() - self.start,
+            }
+            if offset > self.limit {
+                let line = self.line;
+                self.skip_line()?;
+                let mib = self.limit as f64 / f64::from(1 << 20);
+                let text = format!("is longer than the limit of {mib} MiB");
+                return Err(self
+                    .fault(line, text)
+                    .hint("raise it with: rsv-config set max_line_bytes BYTES"));
+            }
+            if !self.fill()? {
+                return Ok(Err((0, "the input ends inside an object".into())));
+            }
+        }
+    }
+
+    /// Goes on after a value that is none: on the next line, or, if the fault showed on a later line than
+    /// the value began, on the next line that begins an object.
+    fn recover(&mut self, later: bool) -> Result<()> {
+        self.skip_line()?;
+        while later {
+            let rest = &self.buffer[self.start..];
+            match rest.iter().position(|b| !b.is_ascii_whitespace()) {
+                Some(at) if rest[at] == b'{' => break,
+                None if !self.fill()? => break,
+                None => {}
+                Some(_) => self.skip_line()?,
+            }
+        }
+        self.ended = true;
+        Ok(())
+    }
+
+    /// Drops what is left of the line at `start`, without holding it.
+    fn skip_line(&mut self) -> Result<()> {
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.start..]) {
+                self.start += at + 1;
+                self.line += 1;
+                return Ok(());
+            }
+            self.start = self.buffer.len();
+            if !self.fill()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads more; false at the end of the input.
+    fn fill(&mut self) -> Result<bool> {
+        self.buffer.drain(..self.start);
+        self.consumed += self.start as u64;
+        self.start = 0;
+        let kept = self.buffer.len();
+        self.buffer.resize(kept + CHUNK, 0);
+        let read = loop {
+            match self.input.read(&mut self.buffer[kept..]) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                read => break read,
+            }
+        };
+        self.buffer.truncate(kept + *read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(read) => Ok(read > 0),
+            Err(e) => {
+                self.failed = true;
+                Err(Error::new(format!("cannot read {}", self.source)).because(e))
+            }
+        }
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// What a feed has.
+#[derive(Debug)]
+pub enum Next {
+    Value(Result<Value>),
+    /// Nothing more has arrived: the time to commit what is there. The next call waits.
+    Pause,
+    End,
+}
+
+/// Several inputs, one after the other, read ahead by a thread of their own within a bound.
+pub struct Feed {
+    arriving: Receiver<Batch>,
+    batch: VecDeque<Result<Value>>,
+    paused: bool,
+}
+
+type Batch = VecDeque<Result<Value>>;
+
+/// How many batches wait at most; each holds about a `CHUNK` of text, or one longer object.
+const AHEAD: usize = 4;
+
+impl Feed {
+    /// Starts reading; `limit` bounds one object, in bytes.
+    pub fn new<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
+        let (sender, arriving) = sync_channel(AHEAD);
+        std::thread::spawn(move || {
+            for (name, input) in sources {
+                if read_ahead(Reader::new(&name, input, limit), &sender).is_none() {
+                    return;
+                }
+            }
+        });
+        Feed { arriving, batch: VecDeque::new(), paused: false }
+    }
+
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Next {
+        loop {
+            if let Some(value) = self.batch.pop_front() {
+                return Next::Value(value);
+            }
+            let arrived = match self.paused {
+                true => self.arriving.recv().map_err(|_| TryRecvError::Disconnected),
+                false => self.arriving.try_recv(),
+            };
+            self.paused = matches!(arrived, Err(TryRecvError::Empty));
+            match arrived {
+                Ok(batch) => self.batch = batch,
+                Err(TryRecvError::Empty) => return Next::Pause,
+                Err(TryRecvError::Disconnected) => return Next::End,
+            }
+        }
+    }
+}
+
+/// Sends all of one input, in batches that end where it may pause. `None` when nobody listens any more.
+fn read_ahead<R: Read>(mut reader: Reader<R>, to: &SyncSender<Batch>) -> Option<()> {
+    let (mut batch, mut begin) = (Batch::new(), reader.consumed);
+    while let Some(next) = reader.next() {
+        batch.push_back(next);
+        if reader.drained() || reader.consumed - begin >= CHUNK as u64 {
+            to.send(std::mem::take(&mut batch)).ok()?;
+            begin = reader.consumed;
+        }
+    }
+    if batch.is_empty() { Some(()) } else { to.send(batch).ok() }
+}
+
+/// A scan for the end of an object that goes on where its last piece ended.
+#[derive(Default)]
+struct Scan {
+    /// The brackets that are open.
+    open: Vec<u8>,
+    in_string: bool,
+    escaped: bool,
+    /// Whether a value has just ended, so that only `,`, `:` or a closing bracket can follow.
+    after_value: bool,
+}
+
+/// The length of an object, or the offset and name of what shows that there is none.
+type Measured = std::result::Result<usize, (usize, String)>;
+
+enum Step {
+    Done(usize),
+    Bad(usize, &'static str),
+    More,
+}
+
+impl Scan {
+    fn run(&mut self, bytes: &[u8]) -> Step {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.in_string {
+                match self.string(bytes, at) {
+                    Ok(next) => at = next,
+                    Err(bad) => return bad,
+                }
+                continue;
+            }
+            let byte = bytes[at];
+            match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                b'{' | b'[' | b'"' if self.after_value => {
+                    return Step::Bad(at, "expected a comma or a closing bracket");
+                }
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.open.push(byte),
+                b'}' | b']' => {
+                    if self.open.pop() != Some(if byte == b'}' { b'{' } else { b'[' }) {
+                        return Step::Bad(at, "a closing bracket does not match");
+                    }
+                    if self.open.is_empty() {
+                        return Step::Done(at + 1);
+                    }
+                    self.after_value = true;
+                }
+                b',' | b':' => self.after_value = false,
+                _ => self.after_value = true,
+            }
+            at += 1;
+        }
+        Step::More
+    }
+
+    /// Steps through a string; a raw line end in it means that it was never closed.
+    fn string(&mut self, bytes: &[u8], mut at: usize) -> std::result::Result<usize, Step> {
+        if std::mem::take(&mut self.escaped) {
+            at += 1;
+        }
+        while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr3(b'"', b'\\', b'\n', rest)) {
+            at += found;
+            match bytes[at] {
+                b'"' => {
+                    (self.in_string, self.after_value) = (false, true);
+                    return Ok(at + 1);
+                }
+                b'\n' => return Err(Step::Bad(at, "a string is not closed")),
+                _ if at + 1 == bytes.len() => {
+                    self.escaped = true;
+                    return Ok(bytes.len());
+                }
+                _ => at += 2,
+            }
+        }
+        Ok(bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads `input` in pieces of `piece` bytes: what was found, by line.
+    fn read(input: &str, piece: usize, limit: usize) -> Vec<String> {
+        struct Pieces<'a>(&'a [u8], usize);
+        impl Read for Pieces<'_> {
+            fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+                let n = self.1.min(self.0.len()).min(to.len());
+                to[..n].copy_from_slice(&self.0[..n]);
+                self.0 = &self.0[n..];
+                Ok(n)
+            }
+        }
+        let mut reader = Reader::new("in", Pieces(input.as_bytes(), piece), limit);
+        let mut found = Vec::new();
+        while let Some(next) = reader.next() {
+            found.push(match next {
+                Ok(value) => format!("{} {}", value.place, value.object.to_json()),
+                Err(fault) => fault.to_string(),
+            });
+        }
+        found
+    }
+
+    #[test]
+    fn lines_arrays_and_pretty_printed_objects_are_the_same() {
+        let wanted = [r#"{"a":1}"#, r#"{"b":[{"c":"}\""}]}"#];
+        for input in [
+            "{\"a\":1}\n{\"b\":[{\"c\":\"}\\\"\"}]}\n",
+            "{\"a\":1}{\"b\":[{\"c\":\"}\\\"\"}]}",
+            "[{\"a\":1},{\"b\":[{\"c\":\"}\\\"\"}]}]\n",
+            "\u{feff}[\n  {\n    \"a\": 1\n  },\n  {\n    \"b\": [ { \"c\": \"}\\\"\" } ]\n  }\n]\n",
+        ] {
+            for piece in [1, 2, 7, 1000] {
+                let found: Vec<String> = read(input, piece, 1000)
+                    .iter()
+                    .map(|f| f.split_once(' ').unwrap().1.to_owned())
+                    .collect();
+                assert_eq!(found, wanted, "{input:?} by {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_line_is_named_and_the_next_is_read() {
+        for (bad, said) in [
+            ("not json", "in:2: expected a JSON object, found 'n'"),
+            ("{\"a\":\"cut", "in:2: a string is not closed"),
+            ("{\"a\":1", "in:2: expected a comma or a closing bracket (on line 3)"),
+            ("{\"a\":1]", "in:2: a closing bracket does not match"),
+            ("{\"a\" 1}", "in:2: invalid JSON: expected `:` at column 6"),
+            ("[1,2]", "in:2: expected a JSON object, found '1'"),
+        ] {
+            let input = format!("{{\"x\":1}}\n{bad}\n{{\"y\":2}}\n");
+            for piece in [1, 1000] {
+                let found = read(&input, piece, 1000);
+                assert_eq!(found[..2], ["in:1 {\"x\":1}".to_owned(), said.to_owned()]);
+                assert_eq!(found[2], "in:3 {\"y\":2}", "after {bad}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_dropped_without_being_held() {
+        let input = format!("{{\"a\":\"{}\"}}\n{{\"b\":1}}\n", "x".repeat(1 << 20));
+        assert_eq!(
+            read(&input, 4096, 1 << 17),
+            ["in:1: is longer than the limit of 0.125 MiB", "in:2 {\"b\":1}"]
+        );
+    }
+
+    #[test]
+    fn an_end_inside_something_is_a_fault() {
+        assert_eq!(read("{\"a\":", 10, 100), ["in:1: the input ends inside an object"]);
+        assert_eq!(read("[{\"a\":1}", 10, 100), ["in:1 {\"a\":1}", "in:1: the input ends inside an array"]);
+    }
+}

@@ -1,0 +1,57 @@
+//! Where a record belongs: a partition (a project, a person) and an instance in it (a task, a device).
+
+use crate::error::{Error, Result};
+
+/// One partition and instance. Nothing is seen from another scope unless it was asked for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Scope {
+    pub partition: String,
+    pub instance: String,
+}
+
+/// The name of a partition or an instance that nobody named.
+const DEFAULT: &str = "default";
+
+impl Scope {
+    /// The scope to write to: an instance that is not named has the partition's name; with neither,
+    /// default/default; an instance alone is in partition default.
+    pub fn of(partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
+        for (name, value) in [("partition", partition), ("instance", instance)] {
+            if value == Some("") {
+                return Err(Error::new(format!("{name}: is empty")));
+            }
+        }
+        let partition = partition.unwrap_or(DEFAULT);
+        let instance = instance.unwrap_or(partition);
+        Ok(Scope { partition: partition.to_owned(), instance: instance.to_owned() })
+    }
+}
+
+/// The scopes that a tool reads.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Scopes {
+    /// The whole store.
+    All,
+    /// Every instance of a partition.
+    Partition(String),
+    /// One partition and instance.
+    One(Scope),
+}
+
+impl Scopes {
+    /// What rsv-search and rsv-view read: a partition alone means all of it, nothing default/default.
+    pub fn to_read(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
+        match (partition, instance) {
+            (Some(partition), None) if !partition.is_empty() => Ok(Scopes::Partition(partition.to_owned())),
+            _ => Scope::of(partition, instance).map(Scopes::One),
+        }
+    }
+
+    /// What the tools for the whole store cover: everything unless it was narrowed.
+    pub fn to_cover(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
+        match (partition, instance) {
+            (None, None) => Ok(Scopes::All),
+            _ => Scopes::to_read(partition, instance),
+        }
+    }
+}
