@@ -3,8 +3,8 @@
 mod io;
 mod main;
 
-pub use io::{Io, Out, Source};
-pub use main::{Common, Outcome, command, main};
+pub use io::{Io, Layout, Out, Source, read_text};
+pub use main::{Common, Filter, Outcome, command, main, role};
 
 use atty::Stream;
 

@@ -1,8 +1,22 @@
 //! rsv: a long memory for language models.
 //!
-//! The rooms, each using only those above it (kept by `tests/it/levels.rs`):
+//! The rooms, by level: each uses only those of lower levels.
 
 pub mod error; // 0  what went wrong, and what helps
 
 pub mod cli; // 1  arguments, streams, exit status
 pub mod record; // 1  what a message, a link, an id, a time is
+
+pub mod chat; // 2  request, reply, the fence around what is recalled
+
+pub mod tokens; // 3  counting, and what a model takes
+pub mod view; // 3  messages as text for people
+
+pub mod foreign; // 5  messages in the shapes of other programs
+pub mod store; // 5  where records are kept
+
+pub mod ingest; // 6  records into the store
+pub mod link; // 6  which messages belong together
+pub mod search; // 6  what is related to a question
+
+pub mod enrich; // 7  what to recall, how much fits, how it is worded

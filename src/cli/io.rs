@@ -5,6 +5,7 @@ use super::main::Common;
 use crate::error::{Context, Error, Result};
 use crate::record::{Clock, Feed};
 use atty::Stream;
+use jiff::tz::TimeZone;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -66,12 +67,18 @@ impl Io {
     }
 
     /// Whether standard output may carry colour (<https://no-color.org>).
-    pub fn colour(&self) -> bool {
+    fn colour(&self) -> bool {
         self.common.colour(self.for_people())
     }
 
+    /// How text for people is laid out here.
+    pub fn layout(&self) -> Layout {
+        let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
+        Layout { width: self.width(), colour: self.colour(), zone }
+    }
+
     /// The columns of the terminal: `COLUMNS`, else 80.
-    pub fn width(&self) -> usize {
+    fn width(&self) -> usize {
         let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
         columns.filter(|c| (20..=400).contains(c)).unwrap_or(80)
     }
@@ -120,7 +127,7 @@ impl Io {
 }
 
 /// Reads UTF-8 text of at most `limit` bytes.
-fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
+pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
     let mut bytes = Vec::new();
     input.take(limit as u64 + 1).read_to_end(&mut bytes).context(format_args!("cannot read {name}"))?;
     if bytes.len() > limit {
@@ -133,6 +140,15 @@ fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
         let line = 1 + valid.iter().filter(|b| **b == b'\n').count();
         Error::new(format!("{name}:{line}: invalid UTF-8"))
     })
+}
+
+/// How text is laid out for people.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The columns of the terminal.
+    pub width: usize,
+    pub colour: bool,
+    pub zone: TimeZone,
 }
 
 /// How much is gathered before it is written.

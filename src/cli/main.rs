@@ -2,7 +2,7 @@
 
 use super::io::{Io, Out, complain};
 use crate::error::{Error, Result};
-use crate::record::{Clock, Scope, Scopes, time};
+use crate::record::{Clock, Role, Scope, Scopes, time};
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 use std::ffi::OsString;
@@ -63,6 +63,29 @@ impl Common {
             _ => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
         }
     }
+}
+
+/// The flags that choose among messages.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Filter {
+    /// Only messages of this role: user, assistant, system or tool
+    #[arg(long, value_name = "ROLE", value_parser = role)]
+    pub role: Vec<Role>,
+    /// Only messages from this time on: a date, RFC 3339, or milliseconds
+    #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
+    pub since: Option<i64>,
+    /// Only messages up to this time
+    #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
+    pub until: Option<i64>,
+}
+
+/// Reads `--role`.
+pub fn role(text: &str) -> std::result::Result<Role, String> {
+    text.parse().map_err(|_| "expected user, assistant, system or tool".to_owned())
+}
+
+fn time_flag(text: &str) -> std::result::Result<i64, String> {
+    time::parse(text).map_err(|e| e.to_string())
 }
 
 /// How a tool that met no trouble ends.

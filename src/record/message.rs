@@ -1,13 +1,13 @@
 //! One turn of a conversation.
 
 use super::object::{Object, expected, quote, write_text};
-use super::{Scope, id, time};
+use super::{Scope, Vectors, id, time, write_vector};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
 /// Who speaks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     User,
     Assistant,
@@ -126,6 +126,8 @@ pub struct Message {
     pub timestamp: i64,
     /// The order within one timestamp.
     pub seq: u32,
+    /// A vector that travels with it; a store keeps it as an embedding of the message.
+    pub vector: Option<Vector>,
     /// Members that rsv does not know, and those it only carries (url, model, tool_calls …), as they came.
     pub extra: Object,
 }
@@ -148,6 +150,12 @@ impl Message {
             out.extend_from_slice(format!(",\"seq\":{}", self.seq).as_bytes());
         }
         self.extra.write_members(out);
+        if let Some(vector) = &self.vector {
+            out.extend_from_slice(b",\"embedding\":");
+            write_vector(&vector.numbers, Vectors::Numbers, out);
+            out.extend_from_slice(b",\"embedding_model\":");
+            write_text(out, &vector.model);
+        }
     }
 }
 
@@ -253,6 +261,15 @@ impl Draft {
         Ok(Draft { extra: line, ..draft })
     }
 
+    /// Reads a message of somebody else's body, which has no place in a store of its own: members that
+    /// happen to be named as rsv's (a provider's `id`) mean nothing to it and stay away.
+    pub fn of_body(mut message: Object) -> Result<Draft> {
+        let role = message.text("role")?.unwrap_or_else(|| Role::Assistant.name().to_owned()).parse()?;
+        let content = Content::of(&message)?;
+        message.retain(|name| !KNOWN.contains(&name));
+        Ok(Draft { extra: message, ..Draft::new(role, content) })
+    }
+
     /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
     pub fn complete(self, fill: &Fill) -> Result<Message> {
         let scope = match (&self.partition, &self.instance) {
@@ -271,16 +288,8 @@ impl Draft {
                 id::derived(timestamp, &parts)
             }
         };
-        Ok(Message {
-            id,
-            trace_id,
-            scope,
-            role: self.role,
-            content: self.content,
-            timestamp,
-            seq,
-            extra: self.extra,
-        })
+        let (role, content, vector, extra) = (self.role, self.content, self.vector, self.extra);
+        Ok(Message { id, trace_id, scope, role, content, timestamp, seq, vector, extra })
     }
 }
 

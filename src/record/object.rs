@@ -3,13 +3,24 @@
 use crate::error::{Error, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 /// Members in the order of the input. A value is kept as its compact JSON text, so that a number
 /// written `1.0` or with forty digits leaves as it came.
-#[derive(Clone, Default, PartialEq, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Object {
-    members: Vec<(String, Box<str>)>,
+    /// All names and values, one after the other: two allocations an object, however many members.
+    text: String,
+    members: Vec<Member>,
+}
+
+/// Where in the text a name and its value lie.
+#[derive(Clone, Debug)]
+struct Member {
+    name: Range<usize>,
+    value: Range<usize>,
 }
 
 impl Object {
@@ -20,14 +31,13 @@ impl Object {
 
     /// As `parse`, from bytes that may not be UTF-8.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Object> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|e| Error::new(format!("invalid UTF-8 at byte {}", e.valid_up_to() + 1)))?;
-        Object::parse(text)
+        let text = std::str::from_utf8(bytes);
+        Object::parse(text.map_err(|e| Error::new(format!("invalid UTF-8 at byte {}", e.valid_up_to() + 1)))?)
     }
 
     /// The JSON text of a member's value.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.members.iter().find(|(n, _)| n == name).map(|(_, v)| &**v)
+        self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
     /// Whether there is such a member.
@@ -37,17 +47,32 @@ impl Object {
 
     /// Takes a member out.
     pub fn take(&mut self, name: &str) -> Option<Box<str>> {
-        let at = self.members.iter().position(|(n, _)| n == name)?;
-        Some(self.members.remove(at).1)
+        let at = self.position(name)?;
+        let member = self.members.remove(at);
+        Some(self.text[member.value].into())
     }
 
     /// Replaces a member where it stands, or appends it. `json` must be valid JSON text.
-    pub fn set(&mut self, name: &str, json: impl Into<Box<str>>) {
-        let json = json.into();
-        match self.members.iter_mut().find(|(n, _)| n == name) {
-            Some((_, value)) => *value = json,
-            None => self.members.push((name.to_owned(), json)),
+    pub fn set(&mut self, name: &str, json: impl AsRef<str>) {
+        match self.position(name) {
+            Some(at) => self.members[at].value = self.keep(json.as_ref()),
+            None => self.push(name, json.as_ref()),
         }
+    }
+
+    fn push(&mut self, name: &str, json: &str) {
+        let member = Member { name: self.keep(name), value: self.keep(json) };
+        self.members.push(member);
+    }
+
+    fn keep(&mut self, text: &str) -> Range<usize> {
+        let start = self.text.len();
+        self.text.push_str(text);
+        start..self.text.len()
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.members.iter().position(|member| self.text[member.name.clone()] == *name)
     }
 
     /// As `set`, for a string.
@@ -104,7 +129,7 @@ impl Object {
 
     /// The members, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.members.iter().map(|(n, v)| (n.as_str(), &**v))
+        self.members.iter().map(|member| (&self.text[member.name.clone()], &self.text[member.value.clone()]))
     }
 
     /// Whether there are no members.
@@ -114,12 +139,16 @@ impl Object {
 
     /// Keeps the members that `keep` wants.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
-        self.members.retain(|(name, _)| keep(name));
+        let text = &self.text;
+        self.members.retain(|member| keep(&text[member.name.clone()]));
+        if self.members.is_empty() {
+            *self = Object::default();
+        }
     }
 
     /// Appends the members to an object that is being written, each preceded by a comma.
     pub fn write_members(&self, out: &mut Vec<u8>) {
-        for (name, value) in &self.members {
+        for (name, value) in self.iter() {
             out.push(b',');
             write_text(out, name);
             out.push(b':');
@@ -177,17 +206,17 @@ fn describe(error: &serde_json::Error) -> String {
 }
 
 /// The first name that stands twice, in time that grows with the number of members.
-fn repeated(members: &[(String, Box<str>)]) -> Option<&str> {
-    let mut names: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).collect();
+fn repeated(object: &Object) -> Option<&str> {
+    let mut names: Vec<&str> = object.iter().map(|(name, _)| name).collect();
     names.sort_unstable();
     names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 /// Takes out the white space between tokens, so that a value fits on one line.
-fn compact(json: &str) -> Box<str> {
+fn compact(json: &str) -> Cow<'_, str> {
     let nested = json.starts_with(['{', '[']);
     if !nested || memchr::memchr3(b' ', b'\n', b'\t', json.as_bytes()).is_none() && !json.contains('\r') {
-        return json.into();
+        return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());
     let (mut quoted, mut escaped) = (false, false);
@@ -202,7 +231,35 @@ fn compact(json: &str) -> Box<str> {
         }
         out.push(c);
     }
-    out.into()
+    Cow::Owned(out)
+}
+
+/// A member's name, borrowed unless it is written with escapes.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Name<'de>, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Name<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a name")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Name<'de>, E> {
+                Ok(Name(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> std::result::Result<Name<'de>, E> {
+                Ok(Name(Cow::Owned(text.to_owned())))
+            }
+        }
+        from.deserialize_str(Text)
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        self.iter().eq(other.iter())
+    }
 }
 
 impl<'de> Deserialize<'de> for Object {
@@ -214,12 +271,12 @@ impl<'de> Deserialize<'de> for Object {
                 f.write_str("a JSON object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Object, A::Error> {
-                let mut object = Object::default();
-                while let Some(name) = map.next_key::<String>()? {
+                let mut object = Object { text: String::new(), members: Vec::with_capacity(16) };
+                while let Some(Name(name)) = map.next_key()? {
                     let value: &RawValue = map.next_value()?;
-                    object.members.push((name, compact(value.get())));
+                    object.push(&name, &compact(value.get()));
                 }
-                match repeated(&object.members) {
+                match repeated(&object) {
                     Some(name) => Err(A::Error::custom(format_args!("{name}: given twice"))),
                     None => Ok(object),
                 }

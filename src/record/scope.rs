@@ -47,6 +47,15 @@ impl Scopes {
         }
     }
 
+    /// Whether a scope is one of these.
+    pub fn hold(&self, scope: &Scope) -> bool {
+        match self {
+            Scopes::All => true,
+            Scopes::Partition(partition) => *partition == scope.partition,
+            Scopes::One(one) => one == scope,
+        }
+    }
+
     /// What the tools for the whole store cover: everything unless it was narrowed.
     pub fn to_cover(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
         match (partition, instance) {

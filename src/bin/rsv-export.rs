@@ -1,0 +1,71 @@
+//! rsv-export: everything that a store holds.
+
+use rsv::cli::{self, Filter, Io, Outcome};
+use rsv::config;
+use rsv::error::Result;
+use rsv::foreign::Format;
+use rsv::record::{Record, Vectors};
+use rsv::store::{self, Access, Select, Walk};
+use std::process::ExitCode;
+
+/// Writes the whole store, or the scope that -p and -i name
+///
+/// JSON lines lose nothing: messages and accounts by time, then embeddings (with --vectors), then links.
+/// What comes out is one instant of the store, whoever writes to it meanwhile.
+#[derive(clap::Args)]
+struct Args {
+    /// The output: jsonl, json (Reservoir's array), csv or md
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "json", "csv", "md"], hide_possible_values = true)]
+    format: String,
+    /// Embeddings too, as numbers or base64
+    #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
+    vectors: Option<String>,
+    #[command(flatten)]
+    filter: Filter,
+}
+
+fn main() -> ExitCode {
+    cli::main(run)
+}
+
+fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load(&io.common)?;
+    let which = Select {
+        roles: args.filter.role,
+        since: args.filter.since,
+        until: args.filter.until,
+        ..Select::of(io.common.to_cover()?)
+    };
+    let mut store = store::open(&settings.store()?, Access::Read)?;
+    let format = match args.format.as_str() {
+        "json" => Format::Reservoir,
+        "csv" => Format::Csv,
+        "md" => Format::Markdown,
+        _ => {
+            let what = Walk {
+                accounts: true,
+                embeddings: args.vectors.is_some(),
+                links: true,
+                ..Walk::messages(which)
+            };
+            let form =
+                if args.vectors.as_deref() == Some("base64") { Vectors::Base64 } else { Vectors::Numbers };
+            let out = &mut io.out;
+            store.walk(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+            return Ok(Outcome::Yes);
+        }
+    };
+    let what = Walk { vectors: format == Format::Reservoir, ..Walk::messages(which) };
+    let out = &mut io.out;
+    let mut count = 0;
+    out.write(format.begin().as_bytes())?;
+    store.walk(&what, &mut |record| {
+        let Record::Message(message) = record else { return Ok(()) };
+        let mut text = Vec::new();
+        format.message(count, &message, &mut text)?;
+        count += 1;
+        out.write(&text)
+    })?;
+    out.write(format.end(count).as_bytes())?;
+    Ok(Outcome::Yes)
+}

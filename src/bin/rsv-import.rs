@@ -1,0 +1,99 @@
+//! rsv-import: exports back into a store.
+
+use rsv::cli::{self, Io, Outcome};
+use rsv::config;
+use rsv::error::Result;
+use rsv::ingest::{Ingest, Options};
+use rsv::record::{Feed, Next};
+use rsv::store::{self, Access, Store};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Reads exports into the store: JSON lines, Reservoir's arrays, or objects one after the other
+///
+/// Original times and ids are kept; what is there already changes nothing. With -p and -i only what
+/// belongs to that scope is read. A bad line is named, the others are imported, and the exit status is 2.
+#[derive(clap::Args)]
+struct Args {
+    /// The files; without any, or for '-', standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only check the lines and count them; nothing is written
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn main() -> ExitCode {
+    cli::main(run)
+}
+
+fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load(&io.common)?;
+    let options = Options {
+        partition: io.common.partition.clone(),
+        instance: io.common.instance.clone(),
+        keep_system: true,
+        import: Some(io.common.to_cover()?),
+        ..Options::default()
+    };
+    let feed = io.feed(&args.files, settings.max_line())?;
+    let mut ingest = Ingest::new(options, io.clock);
+    let mut counts = Counts::default();
+    if args.dry_run {
+        read(feed, &mut ingest, io, &mut |ingest, _| {
+            counts.read += ingest.forget();
+            Ok(())
+        })?;
+        io.note(format_args!("{} records can be imported; nothing was written", counts.read));
+    } else {
+        let mut store = store::open(&settings.store()?, Access::Write)?;
+        read(feed, &mut ingest, io, &mut |ingest, io| commit(ingest, &mut *store, io, &mut counts))?;
+        io.detail(format_args!("{} lines read, {} records new", counts.read, counts.new));
+    }
+    Ok(Outcome::Yes)
+}
+
+#[derive(Default)]
+struct Counts {
+    read: usize,
+    new: usize,
+}
+
+/// Reads everything, calling `flush` for each full batch and at the end.
+fn read(
+    mut feed: Feed,
+    ingest: &mut Ingest,
+    io: &mut Io,
+    flush: &mut dyn FnMut(&mut Ingest, &mut Io) -> Result<()>,
+) -> Result<()> {
+    loop {
+        match feed.next() {
+            Next::Value(Ok(value)) => {
+                let place = value.place.clone();
+                if let Err(error) = ingest.add_line(value.place, value.object) {
+                    io.fault(&error.at(place));
+                }
+                if ingest.is_full() {
+                    flush(ingest, io)?;
+                }
+            }
+            Next::Value(Err(fault)) => io.fault(&fault),
+            Next::Pause => {}
+            Next::End => return flush(ingest, io),
+        }
+    }
+}
+
+fn commit(ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io, counts: &mut Counts) -> Result<()> {
+    for done in ingest.commit(store)? {
+        counts.read += 1;
+        counts.new += done.new;
+        if let Err(error) = done.line {
+            io.fault(&error);
+        }
+        if let Some(note) = done.note {
+            io.note(note);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! rsv-ingest: stores messages and passes them on, completed.
+
+use rsv::cli::{self, Io, Outcome};
+use rsv::config;
+use rsv::error::{Error, Result};
+use rsv::ingest::{Ingest, Options};
+use rsv::record::{Feed, Next, Role};
+use rsv::store::{self, Access, Store};
+use std::io::Read;
+use std::process::ExitCode;
+
+/// Stores messages and passes them on, completed
+///
+/// Takes one text, as an argument or as the whole of standard input, or JSON lines: messages, links,
+/// embeddings, accounts, and responses, of which both turns are stored. A line comes out once it is durable.
+#[derive(clap::Args)]
+struct Args {
+    /// The text; without it standard input is read, as JSON lines if it begins with '{'
+    text: Option<String>,
+    /// Who says the text: user, assistant, system or tool; standard input is text then
+    #[arg(long, value_name = "ROLE", value_parser = cli::role)]
+    role: Option<Role>,
+    /// The trace of what has none: question and answer of one trace belong together
+    #[arg(long, value_name = "ID")]
+    trace: Option<String>,
+    /// Store system messages too
+    #[arg(long)]
+    keep_system: bool,
+}
+
+fn main() -> ExitCode {
+    cli::main(run)
+}
+
+fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load(&io.common)?;
+    let options = Options {
+        partition: io.common.partition.clone(),
+        instance: io.common.instance.clone(),
+        trace_id: args.trace,
+        keep_system: args.keep_system,
+        import: None,
+    };
+    io.common.scope()?;
+    let mut ingest = Ingest::new(options, io.clock);
+    let limit = settings.max_line();
+    let open = || store::open(&settings.store()?, Access::Write);
+    let role = args.role.unwrap_or(Role::User);
+    if let Some(text) = args.text {
+        ingest.add_text(role, &text)?;
+        return commit(&mut ingest, &mut *open()?, io);
+    }
+    if args.role.is_some() {
+        ingest.add_text(role, &io.text(limit)?)?;
+        return commit(&mut ingest, &mut *open()?, io);
+    }
+    let (first, input) = peek(io.stdin()?)?;
+    match first {
+        Some(b'{') => {
+            let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit);
+            lines(feed, &mut ingest, &mut *open()?, io)
+        }
+        Some(_) => {
+            ingest.add_text(role, &cli::read_text(input, "<stdin>", limit)?)?;
+            commit(&mut ingest, &mut *open()?, io)
+        }
+        None => Err(Error::new("there is no text").hint("give it as an argument or on standard input")),
+    }
+}
+
+/// Stores lines as they come; a pause in the input commits what is there.
+fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Outcome> {
+    loop {
+        match feed.next() {
+            Next::Value(Ok(value)) => {
+                let place = value.place.clone();
+                if let Err(error) = ingest.add_line(value.place, value.object) {
+                    io.fault(&error.at(place));
+                }
+                if ingest.is_full() {
+                    commit(ingest, store, io)?;
+                }
+            }
+            Next::Value(Err(fault)) => io.fault(&fault),
+            Next::Pause => drop(commit(ingest, store, io)?),
+            Next::End => return commit(ingest, store, io),
+        }
+    }
+}
+
+fn commit(ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Outcome> {
+    for done in ingest.commit(store)? {
+        match done.line {
+            Ok(line) => io.out.write(&line)?,
+            Err(error) => io.fault(&error),
+        }
+        if let Some(note) = done.note {
+            io.note(note);
+        }
+    }
+    io.out.flush().map(|()| Outcome::Yes)
+}
+
+type Input = Box<dyn Read + Send>;
+
+/// The first byte that is not white space, and the input from there on; `None` where there is none.
+fn peek(mut input: Input) -> Result<(Option<u8>, Input)> {
+    let mut seen = Vec::new();
+    let mut byte = [0];
+    loop {
+        match input.read(&mut byte) {
+            Ok(0) => return Ok((None, Box::new(std::io::empty()))),
+            Ok(_) => seen.push(byte[0]),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(Error::new("cannot read <stdin>").because(e)),
+        }
+        if !byte[0].is_ascii_whitespace() {
+            return Ok((Some(byte[0]), Box::new(std::io::Cursor::new(seen).chain(input))));
+        }
+    }
+}

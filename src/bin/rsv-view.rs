@@ -1,0 +1,55 @@
+//! rsv-view: the last messages of a scope.
+
+use rsv::cli::{self, Filter, Io, Outcome};
+use rsv::error::Result;
+use rsv::record::{Record, Vectors};
+use rsv::store::{self, Access, Select};
+use rsv::{config, view};
+use std::process::ExitCode;
+
+/// Shows the last messages of a scope, oldest first
+///
+/// A partition alone means all of its instances; with neither, default/default is shown. To a pipe the
+/// messages are JSON lines, on a terminal text.
+#[derive(clap::Args)]
+struct Args {
+    /// How many messages
+    #[arg(default_value_t = 10, value_name = "COUNT")]
+    count: usize,
+    #[command(flatten)]
+    filter: Filter,
+    /// Only messages of this trace
+    #[arg(long, value_name = "ID")]
+    trace: Option<String>,
+    /// All scopes of the store
+    #[arg(long, conflicts_with_all = ["partition", "instance"])]
+    all: bool,
+    /// The output: jsonl or text [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
+    format: Option<String>,
+}
+
+fn main() -> ExitCode {
+    cli::main(run)
+}
+
+fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load(&io.common)?;
+    let which = Select {
+        trace_id: args.trace,
+        roles: args.filter.role,
+        since: args.filter.since,
+        until: args.filter.until,
+        ..Select::of(io.common.to_read(args.all)?)
+    };
+    let mut store = store::open(&settings.store()?, Access::Read)?;
+    let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
+    let layout = io.layout();
+    for message in store.last(&which, args.count)? {
+        match text {
+            true => io.out.write(view::message(&message, &layout).as_bytes())?,
+            false => io.out.with(|out| Record::Message(message).write_line(Vectors::Numbers, out))?,
+        }
+    }
+    Ok(Outcome::Yes)
+}

@@ -1,0 +1,158 @@
+//! OpenAI's chat completions: the body of a request, the answer in a response, and the member `rsv` with
+//! which a turn travels from tool to tool. Members that rsv does not know stay as they came.
+
+pub mod fence;
+
+use crate::error::{Error, Result};
+use crate::record::{Account, Content, Object, Role, Scope, unexpected};
+
+/// A request body and its messages.
+#[derive(Clone, Debug)]
+pub struct Request {
+    body: Object,
+    pub messages: Vec<Object>,
+}
+
+impl Request {
+    /// Checks that the body has messages, each with a role, and that what each says can be read.
+    pub fn parse(body: Object) -> Result<Request> {
+        let messages = match body.objects("messages")? {
+            Some(messages) if !messages.is_empty() => messages,
+            Some(_) => return Err(Error::new("messages: is empty")),
+            None => return Err(Error::new("messages: is missing")),
+        };
+        for (at, message) in messages.iter().enumerate() {
+            let place = |e: Error| e.at(format_args!("messages[{at}]"));
+            message.text("role").map_err(place)?.ok_or_else(|| place(Error::new("role: is missing")))?;
+            Content::of(message).map_err(place)?;
+        }
+        Ok(Request { body, messages })
+    }
+
+    /// The model that is asked for, if it is named.
+    pub fn model(&self) -> Result<Option<String>> {
+        self.body.text("model")
+    }
+
+    /// The tokens that the caller keeps free for the answer, if it says so.
+    pub fn max_tokens(&self) -> Result<Option<usize>> {
+        for member in ["max_completion_tokens", "max_tokens"] {
+            if let Some(tokens) = self.body.integer(member)? {
+                let tokens = usize::try_from(tokens);
+                return tokens.map(Some).map_err(|_| unexpected(member, "a number from 0", "a negative one"));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A member of the body beside the messages, as JSON text.
+    pub fn member(&self, name: &str) -> Option<&str> {
+        self.body.get(name)
+    }
+
+    /// The last message, if a user wrote it.
+    pub fn user(&mut self) -> Option<&mut Object> {
+        self.messages.last_mut().filter(|message| message.get("role") == Some("\"user\""))
+    }
+
+    /// Takes the member `rsv` off.
+    pub fn take_rsv(&mut self) -> Result<Rsv> {
+        self.body.take("rsv").map_or(Ok(Rsv::default()), |json| Rsv::parse(&json))
+    }
+
+    /// The body with its messages and `rsv`.
+    pub fn into_object(mut self, rsv: &Rsv) -> Object {
+        self.body.set("messages", array(&self.messages));
+        self.body.set("rsv", rsv.to_object().to_json());
+        self.body
+    }
+}
+
+/// Objects as a JSON array.
+pub fn array(objects: &[Object]) -> String {
+    let objects: Vec<String> = objects.iter().map(Object::to_json).collect();
+    format!("[{}]", objects.join(","))
+}
+
+/// The role of a message of any client; `None` for one that rsv does not know.
+pub fn role(message: &Object) -> Option<Role> {
+    message.text("role").ok().flatten()?.parse().ok()
+}
+
+/// The words of a message of any client.
+pub fn text(message: &Object) -> String {
+    Content::of(message).map(|content| content.text()).unwrap_or_default()
+}
+
+/// The message in the first choice of a response.
+pub fn answer(response: &Object) -> Result<Object> {
+    let choices = response.objects("choices")?.unwrap_or_default();
+    let first = choices.into_iter().next().ok_or_else(|| Error::new("choices: is empty"))?;
+    first
+        .object("message")
+        .map_err(|e| e.at("choices[0]"))?
+        .ok_or_else(|| Error::new("choices[0].message: is missing"))
+}
+
+/// The member that the suite adds to somebody else's body; it never leaves the machine.
+#[derive(Clone, Default, Debug)]
+pub struct Rsv {
+    pub partition: Option<String>,
+    pub instance: Option<String>,
+    pub trace_id: Option<String>,
+    /// The last message as the client wrote it, if it is a user's.
+    pub user: Option<Object>,
+    pub account: Option<Account>,
+    /// provider, status, latency_ms and partial, on a response.
+    pub more: Object,
+}
+
+impl Rsv {
+    /// Reads the member's value.
+    pub fn parse(json: &str) -> Result<Rsv> {
+        Rsv::read(json).map_err(|e| e.at("rsv"))
+    }
+
+    fn read(json: &str) -> Result<Rsv> {
+        let mut members = Object::parse(json).map_err(|_| unexpected("value", "an object", json))?;
+        let rsv = Rsv {
+            partition: members.text("partition")?,
+            instance: members.text("instance")?,
+            trace_id: members.text("trace_id")?,
+            user: members.object("user")?,
+            account: members
+                .object("account")?
+                .map(Account::parse)
+                .transpose()
+                .map_err(|e| e.at("account"))?,
+            more: Object::default(),
+        };
+        members.retain(|name| !["partition", "instance", "trace_id", "user", "account"].contains(&name));
+        Ok(Rsv { more: members, ..rsv })
+    }
+
+    /// The value as an object, members in a fixed order.
+    pub fn to_object(&self) -> Object {
+        let mut object = Object::default();
+        let names =
+            [("partition", &self.partition), ("instance", &self.instance), ("trace_id", &self.trace_id)];
+        for (name, value) in names {
+            if let Some(value) = value {
+                object.set_text(name, value);
+            }
+        }
+        object.set("user", self.user.as_ref().map_or("null".into(), Object::to_json));
+        if let Some(account) = &self.account {
+            let mut json = Vec::new();
+            account.write(&mut json);
+            object.set("account", String::from_utf8_lossy(&json));
+        }
+        self.more.iter().for_each(|(name, json)| object.set(name, json));
+        object
+    }
+
+    /// The scope that the turn belongs to.
+    pub fn scope(&self) -> Result<Scope> {
+        Scope::of(self.partition.as_deref(), self.instance.as_deref())
+    }
+}

@@ -1,0 +1,289 @@
+//! Records into the store: completes what a line lacks, pairs questions with answers, writes batches, and
+//! gives the completed lines back once they are durable.
+
+mod turn;
+
+use crate::chat::fence;
+use crate::error::{Error, Result};
+use crate::record::{
+    Clock, Content, Draft, Fill, Line, Link, Message, Object, Place, Record, Role, Scopes, Vectors, id,
+};
+use crate::store::{Select, Store, Written};
+use std::collections::HashMap;
+
+/// What is taken from the command line or the request where a line does not say it.
+#[derive(Clone, Default, Debug)]
+pub struct Options {
+    pub partition: Option<String>,
+    pub instance: Option<String>,
+    pub trace_id: Option<String>,
+    /// Whether system messages are stored too.
+    pub keep_system: bool,
+    /// Whether lines come from an export: whole, with times of their own, and of these scopes only.
+    pub import: Option<Scopes>,
+}
+
+impl Options {
+    /// An import brings its own links, except where lines without `kind` come from another tool.
+    fn pairs(&self, own: bool) -> bool {
+        self.import.is_none() || !own
+    }
+
+    /// Checks that a line of an import says what a file must say to be imported again without doubles.
+    fn check(&self, line: &Line) -> Result<()> {
+        let Some(_) = self.import else { return Ok(()) };
+        let missing = match line {
+            Line::Message(draft) if draft.trace_id.is_none() => "trace_id",
+            Line::Message(draft) if draft.timestamp.is_none() => "timestamp",
+            Line::Message(draft) if draft.partition.is_none() && self.partition.is_none() => "partition",
+            Line::Request(_) | Line::Response(_) | Line::Other(_) => {
+                return Err(Error::new("kind: is none that can be imported")
+                    .hint("messages, accounts, embeddings and links can; rsv-ingest takes the others"));
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::new(format!("{missing}: is missing")))
+    }
+}
+
+/// Gathers lines into batches and writes them.
+pub struct Ingest {
+    options: Options,
+    clock: Clock,
+    /// The timestamp and seq that were given last.
+    last: (i64, u32),
+    entries: Vec<Entry>,
+    records: Vec<Record>,
+    bytes: usize,
+}
+
+/// A line of a batch and the records that it stands for.
+struct Entry {
+    place: Option<Place>,
+    records: std::ops::Range<usize>,
+    /// What is passed on; `None` means the first record itself.
+    passed_on: Option<Object>,
+    pair: bool,
+}
+
+/// A line that has been dealt with.
+pub struct Done {
+    /// The line to pass on (an import passes nothing on), or why it could not be stored.
+    pub line: Result<Vec<u8>>,
+    /// Something worth knowing about it.
+    pub note: Option<String>,
+    /// How many of its records were new.
+    pub new: usize,
+}
+
+/// A batch is written at the latest when it has so many records, or so many bytes.
+const BATCH: (usize, usize) = (20_000, 8 << 20);
+
+impl Ingest {
+    pub fn new(options: Options, clock: Clock) -> Ingest {
+        Ingest { options, clock, last: (i64::MIN, 0), entries: Vec::new(), records: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds one text. Errors if nothing but white space is in it.
+    pub fn add_text(&mut self, role: Role, text: &str) -> Result<()> {
+        let text = text.trim_end();
+        if text.trim_start().is_empty() {
+            return Err(Error::new("there is no text").hint("give it as an argument or on standard input"));
+        }
+        if role == Role::System && !self.options.keep_system {
+            return Err(Error::new("system messages are not stored").hint("store it with --keep-system"));
+        }
+        let message = self.complete(Draft::new(role, Content::Text(text.to_owned())))?;
+        self.add(None, vec![Record::Message(message)], None, true);
+        Ok(())
+    }
+
+    /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
+    pub fn add_line(&mut self, place: Place, line: Object) -> Result<()> {
+        let own = line.has("kind");
+        if !self.options.keep_system && line.get("role") == Some("\"system\"") {
+            self.add(Some(place), Vec::new(), Some(line), false);
+            return Ok(());
+        }
+        let line = Line::parse(line)?;
+        self.options.check(&line)?;
+        match line {
+            Line::Message(draft) => {
+                let message = self.complete(draft)?;
+                let meant = self.options.import.as_ref().is_none_or(|scopes| scopes.hold(&message.scope));
+                let pair = self.options.pairs(own);
+                if meant {
+                    self.add(Some(place), vec![Record::Message(message)], None, pair);
+                }
+            }
+            Line::Response(response) => {
+                let records = self.turn(&response)?;
+                self.add(Some(place), records, Some(response), true);
+            }
+            Line::Link(mut link) => {
+                link.timestamp.get_or_insert_with(|| self.clock.now());
+                self.add(Some(place), vec![Record::Link(link)], None, false);
+            }
+            Line::Embedding(embedding) => {
+                self.add(Some(place), vec![Record::Embedding(embedding)], None, false)
+            }
+            Line::Account(account) => self.add(Some(place), vec![Record::Account(account)], None, false),
+            Line::Request(line) | Line::Other(line) => self.add(Some(place), Vec::new(), Some(line), false),
+        }
+        Ok(())
+    }
+
+    /// Adds the turn that a response line brings: both messages and the account.
+    pub fn add_response(&mut self, response: &Object) -> Result<()> {
+        let records = self.turn(response)?;
+        self.add(None, records, Some(response.clone()), true);
+        Ok(())
+    }
+
+    fn add(&mut self, place: Option<Place>, records: Vec<Record>, passed_on: Option<Object>, pair: bool) {
+        let begin = self.records.len();
+        self.bytes += records.iter().map(weight).sum::<usize>();
+        self.records.extend(records);
+        self.entries.push(Entry { place, records: begin..self.records.len(), passed_on, pair });
+    }
+
+    /// Whether the batch is large enough to be written.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= BATCH.0 || self.bytes >= BATCH.1
+    }
+
+    /// Drops the batch; the number of its records.
+    pub fn forget(&mut self) -> usize {
+        self.entries.clear();
+        self.bytes = 0;
+        std::mem::take(&mut self.records).len()
+    }
+
+    /// Fills in what a draft lacks, and takes out what an earlier recall put into it.
+    fn complete(&mut self, mut draft: Draft) -> Result<Message> {
+        draft.content = fence::strip(draft.content);
+        let now = self.clock.now();
+        let seq = if now == self.last.0 { self.last.1 + 1 } else { 0 };
+        if draft.timestamp.is_none() {
+            self.last = (now, seq);
+        }
+        let (partition, instance) = (self.options.partition.clone(), self.options.instance.clone());
+        let trace_id = match (&draft.trace_id, &self.options.trace_id) {
+            (Some(_), _) => String::new(),
+            (None, Some(trace)) => trace.clone(),
+            (None, None) => id::fresh(&self.clock, &format!("{seq} {}", draft.content.text()))?,
+        };
+        draft.complete(&Fill { partition, instance, trace_id, timestamp: now, seq })
+    }
+
+    /// Writes the batch; its lines, in order, are durable then. After an error nothing of it is stored.
+    pub fn commit(&mut self, store: &mut dyn Store) -> Result<Vec<Done>> {
+        let entries = std::mem::take(&mut self.entries);
+        let mut records = std::mem::take(&mut self.records);
+        self.bytes = 0;
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = records.len();
+        records.extend(pairs(&entries, &records, store)?);
+        let written = if records.is_empty() { Vec::new() } else { store.write(&records)? };
+        records.truncate(own);
+        let import = self.options.import.as_ref();
+        let (echo, narrowed) = (import.is_none(), import.is_some_and(|scopes| *scopes != Scopes::All));
+        Ok(entries.into_iter().map(|entry| done(entry, &mut records, &written, echo, narrowed)).collect())
+    }
+}
+
+fn weight(record: &Record) -> usize {
+    match record {
+        Record::Message(message) => {
+            let content = match &message.content {
+                Content::Text(text) => text.len(),
+                Content::Parts(json) => json.len(),
+                Content::Null => 0,
+            };
+            content + 4 * message.vector.as_ref().map_or(0, |v| v.numbers.len())
+        }
+        Record::Embedding(embedding) => 4 * embedding.vector.len(),
+        Record::Account(_) | Record::Link(_) => 256,
+    }
+}
+
+/// The line to pass on (if `echo`) for an entry whose records were written. Of a `narrowed` import, links
+/// and embeddings of what was not meant fall away.
+fn done(entry: Entry, records: &mut [Record], written: &[Written], echo: bool, narrowed: bool) -> Done {
+    let mut note = None;
+    let mut new = 0;
+    for at in entry.records.clone() {
+        match (&written[at], &mut records[at]) {
+            (Written::New, _) => new += 1,
+            (Written::Same(id), Record::Message(message)) => message.id.clone_from(id),
+            (Written::Same(_), _) => {}
+            (Written::Differs, _) => note = Some("id: names a message that says something else, which stays"),
+            (Written::Refused(_), Record::Link(_) | Record::Embedding(_)) if narrowed => {}
+            (Written::Refused(why), _) => {
+                let error = Error::new(why.clone());
+                let line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
+                return Done { line, note: None, new };
+            }
+        }
+    }
+    let mut line = Vec::new();
+    match &entry.passed_on {
+        _ if !echo => {}
+        Some(object) => {
+            object.write(&mut line);
+            line.push(b'\n');
+        }
+        None => records[entry.records.start].write_line(Vectors::Numbers, &mut line),
+    }
+    let note = note.map(|text| entry.place.map_or(text.to_owned(), |place| format!("{place}: {text}")));
+    Done { line: Ok(line), note, new }
+}
+
+/// The links between the answers of a batch and their questions, in the batch or in the store: an answer
+/// belongs to the turn before it in its trace, if that is a user's.
+fn pairs(entries: &[Entry], records: &[Record], store: &mut dyn Store) -> Result<Vec<Record>> {
+    let turns = |entry: &Entry| entry.records.clone().filter_map(|at| turn(&records[at]));
+    let mut traces: HashMap<(&str, &str, &str), Vec<&Message>> = HashMap::new();
+    for message in entries.iter().filter(|entry| entry.pair).flat_map(turns) {
+        traces.entry(trace_of(message)).or_default().push(message);
+    }
+    traces.values_mut().for_each(|turns| turns.sort_by_cached_key(|turn| turn.position()));
+    let mut links = Vec::new();
+    for answer in
+        entries.iter().filter(|entry| entry.pair).flat_map(turns).filter(|m| m.role == Role::Assistant)
+    {
+        let place = answer.position();
+        let turns = &traces[&trace_of(answer)];
+        let before = turns.partition_point(|turn| turn.position() < place);
+        let question = match before.checked_sub(1) {
+            Some(at) => Some(turns[at]).filter(|turn| turn.role == Role::User).map(|turn| turn.id.clone()),
+            None => stored_question(answer, store)?,
+        };
+        let link = |from: String| Link::responded_with(&from, &answer.id, answer.timestamp);
+        links.extend(question.map(|from| Record::Link(link(from))));
+    }
+    Ok(links)
+}
+
+fn trace_of(message: &Message) -> (&str, &str, &str) {
+    (&message.scope.partition, &message.scope.instance, &message.trace_id)
+}
+
+fn turn(record: &Record) -> Option<&Message> {
+    match record {
+        Record::Message(message) if matches!(message.role, Role::User | Role::Assistant) => Some(message),
+        _ => None,
+    }
+}
+
+/// The id of the turn that stands before an answer in the store, if it is a user's.
+fn stored_question(answer: &Message, store: &mut dyn Store) -> Result<Option<String>> {
+    let mut which = Select::of(Scopes::One(answer.scope.clone()));
+    which.trace_id = Some(answer.trace_id.clone());
+    which.roles = vec![Role::User, Role::Assistant];
+    which.before = Some(answer.position());
+    let before = store.last(&which, 1)?.pop();
+    Ok(before.filter(|turn| turn.role == Role::User).map(|turn| turn.id))
+}

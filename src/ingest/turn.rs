@@ -1,0 +1,55 @@
+//! What a response line stores: the user's turn, the answer and the account.
+
+use super::Ingest;
+use crate::chat::{self, Rsv};
+use crate::error::Result;
+use crate::record::{Content, Draft, Object, Record, Role};
+
+impl Ingest {
+    /// The records of a response line. Without `rsv.user` that is the answer alone; an answer with neither
+    /// words nor tool calls is not stored.
+    pub(super) fn turn(&mut self, response: &Object) -> Result<Vec<Record>> {
+        let rsv = response.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
+        let answer = chat::answer(response)?;
+        // A turn without a trace of its own still is one trace.
+        let trace_id = match rsv.trace_id.clone().or_else(|| self.options.trace_id.clone()) {
+            Some(trace) => trace,
+            None => crate::record::id::fresh(&self.clock, &response.to_json())?,
+        };
+        let scoped = |message: Object| -> Result<Draft> {
+            let mut draft = Draft::of_body(message)?;
+            (draft.partition, draft.instance) = (rsv.partition.clone(), rsv.instance.clone());
+            draft.trace_id = Some(trace_id.clone());
+            Ok(draft)
+        };
+        let mut records = Vec::new();
+        if let Some(user) = &rsv.user {
+            let mut draft = scoped(user.clone())?;
+            if let Some(account) = rsv.account.as_ref().filter(|account| account.timestamp < self.clock.now())
+            {
+                draft.timestamp = Some(account.timestamp);
+            }
+            records.push(Record::Message(self.complete(draft)?));
+        }
+        let mut draft = scoped(answer)?;
+        draft.role = Role::Assistant;
+        if says_something(&draft) {
+            for (name, json) in [("model", response.get("model")), ("partial", rsv.more.get("partial"))] {
+                if let Some(json) = json.filter(|json| *json != "null") {
+                    draft.extra.set(name, json);
+                }
+            }
+            records.push(Record::Message(self.complete(draft)?));
+        }
+        records.extend(rsv.account.map(Record::Account));
+        Ok(records)
+    }
+}
+
+fn says_something(draft: &Draft) -> bool {
+    match &draft.content {
+        Content::Text(text) => !text.is_empty() || draft.extra.has("tool_calls"),
+        Content::Parts(_) => true,
+        Content::Null => draft.extra.get("tool_calls").is_some_and(|calls| !matches!(calls, "null" | "[]")),
+    }
+}

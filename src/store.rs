@@ -1,0 +1,128 @@
+//! Where records are kept. One trait in the words of the domain; SQLite behind it.
+//!
+//! An embedding and a link name a record by its id, whatever its kind, so that a new kind is one more
+//! row here and not another store.
+
+mod sqlite;
+pub mod words;
+
+use crate::error::{Error, Result};
+use crate::record::{Hit, Message, Position, Record, Role, Scope, Scopes};
+use words::Term;
+
+/// A store that any number of processes use at once. Nothing that a method writes is seen, or lost, in
+/// part; what is written is durable when the method returns; what a read gives is of one instant.
+pub trait Store: Send {
+    /// Writes a batch, whole or not at all, and tells for each record what became of it. What is there
+    /// already changes nothing. An embedding or a link may name a record that stands earlier in the batch.
+    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>>;
+
+    /// The last `count` messages of a selection, oldest first.
+    fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>>;
+
+    /// The best `limit` messages in which the terms occur, case and accents aside. Best first; ties by
+    /// time, newest first, then by id.
+    fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>>;
+
+    /// Visits what a selection holds: messages and accounts by timestamp, seq and id; then embeddings;
+    /// then links, as far as both their ends are of the selection.
+    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()>;
+
+    /// The scopes that hold anything, by name, with the number of their messages.
+    fn scopes(&mut self) -> Result<Vec<(Scope, u64)>>;
+}
+
+/// What `walk` calls for each record.
+pub type Visit<'a> = dyn FnMut(Record) -> Result<()> + 'a;
+
+/// How the terms of a question must occur in a message.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Occur {
+    /// Every term, be it as a part of a word.
+    All,
+    /// At least one, as a whole word.
+    Any,
+}
+
+/// What became of a record that was to be written.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Written {
+    /// It is new.
+    New,
+    /// It was there; of a message, under this id.
+    Same(String),
+    /// Its id names a message that says something else, which stays.
+    Differs,
+    /// It cannot be written, and why.
+    Refused(String),
+}
+
+/// Which messages are meant. Every condition must hold.
+#[derive(Clone, Debug)]
+pub struct Select {
+    pub scopes: Scopes,
+    pub trace_id: Option<String>,
+    /// Any of these; none means every role.
+    pub roles: Vec<Role>,
+    /// The earliest timestamp.
+    pub since: Option<i64>,
+    /// The latest timestamp.
+    pub until: Option<i64>,
+    /// Only what stands before this place.
+    pub before: Option<Position>,
+}
+
+impl Select {
+    /// Everything in these scopes.
+    pub fn of(scopes: Scopes) -> Select {
+        Select { scopes, trace_id: None, roles: Vec::new(), since: None, until: None, before: None }
+    }
+
+    /// Whether a message meets every condition but the scope.
+    fn admits(&self, message: &Message) -> bool {
+        self.trace_id.as_ref().is_none_or(|trace| *trace == message.trace_id)
+            && (self.roles.is_empty() || self.roles.contains(&message.role))
+            && self.since.is_none_or(|since| message.timestamp >= since)
+            && self.until.is_none_or(|until| message.timestamp <= until)
+            && self.before.as_ref().is_none_or(|before| message.position() < *before)
+    }
+}
+
+/// What `walk` visits.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    pub which: Select,
+    pub accounts: bool,
+    /// Whether each message carries the vector of the model that has the most.
+    pub vectors: bool,
+    pub embeddings: bool,
+    pub links: bool,
+}
+
+impl Walk {
+    /// Messages alone.
+    pub fn messages(which: Select) -> Walk {
+        Walk { which, accounts: false, vectors: false, embeddings: false, links: false }
+    }
+}
+
+/// What the caller means to do: a store that is not there is made by writing, and is empty for reading.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Access {
+    Read,
+    Write,
+}
+
+/// Opens a store by its address: `sqlite:PATH`. An error names the address, the cause and a remedy.
+pub fn open(address: &str, access: Access) -> Result<Box<dyn Store>> {
+    match address.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => {
+            Ok(Box::new(sqlite::Sqlite::open(path.as_ref(), access)?))
+        }
+        Some((scheme @ ("neo4j" | "bolt" | "neo4j+s" | "bolt+s"), _)) => {
+            Err(Error::new(format!("cannot open store {address}: this build serves no {scheme}: addresses"))
+                .hint("use sqlite:PATH"))
+        }
+        _ => Err(Error::new(format!("cannot open store {address}: not an address")).hint("use sqlite:PATH")),
+    }
+}

@@ -1,0 +1,247 @@
+//! Records in one SQLite file, in WAL mode, shared by any number of processes.
+
+mod find;
+mod index;
+mod read;
+mod schema;
+mod write;
+
+use super::{Access, Occur, Select, Store, Visit, Walk, Written, words::Term};
+use crate::error::{Context, Error, Result};
+use crate::record::{Hit, Message, Record, Scope, Scopes};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::time::Duration;
+
+/// A store in a file.
+pub(super) struct Sqlite {
+    connection: Connection,
+    address: String,
+    known: write::Known,
+}
+
+/// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
+const PAGE: i64 = 16_384;
+
+/// The write-ahead log is folded into the file when it has this many pages (4 MiB): a process that opens
+/// the store first has to read it whole.
+const LOG_PAGES: i64 = 256;
+
+/// How long a writer waits for the others, in steps of `pause`.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Sqlite {
+    /// Opens the file, making it for writing; a missing one is empty for reading, and stays missing.
+    pub(super) fn open(path: &Path, access: Access) -> Result<Sqlite> {
+        let address = format!("sqlite:{}", path.display());
+        let open = || -> Result<Connection> {
+            let there = path.try_exists().context("cannot look at it")?;
+            if !there && access == Access::Read {
+                let mut empty = Connection::open_in_memory().context("cannot open")?;
+                return prepare(&mut empty).map(|()| empty);
+            }
+            if !there {
+                make(path)?;
+            }
+            connect(path)
+        };
+        let connection = open().map_err(|e| remedied(e.at(format_args!("cannot open store {address}"))))?;
+        Ok(Sqlite { connection, address, known: write::Known::default() })
+    }
+
+    /// Adds the store's address to what SQLite says, in words.
+    fn failed(&self, what: &str, cause: rusqlite::Error) -> Error {
+        remedied(Error::new(format!("cannot {what} store {}", self.address)).because(words_of(&cause)))
+    }
+
+    /// The numbers of the scopes that are meant; `None` for all of them.
+    fn scope_numbers(&self, scopes: &Scopes) -> rusqlite::Result<Option<Vec<i64>>> {
+        let rows = |sql: &str, params: &[&str]| -> rusqlite::Result<Vec<i64>> {
+            self.connection
+                .prepare_cached(sql)?
+                .query_map(rusqlite::params_from_iter(params), |r| r.get(0))?
+                .collect()
+        };
+        Ok(match scopes {
+            Scopes::All => None,
+            Scopes::Partition(name) => Some(rows("SELECT n FROM scope WHERE partition = ?", &[name])?),
+            Scopes::One(scope) => {
+                let names = [scope.partition.as_str(), scope.instance.as_str()];
+                Some(rows("SELECT n FROM scope WHERE partition = ? AND instance = ?", &names)?)
+            }
+        })
+    }
+}
+
+impl Store for Sqlite {
+    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
+        write::write(&mut self.connection, &mut self.known, batch).map_err(|e| {
+            // What was remembered may have been rolled back.
+            self.known = write::Known::default();
+            self.failed("write to", e)
+        })
+    }
+
+    fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>> {
+        self.read_last(which, count).map_err(|e| self.failed("read", e))
+    }
+
+    fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        self.find_terms(terms, occur, which, limit).map_err(|e| self.failed("search", e))
+    }
+
+    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
+        self.walk_all(what, visit).map_err(|e| match e {
+            read::Stopped::Here(cause) => self.failed("read", cause),
+            read::Stopped::There(error) => error,
+        })
+    }
+
+    fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
+        self.count_scopes().map_err(|e| self.failed("read", e))
+    }
+}
+
+/// Makes an empty file that only its owner can read, and its directories.
+fn make(path: &Path) -> Result<()> {
+    if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        let mut directory = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
+        directory.recursive(true).create(parent).context(format_args!("cannot make {}", parent.display()))?;
+    }
+    let mut file = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
+    file.write(true).create(true).truncate(false).open(path).context("cannot make the file").map(drop)
+}
+
+fn connect(path: &Path) -> Result<Connection> {
+    if path.is_dir() {
+        return Err(Error::new("is a directory"));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(|e| Error::new(words_of(&e)))?;
+    prepare(&mut connection)?;
+    Ok(connection)
+}
+
+/// Sets the connection up, refuses foreign and newer files, and brings older ones up to date.
+fn prepare(connection: &mut Connection) -> Result<()> {
+    let plain = |e: rusqlite::Error| Error::new(words_of(&e));
+    connection.busy_handler(Some(pause)).map_err(plain)?;
+    // Folding the log into the file costs a short-lived process more than the write it came for.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(plain)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(plain)?;
+    // FULL: what is acknowledged survives a power cut, at the price of one fsync a batch.
+    connection
+        .execute_batch(&format!(
+            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;
+             PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768; PRAGMA mmap_size = 2147418112;
+             PRAGMA wal_autocheckpoint = {LOG_PAGES};"
+        ))
+        .map_err(plain)?;
+    let (id, version) = marks(connection).map_err(plain)?;
+    if id == schema::APPLICATION_ID && version == schema::VERSION {
+        return Ok(());
+    }
+    refuse_foreign(connection, id, version)?;
+    if version == 0 {
+        begin_file(connection).map_err(plain)?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(plain)?;
+    // Another process may have done it meanwhile.
+    let (_, version) = marks(&transaction).map_err(plain)?;
+    schema::migrate(&transaction, version)?;
+    transaction.commit().map_err(plain)
+}
+
+/// The `application_id` and `user_version` of the file.
+fn marks(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
+    let id = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    Ok((id, connection.query_row("PRAGMA user_version", [], |row| row.get(0))?))
+}
+
+fn refuse_foreign(connection: &Connection, id: i32, version: i32) -> Result<()> {
+    if id == schema::APPLICATION_ID && version > schema::VERSION {
+        let text = format!("is of a newer rsv (version {version}; this one knows {})", schema::VERSION);
+        return Err(Error::new(text).hint("update rsv, or name another store with --store"));
+    }
+    let table = "SELECT name FROM sqlite_schema LIMIT 1";
+    let table: Option<String> =
+        connection.query_row(table, [], |row| row.get(0)).optional().map_err(|e| Error::new(words_of(&e)))?;
+    if id != schema::APPLICATION_ID && (id != 0 || version != 0 || table.is_some()) {
+        return Err(Error::new("is the database of another program").hint("name another store with --store"));
+    }
+    Ok(())
+}
+
+/// Sets what can only be set before the first table. Two processes may do so at once: the switch to WAL
+/// does not wait for the other, so it is tried again.
+fn begin_file(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "page_size", PAGE)?;
+    let mut attempt = 0;
+    loop {
+        let switched = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        match switched {
+            Err(e) if is_busy(&e) && pause(attempt) => attempt += 1,
+            other => return other.map(drop),
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
+    )
+}
+
+/// Waits before another try; false when patience is at its end. Short steps of uneven length, the same
+/// for all: SQLite's own steps grow, so that whoever came last would win.
+fn pause(attempt: i32) -> bool {
+    let uneven = (std::process::id() as u64 ^ attempt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+    let step = Duration::from_micros(if attempt < 8 { 250 } else { 1500 } + uneven);
+    std::thread::sleep(step);
+    step * (attempt as u32) < PATIENCE
+}
+
+/// What SQLite's error says to somebody who knows no SQLite.
+fn words_of(error: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode as Code;
+    match error.sqlite_error_code() {
+        Some(Code::DiskFull) => "the disk is full".into(),
+        Some(Code::NotADatabase) => "is not an rsv store".into(),
+        Some(Code::DatabaseCorrupt) => "the file is damaged".into(),
+        Some(Code::DatabaseBusy | Code::DatabaseLocked) => {
+            format!("other programs kept it locked for {} s", PATIENCE.as_secs())
+        }
+        Some(Code::PermissionDenied | Code::ReadOnly) => "permission denied".into(),
+        Some(Code::CannotOpen) => "cannot open the file or its directory".into(),
+        Some(Code::SystemIoFailure) => "reading or writing the file failed (is the disk full?)".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Adds what helps against the commoner causes.
+fn remedied(error: Error) -> Error {
+    if error.remedy().is_some() {
+        return error;
+    }
+    let text = error.to_string();
+    let hints = [
+        ("is damaged", "restore a backup, or save what can be read with rsv-export"),
+        ("not an rsv store", "name another store with --store"),
+        ("is a directory", "name a file in it, such as --store DIRECTORY/store.db"),
+        ("ermission denied", "check the permissions, or name another store with --store"),
+        ("cannot open the file", "check the permissions, or name another store with --store"),
+        ("disk", "free some space and run it again; nothing is half-written"),
+        ("kept it locked", "find the program that holds it, and run it again"),
+    ];
+    match hints.iter().find(|(sign, _)| text.contains(sign)) {
+        Some((_, hint)) => error.hint(*hint),
+        None => error,
+    }
+}

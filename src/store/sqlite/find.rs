@@ -1,0 +1,232 @@
+//! Keyword search over the word index, ranked by BM25 within what was asked for.
+
+use super::super::words::{self, Term};
+use super::super::{Occur, Select};
+use super::Sqlite;
+use super::index::{self, Part};
+use super::read::{COLUMNS, TABLES, message};
+use crate::record::{Hit, Message};
+use rusqlite::OptionalExtension;
+use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
+
+/// How much a word counts that only contains what was asked for.
+const PIECE: f64 = 0.5;
+
+/// Okapi BM25's constants, as Robertson and Zaragoza (2009) and Lucene have them.
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+
+/// Where a run of letters and digits of the question occurs.
+#[derive(Default)]
+struct Found {
+    docs: Vec<Doc>,
+}
+
+/// A message, how often it holds the run, and its length in words.
+struct Doc {
+    n: i64,
+    times: f64,
+    length: u32,
+}
+
+/// How many messages were looked at, and their words.
+#[derive(Default)]
+struct Corpus {
+    docs: f64,
+    words: f64,
+}
+
+impl Sqlite {
+    pub(super) fn find_terms(
+        &mut self,
+        terms: &[Term],
+        occur: Occur,
+        which: &Select,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let scopes = match self.scope_numbers(&which.scopes)? {
+            Some(scopes) => scopes,
+            None => self
+                .connection
+                .prepare_cached("SELECT n FROM scope")?
+                .query_map([], |row| row.get(0))?
+                .collect::<Result<_, _>>()?,
+        };
+        let runs: Vec<&str> = terms.iter().flat_map(|term| term.runs.iter().map(String::as_str)).collect();
+        let hits = if limit == 0 || terms.is_empty() {
+            Vec::new()
+        } else if runs.is_empty() {
+            self.without_words(terms, &scopes, which, limit)?
+        } else {
+            let scored = self.score(&runs, occur, &scopes)?;
+            self.best(scored, terms, occur, which, limit)?
+        };
+        snapshot.finish()?;
+        Ok(hits)
+    }
+
+    /// The messages that hold all runs, or any, with their scores.
+    fn score(&self, runs: &[&str], occur: Occur, scopes: &[i64]) -> rusqlite::Result<Vec<(i64, f64)>> {
+        let mut corpus = Corpus::default();
+        let mut found: Vec<Found> = runs.iter().map(|_| Found::default()).collect();
+        for scope in scopes {
+            for part in Part::of_scope(&self.connection, *scope)? {
+                corpus.docs += part.places.len() as f64;
+                corpus.words += part.places.iter().map(|place| f64::from(place.length)).sum::<f64>();
+                for (run, found) in runs.iter().zip(&mut found) {
+                    self.look_up(&part, run, occur, found)?;
+                }
+            }
+            index::tail(&self.connection, *scope, |n, folded| {
+                look_at(n, folded, runs, occur, &mut corpus, &mut found)
+            })?;
+        }
+        Ok(combine(found, occur, &corpus))
+    }
+
+    fn look_up(&self, part: &Part, run: &str, occur: Occur, found: &mut Found) -> rusqlite::Result<()> {
+        let words = match occur {
+            Occur::Any => vec![run.as_bytes()],
+            Occur::All => part.words_with(run),
+        };
+        if let [word] = words[..] {
+            let weight = weight(word, run);
+            return part.postings(&self.connection, word, |place, times| {
+                let place = part.places[place];
+                found.docs.push(Doc { n: place.n, times: times as f64 * weight, length: place.length });
+            });
+        }
+        let mut times_of = vec![0.0; if words.is_empty() { 0 } else { part.places.len() }];
+        for word in words {
+            let weight = weight(word, run);
+            part.postings(&self.connection, word, |place, times| times_of[place] += times as f64 * weight)?;
+        }
+        let held = times_of.iter().zip(&part.places).filter(|(times, _)| **times > 0.0);
+        found.docs.extend(held.map(|(times, place)| Doc { n: place.n, times: *times, length: place.length }));
+        Ok(())
+    }
+
+    /// The best of the scored messages that meet every condition; equal scores are told apart by time.
+    fn best(
+        &self,
+        mut scored: Vec<(i64, f64)>,
+        terms: &[Term],
+        occur: Occur,
+        which: &Select,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let unsure: Vec<&Term> =
+            terms.iter().filter(|term| occur == Occur::All && !term.is_plain()).collect();
+        scored.sort_unstable_by(|a, b| descending(a.1, b.1).then(b.0.cmp(&a.0)));
+        let mut hits: Vec<Hit> = Vec::new();
+        for (n, score) in scored {
+            if hits.len() >= limit && hits.last().is_some_and(|worst| worst.score > score) {
+                break;
+            }
+            if let Some(message) = self.nth(n)?.filter(|m| which.admits(m) && holds(&unsure, m)) {
+                hits.push(Hit { message, score, why: vec![("keyword", score)] });
+            }
+        }
+        Ok(in_order(hits, limit))
+    }
+
+    fn nth(&self, n: i64) -> rusqlite::Result<Option<Message>> {
+        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE record.n = ?");
+        self.connection.prepare_cached(&sql)?.query_row([n], message).optional()
+    }
+
+    /// The newest messages that hold signs which are in no word, such as `++` or an emoji.
+    fn without_words(
+        &self,
+        terms: &[Term],
+        scopes: &[i64],
+        which: &Select,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let terms: Vec<&Term> = terms.iter().collect();
+        let mut hits = Vec::new();
+        for scope in scopes {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'message' AND record.scope = ? \
+                 ORDER BY record.timestamp DESC, record.seq DESC, record.id DESC"
+            );
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let messages = statement.query_map([scope], message)?;
+            let held = messages.filter(|m| m.as_ref().map_or(true, |m| which.admits(m) && holds(&terms, m)));
+            for message in held.take(limit) {
+                hits.push(Hit { message: message?, score: 0.0, why: vec![("keyword", 0.0)] });
+            }
+        }
+        Ok(in_order(hits, limit))
+    }
+}
+
+fn weight(word: &[u8], run: &str) -> f64 {
+    if word == run.as_bytes() { 1.0 } else { PIECE }
+}
+
+/// Looks for the runs in a message that is in no part yet.
+fn look_at(n: i64, folded: &str, runs: &[&str], occur: Occur, corpus: &mut Corpus, found: &mut [Found]) {
+    let words: Vec<&str> = words::words(folded).collect();
+    corpus.docs += 1.0;
+    corpus.words += words.len() as f64;
+    for (run, found) in runs.iter().zip(found) {
+        if memchr::memmem::find(folded.as_bytes(), run.as_bytes()).is_none() {
+            continue;
+        }
+        let counted = words.iter().filter(|word| *word == run || occur == Occur::All && word.contains(run));
+        let times: f64 = counted.map(|word| weight(word.as_bytes(), run)).sum();
+        if times > 0.0 {
+            found.docs.push(Doc { n, times, length: words.len() as u32 });
+        }
+    }
+}
+
+/// BM25 of every message that holds all runs, or any.
+fn combine(mut found: Vec<Found>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)> {
+    let average = (corpus.words / corpus.docs.max(1.0)).max(1.0);
+    // The rarest first: the others can then only lose messages.
+    found.sort_by_key(|found| found.docs.len());
+    let mut scores: FxHashMap<i64, (usize, f64)> = FxHashMap::default();
+    let runs = found.len();
+    for (at, found) in found.into_iter().enumerate() {
+        let docs = found.docs.len() as f64;
+        let rarity = (1.0 + (corpus.docs - docs + 0.5) / (docs + 0.5)).ln();
+        for doc in found.docs {
+            let norm = K1 * (1.0 - B + B * f64::from(doc.length) / average);
+            let score = rarity * doc.times * (K1 + 1.0) / (doc.times + norm);
+            if occur == Occur::Any || at == 0 {
+                let held = scores.entry(doc.n).or_default();
+                *held = (held.0 + 1, held.1 + score);
+            } else if let Some(held) = scores.get_mut(&doc.n) {
+                *held = (held.0 + 1, held.1 + score);
+            }
+        }
+    }
+    let wanted = if occur == Occur::All { runs } else { 1 };
+    scores.into_iter().filter(|(_, (held, _))| *held >= wanted).map(|(n, (_, score))| (n, score)).collect()
+}
+
+/// The best hits in their order: by score, then newest first, then by id.
+fn in_order(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+    hits.sort_by(|a, b| {
+        let by_time = b.message.timestamp.cmp(&a.message.timestamp);
+        descending(a.score, b.score).then(by_time).then_with(|| a.message.id.cmp(&b.message.id))
+    });
+    hits.truncate(limit);
+    hits
+}
+
+fn descending(a: f64, b: f64) -> Ordering {
+    b.total_cmp(&a)
+}
+
+fn holds(terms: &[&Term], message: &Message) -> bool {
+    if terms.is_empty() {
+        return true;
+    }
+    let folded = words::fold(&message.content.text());
+    terms.iter().all(|term| term.occurs_in(&folded))
+}

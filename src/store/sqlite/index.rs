@@ -1,0 +1,276 @@
+//! The word index, in a few parts a scope. A part covers some thousands of messages: which they are and
+//! how long, all their words in one block that can be searched for a piece of a word at the speed of
+//! memory, and for each word the messages that hold it and how often. The newest messages of a scope are in
+//! no part yet: a search reads them themselves, so that storing one message costs the index nothing.
+
+use super::super::words;
+use rusqlite::{Connection, params};
+use rustc_hash::FxHashMap;
+
+/// So many messages may be in no part.
+const TAIL: i64 = 500;
+/// A scope with more parts than this has its two smallest made one.
+const PARTS: usize = 6;
+
+/// Takes note of new messages in a scope; when enough have come they become a part.
+pub(super) fn grow(connection: &Connection, scope: i64, count: i64) -> rusqlite::Result<()> {
+    let sql = "UPDATE scope SET tail = tail + ? WHERE n = ? RETURNING tail";
+    let tail: i64 = connection.prepare_cached(sql)?.query_row([count, scope], |row| row.get(0))?;
+    if tail < TAIL {
+        return Ok(());
+    }
+    let part = gather(connection, scope)?;
+    part.write(connection, scope)?;
+    let sql = "UPDATE scope SET tail = 0, packed = (SELECT max(n) FROM record) WHERE n = ?";
+    connection.prepare_cached(sql)?.execute([scope])?;
+    let sql = "SELECT n FROM part WHERE scope = ? ORDER BY docs";
+    let parts: Vec<i64> =
+        connection.prepare_cached(sql)?.query_map([scope], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if parts.len() > PARTS { merge(connection, scope, parts[0], parts[1]) } else { Ok(()) }
+}
+
+/// Calls `visit` with the number and the folded text of each message of a scope that is in no part.
+pub(super) fn tail(
+    connection: &Connection,
+    scope: i64,
+    mut visit: impl FnMut(i64, &str),
+) -> rusqlite::Result<()> {
+    let sql = "SELECT n, content FROM record INDEXED BY record_words
+               WHERE kind = 'message' AND scope = ?1 AND n > (SELECT packed FROM scope WHERE n = ?1) ORDER BY n";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([scope])?;
+    while let Some(row) = rows.next()? {
+        visit(row.get(0)?, &words::fold(row.get_ref(1)?.as_str()?));
+    }
+    Ok(())
+}
+
+/// What is to become a part: the messages in order, and each word's postings.
+#[derive(Default)]
+struct Draft {
+    docs: u64,
+    places: Places,
+    words: FxHashMap<Box<[u8]>, Postings>,
+}
+
+/// The number and length (in words) of each message, as differences and varints.
+#[derive(Default)]
+struct Places {
+    bytes: Vec<u8>,
+    last: u64,
+}
+
+impl Places {
+    fn push(&mut self, n: u64, length: u64) {
+        put(&mut self.bytes, n - self.last);
+        put(&mut self.bytes, length);
+        self.last = n;
+    }
+}
+
+/// The messages that hold a word, by their place in the part, and how often; as differences and varints.
+#[derive(Default)]
+struct Postings {
+    bytes: Vec<u8>,
+    /// One more than the place that was written last.
+    next: u64,
+    /// The place that is being counted, and its count.
+    open: (u64, u64),
+}
+
+impl Postings {
+    fn count(&mut self, place: u64) {
+        if self.open.1 > 0 && self.open.0 != place {
+            self.close();
+        }
+        self.open = (place, self.open.1 + 1);
+    }
+
+    fn push(&mut self, place: u64, times: u64) {
+        put(&mut self.bytes, place - self.next);
+        put(&mut self.bytes, times);
+        self.next = place + 1;
+    }
+
+    fn close(&mut self) {
+        let (place, times) = std::mem::take(&mut self.open);
+        if times > 0 {
+            self.push(place, times);
+        }
+    }
+}
+
+/// The messages of a scope that are in no part yet.
+fn gather(connection: &Connection, scope: i64) -> rusqlite::Result<Draft> {
+    let mut draft = Draft::default();
+    tail(connection, scope, |n, folded| {
+        let mut length = 0;
+        for word in words::words(folded) {
+            length += 1;
+            match draft.words.get_mut(word.as_bytes()) {
+                Some(postings) => postings.count(draft.docs),
+                None => draft.words.entry(word.as_bytes().into()).or_default().count(draft.docs),
+            }
+        }
+        draft.places.push(n.unsigned_abs(), length);
+        draft.docs += 1;
+    })?;
+    draft.words.values_mut().for_each(Postings::close);
+    Ok(draft)
+}
+
+impl Draft {
+    fn write(self, connection: &Connection, scope: i64) -> rusqlite::Result<()> {
+        let mut words: Vec<(Box<[u8]>, Postings)> = self.words.into_iter().collect();
+        words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let mut block = vec![b'\n'];
+        for (word, _) in &words {
+            block.extend_from_slice(word);
+            block.push(b'\n');
+        }
+        let sql = "INSERT INTO part (scope, docs, places, words) VALUES (?, ?, ?, ?)";
+        let row = params![scope, self.docs as i64, self.places.bytes, block];
+        let part = connection.prepare_cached(sql)?.insert(row)?;
+        let mut insert =
+            connection.prepare_cached("INSERT INTO posting (part, word, docs) VALUES (?, ?, ?)")?;
+        for (word, postings) in words {
+            insert.execute(params![part, &*word, postings.bytes])?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes one part of two.
+fn merge(connection: &Connection, scope: i64, a: i64, b: i64) -> rusqlite::Result<()> {
+    let (mut first, mut second) = (Part::read(connection, a)?, Part::read(connection, b)?);
+    // Parts cover messages of different times: one lies before the other.
+    if first.places.first() > second.places.first() {
+        std::mem::swap(&mut first, &mut second);
+    }
+    let mut draft = Draft { docs: (first.places.len() + second.places.len()) as u64, ..Draft::default() };
+    for place in first.places.iter().chain(&second.places) {
+        draft.places.push(place.n.unsigned_abs(), place.length.into());
+    }
+    let mut offset = 0;
+    for part in [&first, &second] {
+        let mut all = connection.prepare_cached("SELECT word, docs FROM posting WHERE part = ?")?;
+        let mut rows = all.query([part.n])?;
+        while let Some(row) = rows.next()? {
+            let postings = draft.words.entry(row.get_ref(0)?.as_blob()?.into()).or_default();
+            decode(row.get_ref(1)?.as_blob()?, |place, times| postings.push(place + offset, times));
+        }
+        offset += part.places.len() as u64;
+    }
+    connection.prepare_cached("DELETE FROM posting WHERE part IN (?, ?)")?.execute([a, b])?;
+    connection.prepare_cached("DELETE FROM part WHERE n IN (?, ?)")?.execute([a, b])?;
+    draft.write(connection, scope)
+}
+
+/// A message in a part.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+pub(super) struct Place {
+    pub(super) n: i64,
+    /// In words.
+    pub(super) length: u32,
+}
+
+/// A part as it is searched.
+pub(super) struct Part {
+    n: i64,
+    pub(super) places: Vec<Place>,
+    /// All words, each between line ends.
+    words: Vec<u8>,
+}
+
+impl Part {
+    /// The parts of a scope.
+    pub(super) fn of_scope(connection: &Connection, scope: i64) -> rusqlite::Result<Vec<Part>> {
+        let sql = "SELECT n FROM part WHERE scope = ? ORDER BY n";
+        let parts: Vec<i64> = connection
+            .prepare_cached(sql)?
+            .query_map([scope], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        parts.into_iter().map(|n| Part::read(connection, n)).collect()
+    }
+
+    fn read(connection: &Connection, n: i64) -> rusqlite::Result<Part> {
+        let sql = "SELECT places, words, docs FROM part WHERE n = ?";
+        connection.prepare_cached(sql)?.query_row([n], |row| {
+            let mut bytes = row.get_ref(0)?.as_blob()?;
+            let mut last = 0;
+            let mut places = Vec::with_capacity(usize::try_from(row.get::<_, i64>(2)?).unwrap_or_default());
+            while let (Some(step), Some(length)) = (take(&mut bytes), take(&mut bytes)) {
+                last += step as i64;
+                places.push(Place { n: last, length: length as u32 });
+            }
+            Ok(Part { n, places, words: row.get_ref(1)?.as_blob()?.to_vec() })
+        })
+    }
+
+    /// The words that hold a piece, each once.
+    pub(super) fn words_with(&self, piece: &str) -> Vec<&[u8]> {
+        let mut found: Vec<&[u8]> = Vec::new();
+        let mut end = 0;
+        for at in memchr::memmem::find_iter(&self.words, piece) {
+            if at < end {
+                continue;
+            }
+            let begin = memchr::memrchr(b'\n', &self.words[..at]).map_or(0, |before| before + 1);
+            end = at + memchr::memchr(b'\n', &self.words[at..]).unwrap_or(self.words.len() - at);
+            found.push(&self.words[begin..end]);
+        }
+        found
+    }
+
+    /// Calls `visit` with the place of each message that holds a word, and how often it does.
+    pub(super) fn postings(
+        &self,
+        connection: &Connection,
+        word: &[u8],
+        mut visit: impl FnMut(usize, u64),
+    ) -> rusqlite::Result<()> {
+        let mut statement =
+            connection.prepare_cached("SELECT docs FROM posting WHERE part = ? AND word = ?")?;
+        let mut rows = statement.query(params![self.n, word])?;
+        while let Some(row) = rows.next()? {
+            decode(row.get_ref(0)?.as_blob()?, |place, times| {
+                let place = usize::try_from(place).unwrap_or(usize::MAX);
+                if place < self.places.len() {
+                    visit(place, times);
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+fn decode(mut bytes: &[u8], mut visit: impl FnMut(u64, u64)) {
+    let mut next = 0;
+    while let (Some(step), Some(times)) = (take(&mut bytes), take(&mut bytes)) {
+        visit(next + step, times);
+        next += step + 1;
+    }
+}
+
+/// Appends a number as LEB128: seven bits a byte, the lowest first.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Takes a number off the front; `None` at the end.
+fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..63).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}

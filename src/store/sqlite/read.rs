@@ -1,0 +1,290 @@
+//! Reading selections: the last messages, or everything in order.
+
+use super::super::{Select, Visit, Walk};
+use super::Sqlite;
+use crate::error::Error;
+use crate::record::{Account, Content, Embedding, Link, Message, Object, Record, Role, Scope, Vector};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
+use rusqlite::{OptionalExtension, Row, params_from_iter};
+
+/// Why a walk ended early.
+pub(super) enum Stopped {
+    /// SQLite failed.
+    Here(rusqlite::Error),
+    /// The visitor did.
+    There(Error),
+}
+
+impl From<rusqlite::Error> for Stopped {
+    fn from(error: rusqlite::Error) -> Stopped {
+        Stopped::Here(error)
+    }
+}
+
+/// The columns that make a record, in the order that `record` reads them.
+pub(super) const COLUMNS: &str = "record.kind, record.id, record.trace_id, scope.partition, scope.instance,
+    record.role, record.content, record.parts, record.timestamp, record.seq, record.extra";
+/// Where the columns come from.
+pub(super) const TABLES: &str = "record JOIN scope ON scope.n = record.scope";
+
+impl Sqlite {
+    pub(super) fn read_last(&mut self, which: &Select, count: usize) -> rusqlite::Result<Vec<Message>> {
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut found = match self.scope_numbers(&which.scopes)? {
+            None => self.last_of(which, None, limit)?,
+            // Each scope's index gives its own last ones; the last of all are among them.
+            Some(scopes) => {
+                let mut found = Vec::new();
+                for scope in scopes {
+                    found.append(&mut self.last_of(which, Some(scope), limit)?);
+                }
+                found
+            }
+        };
+        snapshot.finish()?;
+        found.sort_by_cached_key(Message::position);
+        Ok(found.split_off(found.len().saturating_sub(count)))
+    }
+
+    fn last_of(&self, which: &Select, scope: Option<i64>, limit: i64) -> rusqlite::Result<Vec<Message>> {
+        let mut filter = Filter::of(which);
+        if let Some(scope) = scope {
+            // A trace is the shorter list, where it is known.
+            filter
+                .add(if which.trace_id.is_some() { "+record.scope = ?" } else { "record.scope = ?" }, scope);
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'message'{} \
+             ORDER BY record.timestamp DESC, record.seq DESC, record.id DESC LIMIT {limit}",
+            filter.sql
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.query_map(params_from_iter(filter.values), message)?.collect()
+    }
+
+    pub(super) fn walk_all(&mut self, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let scopes = self.scope_numbers(&what.which.scopes)?;
+        self.walk_records(what, scopes.as_deref(), visit)?;
+        if what.embeddings {
+            self.walk_embeddings(&what.which, scopes.as_deref(), visit)?;
+        }
+        if what.links {
+            self.walk_links(&what.which, scopes.as_deref(), visit)?;
+        }
+        Ok(snapshot.finish()?)
+    }
+
+    fn walk_records(&self, what: &Walk, scopes: Option<&[i64]>, visit: &mut Visit) -> Result<(), Stopped> {
+        let mut filter = Filter::of(&what.which);
+        filter.add_scopes("record", scopes);
+        let kinds = if what.accounts { "'message', 'account'" } else { "'message'" };
+        let (model, vectors) = match what.vectors.then(|| self.main_model()).transpose()?.flatten() {
+            Some((n, name)) => (
+                Some(name),
+                format!("(SELECT vector FROM embedding WHERE record = record.n AND model = {n})"),
+            ),
+            None => (None, "NULL".to_owned()),
+        };
+        let sql = format!(
+            "SELECT {COLUMNS}, {vectors} FROM {TABLES} WHERE record.kind IN ({kinds}){} \
+             ORDER BY record.timestamp, record.seq, record.id",
+            filter.sql
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(filter.values))?;
+        while let Some(row) = rows.next()? {
+            let mut record = record(row)?;
+            if let (Record::Message(message), Some(model), ValueRef::Blob(bytes)) =
+                (&mut record, &model, row.get_ref(11)?)
+            {
+                message.vector = Some(Vector { model: model.clone(), numbers: numbers(bytes) });
+            }
+            visit(record).map_err(Stopped::There)?;
+        }
+        Ok(())
+    }
+
+    /// The number and name of the model that has the most vectors.
+    fn main_model(&self) -> rusqlite::Result<Option<(i64, String)>> {
+        let sql = "SELECT model.n, model.name FROM embedding JOIN model ON model.n = embedding.model
+                   GROUP BY model.n ORDER BY count(*) DESC, model.name LIMIT 1";
+        self.connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    }
+
+    fn walk_embeddings(
+        &self,
+        which: &Select,
+        scopes: Option<&[i64]>,
+        visit: &mut Visit,
+    ) -> Result<(), Stopped> {
+        let mut filter = Filter::of(which);
+        filter.add_scopes("record", scopes);
+        let sql = format!(
+            "SELECT record.id, model.name, embedding.vector FROM embedding JOIN record ON record.n = embedding.record \
+             JOIN model ON model.n = embedding.model WHERE 1{} ORDER BY record.id, model.name",
+            filter.sql
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(filter.values))?;
+        while let Some(row) = rows.next()? {
+            let vector = numbers(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?);
+            let embedding = Embedding { of: row.get(0)?, model: row.get(1)?, vector };
+            visit(Record::Embedding(embedding)).map_err(Stopped::There)?;
+        }
+        Ok(())
+    }
+
+    fn walk_links(&self, which: &Select, scopes: Option<&[i64]>, visit: &mut Visit) -> Result<(), Stopped> {
+        let mut filter = Filter::of(which);
+        filter.add_scopes("record", scopes);
+        filter.and_for("other");
+        let sql = format!(
+            "SELECT link.rel, record.id, other.id, link.timestamp, link.score, link.model, link.extra \
+             FROM link JOIN record ON record.n = link.source JOIN record AS other ON other.n = link.target \
+             WHERE 1{} ORDER BY record.id, link.rel, other.id",
+            filter.sql
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(filter.values))?;
+        while let Some(row) = rows.next()? {
+            let link = Link {
+                rel: row.get(0)?,
+                from: row.get(1)?,
+                to: row.get(2)?,
+                timestamp: row.get(3)?,
+                score: row.get(4)?,
+                model: row.get(5)?,
+                extra: object(row, 6)?,
+            };
+            visit(Record::Link(link)).map_err(Stopped::There)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn count_scopes(&mut self) -> rusqlite::Result<Vec<(Scope, u64)>> {
+        let sql = "SELECT partition, instance, (SELECT count(*) FROM record WHERE scope = scope.n AND kind = 'message')
+                   FROM scope ORDER BY partition, instance";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([], |row| {
+            Ok((
+                Scope { partition: row.get(0)?, instance: row.get(1)? },
+                row.get::<_, i64>(2)?.unsigned_abs(),
+            ))
+        })?;
+        rows.collect()
+    }
+}
+
+/// Conditions on the table `record`, each preceded by AND, and their values.
+struct Filter {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Filter {
+    /// The conditions of a selection, scope aside.
+    fn of(which: &Select) -> Filter {
+        let mut filter = Filter { sql: String::new(), values: Vec::new() };
+        if let Some(trace) = &which.trace_id {
+            filter.add("record.trace_id = ?", trace.clone());
+        }
+        if !which.roles.is_empty() {
+            let marks = vec!["?"; which.roles.len()].join(", ");
+            filter.sql.push_str(&format!(" AND record.role IN ({marks})"));
+            filter.values.extend(which.roles.iter().map(|role| Value::from(role.name().to_owned())));
+        }
+        if let Some(since) = which.since {
+            filter.add("record.timestamp >= ?", since);
+        }
+        if let Some(until) = which.until {
+            filter.add("record.timestamp <= ?", until);
+        }
+        if let Some(before) = &which.before {
+            filter.sql.push_str(" AND (record.timestamp, record.seq, record.id) < (?, ?, ?)");
+            let place = [before.timestamp.into(), i64::from(before.seq).into(), before.id.clone().into()];
+            filter.values.extend::<[Value; 3]>(place);
+        }
+        filter
+    }
+
+    fn add(&mut self, condition: &str, value: impl Into<Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self.values.push(value.into());
+    }
+
+    /// Narrows to scopes. One is read by its index, in order; several by the order of time.
+    fn add_scopes(&mut self, table: &str, scopes: Option<&[i64]>) {
+        match scopes {
+            None => {}
+            Some([scope]) => self.add(&format!("{table}.scope = ?"), *scope),
+            Some(scopes) => {
+                let numbers: Vec<String> = scopes.iter().map(i64::to_string).collect();
+                self.sql.push_str(&format!(" AND +{table}.scope IN ({})", numbers.join(", ")));
+            }
+        }
+    }
+
+    /// Makes the conditions hold for another table too.
+    fn and_for(&mut self, table: &str) {
+        self.sql.push_str(&self.sql.replace("record.", &format!("{table}.")));
+        self.values.extend(self.values.clone());
+    }
+}
+
+/// A stored vector: f32, little-endian.
+fn numbers(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+/// A row of `COLUMNS` as a record.
+fn record(row: &Row) -> rusqlite::Result<Record> {
+    if row.get_ref(0)?.as_str()? == "message" {
+        return message(row).map(Record::Message);
+    }
+    Ok(Record::Account(Account {
+        id: row.get(1)?,
+        trace_id: row.get(2)?,
+        scope: Scope { partition: row.get(3)?, instance: row.get(4)? },
+        timestamp: row.get(8)?,
+        members: object(row, 10)?,
+    }))
+}
+
+/// A row of `COLUMNS` as a message.
+pub(super) fn message(row: &Row) -> rusqlite::Result<Message> {
+    let content = match row.get_ref(7)? {
+        ValueRef::Null => Content::Text(row.get(6)?),
+        parts if parts.as_str()? == "null" => Content::Null,
+        parts => Content::Parts(parts.as_str()?.into()),
+    };
+    Ok(Message {
+        id: row.get(1)?,
+        trace_id: row.get(2)?,
+        scope: Scope { partition: row.get(3)?, instance: row.get(4)? },
+        role: row.get(5)?,
+        content,
+        timestamp: row.get(8)?,
+        seq: row.get(9)?,
+        vector: None,
+        extra: object(row, 10)?,
+    })
+}
+
+/// A column that holds members as JSON, or nothing.
+fn object(row: &Row, column: usize) -> rusqlite::Result<Object> {
+    match row.get_ref(column)? {
+        ValueRef::Null => Ok(Object::default()),
+        json => Object::parse(json.as_str()?).map_err(|e| {
+            rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e))
+        }),
+    }
+}
+
+impl FromSql for Role {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Role> {
+        value.as_str()?.parse().map_err(|e: Error| FromSqlError::Other(Box::new(e)))
+    }
+}

@@ -1,0 +1,64 @@
+//! The tables, and how an older file is brought up to date.
+
+use crate::error::{Context, Result};
+use rusqlite::Connection;
+
+/// What `PRAGMA application_id` says of our files: "rsv1".
+pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
+
+/// Every change of the tables that there ever was, in order; a file's `user_version` is how many of them
+/// it has seen. Only ever added to.
+const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 1] = [m001_records];
+
+/// The `user_version` of a file that is up to date.
+pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
+
+/// Brings the tables up to date; to be called within a transaction.
+pub(super) fn migrate(connection: &Connection, version: i32) -> Result<()> {
+    for migration in &MIGRATIONS[usize::try_from(version).unwrap_or(0)..] {
+        migration(connection).context("cannot make the tables")?;
+    }
+    connection.pragma_update(None, "application_id", APPLICATION_ID).context("cannot mark the file")?;
+    connection.pragma_update(None, "user_version", VERSION).context("cannot mark the file")
+}
+
+/// `record` holds what has an id and a time, one row whatever its kind; `extra` the members without a
+/// column, as JSON. A number is never given twice, so that `scope.packed` can tell which messages are in
+/// the word index: those of the scope up to this number. The index itself is told of in `index.rs`.
+fn m001_records(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "CREATE TABLE scope (
+           n INTEGER PRIMARY KEY, partition TEXT NOT NULL, instance TEXT NOT NULL,
+           packed INTEGER NOT NULL DEFAULT 0, tail INTEGER NOT NULL DEFAULT 0, UNIQUE (partition, instance)
+         ) STRICT;
+         CREATE TABLE record (
+           n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+           scope INTEGER NOT NULL REFERENCES scope, trace_id TEXT NOT NULL,
+           timestamp INTEGER NOT NULL, seq INTEGER NOT NULL, role TEXT, content TEXT, parts TEXT, extra TEXT
+         ) STRICT;
+         CREATE INDEX record_time ON record (timestamp, seq);
+         CREATE INDEX record_scope ON record (scope, timestamp, seq);
+         CREATE INDEX record_trace ON record (trace_id, timestamp);
+         CREATE INDEX record_words ON record (scope) WHERE kind = 'message';
+         CREATE TABLE link (
+           source INTEGER NOT NULL REFERENCES record, rel TEXT NOT NULL, target INTEGER NOT NULL REFERENCES record,
+           timestamp INTEGER NOT NULL, score REAL, model TEXT, extra TEXT, PRIMARY KEY (source, rel, target)
+         ) STRICT, WITHOUT ROWID;
+         CREATE INDEX link_target ON link (target, rel);
+         CREATE UNIQUE INDEX link_question ON link (source) WHERE rel = 'RESPONDED_WITH';
+         CREATE UNIQUE INDEX link_answer ON link (target) WHERE rel = 'RESPONDED_WITH';
+         CREATE TABLE model (n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL) STRICT;
+         CREATE TABLE embedding (
+           record INTEGER NOT NULL REFERENCES record, model INTEGER NOT NULL REFERENCES model,
+           vector BLOB NOT NULL, PRIMARY KEY (record, model)
+         ) STRICT;
+         CREATE TABLE part (
+           n INTEGER PRIMARY KEY AUTOINCREMENT, scope INTEGER NOT NULL REFERENCES scope, docs INTEGER NOT NULL,
+           places BLOB NOT NULL, words BLOB NOT NULL
+         ) STRICT;
+         CREATE INDEX part_scope ON part (scope);
+         CREATE TABLE posting (
+           part INTEGER NOT NULL REFERENCES part, word BLOB NOT NULL, docs BLOB NOT NULL, PRIMARY KEY (part, word)
+         ) STRICT, WITHOUT ROWID;",
+    )
+}

@@ -1,0 +1,147 @@
+//! Messages as text for people: one paragraph each, wrapped, and what could play tricks on a terminal made
+//! visible.
+
+use crate::cli::Layout;
+use crate::record::{Message, Role};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::fmt::Write;
+use unicode_width::UnicodeWidthChar;
+
+/// `2026-11-21 07:03 user: text`, wrapped, with a line end.
+pub fn message(message: &Message, layout: &Layout) -> String {
+    paragraph("", message, layout)
+}
+
+/// A message with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`.
+pub fn hit(rank: usize, score: f64, message: &Message, layout: &Layout) -> String {
+    paragraph(&format!("{rank:>2}. {score:.2} "), message, layout)
+}
+
+fn paragraph(lead: &str, message: &Message, layout: &Layout) -> String {
+    let (date, role) = (date(message.timestamp, &layout.zone), message.role);
+    let indent = lead.len() + date.len() + role.name().len() + 3;
+    let head = match layout.colour {
+        true => format!("{lead}\x1b[2m{date}\x1b[0m {}{role}\x1b[0m: ", colour_of(role)),
+        false => format!("{lead}{date} {role}: "),
+    };
+    let text = visible(&message.content.text());
+    // Long heads on narrow terminals would leave no room beside them.
+    let hanging = if indent * 2 > layout.width { 4 } else { indent };
+    let mut out = head;
+    for (at, line) in wrap(&text, layout.width, indent, hanging).iter().enumerate() {
+        if at > 0 {
+            let _ = write!(out, "{:hanging$}", "");
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+fn colour_of(role: Role) -> &'static str {
+    match role {
+        Role::User => "\x1b[1;32m",
+        Role::Assistant => "\x1b[1;34m",
+        Role::System => "\x1b[1;35m",
+        Role::Tool => "\x1b[1;33m",
+    }
+}
+
+fn date(ms: i64, zone: &TimeZone) -> String {
+    match Timestamp::from_millisecond(ms) {
+        Ok(time) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => ms.to_string(),
+    }
+}
+
+/// The text with control, bidirectional and zero-width characters written out (`\u{202e}`), so that
+/// nothing stored can move the cursor or hide; line ends stay.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push(c),
+            '\t' => out.push_str("    "),
+            '\r' => {}
+            c if c.is_control() || is_invisible(c) => {
+                let _ = write!(out, "{}", c.escape_unicode());
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Bidirectional controls (Unicode annex 9), zero-width characters, and the tags that can smuggle text.
+/// The joiner and the variation selectors stay: emoji are made with them.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{61c}' | '\u{200b}'..='\u{200c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`.
+/// Words that are longer than a line are broken.
+fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> {
+    let room = |lines: &Vec<String>| {
+        let taken = if lines.len() == 1 { indent } else { hanging };
+        width.saturating_sub(taken).max(10)
+    };
+    let mut lines = vec![String::new()];
+    for (at, paragraph) in text.trim_end().split('\n').enumerate() {
+        if at > 0 {
+            lines.push(String::new());
+        }
+        let mut used = 0;
+        for word in paragraph.split(' ') {
+            let length = columns(word);
+            if used > 0 && used + 1 + length > room(&lines) {
+                lines.push(String::new());
+                used = 0;
+            } else if used > 0 {
+                push(&mut lines, ' ');
+                used += 1;
+            }
+            for c in word.chars() {
+                let columns = c.width().unwrap_or(0);
+                if used + columns > room(&lines) {
+                    lines.push(String::new());
+                    used = 0;
+                }
+                push(&mut lines, c);
+                used += columns;
+            }
+        }
+    }
+    lines
+}
+
+fn push(lines: &mut [String], c: char) {
+    if let Some(line) = lines.last_mut() {
+        line.push(c);
+    }
+}
+
+fn columns(word: &str) -> usize {
+    word.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_fit_and_lose_nothing() {
+        let text = "one two three\nfour 漢字漢字漢字漢字 supercalifragilistic";
+        let lines = wrap(text, 20, 8, 4);
+        assert_eq!(lines, ["one two", "three", "four", "漢字漢字漢字漢字", "supercalifragili", "stic"]);
+    }
+
+    #[test]
+    fn what_plays_tricks_is_seen() {
+        assert_eq!(visible("a\x1b[2Jb\u{202e}c\u{200b}\td\r\n"), "a\\u{1b}[2Jb\\u{202e}c\\u{200b}    d\n");
+        assert_eq!(visible("👩\u{200d}💻"), "👩\u{200d}💻");
+    }
+}
