@@ -6,3 +6,5 @@ pub mod error; // 0  what went wrong, and what helps
 
 pub mod cli; // 1  arguments, streams, exit status
 pub mod record; // 1  what a message, a link, an id, a time is
+
+pub mod config; // 2  every setting as one row, from file, environment and flags
