@@ -78,7 +78,7 @@ pub fn enrich(
         Some(trace) => trace,
         None => id::fresh(turn.clock, &request.clone().into_object(&Rsv::default()).to_json())?,
     };
-    rsv.user = request.user().map(|user| without_fence(user)).transpose()?;
+    rsv.user = request.user().map(without_fence).transpose()?;
     let counter = Counter::of(&model);
     let mut account = Object::default();
     let found = match &rsv.user {

@@ -8,6 +8,7 @@ pub mod cli; // 1  arguments, streams, exit status
 pub mod record; // 1  what a message, a link, an id, a time is
 
 pub mod chat; // 2  request, reply, the fence around what is recalled
+pub mod config; // 2  every setting as one row, from file, environment and flags
 
 pub mod tokens; // 3  counting, and what a model takes
 pub mod view; // 3  messages as text for people

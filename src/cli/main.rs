@@ -148,7 +148,12 @@ pub fn command<A: Args>(tool: &str) -> Command {
     let own = A::augment_args(Command::new(tool.to_owned()).version(env!("CARGO_PKG_VERSION")));
     let about = own.get_about().cloned().unwrap_or_default();
     let long = own.get_long_about().cloned();
-    let command = Common::augment_args(own).about(about).max_term_width(80).disable_help_subcommand(true);
+    let mut command = Common::augment_args(own);
+    // Where a tool has subcommands, the common flags may stand behind them too.
+    if command.has_subcommands() {
+        command = command.mut_args(|arg| arg.global(true));
+    }
+    let command = command.about(about).max_term_width(80).disable_help_subcommand(true);
     match long {
         Some(long) => command.long_about(long),
         None => command,

@@ -179,17 +179,19 @@ impl<R: Read> Reader<R> {
     /// the value began, on the next line that begins an object.
     fn recover(&mut self, later: bool) -> Result<()> {
         self.skip_line()?;
-        while later {
+        self.ended = true;
+        if !later {
+            return Ok(());
+        }
+        loop {
             let rest = &self.buffer[self.start..];
             match rest.iter().position(|b| !b.is_ascii_whitespace()) {
-                Some(at) if rest[at] == b'{' => break,
-                None if !self.fill()? => break,
+                Some(at) if rest[at] == b'{' => return Ok(()),
+                None if !self.fill()? => return Ok(()),
                 None => {}
                 Some(_) => self.skip_line()?,
             }
         }
-        self.ended = true;
-        Ok(())
     }
 
     /// Drops what is left of the line at `start`, without holding it.

@@ -17,9 +17,15 @@ const PIECE: f64 = 0.5;
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// Where a run of letters and digits of the question occurs.
-#[derive(Default)]
-struct Found {
+/// A run that lies in more words of one part than this tells nothing: it is looked for in the messages
+/// themselves, and does not count.
+const MANY: usize = 1000;
+
+/// A run of letters and digits of the question, and where it occurs.
+struct Run<'a> {
+    text: &'a str,
+    /// The words that hold it, for each part.
+    words: Vec<Vec<&'a [u8]>>,
     docs: Vec<Doc>,
 }
 
@@ -54,57 +60,68 @@ impl Sqlite {
                 .query_map([], |row| row.get(0))?
                 .collect::<Result<_, _>>()?,
         };
-        let runs: Vec<&str> = terms.iter().flat_map(|term| term.runs.iter().map(String::as_str)).collect();
-        let hits = if limit == 0 || terms.is_empty() {
+        let mut parts = Vec::new();
+        for scope in &scopes {
+            parts.append(&mut Part::of_scope(&self.connection, *scope)?);
+        }
+        let runs: Vec<Run> = telling(terms, occur, &parts);
+        let unsure: Vec<&Term> = terms
+            .iter()
+            .filter(|term| !(term.is_plain() && runs.iter().any(|run| run.text == term.text)))
+            .collect();
+        let unsure = if occur == Occur::All { unsure } else { Vec::new() };
+        let hits = if limit == 0 || runs.is_empty() && unsure.is_empty() {
             Vec::new()
         } else if runs.is_empty() {
-            self.without_words(terms, &scopes, which, limit)?
+            self.newest(&unsure, &scopes, which, limit)?
         } else {
-            let scored = self.score(&runs, occur, &scopes)?;
-            self.best(scored, terms, occur, which, limit)?
+            let scored = self.score(runs, occur, &scopes, &parts)?;
+            self.best(scored, &unsure, which, limit)?
         };
         snapshot.finish()?;
         Ok(hits)
     }
 
     /// The messages that hold all runs, or any, with their scores.
-    fn score(&self, runs: &[&str], occur: Occur, scopes: &[i64]) -> rusqlite::Result<Vec<(i64, f64)>> {
+    fn score(
+        &self,
+        mut runs: Vec<Run>,
+        occur: Occur,
+        scopes: &[i64],
+        parts: &[Part],
+    ) -> rusqlite::Result<Vec<(i64, f64)>> {
         let mut corpus = Corpus::default();
-        let mut found: Vec<Found> = runs.iter().map(|_| Found::default()).collect();
-        for scope in scopes {
-            for part in Part::of_scope(&self.connection, *scope)? {
-                corpus.docs += part.places.len() as f64;
-                corpus.words += part.places.iter().map(|place| f64::from(place.length)).sum::<f64>();
-                for (run, found) in runs.iter().zip(&mut found) {
-                    self.look_up(&part, run, occur, found)?;
-                }
+        for (at, part) in parts.iter().enumerate() {
+            corpus.docs += part.places.len() as f64;
+            corpus.words += part.places.iter().map(|place| f64::from(place.length)).sum::<f64>();
+            for run in &mut runs {
+                self.look_up(part, at, run)?;
             }
+        }
+        for scope in scopes {
             index::tail(&self.connection, *scope, |n, folded| {
-                look_at(n, folded, runs, occur, &mut corpus, &mut found)
+                look_at(n, folded, &mut runs, occur, &mut corpus)
             })?;
         }
-        Ok(combine(found, occur, &corpus))
+        Ok(combine(runs, occur, &corpus))
     }
 
-    fn look_up(&self, part: &Part, run: &str, occur: Occur, found: &mut Found) -> rusqlite::Result<()> {
-        let words = match occur {
-            Occur::Any => vec![run.as_bytes()],
-            Occur::All => part.words_with(run),
-        };
+    fn look_up(&self, part: &Part, at: usize, run: &mut Run) -> rusqlite::Result<()> {
+        let words = &run.words[at];
         if let [word] = words[..] {
-            let weight = weight(word, run);
+            let weight = weight(word, run.text);
             return part.postings(&self.connection, word, |place, times| {
                 let place = part.places[place];
-                found.docs.push(Doc { n: place.n, times: times as f64 * weight, length: place.length });
+                run.docs.push(Doc { n: place.n, times: times as f64 * weight, length: place.length });
             });
         }
         let mut times_of = vec![0.0; if words.is_empty() { 0 } else { part.places.len() }];
         for word in words {
-            let weight = weight(word, run);
+            let weight = weight(word, run.text);
             part.postings(&self.connection, word, |place, times| times_of[place] += times as f64 * weight)?;
         }
         let held = times_of.iter().zip(&part.places).filter(|(times, _)| **times > 0.0);
-        found.docs.extend(held.map(|(times, place)| Doc { n: place.n, times: *times, length: place.length }));
+        run.docs.extend(held.map(|(times, place)| Doc { n: place.n, times: *times, length: place.length }));
         Ok(())
     }
 
@@ -112,20 +129,17 @@ impl Sqlite {
     fn best(
         &self,
         mut scored: Vec<(i64, f64)>,
-        terms: &[Term],
-        occur: Occur,
+        unsure: &[&Term],
         which: &Select,
         limit: usize,
     ) -> rusqlite::Result<Vec<Hit>> {
-        let unsure: Vec<&Term> =
-            terms.iter().filter(|term| occur == Occur::All && !term.is_plain()).collect();
         scored.sort_unstable_by(|a, b| descending(a.1, b.1).then(b.0.cmp(&a.0)));
         let mut hits: Vec<Hit> = Vec::new();
         for (n, score) in scored {
             if hits.len() >= limit && hits.last().is_some_and(|worst| worst.score > score) {
                 break;
             }
-            if let Some(message) = self.nth(n)?.filter(|m| which.admits(m) && holds(&unsure, m)) {
+            if let Some(message) = self.nth(n)?.filter(|m| which.admits(m) && holds(unsure, m)) {
                 hits.push(Hit { message, score, why: vec![("keyword", score)] });
             }
         }
@@ -137,15 +151,14 @@ impl Sqlite {
         self.connection.prepare_cached(&sql)?.query_row([n], message).optional()
     }
 
-    /// The newest messages that hold signs which are in no word, such as `++` or an emoji.
-    fn without_words(
+    /// The newest messages that hold what is in no word (`++`, an emoji) or in very many.
+    fn newest(
         &self,
-        terms: &[Term],
+        terms: &[&Term],
         scopes: &[i64],
         which: &Select,
         limit: usize,
     ) -> rusqlite::Result<Vec<Hit>> {
-        let terms: Vec<&Term> = terms.iter().collect();
         let mut hits = Vec::new();
         for scope in scopes {
             let sql = format!(
@@ -154,7 +167,7 @@ impl Sqlite {
             );
             let mut statement = self.connection.prepare_cached(&sql)?;
             let messages = statement.query_map([scope], message)?;
-            let held = messages.filter(|m| m.as_ref().map_or(true, |m| which.admits(m) && holds(&terms, m)));
+            let held = messages.filter(|m| m.as_ref().map_or(true, |m| which.admits(m) && holds(terms, m)));
             for message in held.take(limit) {
                 hits.push(Hit { message: message?, score: 0.0, why: vec![("keyword", 0.0)] });
             }
@@ -167,34 +180,53 @@ fn weight(word: &[u8], run: &str) -> f64 {
     if word == run.as_bytes() { 1.0 } else { PIECE }
 }
 
+/// The runs of the terms that can tell messages apart, with the words of each part that hold them.
+fn telling<'a>(terms: &'a [Term], occur: Occur, parts: &'a [Part]) -> Vec<Run<'a>> {
+    let mut runs: Vec<Run> = Vec::new();
+    for text in terms.iter().flat_map(|term| &term.runs) {
+        if runs.iter().any(|run| run.text == text) {
+            continue;
+        }
+        let words: Vec<Vec<&[u8]>> = match occur {
+            Occur::Any => parts.iter().map(|_| vec![text.as_bytes()]).collect(),
+            Occur::All => parts.iter().map(|part| part.words_with(text, MANY)).collect(),
+        };
+        if words.iter().all(|words| words.len() <= MANY) {
+            runs.push(Run { text, words, docs: Vec::new() });
+        }
+    }
+    runs
+}
+
 /// Looks for the runs in a message that is in no part yet.
-fn look_at(n: i64, folded: &str, runs: &[&str], occur: Occur, corpus: &mut Corpus, found: &mut [Found]) {
+fn look_at(n: i64, folded: &str, runs: &mut [Run], occur: Occur, corpus: &mut Corpus) {
     let words: Vec<&str> = words::words(folded).collect();
     corpus.docs += 1.0;
     corpus.words += words.len() as f64;
-    for (run, found) in runs.iter().zip(found) {
-        if memchr::memmem::find(folded.as_bytes(), run.as_bytes()).is_none() {
+    for run in runs {
+        if memchr::memmem::find(folded.as_bytes(), run.text.as_bytes()).is_none() {
             continue;
         }
-        let counted = words.iter().filter(|word| *word == run || occur == Occur::All && word.contains(run));
-        let times: f64 = counted.map(|word| weight(word.as_bytes(), run)).sum();
+        let counted =
+            words.iter().filter(|word| **word == run.text || occur == Occur::All && word.contains(run.text));
+        let times: f64 = counted.map(|word| weight(word.as_bytes(), run.text)).sum();
         if times > 0.0 {
-            found.docs.push(Doc { n, times, length: words.len() as u32 });
+            run.docs.push(Doc { n, times, length: words.len() as u32 });
         }
     }
 }
 
 /// BM25 of every message that holds all runs, or any.
-fn combine(mut found: Vec<Found>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)> {
+fn combine(mut runs: Vec<Run>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)> {
     let average = (corpus.words / corpus.docs.max(1.0)).max(1.0);
     // The rarest first: the others can then only lose messages.
-    found.sort_by_key(|found| found.docs.len());
+    runs.sort_by_key(|run| run.docs.len());
+    let wanted = if occur == Occur::All { runs.len() } else { 1 };
     let mut scores: FxHashMap<i64, (usize, f64)> = FxHashMap::default();
-    let runs = found.len();
-    for (at, found) in found.into_iter().enumerate() {
-        let docs = found.docs.len() as f64;
+    for (at, run) in runs.into_iter().enumerate() {
+        let docs = run.docs.len() as f64;
         let rarity = (1.0 + (corpus.docs - docs + 0.5) / (docs + 0.5)).ln();
-        for doc in found.docs {
+        for doc in run.docs {
             let norm = K1 * (1.0 - B + B * f64::from(doc.length) / average);
             let score = rarity * doc.times * (K1 + 1.0) / (doc.times + norm);
             if occur == Occur::Any || at == 0 {
@@ -205,7 +237,6 @@ fn combine(mut found: Vec<Found>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f6
             }
         }
     }
-    let wanted = if occur == Occur::All { runs } else { 1 };
     scores.into_iter().filter(|(_, (held, _))| *held >= wanted).map(|(n, (_, score))| (n, score)).collect()
 }
 

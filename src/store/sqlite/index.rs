@@ -207,13 +207,16 @@ impl Part {
         })
     }
 
-    /// The words that hold a piece, each once.
-    pub(super) fn words_with(&self, piece: &str) -> Vec<&[u8]> {
+    /// The words that hold a piece, each once; at most one more than `many`.
+    pub(super) fn words_with(&self, piece: &str, many: usize) -> Vec<&[u8]> {
         let mut found: Vec<&[u8]> = Vec::new();
         let mut end = 0;
         for at in memchr::memmem::find_iter(&self.words, piece) {
             if at < end {
                 continue;
+            }
+            if found.len() > many {
+                break;
             }
             let begin = memchr::memrchr(b'\n', &self.words[..at]).map_or(0, |before| before + 1);
             end = at + memchr::memchr(b'\n', &self.words[at..]).unwrap_or(self.words.len() - at);

@@ -1,0 +1,295 @@
+//! Changes of the settings' file, which leave all else in it as it was.
+//!
+//! A change is made in the text, at the place that the parser names; toml_edit's own tables are used only
+//! where a text would need their care. Whatever came out is parsed again before it is written.
+
+use super::file::{Place, parse};
+use super::table::{Key, written};
+use super::value::Value;
+use crate::cli::Common;
+use crate::error::{Context, Error, Result};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use toml_edit::{Document, DocumentMut, Item, TableLike};
+
+/// Writes a value into the file, which is made if need be.
+pub(super) fn set(common: &Common, key: &Key, value: &Value) -> Result<()> {
+    let place = Place::require(common)?;
+    let target = target(&place.path)?;
+    let directory = directory(&target);
+    let make = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    make.context(format_args!("cannot create {}", directory.display()))?;
+    let _lock = lock(directory);
+    let text = place.read_if_there()?.unwrap_or_default();
+    let value = value.to_toml().to_string();
+    let new = with(&parse(&place.path, &text)?, key, value.trim())?;
+    let kept = lookup(parse(&place.path, &new)?.as_table(), &key.path).is_some();
+    if !kept { Err(misfit(&place, key)) } else { save(&target, &new) }
+}
+
+/// Takes a value out of the file.
+pub(super) fn unset(common: &Common, key: &Key) -> Result<()> {
+    let place = Place::require(common)?;
+    let target = target(&place.path)?;
+    let _lock = lock(directory(&target));
+    let Some(text) = place.read()? else {
+        return Ok(());
+    };
+    let Some(new) = without(&parse(&place.path, &text)?, key) else {
+        return Ok(());
+    };
+    let gone = lookup(parse(&place.path, &new)?.as_table(), &key.path).is_none();
+    if !gone { Err(misfit(&place, key)) } else { save(&target, &new) }
+}
+
+/// A file so laid out that the change would not come out right.
+fn misfit(place: &Place, key: &Key) -> Error {
+    Error::new(format!("{}: cannot change {key} in place", place.path.display()))
+        .hint("edit the file by hand")
+}
+
+/// The text with the value set.
+fn with(document: &Document<&str>, key: &Key, value: &str) -> Result<String> {
+    let text = document.raw();
+    let path = &key.path;
+    if let Some((_, item)) = lookup(document.as_table(), path) {
+        let span = item.span().filter(|_| item.is_value());
+        let span = span.ok_or_else(|| Error::new(format!("{key}: is a section of the file")))?;
+        return Ok(splice(text, span, value));
+    }
+    let (parents, name) = path.split_at(path.len() - 1);
+    let line = format!("{} = {value}\n", written(&name[0]));
+    if parents.is_empty() {
+        let at = end_of_root(document);
+        return Ok(splice(text, at..at, &line));
+    }
+    let section = document.get(&parents[0]);
+    let open = section.is_none_or(|s| s.as_table().is_some_and(|t| !t.is_dotted()));
+    if open && lookup(document.as_table(), parents).is_none() {
+        let blank = if text.is_empty() { "" } else { "\n" };
+        let header = format!("{blank}[{}.{}]\n{line}", written(&parents[0]), written(&parents[1]));
+        return Ok(splice(text, text.len()..text.len(), &header));
+    }
+    insert(text, key, value)
+}
+
+/// Adds a value to a section that is there, or that has a form which only toml_edit knows to continue.
+fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
+    let invalid = |e: toml_edit::TomlError| Error::new(e.message());
+    let mut document: DocumentMut = text.parse().map_err(invalid)?;
+    let value: toml_edit::Value = value.parse().map_err(invalid)?;
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    let (parents, name) = key.path.split_at(key.path.len() - 1);
+    for parent in parents {
+        let dotted = table.is_dotted();
+        let item = table.entry(parent).or_insert_with(|| {
+            let mut new = toml_edit::InlineTable::new();
+            new.set_dotted(dotted);
+            Item::Value(new.into())
+        });
+        table = item.as_table_like_mut().ok_or_else(|| Error::new(format!("{parent}: is not a table")))?;
+    }
+    table.insert(&name[0], Item::Value(value));
+    Ok(document.to_string())
+}
+
+/// The text without the value, if it is there.
+fn without(document: &Document<&str>, key: &Key) -> Option<String> {
+    let text = document.raw();
+    let (parents, name) = key.path.split_at(key.path.len() - 1);
+    let (found, item) = lookup(document.as_table(), &key.path)?;
+    let inline = (1..=parents.len())
+        .any(|depth| lookup(document.as_table(), &parents[..depth]).is_some_and(|(_, item)| item.is_value()));
+    if inline {
+        let mut document: DocumentMut = text.parse().ok()?;
+        let mut table: &mut dyn TableLike = document.as_table_mut();
+        for parent in parents {
+            table = table.get_mut(parent)?.as_table_like_mut()?;
+        }
+        table.remove(&name[0]);
+        return Some(document.to_string());
+    }
+    // Outside of inline tables, what belongs to a key has its lines to itself.
+    let (start, end) = (found.span()?.start, item.as_value()?.span()?.end);
+    let start = text[..start].rfind('\n').map_or(0, |line| line + 1);
+    let end = text[end..].find('\n').map_or(text.len(), |line| end + line + 1);
+    Some(splice(text, start..end, ""))
+}
+
+/// Replaces a part of the text; what is added begins on a line of its own if a line is added.
+fn splice(text: &str, span: std::ops::Range<usize>, new: &str) -> String {
+    let (before, after) = (&text[..span.start], &text[span.end..]);
+    let broken = new.ends_with('\n') && !before.is_empty() && !before.ends_with('\n');
+    format!("{before}{}{new}{after}", if broken { "\n" } else { "" })
+}
+
+/// The key and the item at the end of a path.
+fn lookup<'a>(table: &'a dyn TableLike, path: &[String]) -> Option<(&'a toml_edit::Key, &'a Item)> {
+    let (key, item) = table.get_key_value(path.first()?)?;
+    match path.len() {
+        1 => (!item.is_none()).then_some((key, item)),
+        _ => lookup(item.as_table_like()?, &path[1..]),
+    }
+}
+
+/// Where a further key of no section goes: before the first `[section]` and the comment that stands
+/// directly above it.
+fn end_of_root(document: &Document<&str>) -> usize {
+    let text = document.raw();
+    let Some(header) = first_header(document.as_table()) else {
+        return text.len();
+    };
+    let mut at = text[..header].rfind('\n').map_or(0, |line| line + 1);
+    for line in text[..at].split_inclusive('\n').rev() {
+        if !line.trim_start().starts_with('#') {
+            break;
+        }
+        at -= line.len();
+    }
+    at
+}
+
+/// Where the first `[section]` in a table begins.
+fn first_header(table: &toml_edit::Table) -> Option<usize> {
+    let header = |item: &Item| match item {
+        Item::Table(table) => {
+            let own = table.span().filter(|_| !table.is_dotted() && !table.is_implicit());
+            own.map(|span| span.start).into_iter().chain(first_header(table)).min()
+        }
+        Item::ArrayOfTables(tables) => tables.iter().filter_map(|t| t.span()).map(|span| span.start).min(),
+        _ => None,
+    };
+    table.iter().filter_map(|(_, item)| header(item)).min()
+}
+
+/// The file that is meant, behind all symbolic links, even if it does not exist yet.
+fn target(path: &Path) -> Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        match fs::read_link(&path) {
+            Ok(next) => path = directory(&path).join(next),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(Error::new(format!("{}: too many symbolic links", path.display())))
+}
+
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Keeps two changes at once from undoing each other; where files cannot be locked, one does without.
+fn lock(directory: &Path) -> Option<File> {
+    let directory = File::open(directory).ok()?;
+    directory.lock().ok().map(|()| directory)
+}
+
+/// Puts a new text in the place of a file, whole or not at all.
+fn save(target: &Path, text: &str) -> Result<()> {
+    let cannot = format!("cannot write {}", target.display());
+    let old = fs::metadata(target).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return Err(Error::new(cannot).because("is not a file"));
+    }
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let new = directory(target).join(format!(".{name}.{}", std::process::id()));
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(text.as_bytes())?;
+        if let Some(old) = &old {
+            file.set_permissions(old.permissions())?;
+        }
+        file.sync_all()?;
+        fs::rename(&new, target)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written.context(cannot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(text: &str, key: &str, value: Option<&str>) -> String {
+        let document = parse("c.toml".as_ref(), text).unwrap();
+        let key = Key::parse(key).unwrap();
+        let new = match value {
+            Some(value) => with(&document, &key, value).unwrap(),
+            None => without(&document, &key).unwrap_or_else(|| text.to_owned()),
+        };
+        let document = parse("c.toml".as_ref(), &new).unwrap();
+        assert_eq!(lookup(document.as_table(), &key.path).is_some(), value.is_some(), "{new}");
+        new
+    }
+
+    #[test]
+    fn a_value_is_set_and_all_else_stays() {
+        for (before, key, after) in [
+            ("", "model", "model = 1\n"),
+            ("# mine\n", "model", "# mine\nmodel = 1\n"),
+            ("log = \"a\"  # why\r\n", "log", "log = 1  # why\r\n"),
+            ("log = \"a\"", "model", "log = \"a\"\nmodel = 1\n"),
+            ("log = 'x'\n# end\n", "model", "log = 'x'\n# end\nmodel = 1\n"),
+            ("# top\n\n# of x\n[models.x]\n", "model", "# top\n\nmodel = 1\n# of x\n[models.x]\n"),
+            ("[[other]]\na = 1\n", "model", "model = 1\n[[other]]\na = 1\n"),
+            ("", "models.x.reserve_tokens", "[models.x]\nreserve_tokens = 1\n"),
+            (
+                "log = 'x' # end",
+                "models.x.reserve_tokens",
+                "log = 'x' # end\n\n[models.x]\nreserve_tokens = 1\n",
+            ),
+            (
+                "[models.\"x\"]\n# a\nmax_context_tokens = 9 # b\n# c\n[models.y]\n",
+                "models.x.reserve_tokens",
+                "[models.\"x\"]\n# a\nmax_context_tokens = 9 # b\nreserve_tokens = 1\n# c\n[models.y]\n",
+            ),
+            (
+                "models = { y = {} }\n",
+                "models.x.reserve_tokens",
+                "models = { y = {} , x = { reserve_tokens = 1 } }\n",
+            ),
+            (
+                "models.x.max_context_tokens = 2\n[partitions.p]\n",
+                "models.x.reserve_tokens",
+                "models.x.max_context_tokens = 2\nmodels.x.reserve_tokens = 1\n[partitions.p]\n",
+            ),
+            (
+                "models.y.reserve_tokens = 2\n",
+                "models.x.reserve_tokens",
+                "models.y.reserve_tokens = 2\nmodels.x.reserve_tokens = 1\n",
+            ),
+            (
+                "[models]\nx.max_context_tokens = 2\n",
+                "models.y.reserve_tokens",
+                "[models]\nx.max_context_tokens = 2\n\n[models.y]\nreserve_tokens = 1\n",
+            ),
+        ] {
+            assert_eq!(edited(before, key, Some("1")), after, "{before}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_taken_out_and_all_else_stays() {
+        for (before, key, after) in [
+            ("# a\nlog = 1 # b\n# c\nmodel = 2", "log", "# a\n# c\nmodel = 2"),
+            ("log = 1\nmodel = \"\"\"\nx\n\"\"\"", "model", "log = 1\n"),
+            ("log = 1\n", "model", "log = 1\n"),
+            ("[models.x]\nreserve_tokens = 1\n", "models.x.reserve_tokens", "[models.x]\n"),
+            ("models.x.reserve_tokens = 1\nlog = 2\n", "models.x.reserve_tokens", "log = 2\n"),
+            (
+                "models.x = { reserve_tokens = 1, max_context_tokens = 2 } # a\n",
+                "models.x.reserve_tokens",
+                "models.x = { max_context_tokens = 2 } # a\n",
+            ),
+        ] {
+            assert_eq!(edited(before, key, None), after, "{before}");
+        }
+    }
+}

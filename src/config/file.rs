@@ -1,0 +1,149 @@
+//! The settings' file: where it is, and what it says.
+
+use super::environment;
+use super::table::{Key, written};
+use super::value::Value;
+use crate::cli::Common;
+use crate::error::{Context, Error, Result};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use toml_edit::{Document, Item, TableLike};
+
+/// Where the file is.
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    /// Whether somebody named it, so that it must exist.
+    named: bool,
+}
+
+impl Place {
+    /// `--config`, else `RSV_CONFIG`, else the XDG config directory; nowhere without a home.
+    pub(super) fn find(common: &Common) -> Option<Place> {
+        if let Some(path) = common.config.clone().or_else(|| environment::path("RSV_CONFIG")) {
+            return Some(Place { path, named: true });
+        }
+        let directory = environment::xdg("XDG_CONFIG_HOME", ".config")?;
+        Some(Place { path: directory.join("config.toml"), named: false })
+    }
+
+    /// The same, where there must be a place.
+    pub(super) fn require(common: &Common) -> Result<Place> {
+        Place::find(common).ok_or_else(|| {
+            Error::new("there is no place for the settings' file: HOME is not set")
+                .hint("set HOME, XDG_CONFIG_HOME or RSV_CONFIG, or give --config FILE")
+        })
+    }
+
+    /// The file's text; a file that nobody named need not exist.
+    pub(super) fn read(&self) -> Result<Option<String>> {
+        let text = self.read_if_there()?;
+        if text.is_none() && self.named {
+            return Err(Error::new(format!(
+                "cannot open {}: No such file or directory",
+                self.path.display()
+            ))
+            .hint("create it with: rsv-config --config FILE set KEY VALUE"));
+        }
+        Ok(text)
+    }
+
+    /// The file's text, if there is a file.
+    pub(super) fn read_if_there(&self) -> Result<Option<String>> {
+        let bytes = match std::fs::read(&self.path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            bytes => bytes.context(format_args!("cannot read {}", self.path.display()))?,
+        };
+        String::from_utf8(bytes).map(Some).map_err(|e| {
+            let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+            let text = String::from_utf8_lossy(valid);
+            Error::new("invalid UTF-8").at(at_line(&self.path, &text, text.len()))
+        })
+    }
+}
+
+/// Parses the text of the file at `path`.
+pub(super) fn parse<'a>(path: &Path, text: &'a str) -> Result<Document<&'a str>> {
+    Document::parse(text).map_err(|e| {
+        let start = e.span().map_or(0, |span| span.start);
+        Error::new("invalid TOML").because(e.message()).at(at_line(path, text, start))
+    })
+}
+
+/// `path:LINE` of a byte of the text.
+fn at_line(path: &Path, text: &str, byte: usize) -> String {
+    let before = &text.as_bytes()[..byte.min(text.len())];
+    let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+    format!("{}:{line}", path.display())
+}
+
+/// What the file says.
+#[derive(Default)]
+pub(super) struct Contents {
+    /// The settings in the file's order.
+    pub(super) values: Vec<(Key, Value)>,
+    /// Where keys stand that no row has: `config.toml:3: unknown key: colour`.
+    pub(super) unknown: Vec<String>,
+}
+
+impl Contents {
+    /// Reads and checks all of the file's text.
+    pub(super) fn read(path: &Path, text: &str) -> Result<Contents> {
+        let document = parse(path, text)?;
+        let mut contents = Contents::default();
+        contents.walk(path, text, &mut Vec::new(), document.as_table())?;
+        contents.check_routes().map_err(|e| e.at(path.display()))?;
+        Ok(contents)
+    }
+
+    fn walk(
+        &mut self,
+        path: &Path,
+        text: &str,
+        above: &mut Vec<String>,
+        table: &dyn TableLike,
+    ) -> Result<()> {
+        for (name, item) in table.iter() {
+            above.push(name.to_owned());
+            match Key::of(above.clone()) {
+                Some(key) => self.take(key, item).map_err(|e| {
+                    let start = table.get_key_value(name).and_then(|(key, _)| key.span());
+                    e.at(at_line(path, text, start.map_or(0, |span| span.start)))
+                })?,
+                None => match item.as_table_like() {
+                    Some(inner) if above.len() < 3 => self.walk(path, text, above, inner)?,
+                    _ => {
+                        let start = item.span().map_or(0, |span| span.start);
+                        let key: Vec<String> = above.iter().map(|name| written(name)).collect();
+                        let place = at_line(path, text, start);
+                        self.unknown.push(format!("{place}: unknown key: {}", key.join(".")));
+                    }
+                },
+            }
+            above.pop();
+        }
+        Ok(())
+    }
+
+    /// Takes one value; an empty text says nothing, as in the environment.
+    fn take(&mut self, key: Key, item: &Item) -> Result<()> {
+        if item.as_str() != Some("") {
+            let value = key.row().kind.read_item(item).map_err(|e| e.at(&key))?;
+            self.values.push((key, value));
+        }
+        Ok(())
+    }
+
+    /// A route leads somewhere.
+    fn check_routes(&self) -> Result<()> {
+        let has = |name: &str, member: &str| {
+            self.values.iter().any(|(key, _)| key.path == ["routes", name, member])
+        };
+        for (key, _) in self.values.iter().filter(|(key, _)| key.path[0] == "routes") {
+            if !has(&key.path[1], "base_url") {
+                return Err(Error::new(format!("routes.{}: has no base_url", written(&key.path[1])))
+                    .hint(format!("rsv-config set 'routes.{}.base_url' URL", written(&key.path[1]))));
+            }
+        }
+        Ok(())
+    }
+}

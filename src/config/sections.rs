@@ -1,0 +1,88 @@
+//! Settings for one model, one partition, one route.
+
+use super::value::{Secret, Value};
+use super::{Settings, environment};
+
+/// What is set for one model.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ModelSettings {
+    /// How many tokens the model takes.
+    pub max_context_tokens: Option<usize>,
+    /// Tokens kept free for its answer.
+    pub reserve_tokens: Option<usize>,
+    /// How many similar messages are recalled for it.
+    pub semantic_context_size: Option<usize>,
+}
+
+/// What is set for one partition.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct PartitionSettings {
+    /// How many similar messages are recalled.
+    pub semantic_context_size: Option<usize>,
+    /// How many recent messages are recalled.
+    pub recent_context_size: Option<usize>,
+    /// What the estimate of tokens is multiplied by; above 0.
+    pub token_multiplier: Option<f64>,
+}
+
+/// Where the models of some names are served.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Route {
+    /// A model's name, in which `*` stands for anything.
+    pub pattern: String,
+    pub base_url: String,
+    /// The environment variable that holds the key.
+    pub key_variable: Option<String>,
+}
+
+impl Settings {
+    /// What is set for the model of that name.
+    pub fn model(&self, name: &str) -> ModelSettings {
+        ModelSettings {
+            max_context_tokens: self.size(["models", name, "max_context_tokens"]),
+            reserve_tokens: self.size(["models", name, "reserve_tokens"]),
+            semantic_context_size: self.size(["models", name, "semantic_context_size"]),
+        }
+    }
+
+    /// What is set for the partition of that name.
+    pub fn partition(&self, name: &str) -> PartitionSettings {
+        PartitionSettings {
+            semantic_context_size: self.size(["partitions", name, "semantic_context_size"]),
+            recent_context_size: self.size(["partitions", name, "recent_context_size"]),
+            token_multiplier: match self.at(&["partitions", name, "token_multiplier"]) {
+                Some(Value::Real(number)) => Some(*number),
+                _ => None,
+            },
+        }
+    }
+
+    /// The routes, in the order of the file.
+    pub fn routes(&self) -> Vec<Route> {
+        let named = self.settings.iter().filter(|s| s.key.row().key == "routes.*.base_url");
+        let routes = named.filter_map(|setting| match setting.value() {
+            Some(Value::Text(base_url)) => {
+                let pattern = &setting.key.path[1];
+                let key_variable = match self.at(&["routes", pattern, "key_variable"]) {
+                    Some(Value::Text(variable)) => Some(variable.clone()),
+                    _ => None,
+                };
+                Some(Route { pattern: pattern.clone(), base_url: base_url.clone(), key_variable })
+            }
+            _ => None,
+        });
+        routes.collect()
+    }
+
+    /// An environment variable that a route names; set to nothing counts as unset.
+    pub fn variable(&self, name: &str) -> Option<Secret> {
+        environment::variable(name).ok().flatten().map(Secret::new)
+    }
+
+    fn size(&self, path: [&str; 3]) -> Option<usize> {
+        match self.at(&path) {
+            Some(Value::Integer(number)) => usize::try_from(*number).ok(),
+            _ => None,
+        }
+    }
+}

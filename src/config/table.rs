@@ -1,0 +1,210 @@
+//! Every setting as one row, and the keys that name them.
+
+use super::value::Kind::{self, Boolean, Duration, Integer, Real, Secret, Text, Url, Variable};
+use crate::error::{Error, Result};
+use std::fmt;
+
+/// One setting. A `*` in the key stands for any name: of a model, a partition, a pattern.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) key: &'static str,
+    /// The environment variables: the first that is set wins, the others are aliases.
+    pub(super) variables: &'static [&'static str],
+    pub(super) kind: Kind,
+    /// As it would be set; the default of `store` depends on the home directory.
+    pub(super) default: Option<&'static str>,
+    pub(super) doc: &'static str,
+}
+
+const HTTP: Kind = Url(&["http://", "https://"]);
+const BOLT: Kind = Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
+/// A number of messages.
+const COUNT: Kind = Integer(0, 10_000);
+/// A number of tokens.
+const TOKENS: Kind = Integer(0, 1_000_000_000);
+
+const fn row(
+    key: &'static str,
+    variables: &'static [&'static str],
+    kind: Kind,
+    default: Option<&'static str>,
+    doc: &'static str,
+) -> Row {
+    Row { key, variables, kind, default, doc }
+}
+
+/// The one table of all settings.
+#[rustfmt::skip]
+pub(super) static ROWS: &[Row] = &[
+    row("store", &["RSV_STORE"], Text, None, "the store: sqlite:PATH, a path, or neo4j for the server at neo4j_uri"),
+    row("max_line_bytes", &["RSV_MAX_LINE_BYTES"], Integer(1, 1 << 40), Some("33554432"), "the longest line or text that a tool takes, in bytes"),
+
+    row("neo4j_uri", &["NEO4J_URI"], BOLT, Some("bolt://localhost:7687"), "the address of the Neo4j server, if the store says neo4j"),
+    row("neo4j_user", &["NEO4J_USERNAME", "NEO4J_USER"], Text, Some("neo4j"), "who signs in to Neo4j"),
+    row("neo4j_password", &["NEO4J_PASSWORD"], Secret, Some("password"), "the password for Neo4j"),
+    row("neo4j_database", &["NEO4J_DATABASE"], Text, None, "the Neo4j database; unset, the server's default"),
+    row("neo4j_max_connections", &["NEO4J_MAX_CONNECTIONS"], Integer(1, 10_000), Some("20"), "how many connections to Neo4j are open at most"),
+    row("neo4j_connection_timeout", &["NEO4J_CONNECTION_TIMEOUT"], Duration, Some("30s"), "how long to wait for a connection to Neo4j"),
+
+    row("reservoir_port", &["RESERVOIR_PORT"], Integer(1, 65535), Some("3017"), "the port that rsv-proxy listens on"),
+    row("reservoir_host", &["RESERVOIR_HOST"], Text, Some("127.0.0.1"), "the address that rsv-proxy listens on"),
+
+    row("semantic_context_size", &[], COUNT, Some("15"), "how many similar messages are recalled"),
+    row("recent_context_size", &[], COUNT, Some("15"), "how many recent messages are recalled"),
+    row("token_reserve", &[], TOKENS, None, "tokens kept free for the answer; unset, the model's own reserve"),
+    row("model", &[], Text, None, "the model for requests that name none"),
+
+    row("web_search_enabled", &["RSV_WEB_SEARCH_ENABLED"], Boolean, None, "whether requests ask their provider for a web search"),
+    row("web_search_max_results", &["RSV_WEB_SEARCH_MAX_RESULTS"], Integer(1, 1000), None, "how many results a web search may bring"),
+    row("web_search_time_range", &["RSV_WEB_SEARCH_TIME_RANGE"], Text, None, "how old the results of a web search may be: recent, week, month or any"),
+    row("search_api_key", &["SEARCH_API_KEY"], Secret, None, "the key for web search"),
+
+    row("openai_base_url", &["RSV_OPENAI_BASE_URL"], HTTP, Some("https://api.openai.com/v1/chat/completions"), "where OpenAI's models are"),
+    row("ollama_base_url", &["RSV_OLLAMA_BASE_URL", "OLLAMA_BASE_URL"], HTTP, Some("http://localhost:11434/v1/chat/completions"), "where Ollama's models are"),
+    row("mistral_base_url", &["RSV_MISTRAL_BASE_URL"], HTTP, Some("https://api.mistral.ai/v1/chat/completions"), "where Mistral's models are"),
+    row("gemini_base_url", &["RSV_GEMINI_BASE_URL"], HTTP, Some("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"), "where Gemini's models are"),
+    row("custom_base_url", &["RSV_CUSTOM_BASE_URL"], HTTP, None, "where the models of a provider of your own are"),
+    row("openai_api_key", &["OPENAI_API_KEY"], Secret, None, "the key for OpenAI"),
+    row("mistral_api_key", &["MISTRAL_API_KEY"], Secret, None, "the key for Mistral"),
+    row("gemini_api_key", &["GEMINI_API_KEY"], Secret, None, "the key for Gemini"),
+    row("ollama_api_key", &["OLLAMA_API_KEY"], Secret, None, "the key for Ollama, if it wants one"),
+    row("custom_api_key", &["CUSTOM_API_KEY"], Secret, None, "the key for a provider of your own"),
+    row("connect_timeout", &["RSV_CONNECT_TIMEOUT"], Duration, Some("10s"), "how long to wait for a connection to a provider"),
+    row("request_timeout", &["RSV_REQUEST_TIMEOUT"], Duration, Some("600s"), "how long to wait for a provider's whole answer"),
+
+    row("log", &["RUST_LOG"], Text, None, "what is told on standard error: with debug or trace in it, as -v"),
+
+    row("models.*.max_context_tokens", &[], TOKENS, None, "how many tokens the model takes"),
+    row("models.*.reserve_tokens", &[], TOKENS, None, "tokens kept free for the model's answer"),
+    row("models.*.semantic_context_size", &[], COUNT, None, "how many similar messages are recalled for the model"),
+    row("partitions.*.semantic_context_size", &[], COUNT, None, "how many similar messages are recalled in the partition"),
+    row("partitions.*.recent_context_size", &[], COUNT, None, "how many recent messages are recalled in the partition"),
+    row("partitions.*.token_multiplier", &[], Real(0.0), None, "what the estimate of tokens is multiplied by in the partition"),
+    row("routes.*.base_url", &[], HTTP, None, "where the models that the pattern matches are"),
+    row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
+];
+
+/// The name of one setting: `model`, `models."gpt-4o".reserve_tokens`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Key {
+    pub(super) path: Vec<String>,
+    /// The place of its row in the table.
+    pub(super) row: usize,
+}
+
+impl Key {
+    /// Reads a key as TOML writes it. Errors hint at the nearest key.
+    pub fn parse(text: &str) -> Result<Key> {
+        let unknown = || Error::new(format!("unknown key: {text}")).hint(advice(text));
+        let parts = toml_edit::Key::parse(text).map_err(|_| unknown())?;
+        let path = parts.iter().map(|part| part.get().to_owned()).collect();
+        Key::of(path).ok_or_else(unknown)
+    }
+
+    /// Finds the row of a path of names.
+    pub(super) fn of(path: Vec<String>) -> Option<Key> {
+        let fits = |row: &Row| {
+            let parts = row.key.split('.');
+            parts.clone().count() == path.len()
+                && parts.zip(&path).all(|(part, name)| part == "*" || part == name)
+        };
+        let row = ROWS.iter().position(fits)?;
+        Some(Key { path, row })
+    }
+
+    pub(super) fn row(&self) -> &'static Row {
+        &ROWS[self.row]
+    }
+
+    /// Whether the value must not be seen.
+    pub fn is_secret(&self) -> bool {
+        self.row().kind == Secret
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.path.iter().map(|name| written(name)).collect();
+        f.pad(&parts.join("."))
+    }
+}
+
+/// A name as TOML writes it, in quotes where it needs them.
+pub(super) fn written(name: &str) -> String {
+    toml_edit::Key::new(name).display_repr().into_owned()
+}
+
+/// What helps somebody who wrote a key that is not there.
+fn advice(text: &str) -> String {
+    let parts: Vec<&str> = text.split('.').collect();
+    if let [section, name @ .., member] = &parts[..]
+        && let Some(key) = Key::of(vec![(*section).into(), name.join("."), (*member).into()])
+    {
+        return format!("quote the name: '{key}'");
+    }
+    // A name in the middle is the user's own, and no slip of the pen.
+    let shape = match &parts[..] {
+        [section, _, .., member] if parts.len() > 2 => format!("{section}.*.{member}"),
+        _ => text.to_owned(),
+    };
+    let near = ROWS.iter().map(|row| (distance(&shape, row.key), row.key)).min();
+    match near {
+        Some((edits, key)) if edits <= 1 + shape.len() / 5 => {
+            format!("did you mean '{key}'? see 'rsv-config list'")
+        }
+        _ => "see 'rsv-config list'".to_owned(),
+    }
+}
+
+/// How many characters must be added, left out or changed to make one text of the other (Levenshtein 1965).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut line: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut corner = line[0];
+        line[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let changed = corner + usize::from(a != *b);
+            corner = line[j + 1];
+            line[j + 1] = changed.min(line[j] + 1).min(corner + 1);
+        }
+    }
+    line[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_sound() {
+        for row in ROWS {
+            assert_eq!(ROWS.iter().filter(|r| r.key == row.key).count(), 1, "{}", row.key);
+            assert!(!row.doc.is_empty() && !row.doc.ends_with('.') && !row.doc.contains('\n'), "{}", row.key);
+            if let Some(default) = row.default {
+                row.kind.read(default).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_found_and_written_again() {
+        for key in ["store", "models.gpt-4o.reserve_tokens", "models.\"gpt-3.5-turbo\".reserve_tokens"] {
+            assert_eq!(Key::parse(key).unwrap().to_string(), key);
+        }
+        for (key, hint) in [
+            ("reservoir_prt", "did you mean 'reservoir_port'? see 'rsv-config list'"),
+            ("models.x.reserve_token", "did you mean 'models.*.reserve_tokens'? see 'rsv-config list'"),
+            (
+                "models.gpt-3.5-turbo.reserve_tokens",
+                "quote the name: 'models.\"gpt-3.5-turbo\".reserve_tokens'",
+            ),
+            ("routes.gpt-*.base_url", "quote the name: 'routes.\"gpt-*\".base_url'"),
+            ("colour", "see 'rsv-config list'"),
+            ("", "see 'rsv-config list'"),
+        ] {
+            assert_eq!(Key::parse(key).unwrap_err().remedy(), Some(hint), "{key}");
+        }
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,260 @@
+//! What a setting may be: its type, its value, and how either is written.
+
+use crate::error::{Error, Result};
+use crate::record::quote;
+use std::fmt;
+use std::time::Duration;
+use toml_edit::{Item, Value as Toml};
+
+/// A password or a key: printed as `****` wherever it may turn up.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes a text into custody.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The text itself, for the one who must send it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("****")
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("****")
+    }
+}
+
+/// The value of a setting.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    Text(String),
+    Secret(Secret),
+    Integer(i64),
+    Real(f64),
+    Boolean(bool),
+    Duration(Duration),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => f.write_str(text),
+            Value::Secret(secret) => write!(f, "{secret}"),
+            Value::Integer(number) => write!(f, "{number}"),
+            Value::Real(number) => write!(f, "{number}"),
+            Value::Boolean(yes) => write!(f, "{yes}"),
+            Value::Duration(time) if time.subsec_nanos() == 0 => write!(f, "{}s", time.as_secs()),
+            Value::Duration(time) => write!(f, "{}ms", time.as_secs_f64() * 1000.0),
+        }
+    }
+}
+
+impl Value {
+    /// The value as the file has it, a secret in the clear.
+    pub(super) fn to_toml(&self) -> Toml {
+        match self {
+            Value::Secret(secret) => Toml::from(secret.expose()),
+            Value::Integer(number) => Toml::from(*number),
+            Value::Real(number) => Toml::from(*number),
+            Value::Boolean(yes) => Toml::from(*yes),
+            Value::Text(_) | Value::Duration(_) => Toml::from(self.to_string()),
+        }
+    }
+}
+
+/// The type of a setting.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Kind {
+    Text,
+    Secret,
+    /// The name of an environment variable.
+    Variable,
+    /// An address with one of these schemes.
+    Url(&'static [&'static str]),
+    /// A whole number from the first to the second.
+    Integer(i64, i64),
+    /// A number above this one.
+    Real(f64),
+    Boolean,
+    Duration,
+}
+
+/// No duration is longer: what would overflow a clock is more likely a slip.
+const YEAR: f64 = 365.0 * 86400.0;
+
+impl Kind {
+    /// Reads a value from the environment, a flag or `rsv-config set`.
+    pub(super) fn read(self, text: &str) -> Result<Value> {
+        self.parse(text).ok_or_else(|| self.expected(&quote(text)))
+    }
+
+    /// Reads a value from the file.
+    pub(super) fn read_item(self, item: &Item) -> Result<Value> {
+        let Some(value) = item.as_value() else {
+            return Err(self.expected("a table"));
+        };
+        let text = match (self, value) {
+            (Kind::Boolean, Toml::Boolean(yes)) => Some(yes.value().to_string()),
+            (Kind::Boolean | Kind::Integer(..) | Kind::Real(_), Toml::String(_)) => None,
+            (_, Toml::String(text)) => Some(text.value().clone()),
+            (Kind::Integer(..) | Kind::Real(_) | Kind::Duration, Toml::Integer(number)) => {
+                Some(number.value().to_string())
+            }
+            (Kind::Real(_) | Kind::Duration, Toml::Float(number)) => Some(number.value().to_string()),
+            _ => None,
+        };
+        let parsed = text.and_then(|text| self.parse(&text));
+        parsed.ok_or_else(|| self.expected(value.to_string().trim()))
+    }
+
+    fn parse(self, text: &str) -> Option<Value> {
+        let word = text.trim();
+        match self {
+            Kind::Text => is_line(text).then(|| Value::Text(text.to_owned())),
+            Kind::Secret => is_line(text).then(|| Value::Secret(Secret::new(text))),
+            Kind::Variable => is_variable(word).then(|| Value::Text(word.to_owned())),
+            Kind::Url(schemes) => is_url(word, schemes).then(|| Value::Text(word.to_owned())),
+            Kind::Integer(min, max) => {
+                word.parse().ok().filter(|number| (min..=max).contains(number)).map(Value::Integer)
+            }
+            Kind::Real(above) => word
+                .parse()
+                .ok()
+                .filter(|number: &f64| number.is_finite() && *number > above)
+                .map(Value::Real),
+            Kind::Boolean => boolean(word).map(Value::Boolean),
+            Kind::Duration => duration(word).map(Value::Duration),
+        }
+    }
+
+    /// `expected true or false, found "maybe"`; what may be a secret in the wrong place is not shown.
+    fn expected(self, found: &str) -> Error {
+        let text = match self {
+            Kind::Text => "expected one line of text".to_owned(),
+            Kind::Secret => return Error::new("expected one line of text"),
+            Kind::Variable => {
+                return Error::new("expected the name of an environment variable");
+            }
+            // An address may hold a password: neo4j://user:password@host.
+            Kind::Url(schemes) if found.contains('@') => {
+                return Error::new(format!("expected an address that begins with {}", schemes.join(", ")));
+            }
+            Kind::Url(schemes) => format!("expected an address that begins with {}", schemes.join(", ")),
+            Kind::Integer(min, max) => format!("expected a whole number from {min} to {max}"),
+            Kind::Real(above) => format!("expected a number above {above}"),
+            Kind::Boolean => "expected true or false".to_owned(),
+            Kind::Duration => "expected a duration such as 30s, 500ms or 2m".to_owned(),
+        };
+        Error::new(format!("{text}, found {}", cut(found)))
+    }
+}
+
+/// The beginning of a long text.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn is_line(text: &str) -> bool {
+    !text.is_empty() && !text.chars().any(char::is_control)
+}
+
+fn is_variable(word: &str) -> bool {
+    let first = word.bytes().next().is_some_and(|b| b == b'_' || b.is_ascii_alphabetic());
+    first && word.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
+}
+
+fn is_url(word: &str, schemes: &[&str]) -> bool {
+    let rest = schemes.iter().find_map(|scheme| word.strip_prefix(scheme));
+    rest.is_some_and(|rest| is_line(rest) && !rest.contains(' '))
+}
+
+fn boolean(word: &str) -> Option<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// Reads `30s`, `500ms`, `2m` or a bare number of seconds; zero would let nothing succeed.
+fn duration(word: &str) -> Option<Duration> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match word[digits.len()..].trim() {
+        "ms" => 0.001,
+        "s" | "" => 1.0,
+        "m" => 60.0,
+        _ => return None,
+    };
+    let seconds = digits.trim().parse::<f64>().ok()? * unit;
+    let time = Duration::try_from_secs_f64(seconds).ok()?;
+    (seconds <= YEAR && time >= Duration::from_millis(1)).then_some(time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_and_written() {
+        for (text, written) in [
+            ("30s", Some("30s")),
+            ("30", Some("30s")),
+            ("0.5", Some("500ms")),
+            ("500ms", Some("500ms")),
+            ("2m", Some("120s")),
+            ("1500 ms", Some("1500ms")),
+            ("0", None),
+            ("-1s", None),
+            ("1h", None),
+            ("inf", None),
+            ("1e300", None),
+            ("s", None),
+        ] {
+            let value = Kind::Duration.read(text).ok().map(|v| v.to_string());
+            assert_eq!(value.as_deref(), written, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_but_never_a_secret() {
+        let fault = |kind: Kind, text| kind.read(text).unwrap_err().to_string();
+        let port = Kind::Integer(1, 65535);
+        assert_eq!(fault(port, "0"), "expected a whole number from 1 to 65535, found \"0\"");
+        assert_eq!(fault(Kind::Real(0.0), "NaN"), "expected a number above 0, found \"NaN\"");
+        assert_eq!(fault(Kind::Secret, "sk-a\nb"), "expected one line of text");
+        assert_eq!(fault(Kind::Variable, "sk-abc"), "expected the name of an environment variable");
+        assert_eq!(
+            fault(Kind::Url(&["http://", "https://"]), "ftp://x"),
+            "expected an address that begins with http://, https://, found \"ftp://x\""
+        );
+        assert_eq!(format!("{:?} {0}", Secret::new("sk-abc")), "**** ****");
+    }
+
+    #[test]
+    fn the_file_has_its_own_types() {
+        let read = |kind: Kind, toml: &str| {
+            let document: toml_edit::DocumentMut = format!("k = {toml}").parse().unwrap();
+            kind.read_item(&document["k"]).map_err(|e| e.to_string())
+        };
+        assert_eq!(read(Kind::Integer(1, 9), "7"), Ok(Value::Integer(7)));
+        assert_eq!(read(Kind::Real(0.0), "2"), Ok(Value::Real(2.0)));
+        assert_eq!(read(Kind::Boolean, "true"), Ok(Value::Boolean(true)));
+        assert_eq!(read(Kind::Duration, "1.5"), Ok(Value::Duration(Duration::from_millis(1500))));
+        assert_eq!(read(Kind::Boolean, "\"yes\""), Err("expected true or false, found \"yes\"".into()));
+        assert_eq!(read(Kind::Text, "[1]"), Err("expected one line of text, found [1]".into()));
+        assert_eq!(read(Kind::Text, "{}"), Err("expected one line of text, found {}".into()));
+    }
+}

@@ -1,0 +1,235 @@
+//! rsv-config.
+
+use crate::support::{Home, Ran};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+const FILE: &str = ".config/rsv/config.toml";
+
+fn config(home: &Home, words: &[&str]) -> Ran {
+    home.run("rsv-config", words, "")
+}
+
+fn get(home: &Home, key: &str) -> String {
+    config(home, &["get", key]).ok()
+}
+
+#[test]
+fn each_layer_overrules_the_one_before() {
+    let home = Home::new();
+    assert_eq!(get(&home, "neo4j_user"), "neo4j\n");
+    home.write(FILE, "neo4j_user = 'file'\nstore = '/file.db'\n");
+    assert_eq!(get(&home, "neo4j_user"), "file\n");
+    let home = home.env("NEO4J_USER", "alias").env("RSV_STORE", "/env.db");
+    assert_eq!(get(&home, "neo4j_user"), "alias\n");
+    assert_eq!(get(&home.env("NEO4J_USERNAME", "name"), "neo4j_user"), "name\n");
+    assert_eq!(get(&home.env("NEO4J_USERNAME", ""), "neo4j_user"), "alias\n");
+    assert_eq!(get(&home, "store"), "/env.db\n");
+    assert_eq!(config(&home, &["get", "store", "--store", "/flag.db"]).ok(), "/flag.db\n");
+    let layers = config(&home, &["--store", "/flag.db", "list"]).ok();
+    let layers: Vec<&str> = layers.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    assert_eq!(layers[..4], ["flag", "default", "default", "NEO4J_USER"]);
+}
+
+#[test]
+fn a_key_without_a_value_is_a_no() {
+    assert_eq!(config(&Home::new(), &["get", "model"]).to_string(), "[1]");
+    assert_eq!(config(&Home::new(), &["get", "models.x.reserve_tokens"]).to_string(), "[1]");
+}
+
+#[test]
+fn the_list_has_every_key() {
+    let home = Home::new().env("XDG_DATA_HOME", "/data").env("RESERVOIR_PORT", "4000");
+    home.write(
+        FILE,
+        "colour = 'red'\nmodel = 'gpt-4o'\nopenai_api_key = 'sk-abc'\nmistral_api_key = ''\n\
+         [models.'gpt-3.5-turbo']\nreserve_tokens = 1024\nreserve = 3\n[x.y]\nz = 1\n",
+    );
+    let list = config(&home, &["list"]);
+    insta::assert_snapshot!("list", list);
+    let quiet = config(&home, &["list", "-q"]);
+    assert_eq!((quiet.stderr.as_str(), quiet.status), ("", 0));
+}
+
+#[test]
+fn the_place_is_found() {
+    let home = Home::new();
+    let path = |home: &Home, words: &[&str]| config(home, words).to_string();
+    assert_eq!(path(&home, &["path"]), "~/.config/rsv/config.toml\n[0]");
+    let home = home.env("XDG_CONFIG_HOME", "relative");
+    assert_eq!(path(&home, &["path"]), "~/.config/rsv/config.toml\n[0]");
+    let home = home.env("XDG_CONFIG_HOME", "/etc/xdg");
+    assert_eq!(path(&home, &["path"]), "/etc/xdg/rsv/config.toml\n[0]");
+    let home = home.env("RSV_CONFIG", "a.toml");
+    assert_eq!(path(&home, &["path"]), "a.toml\n[0]");
+    assert_eq!(path(&home, &["path", "--config", "b.toml"]), "b.toml\n[0]");
+    let missing = "rsv-config: error: cannot open a.toml: No such file or directory\n\
+                   rsv-config: hint: create it with: rsv-config --config FILE set KEY VALUE\n[2]";
+    assert_eq!(config(&home, &["list"]).to_string(), missing);
+    assert_eq!(config(&home, &["set", "model", "m"]).ok(), "");
+    assert_eq!(home.read("a.toml"), "model = \"m\"\n");
+    assert_eq!(get(&home, "model"), "m\n");
+}
+
+#[test]
+fn without_a_home_there_are_still_defaults() {
+    let home = Home::new().env("HOME", "");
+    assert_eq!(get(&home, "reservoir_port"), "3017\n");
+    assert_eq!(config(&home, &["get", "store"]).to_string(), "[1]");
+    let nowhere = "rsv-config: error: there is no place for the settings' file: HOME is not set\n\
+                   rsv-config: hint: set HOME, XDG_CONFIG_HOME or RSV_CONFIG, or give --config FILE\n[2]";
+    assert_eq!(config(&home, &["set", "model", "m"]).to_string(), nowhere);
+}
+
+#[test]
+fn a_change_leaves_all_else_as_it_was() {
+    let home = Home::new();
+    home.write(
+        FILE,
+        "# mine\nreservoir_port = 1 # one\n\n# the rest\n[partitions.work]\ntoken_multiplier = 2\n",
+    );
+    config(&home, &["set", "reservoir_port", "4000"]).ok();
+    config(&home, &["set", "request_timeout", "2m"]).ok();
+    config(&home, &["set", "web_search_enabled", "off"]).ok();
+    config(&home, &["set", "partitions.work.token_multiplier", "1.5"]).ok();
+    config(&home, &["set", "models.\"gpt-3.5-turbo\".reserve_tokens", "1024"]).ok();
+    assert_eq!(
+        home.read(FILE),
+        "# mine\nreservoir_port = 4000 # one\n\nrequest_timeout = \"120s\"\nweb_search_enabled = false\n\
+         # the rest\n[partitions.work]\ntoken_multiplier = 1.5\n\n[models.\"gpt-3.5-turbo\"]\n\
+         reserve_tokens = 1024\n"
+    );
+    assert_eq!(get(&home, "models.\"gpt-3.5-turbo\".reserve_tokens"), "1024\n");
+    config(&home, &["unset", "reservoir_port"]).ok();
+    config(&home, &["unset", "reservoir_port"]).ok();
+    assert!(home.read(FILE).starts_with("# mine\n\nrequest_timeout"));
+}
+
+#[test]
+fn the_file_is_for_its_owner() {
+    let home = Home::new();
+    let mode = |name: &str| home.path(name).metadata().unwrap().permissions().mode() & 0o777;
+    config(&home, &["set", "model", "m"]).ok();
+    assert_eq!((mode(".config/rsv"), mode(FILE)), (0o700, 0o600));
+    std::fs::set_permissions(home.path(FILE), PermissionsExt::from_mode(0o640)).unwrap();
+    config(&home, &["set", "model", "n"]).ok();
+    assert_eq!(mode(FILE), 0o640);
+    let names: Vec<_> =
+        home.path(".config/rsv").read_dir().unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["config.toml"]);
+}
+
+#[test]
+fn a_symbolic_link_stays_one() {
+    let home = Home::new();
+    home.write("dotfiles/rsv.toml", "# mine\n");
+    std::fs::create_dir_all(home.path(".config/rsv")).unwrap();
+    symlink("../../dotfiles/rsv.toml", home.path(FILE)).unwrap();
+    config(&home, &["set", "model", "m"]).ok();
+    assert!(home.path(FILE).is_symlink());
+    assert_eq!(home.read("dotfiles/rsv.toml"), "# mine\nmodel = \"m\"\n");
+}
+
+#[test]
+fn changes_at_once_do_not_undo_each_other() {
+    let home = Home::new();
+    let keys = ["model", "log", "neo4j_user", "neo4j_database", "reservoir_host", "web_search_time_range"];
+    let started: Vec<_> =
+        keys.iter().map(|key| home.command("rsv-config").args(["set", key, "x"]).spawn().unwrap()).collect();
+    assert!(started.into_iter().all(|mut child| child.wait().unwrap().success()));
+    keys.iter().for_each(|key| assert_eq!(get(&home, key), "x\n"));
+}
+
+#[test]
+fn a_secret_is_neither_taken_from_nor_shown_at_the_command_line() {
+    let home = Home::new();
+    let refused = "rsv-config: error: openai_api_key: is a secret, and others can see a command line\n\
+                   rsv-config: hint: 'rsv-config set openai_api_key -' reads it from standard input\n[2]";
+    assert_eq!(config(&home, &["set", "openai_api_key", "sk-abc"]).to_string(), refused);
+    home.run("rsv-config", &["set", "openai_api_key", "-"], "sk-abc\n").ok();
+    assert_eq!(home.read(FILE), "openai_api_key = \"sk-abc\"\n");
+    assert_eq!(get(&home, "openai_api_key"), "****\n");
+    assert!(!config(&home, &["list"]).to_string().contains("sk-abc"));
+    for broken in
+        ["openai_api_key = ['sk-abc']", "openai_api_key = 'sk-abc", "openai_api_key = \"sk-abc\\n\""]
+    {
+        home.write(FILE, broken);
+        let ran = config(&home, &["list"]);
+        assert!(ran.status == 2 && !ran.to_string().contains("sk-abc"), "{ran}");
+    }
+}
+
+#[test]
+fn a_wrong_value_is_named_with_its_place() {
+    for (text, fault) in [
+        (
+            "\n\nreservoir_port = \"abc\"",
+            ":3: reservoir_port: expected a whole number from 1 to 65535, found \"abc\"",
+        ),
+        ("[reservoir_port]", ":1: reservoir_port: expected a whole number from 1 to 65535, found a table"),
+        (
+            "[models.x]\nreserve_tokens = -1",
+            ":2: models.x.reserve_tokens: expected a whole number from 0 to 1000000000, found -1",
+        ),
+        (
+            "[partitions.p]\ntoken_multiplier = 0.0",
+            ":2: partitions.p.token_multiplier: expected a number above 0, found 0.0",
+        ),
+        (
+            "connect_timeout = 'soon'",
+            ":1: connect_timeout: expected a duration such as 30s, 500ms or 2m, found \"soon\"",
+        ),
+        ("model = 'a'\nmodel = 'b'", ":2: invalid TOML: duplicate key"),
+        ("# a\nmodel = ", ":2: invalid TOML: string values must be quoted, expected literal string"),
+        ("[routes.'q*']\nkey_variable = 'Q'", ": routes.\"q*\": has no base_url"),
+    ] {
+        let home = Home::new();
+        home.write(FILE, text);
+        let stderr = config(&home, &["list"]).to_string();
+        let first = stderr.lines().next().unwrap();
+        assert_eq!(first, format!("rsv-config: error: ~/{FILE}{fault}"));
+    }
+    let home = Home::new().env("RESERVOIR_PORT", "abc");
+    let fault =
+        "rsv-config: error: RESERVOIR_PORT: expected a whole number from 1 to 65535, found \"abc\"\n[2]";
+    assert_eq!(config(&home, &["list"]).to_string(), fault);
+}
+
+#[test]
+fn a_wrong_value_can_be_set_right() {
+    let home = Home::new();
+    home.write(FILE, "reservoir_port = 0\nconnect_timeout = 0\n");
+    config(&home, &["set", "reservoir_port", "1"]).ok();
+    config(&home, &["unset", "connect_timeout"]).ok();
+    assert_eq!(home.read(FILE), "reservoir_port = 1\n");
+    let wrong = config(&home, &["set", "reservoir_port", "70000"]).to_string();
+    let fault =
+        "rsv-config: error: reservoir_port: expected a whole number from 1 to 65535, found \"70000\"\n[2]";
+    assert_eq!(wrong, fault);
+    assert_eq!(home.read(FILE), "reservoir_port = 1\n");
+}
+
+#[test]
+fn an_unknown_key_is_met_with_advice() {
+    for words in [&["get", "reservoir_prt"][..], &["set", "reservoir_prt", "1"], &["unset", "reservoir_prt"]]
+    {
+        let fault = "rsv-config: error: unknown key: reservoir_prt\n\
+                     rsv-config: hint: did you mean 'reservoir_port'? see 'rsv-config list'\n[2]";
+        assert_eq!(config(&Home::new(), words).to_string(), fault);
+    }
+}
+
+#[test]
+fn who_is_overruled_is_told() {
+    let home = Home::new().env("RESERVOIR_PORT", "4000");
+    let told = "rsv-config: RESERVOIR_PORT in the environment overrules the file\n[0]";
+    assert_eq!(config(&home, &["set", "reservoir_port", "5000"]).to_string(), told);
+    assert_eq!(config(&home, &["-q", "set", "reservoir_port", "5001"]).ok(), "");
+}
+
+#[test]
+fn something_must_be_asked_for() {
+    let fault = "rsv-config: error: 'rsv-config' requires a subcommand but one was not provided \
+                 [subcommands: get, set, unset, list, path]\n\
+                 rsv-config: hint: see 'rsv-config --help'\n[2]";
+    assert_eq!(config(&Home::new(), &[]).to_string(), fault);
+}

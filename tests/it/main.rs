@@ -1,0 +1,5 @@
+//! The tools as their users meet them: the real binaries, in an empty environment.
+#![allow(clippy::unwrap_used)]
+
+mod config;
+mod support;
