@@ -3,5 +3,5 @@
 
 mod config;
 mod fake;
-mod forward;
+mod proxy;
 mod support;
