@@ -419,6 +419,17 @@ fn a_provider_that_is_late_is_not_waited_for() {
 }
 
 #[test]
+fn a_connection_is_not_waited_for_either() {
+    // It waits for the end of a request head, and never greets as TLS would.
+    let url = raw(b"", Duration::ZERO).replace("http", "https");
+    let line = failed(&forward(&home(&url).env("RSV_CONNECT_TIMEOUT", "100ms"), ASK));
+    assert_eq!((&line["code"], &line["status"]), (&"provider_unreachable".into(), &502.into()));
+    let said =
+        "Failed to connect to OpenAI API: no connection within 100ms. Using model 'gpt-4o' at 'https://";
+    assert!(line["message"].as_str().unwrap().starts_with(said), "{line}");
+}
+
+#[test]
 fn the_key_is_shown_on_no_failure() {
     let echo = format!("{{\"error\":{{\"message\":\"bad key {CANARY}\"}},\"k\":\"{CANARY}\"}}");
     let fake = Fake::new([
@@ -436,7 +447,7 @@ fn the_key_is_shown_on_no_failure() {
     runs.push(home(&raw(b"", Duration::ZERO)));
     runs.push(home("http://gateway.example"));
     runs.push(home(&dead().replace("http", "https")));
-    runs.push(home(&raw(b"no TLS", Duration::ZERO).replace("http", "https")));
+    runs.push(home(&raw(b"", Duration::ZERO).replace("http", "https")).env("RSV_CONNECT_TIMEOUT", "50ms"));
     runs.push(home("http://[bad"));
     runs.push(home(&fake.url()).env("RUST_LOG", "trace"));
     for home in runs {
