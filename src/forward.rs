@@ -112,18 +112,19 @@ fn take_rsv(request: &mut Object) -> std::result::Result<Object, Failure> {
 
 /// Reads the body of an answer that the provider calls good.
 fn answer(target: &Target, body: &Body, key: Option<&Secret>) -> std::result::Result<Object, Failure> {
-    let invalid = |cause: &str| Failure::invalid(target, cause, &body.bytes, key);
+    let invalid = |is: &str| Failure::invalid(target, is, &body.bytes, key);
     match &body.cut {
         Some(Cut::Limit) => {
             let mib = body.bytes.len() as f64 / f64::from(1 << 20);
-            return Err(invalid(&format!("it is longer than the limit of {mib} MiB"))
+            return Err(invalid(&format!("longer than the limit of {mib} MiB"))
                 .hint("raise it with: rsv-config set max_line_bytes BYTES"));
         }
         Some(Cut::Failed(failed)) => return Err(Failure::broken(target, failed, &body.bytes, key)),
-        None if body.bytes.trim_ascii().is_empty() => return Err(invalid("it is empty")),
+        None if body.bytes.trim_ascii().is_empty() => return Err(invalid("empty")),
         None => {}
     }
-    let mut answer = Object::parse_bytes(&body.bytes).map_err(|e| invalid(&e.to_string()))?;
+    let mut answer =
+        Object::parse_bytes(&body.bytes).map_err(|e| invalid(&format!("no JSON object: {e}")))?;
     let chunk = answer.get("object") == Some("\"chat.completion.chunk\"");
     // Whatever a provider sends, the next tool must not take it for a record to store.
     if answer.has("kind") || answer.has("messages") || chunk || !answer.has("choices") {

@@ -242,3 +242,17 @@ pub fn reason(status: u16) -> &'static str {
     let status = reqwest::StatusCode::from_u16(status).ok();
     status.and_then(|status| status.canonical_reason()).unwrap_or("")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_in_words() {
+        let address = Address::parse("http://u:secret@h:1/x?k=secret").unwrap();
+        let said = |kind| Failed { kind, cause: "some cause".into() }.at(&address).to_string();
+        assert_eq!(said(Kind::Connect), "cannot reach http://h:1/x: some cause");
+        assert_eq!(said(Kind::Late), "no answer from http://h:1/x: some cause");
+        assert_eq!(said(Kind::Key), "cannot ask http://h:1/x: some cause");
+    }
+}

@@ -322,6 +322,39 @@ mod tests {
     }
 
     #[test]
+    fn a_key_goes_only_to_whom_it_is_for() {
+        let mut providers = providers(
+            "openai_base_url = 'https://o.example'\nmistral_base_url = 'http://m.example'\n\
+             ollama_base_url = 'http://l.example'\ncustom_base_url = 'http://c.example'\n\
+             [routes]\n'x' = { base_url = 'https://x.example' }",
+        )
+        .unwrap();
+        let (own, bearer, empty) = (Secret::new("own"), Secret::new("bearer"), Secret::new(""));
+        let mut sent = |model, own: Option<&Secret>, bearer| {
+            providers.sites.iter_mut().flatten().for_each(|site| site.key = own.cloned());
+            match providers.of(model).unwrap().key(bearer) {
+                Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "bearer" }),
+                Err(Refusal::Key(_)) => "missing",
+                Err(Refusal::Plain(_)) => "plain",
+                Err(Refusal::Model(_)) => "model",
+            }
+        };
+        for (model, neither, mine, callers, both) in [
+            ("gpt-4", "missing", "own", "bearer", "bearer"),
+            ("mistral-small", "missing", "plain", "plain", "plain"),
+            ("llama3", "none", "plain", "none", "plain"),
+            ("custom/x", "none", "plain", "none", "plain"),
+            ("x", "none", "none", "none", "none"),
+        ] {
+            assert_eq!(sent(model, None, None), neither, "{model}");
+            assert_eq!(sent(model, None, Some(&empty)), neither, "{model}");
+            assert_eq!(sent(model, Some(&own), None), mine, "{model}");
+            assert_eq!(sent(model, None, Some(&bearer)), callers, "{model}");
+            assert_eq!(sent(model, Some(&own), Some(&bearer)), both, "{model}");
+        }
+    }
+
+    #[test]
     fn a_bad_address_is_named_by_its_setting_and_not_shown() {
         let said = |settings| providers(settings).err().map(|e| e.to_string());
         assert_eq!(

@@ -1,6 +1,6 @@
 //! rsv-forward: asks the providers of models, and gives their answers.
 
-use rsv::cli::{self, Io, Outcome};
+use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
 use rsv::error::Result;
 use rsv::forward::Forwarder;
@@ -8,6 +8,7 @@ use rsv::http;
 use rsv::record::{Line, Object, Reader, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tokio::sync::mpsc::{Receiver, channel};
 
 /// Asks the providers of models, and gives their answers
 ///
@@ -29,20 +30,34 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load(&io.common)?;
     io.common.scope()?;
     let forwarder = Forwarder::new(&settings)?;
-    let sources = io.sources(&args.files)?;
+    let mut lines = read(io.sources(&args.files)?, settings.max_line());
     http::run(async {
-        for (name, input) in sources {
-            let mut reader = Reader::new(&name, input, settings.max_line());
-            while let Some(next) = reader.next() {
-                match next {
-                    Ok(value) => line(value, &forwarder, io).await?,
-                    Err(fault) => io.fault(&fault),
-                }
-                io.out.flush()?;
+        while let Some(next) = lines.recv().await {
+            match next {
+                Ok(value) => line(value, &forwarder, io).await?,
+                Err(fault) => io.fault(&fault),
             }
+            io.out.flush()?;
         }
         Ok(Outcome::Yes)
     })
+}
+
+/// Reads in a thread of its own: a connection that its provider closes while there is nothing to read is
+/// noticed, and the next request does not fail on it.
+fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<Value>> {
+    let (sender, lines) = channel(1);
+    std::thread::spawn(move || {
+        for (name, input) in sources {
+            let mut reader = Reader::new(&name, input, limit);
+            while let Some(next) = reader.next() {
+                if sender.blocking_send(next).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    lines
 }
 
 /// Answers one line: a request by its answer or an error line, anything else by itself.

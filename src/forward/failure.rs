@@ -41,6 +41,13 @@ impl Failure {
         self
     }
 
+    fn check_key(self, target: &Target) -> Failure {
+        match target.key_variable() {
+            Some(variable) => self.hint(&format!("check {variable}")),
+            None => self,
+        }
+    }
+
     fn body(mut self, bytes: &[u8], key: Option<&Secret>) -> Failure {
         let bytes = &bytes[..bytes.len().min(MAX_BODY)];
         self.body = Some(as_json(&without(key, &String::from_utf8_lossy(bytes))));
@@ -54,11 +61,18 @@ impl Failure {
         match failed.kind {
             Kind::Key => {
                 let failure = Failure::new(401, "missing_api_key", format!("no key for {title}: {failed}"));
-                target.key_variable().iter().fold(failure, |f, variable| f.hint(&format!("check {variable}")))
+                failure.check_key(target)
             }
             Kind::Setup | Kind::Connect => {
                 let message = format!("Failed to connect to {title} API: {failed}. {using}");
-                Failure::new(502, "provider_unreachable", message).hint(&start(target))
+                let unreachable = Failure::new(502, "provider_unreachable", message);
+                unreachable.hint(&if failed.kind == Kind::Setup {
+                    "install the certificates of the system: package ca-certificates".to_owned()
+                } else if target.name() == "ollama" {
+                    format!("is Ollama running? if it is elsewhere, set {}", target.address_setting())
+                } else {
+                    format!("check {}", target.address_setting())
+                })
             }
             Kind::Late => {
                 Failure::new(504, "timeout", format!("No answer from {title} API: {failed}. {using}"))
@@ -82,9 +96,7 @@ impl Failure {
             300..=399 => {
                 failure.hint(&format!("redirects are not followed: correct {}", target.address_setting()))
             }
-            401 | 403 => {
-                target.key_variable().iter().fold(failure, |f, variable| f.hint(&format!("check {variable}")))
-            }
+            401 | 403 => failure.check_key(target),
             404 if target.name() == "ollama" => {
                 failure.hint("see the models that are there with: ollama list")
             }
@@ -92,9 +104,9 @@ impl Failure {
         }
     }
 
-    /// The provider calls its answer good, but it is none.
-    pub(super) fn invalid(target: &Target, cause: &str, body: &[u8], key: Option<&Secret>) -> Failure {
-        let message = format!("the answer of {} is no JSON object: {cause}", target.title());
+    /// The provider calls its answer good, but it `is` something else.
+    pub(super) fn invalid(target: &Target, is: &str, body: &[u8], key: Option<&Secret>) -> Failure {
+        let message = format!("the answer of {} is {is}", target.title());
         Failure::new(502, "invalid_answer", message)
             .body(body, key)
             .hint(&format!("does {} name chat completions?", target.address_setting()))
@@ -129,7 +141,10 @@ impl Failure {
     /// The same for the person at the shell, without the body.
     pub fn error(&self) -> Error {
         let error = Error::new(&self.message);
-        self.hint.iter().fold(error, |error, hint| error.hint(hint))
+        match &self.hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
     }
 }
 
@@ -148,14 +163,6 @@ impl From<Refusal> for Failure {
             Refusal::Plain(error) => (502, "insecure_address", error),
         };
         Failure { status, code, ..Failure::from(error) }
-    }
-}
-
-/// What helps where nobody listens.
-fn start(target: &Target) -> String {
-    match target.name() {
-        "ollama" => format!("is Ollama running? if it is elsewhere, set {}", target.address_setting()),
-        _ => format!("check {}", target.address_setting()),
     }
 }
 
