@@ -44,8 +44,12 @@ static PROVIDERS: [Row; 5] = [
     Row { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", wants: Wants::OwnIfAny, serves: |_| true },
 ];
 
-/// `gpt-…`, `chatgpt-…`, and o with a digit.
+/// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
+/// not serve.
 fn is_openai(model: &str) -> bool {
+    if model.starts_with("gpt-oss") {
+        return false;
+    }
     let numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     model.starts_with("gpt-")
         || model.starts_with("chatgpt-")
@@ -265,7 +269,7 @@ mod tests {
             ("gemini", "gemini-2.0-flash gemini-2.5-flash-preview-05-20 Gemini-2.0-Flash"),
             (
                 "ollama",
-                "mistral mistral:7b llama3.1:8b codellama gemma3 gpt gpt4 o ollama omni o-1 chatgpt gemini \
+                "gpt-oss:20b mistral mistral:7b llama3.1:8b codellama gemma3 gpt gpt4 o ollama omni o-1 chatgpt gemini \
                  library/llama3 mistralai/mixtral hf.co/bartowski/Llama:Q4 ö1 / /gpt-4",
             ),
         ] {

@@ -3,5 +3,6 @@
 
 mod config;
 mod fake;
+mod forward;
 mod proxy;
 mod support;
