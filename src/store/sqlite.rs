@@ -10,7 +10,7 @@ use super::{Access, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
 use crate::record::{Hit, Message, Record, Scope, Scopes};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::time::Duration;
@@ -157,39 +157,53 @@ fn prepare(connection: &mut Connection) -> Result<()> {
              PRAGMA wal_autocheckpoint = {LOG_PAGES};"
         ))
         .map_err(plain)?;
-    let (id, version) = marks(connection).map_err(plain)?;
-    if id == schema::APPLICATION_ID && version == schema::VERSION {
+    let marks = Marks::of(connection).map_err(plain)?;
+    if marks.id == schema::APPLICATION_ID && marks.version == schema::VERSION {
         return Ok(());
     }
-    refuse_foreign(connection, id, version)?;
-    if version == 0 {
+    marks.refuse_foreign()?;
+    if marks.version == 0 {
         begin_file(connection).map_err(plain)?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(plain)?;
     // Another process may have done it meanwhile.
-    let (_, version) = marks(&transaction).map_err(plain)?;
+    let version = Marks::of(&transaction).map_err(plain)?.version;
     schema::migrate(&transaction, version)?;
     transaction.commit().map_err(plain)
 }
 
-/// The `application_id` and `user_version` of the file.
-fn marks(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
-    let id = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    Ok((id, connection.query_row("PRAGMA user_version", [], |row| row.get(0))?))
+/// What tells whose file it is, read at one instant.
+struct Marks {
+    /// `application_id`
+    id: i32,
+    /// `user_version`
+    version: i32,
+    /// Whether there is any table.
+    tables: bool,
 }
 
-fn refuse_foreign(connection: &Connection, id: i32, version: i32) -> Result<()> {
-    if id == schema::APPLICATION_ID && version > schema::VERSION {
-        let text = format!("is of a newer rsv (version {version}; this one knows {})", schema::VERSION);
-        return Err(Error::new(text).hint("update rsv, or name another store with --store"));
+impl Marks {
+    fn of(connection: &Connection) -> rusqlite::Result<Marks> {
+        let sql = "SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_schema)
+                   FROM pragma_application_id, pragma_user_version";
+        connection.query_row(sql, [], |row| {
+            Ok(Marks { id: row.get(0)?, version: row.get(1)?, tables: row.get(2)? })
+        })
     }
-    let table = "SELECT name FROM sqlite_schema LIMIT 1";
-    let table: Option<String> =
-        connection.query_row(table, [], |row| row.get(0)).optional().map_err(|e| Error::new(words_of(&e)))?;
-    if id != schema::APPLICATION_ID && (id != 0 || version != 0 || table.is_some()) {
-        return Err(Error::new("is the database of another program").hint("name another store with --store"));
+
+    fn refuse_foreign(&self) -> Result<()> {
+        if self.id == schema::APPLICATION_ID && self.version > schema::VERSION {
+            let text =
+                format!("is of a newer rsv (version {}; this one knows {})", self.version, schema::VERSION);
+            return Err(Error::new(text).hint("update rsv, or name another store with --store"));
+        }
+        if self.id != schema::APPLICATION_ID && (self.id != 0 || self.version != 0 || self.tables) {
+            return Err(
+                Error::new("is the database of another program").hint("name another store with --store")
+            );
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Sets what can only be set before the first table. Two processes may do so at once: the switch to WAL

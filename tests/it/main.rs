@@ -2,4 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod fake;
+mod forward;
+mod proxy;
 mod support;
