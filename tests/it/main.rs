@@ -4,5 +4,6 @@
 mod config;
 mod fake;
 mod forward;
+mod papers;
 mod proxy;
 mod support;
