@@ -2,4 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod door;
+mod levels;
 mod support;
