@@ -3,5 +3,8 @@
 
 mod config;
 mod door;
+mod ingest;
 mod levels;
+mod search;
 mod support;
+mod view;
