@@ -5,6 +5,7 @@ mod config;
 mod door;
 mod ingest;
 mod levels;
+mod port;
 mod search;
 mod support;
 mod view;
