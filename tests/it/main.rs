@@ -3,9 +3,11 @@
 
 mod config;
 mod door;
+mod enrich;
 mod ingest;
 mod levels;
 mod port;
+mod scopes;
 mod search;
 mod support;
 mod view;
