@@ -2,7 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod door;
+mod enrich;
 mod fake;
 mod forward;
+mod ingest;
+mod levels;
+mod port;
 mod proxy;
+mod scopes;
+mod search;
 mod support;
+mod view;

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 /// So many messages may be in no part.
 const TAIL: i64 = 500;
-/// A scope with more parts than this has its two smallest made one.
+/// A scope with more parts than this has two of them made one.
 const PARTS: usize = 6;
 
 /// Takes note of new messages in a scope; when enough have come they become a part.
@@ -23,10 +23,30 @@ pub(super) fn grow(connection: &Connection, scope: i64, count: i64) -> rusqlite:
     part.write(connection, scope)?;
     let sql = "UPDATE scope SET tail = 0, packed = (SELECT max(n) FROM record) WHERE n = ?";
     connection.prepare_cached(sql)?.execute([scope])?;
-    let sql = "SELECT n FROM part WHERE scope = ? ORDER BY docs";
-    let parts: Vec<i64> =
-        connection.prepare_cached(sql)?.query_map([scope], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    if parts.len() > PARTS { merge(connection, scope, parts[0], parts[1]) } else { Ok(()) }
+    match neighbours(connection, scope)? {
+        Some((a, b)) => merge(connection, scope, a, b),
+        None => Ok(()),
+    }
+}
+
+/// The two neighbours that are smallest together, in order, if the scope has too many parts. Only
+/// neighbours become one, so that of two parts one always lies before the other.
+fn neighbours(connection: &Connection, scope: i64) -> rusqlite::Result<Option<(i64, i64)>> {
+    // The first number is at most ten bytes.
+    let sql = "SELECT n, docs, substr(places, 1, 10) FROM part WHERE scope = ?";
+    let mut parts = connection
+        .prepare_cached(sql)?
+        .query_map([scope], |row| {
+            let first = take(&mut row.get_ref(2)?.as_blob()?).unwrap_or_default();
+            Ok((first, row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+        })?
+        .collect::<Result<Vec<_>, _>>()?;
+    if parts.len() <= PARTS {
+        return Ok(None);
+    }
+    parts.sort_unstable();
+    let smallest = parts.windows(2).min_by_key(|pair| pair[0].2 + pair[1].2);
+    Ok(smallest.map(|pair| (pair[0].1, pair[1].1)))
 }
 
 /// Calls `visit` with the number and the folded text of each message of a scope that is in no part.
@@ -161,13 +181,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Makes one part of two, whose words are read side by side.
+/// Makes one part of two neighbours, of which `a` lies before `b`; their words are read side by side.
 fn merge(connection: &Connection, scope: i64, a: i64, b: i64) -> rusqlite::Result<()> {
-    let (mut first, mut second) = (Part::read(connection, a)?, Part::read(connection, b)?);
-    // Parts cover messages of different times: one lies before the other.
-    if first.places.first() > second.places.first() {
-        std::mem::swap(&mut first, &mut second);
-    }
+    let (first, second) = (Part::read(connection, a)?, Part::read(connection, b)?);
     let mut places = Places::default();
     for place in first.places.iter().chain(&second.places) {
         places.push(place.n.unsigned_abs(), place.length.into());
@@ -202,7 +218,7 @@ fn word_of(row: Option<&Row>) -> rusqlite::Result<Option<Vec<u8>>> {
 }
 
 /// A message in a part.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) n: i64,
     /// In words.
