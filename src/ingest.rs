@@ -6,7 +6,7 @@ mod turn;
 use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Content, Draft, Fill, Line, Link, Message, Object, Place, Record, Role, Scopes, Vectors, id,
+    Clock, Content, Draft, Fill, Line, Link, Message, Object, Place, Record, Role, Scope, Scopes, Vectors, id,
 };
 use crate::store::{Select, Store, Written};
 use std::collections::HashMap;
@@ -27,6 +27,11 @@ impl Options {
     /// An import brings its own links, except where lines without `kind` come from another tool.
     fn pairs(&self, own: bool) -> bool {
         self.import.is_none() || !own
+    }
+
+    /// Whether what belongs to a scope is to be stored.
+    fn means(&self, scope: &Scope) -> bool {
+        self.import.as_ref().is_none_or(|scopes| scopes.hold(scope))
     }
 
     /// Checks that a line of an import says what a file must say to be imported again without doubles.
@@ -110,9 +115,8 @@ impl Ingest {
         match line {
             Line::Message(draft) => {
                 let message = self.complete(draft)?;
-                let meant = self.options.import.as_ref().is_none_or(|scopes| scopes.hold(&message.scope));
                 let pair = self.options.pairs(own);
-                if meant {
+                if self.options.means(&message.scope) {
                     self.add(Some(place), vec![Record::Message(message)], None, pair);
                 }
             }
@@ -127,7 +131,11 @@ impl Ingest {
             Line::Embedding(embedding) => {
                 self.add(Some(place), vec![Record::Embedding(embedding)], None, false)
             }
-            Line::Account(account) => self.add(Some(place), vec![Record::Account(account)], None, false),
+            Line::Account(account) => {
+                if self.options.means(&account.scope) {
+                    self.add(Some(place), vec![Record::Account(account)], None, false);
+                }
+            }
             Line::Request(line) | Line::Other(line) => self.add(Some(place), Vec::new(), Some(line), false),
         }
         Ok(())
@@ -219,7 +227,7 @@ fn done(entry: Entry, records: &mut [Record], written: &[Written], echo: bool, n
             (Written::New, _) => new += 1,
             (Written::Same(id), Record::Message(message)) => message.id.clone_from(id),
             (Written::Same(_), _) => {}
-            (Written::Differs, _) => note = Some("id: names a message that says something else, which stays"),
+            (Written::Differs, _) => note = Some("something else is stored under this id already, and stays"),
             (Written::Refused(_), Record::Link(_) | Record::Embedding(_)) if narrowed => {}
             (Written::Refused(why), _) => {
                 let error = Error::new(why.clone());

@@ -30,7 +30,7 @@ fn paragraph(lead: &str, message: &Message, layout: &Layout) -> String {
     let hanging = if indent * 2 > layout.width { 4 } else { indent };
     let mut out = head;
     for (at, line) in wrap(&text, layout.width, indent, hanging).iter().enumerate() {
-        if at > 0 {
+        if at > 0 && !line.is_empty() {
             let _ = write!(out, "{:hanging$}", "");
         }
         out.push_str(line);

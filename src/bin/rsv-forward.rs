@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     io.common.scope()?;
     let forwarder = Forwarder::new(&settings)?;
     let mut lines = read(io.sources(&args.files)?, settings.max_line());

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     let port = args.port.or(settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()));
     let host = args.listen.or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
     let address = resolve(&host, port.unwrap_or(3017))?;

@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     let question = match args.terms.is_empty() {
         true => io.text(settings.max_line())?,
         false => args.terms.join(" "),

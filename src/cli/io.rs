@@ -82,6 +82,11 @@ impl Io {
         self.notes.detail(text);
     }
 
+    /// Tells details from now on, unless `-q`.
+    pub fn tell_details(&mut self) {
+        self.notes.verbose = !self.notes.quiet;
+    }
+
     /// Standard error, for a server's threads.
     pub fn notes(&self) -> Notes {
         self.notes.clone()

@@ -8,12 +8,21 @@ const WINDOW: usize = 64;
 /// The step of the windows: any part of at most this length is whole in one of them.
 const STEP: usize = WINDOW / 2;
 
-/// Lower case, compatibility forms taken apart (NFKD), the accents of Latin, Greek and Cyrillic dropped.
+/// Lower case, compatibility forms taken apart (NFKD), the accents of Latin, Greek and Cyrillic dropped;
+/// the sigma that ends a Greek word is as any other.
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    text.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).flat_map(char::to_lowercase).collect()
+    text.nfkd()
+        .filter(|c| !('\u{300}'..='\u{36f}').contains(c))
+        .flat_map(char::to_lowercase)
+        .map(plain)
+        .collect()
+}
+
+fn plain(c: char) -> char {
+    if c == 'ς' { 'σ' } else { c }
 }
 
 /// The words of folded text: runs of letters and digits, long ones as windows.

@@ -2,8 +2,16 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod door;
+mod enrich;
 mod fake;
 mod forward;
+mod ingest;
+mod levels;
 mod papers;
+mod port;
 mod proxy;
+mod scopes;
+mod search;
 mod support;
+mod view;

@@ -1,23 +1,24 @@
 //! Runs the tools: in a home of their own, with nothing else in the environment.
 
+use serde_json::Value;
 use std::fmt;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::rc::Rc;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// A home directory, and the environment of the tools that are run in it.
 #[derive(Clone)]
 pub(crate) struct Home {
-    directory: Rc<TempDir>,
+    directory: Arc<TempDir>,
     environment: Vec<(String, String)>,
 }
 
 impl Home {
     /// Makes an empty home.
     pub(crate) fn new() -> Home {
-        Home { directory: Rc::new(tempfile::tempdir().unwrap()), environment: Vec::new() }
+        Home { directory: Arc::new(tempfile::tempdir().unwrap()), environment: Vec::new() }
     }
 
     /// The same home with one more variable; `HOME` may be set to nothing.
@@ -25,6 +26,11 @@ impl Home {
         let mut home = self.clone();
         home.environment.push((name.to_owned(), value.to_owned()));
         home
+    }
+
+    /// The same home at a fixed time.
+    pub(crate) fn at(&self, time: &str) -> Home {
+        self.env("RSV_TEST_NOW", time)
     }
 
     /// A path in the home.
@@ -76,6 +82,111 @@ impl Home {
     }
 }
 
+impl Home {
+    /// Where the store is that the tools use by themselves.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path(".local/share/rsv/store.db")
+    }
+
+    /// Runs rsv-ingest over lines; what it passes on.
+    pub(crate) fn ingest(&self, words: &[&str], lines: &str) -> Vec<Value> {
+        lines_of(&self.run("rsv-ingest", words, lines).ok())
+    }
+
+    /// What the whole store holds, as export writes it.
+    pub(crate) fn export(&self) -> String {
+        self.run("rsv-export", &["--vectors"], "").ok()
+    }
+
+    /// The contents of the messages that a tool prints, which may be none.
+    pub(crate) fn contents(&self, tool: &str, words: &[&str]) -> Vec<String> {
+        let ran = self.run(tool, words, "");
+        assert!(ran.status < 2 && ran.stderr.is_empty(), "{tool} {words:?}: {ran}");
+        lines_of(&ran.stdout).iter().map(|line| text(&line["content"])).collect()
+    }
+
+    /// Fails unless the store is sound.
+    pub(crate) fn check(&self) {
+        let store = rusqlite::Connection::open(self.store()).unwrap();
+        let sound: String = store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+        assert_eq!(sound, "ok");
+        let mut astray = store.prepare("PRAGMA foreign_key_check").unwrap();
+        assert!(astray.query([]).unwrap().next().unwrap().is_none(), "a reference leads nowhere");
+    }
+
+    /// Starts a tool that is talked to line by line.
+    pub(crate) fn talk(&self, tool: &str, words: &[&str]) -> Talk {
+        let mut command = self.command(tool);
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
+        Talk { child, input, output: BufReader::new(output).lines() }
+    }
+}
+
+/// A running tool whose input stays open.
+pub(crate) struct Talk {
+    pub(crate) child: Child,
+    pub(crate) input: Option<ChildStdin>,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Talk {
+    /// Writes a line to the tool.
+    pub(crate) fn say(&mut self, line: &str) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Waits for a line of the tool; `None` when it has ended.
+    pub(crate) fn hear(&mut self) -> Option<String> {
+        self.output.next().map(Result::unwrap)
+    }
+
+    /// Ends the input and waits for the tool: its status and what it said on standard error.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        drop(self.input.take());
+        for _ in self.output {}
+        let output = self.child.wait_with_output().unwrap();
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+/// JSON lines, parsed.
+pub(crate) fn lines_of(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The text of a JSON string.
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
+}
+
+/// The tools there are: the names of the files in src/bin.
+pub(crate) fn tools() -> Vec<String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
+    let names = directory.read_dir().unwrap().map(|file| file.unwrap().path());
+    let mut names: Vec<String> =
+        names.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    assert!(names.len() > 8, "{names:?}");
+    names
+}
+
+/// A generator of numbers that are the same in every run: splitmix64.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    /// A number below `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+}
+
 /// How a run ended.
 pub(crate) struct Ran {
     pub(crate) stdout: String,
@@ -89,6 +200,16 @@ impl Ran {
     pub(crate) fn ok(self) -> String {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);
         self.stdout
+    }
+}
+
+impl Ran {
+    /// Standard error of a run that met trouble, and said so as the tools do.
+    pub(crate) fn trouble(self) -> String {
+        let name = |line: &str| line.starts_with("rsv-") && line.contains(": ");
+        assert!(self.status == 2 && self.stderr.contains(": error: "), "{self}");
+        assert!(!self.stderr.contains("panicked") && self.stderr.lines().all(name), "{self}");
+        self.stderr
     }
 }
 

@@ -64,6 +64,7 @@ impl Sqlite {
     }
 
     pub(super) fn walk_all(&mut self, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
+        self.connection.pragma_update(None, "mmap_size", 0)?;
         let snapshot = self.connection.unchecked_transaction()?;
         let scopes = self.scope_numbers(&what.which.scopes)?;
         self.walk_records(what, scopes.as_deref(), visit)?;

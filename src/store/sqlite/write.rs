@@ -128,9 +128,14 @@ impl Writer<'_> {
         let bytes: Vec<u8> = embedding.vector.iter().flat_map(|x| x.to_le_bytes()).collect();
         let sql = "INSERT INTO embedding (record, model, vector)
                    VALUES (?, (SELECT n FROM model WHERE name = ?), ?) ON CONFLICT DO NOTHING";
-        let new =
-            self.transaction.prepare_cached(sql)?.execute(params![record, embedding.model, bytes])? == 1;
-        Ok(if new { Written::New } else { Written::Same(embedding.of.clone()) })
+        if self.transaction.prepare_cached(sql)?.execute(params![record, embedding.model, bytes])? == 1 {
+            return Ok(Written::New);
+        }
+        let sql = "SELECT vector = ? FROM embedding WHERE record = ?
+                   AND model = (SELECT n FROM model WHERE name = ?)";
+        let known = params![bytes, record, embedding.model];
+        let same = self.transaction.prepare_cached(sql)?.query_row(known, |row| row.get(0))?;
+        Ok(if same { Written::Same(embedding.of.clone()) } else { Written::Differs })
     }
 
     /// The refusal of a vector whose length is not that of its model's others.
@@ -143,8 +148,7 @@ impl Writer<'_> {
         }))
     }
 
-    /// A question has one answer and an answer one question: a second RESPONDED_WITH is refused by the
-    /// tables, as is the same link again, and changes nothing.
+    /// A question has one answer and an answer one question, which the tables see to.
     fn link(&mut self, link: &Link) -> rusqlite::Result<Written> {
         let Some(source) = self.record(&link.from)? else { return Ok(unknown("from", &link.from)) };
         let Some(target) = self.record(&link.to)? else { return Ok(unknown("to", &link.to)) };
@@ -153,8 +157,18 @@ impl Writer<'_> {
         let extra = (!link.extra.is_empty()).then(|| link.extra.to_json());
         let timestamp = link.timestamp.unwrap_or_default();
         let row = params![source, link.rel, target, timestamp, link.score, link.model, extra];
-        let new = self.transaction.prepare_cached(sql)?.execute(row)? == 1;
-        Ok(if new { Written::New } else { Written::Same(link.from.clone()) })
+        if self.transaction.prepare_cached(sql)?.execute(row)? == 1 {
+            return Ok(Written::New);
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
+        let known = params![source, link.rel, target];
+        if self.transaction.prepare_cached(sql)?.query_row(known, |row| row.get(0))? {
+            return Ok(Written::Same(link.from.clone()));
+        }
+        Ok(Written::Refused(format!(
+            "{}: one of the two is linked to another already, which stays",
+            link.rel
+        )))
     }
 
     fn record(&self, id: &str) -> rusqlite::Result<Option<i64>> {

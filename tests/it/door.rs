@@ -1,0 +1,213 @@
+//! What every tool does alike: help, version, bad flags, closed and full outputs, terminals.
+
+use crate::support::{Home, tools};
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+/// Tools that need nothing on standard input; all others must refuse a terminal there.
+const NO_INPUT: [&str; 5] = ["rsv-config", "rsv-export", "rsv-link", "rsv-proxy", "rsv-view"];
+
+/// The output of a tool that writes to a device that is full.
+fn to_full(home: &Home, tool: &str, words: &[&str], stdin: &str) -> (i32, String) {
+    let input = home.write("input", stdin);
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = home.command(tool);
+    command.args(words).stdin(std::fs::File::open(input).unwrap()).stdout(full).stderr(Stdio::piped());
+    let output = command.output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Runs a tool on a terminal (util-linux' script makes one): what is seen, and the status.
+fn on_terminal(home: &Home, tool: &str, words: &str) -> Option<(String, i32)> {
+    let mut command = Command::new("script");
+    let line = format!("{} {words}", home.command(tool).get_program().to_str().unwrap());
+    command.args(["-qec", &line, "/dev/null"]).env_clear().env("HOME", home.path("")).env("TZ", "UTC");
+    command.current_dir(home.path("")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let output = command.spawn().ok()?.wait_with_output().unwrap();
+    let seen = String::from_utf8(output.stdout).unwrap().replace('\r', "");
+    Some((seen, output.status.code().unwrap()))
+}
+
+/// A line to store, and one request.
+fn message(text: &str) -> String {
+    format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n")
+}
+
+#[test]
+fn help_and_version_are_data() {
+    for tool in tools() {
+        let home = Home::new();
+        for flag in ["-h", "--help"] {
+            let help = home.run(&tool, &[flag], "").ok();
+            assert!(help.contains(&format!("Usage: {tool}")), "{help}");
+            for common in ["--store", "--config", "--color", "--quiet", "--verbose", "--partition"] {
+                assert!(help.contains(common), "{tool} {flag} does not tell of {common}");
+            }
+            let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+            assert!(wide.is_empty(), "{tool} {flag}: {wide:?}");
+        }
+        let version = format!("{tool} {}\n", env!("CARGO_PKG_VERSION"));
+        for flag in ["-V", "--version"] {
+            assert_eq!(home.run(&tool, &[flag], "").ok(), version);
+        }
+    }
+}
+
+#[test]
+fn help_opens_no_store_and_reads_no_settings() {
+    for tool in tools() {
+        let home = Home::new().env("RSV_CONFIG", "garbage.toml").env("RSV_STORE", "sqlite:made/by/help.db");
+        home.write("garbage.toml", "= = =");
+        for flag in ["--help", "-h", "-V"] {
+            home.run(&tool, &[flag], "").ok();
+        }
+        assert!(!home.path("made").exists() && !home.path(".local").exists(), "{tool} made a store");
+    }
+}
+
+#[test]
+fn a_bad_flag_is_named_with_advice() {
+    for tool in tools() {
+        let ran = Home::new().run(&tool, &["--no-such-flag"], "");
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{tool}");
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        let wanted = format!("{tool}: error: unexpected argument '--no-such-flag' found");
+        assert!(lines[0].starts_with(&wanted), "{}", ran.stderr);
+        assert_eq!(lines[1..], [format!("{tool}: hint: see '{tool} --help'")]);
+    }
+}
+
+#[test]
+fn quiet_and_verbose_exclude_each_other() {
+    for tool in tools() {
+        let ran = Home::new().run(&tool, &["-q", "-v"], "");
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{tool}");
+        let wanted = format!("{tool}: error: the argument '--quiet' cannot be used with '--verbose'\n");
+        // Where a subcommand is missing, that comes first.
+        assert!(ran.stderr.starts_with(&wanted) || ran.stderr.contains("subcommand"), "{}", ran.stderr);
+    }
+    let ran = Home::new().run("rsv-config", &["list", "-q", "-v"], "");
+    assert!(ran.status == 2 && ran.stderr.contains("'--quiet' cannot be used with '--verbose'"), "{ran}");
+}
+
+#[test]
+fn a_color_that_is_none_is_refused() {
+    for tool in tools() {
+        let ran = Home::new().run(&tool, &["--color", "mauve"], "");
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{tool}");
+        assert!(ran.stderr.contains("auto, always, never"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn help_to_a_full_device_is_trouble() {
+    for tool in tools() {
+        for flag in ["-h", "--help", "--version"] {
+            let wanted = format!("{tool}: error: cannot write to standard output: No space left on device\n");
+            assert_eq!(to_full(&Home::new(), &tool, &[flag], ""), (2, wanted));
+        }
+    }
+}
+
+#[test]
+fn data_to_a_full_device_is_trouble() {
+    let home = Home::new();
+    home.ingest(&["--trace", "t"], &message("hello there"));
+    home.ingest(&["--trace", "t"], &message("hello").replace("user", "assistant"));
+    let request = format!("{{\"messages\":[{}]}}", message("hello").trim());
+    for (tool, words, stdin) in [
+        ("rsv-config", &["list"][..], ""),
+        ("rsv-enrich", &[], &*request),
+        ("rsv-export", &[], ""),
+        ("rsv-export", &["--format", "json"], ""),
+        ("rsv-export", &["--format", "csv"], ""),
+        ("rsv-ingest", &["a new one"], ""),
+        ("rsv-ingest", &[], &*message("another")),
+        ("rsv-search", &["hello"], ""),
+        ("rsv-search", &["hello", "--format", "text"], ""),
+        ("rsv-view", &[], ""),
+        ("rsv-view", &["--format", "text"], ""),
+    ] {
+        let wanted = format!("{tool}: error: cannot write to standard output: No space left on device\n");
+        assert_eq!(to_full(&home, tool, words, stdin), (2, wanted), "{words:?}");
+    }
+    // What is stored before it is passed on is stored all the same.
+    assert_eq!(home.contents("rsv-search", &["another"]), ["another"]);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_trouble() {
+    let home = Home::new();
+    let lines: String = (0..3000).map(|n| message(&format!("number {n} {}", "long ".repeat(40)))).collect();
+    home.ingest(&[], &lines);
+    let request = format!("{{\"messages\":[{}]}}\n", message("number").trim());
+    let requests = request.repeat(400);
+    for (tool, words, stdin) in [
+        ("rsv-enrich", &[][..], &*requests),
+        ("rsv-export", &[], ""),
+        ("rsv-export", &["--format", "md"], ""),
+        ("rsv-ingest", &[], &*lines.replace("long", "short")),
+        ("rsv-search", &["number", "--limit", "3000"], ""),
+        ("rsv-view", &["3000"], ""),
+        ("rsv-view", &["3000", "--format", "text"], ""),
+    ] {
+        let input = std::fs::File::open(home.write("input", stdin)).unwrap();
+        let mut command = home.command(tool);
+        command.args(words).stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut beginning = [0; 100];
+        child.stdout.take().unwrap().read_exact(&mut beginning).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{tool} {words:?}");
+    }
+}
+
+#[test]
+fn a_terminal_is_no_input() {
+    let home = Home::new();
+    for tool in tools().iter().filter(|tool| !NO_INPUT.contains(&tool.as_str())) {
+        let Some((seen, status)) = on_terminal(&home, tool, "") else { return };
+        let wanted = format!(
+            "{tool}: error: standard input is a terminal, and there is nothing to read\n\
+             {tool}: hint: pipe something in, name a file, or see '{tool} --help'\n"
+        );
+        assert_eq!((seen, status), (wanted, 2));
+    }
+    let Some((seen, status)) = on_terminal(&home, "rsv-ingest", "--role assistant") else { return };
+    assert!(status == 2 && seen.contains("standard input is a terminal"), "{seen}");
+    let Some((seen, status)) = on_terminal(&home, "rsv-import", "- -") else { return };
+    assert!(status == 2 && seen.contains("standard input ('-') is named more than once"), "{seen}");
+}
+
+#[test]
+fn on_a_terminal_text_comes_out() {
+    let home = Home::new();
+    home.at("2026-11-21T07:03:00Z").run("rsv-ingest", &["What is\tan \u{1b}[2Jowl?"], "").ok();
+    let date = "\u{1b}[2m2026-11-21 07:03\u{1b}[0m \u{1b}[1;32muser\u{1b}[0m: ";
+    let Some((seen, status)) = on_terminal(&home, "rsv-view", "") else { return };
+    assert_eq!((seen, status), (format!("{date}What is    an \\u{{1b}}[2Jowl?\n"), 0));
+    let Some((seen, status)) = on_terminal(&home, "rsv-view", "--format jsonl") else { return };
+    assert!(status == 0 && seen.starts_with("{\"kind\":\"message\""), "{seen}");
+    let Some((seen, status)) = on_terminal(&home, "rsv-search", "--color never owl") else { return };
+    let hit = " 1. 0.19 2026-11-21 07:03 user: What is    an \\u{1b}[2Jowl?\n";
+    assert_eq!((seen.as_str(), status), (hit, 0));
+}
+
+#[test]
+fn colour_is_for_those_who_want_it() {
+    let home = Home::new();
+    home.at("2026-11-21T07:03:00Z").run("rsv-ingest", &["hi"], "").ok();
+    let plain = "2026-11-21 07:03 user: hi\n";
+    let coloured = "\u{1b}[2m2026-11-21 07:03\u{1b}[0m \u{1b}[1;32muser\u{1b}[0m: hi\n";
+    let view = |home: &Home, words: &[&str]| home.run("rsv-view", words, "").ok();
+    let no_color = home.env("NO_COLOR", "1");
+    assert_eq!(view(&home, &["--format", "text"]), plain);
+    assert_eq!(view(&home, &["--format", "text", "--color", "always"]), coloured);
+    assert_eq!(view(&no_color, &["--format", "text", "--color", "always"]), coloured);
+    assert_eq!(view(&no_color, &["--format", "text"]), plain);
+    assert_eq!(view(&home, &["--format", "text", "--color", "never"]), plain);
+    // JSON lines carry no colour, whatever is asked for.
+    assert!(!view(&home, &["--color", "always"]).contains('\u{1b}'));
+}

@@ -1,0 +1,155 @@
+//! The rooms of the library keep to their levels, and what only one of them may do the others leave.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Rooms that may use one of their own level.
+const SIDEWAYS: [(&str, &str); 1] = [("cli", "record")];
+
+/// Every source file of the library (the tools may use any room): its room, its path, its text.
+fn sources() -> Vec<(String, PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut sources = Vec::new();
+    let mut directories = vec![root.clone()];
+    while let Some(directory) = directories.pop() {
+        for entry in directory.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            let inner = path.strip_prefix(&root).unwrap().to_owned();
+            if path.is_dir() && inner != Path::new("bin") {
+                directories.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let room = inner.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
+                let text = std::fs::read_to_string(&path).unwrap();
+                sources.push((room.to_owned(), inner, text));
+            }
+        }
+    }
+    sources.sort();
+    assert!(sources.len() > 30);
+    sources
+}
+
+/// The code of a file, without comments and unit tests.
+fn code(text: &str) -> String {
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// The level of each room: `pub mod NAME; // LEVEL what it is`.
+fn levels() -> BTreeMap<String, u32> {
+    let lib = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let rooms = lib.lines().filter_map(|line| line.strip_prefix("pub mod "));
+    let level = |line: &str| {
+        let (name, comment) = line.split_once(';').unwrap();
+        let level = comment.trim_start().strip_prefix("// ").and_then(|c| c.split(' ').next());
+        let level = level.and_then(|l| l.parse().ok());
+        (name.to_owned(), level.unwrap_or_else(|| panic!("room {name} has no level")))
+    };
+    rooms.map(level).collect()
+}
+
+/// The rooms that a text names after `crate::`, one by one or in braces.
+fn used(text: &str) -> Vec<String> {
+    let name = |text: &str| -> String {
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let mut rooms = Vec::new();
+    for (at, path) in text.match_indices("crate::") {
+        let rest = &text[at + path.len()..];
+        match rest.strip_prefix('{') {
+            None => rooms.push(name(rest)),
+            Some(list) => {
+                // The names at the top of the list: those behind its brace or a comma of depth one.
+                let (mut depth, mut begins) = (1, true);
+                for (at, c) in list.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' => depth -= 1,
+                        ',' if depth == 1 => begins = true,
+                        c if begins && !c.is_whitespace() => {
+                            rooms.push(name(&list[at..]));
+                            begins = false;
+                        }
+                        _ => {}
+                    }
+                    if depth == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    rooms
+}
+
+#[test]
+fn the_reader_of_paths_reads_paths() {
+    let text = "use crate::record::{id, Link};\nuse crate::{\n    chat::{self, fence},\n    error, store::Store,\n};\ncrate::view::x()";
+    assert_eq!(used(text), ["record", "chat", "error", "store", "view"]);
+}
+
+#[test]
+fn a_room_uses_only_lower_ones() {
+    let levels = levels();
+    let mut seen = 0;
+    for (room, path, text) in sources().iter().filter(|(room, ..)| room != "lib" && room != "bin") {
+        let own = levels.get(room).unwrap_or_else(|| panic!("{room} is not in src/lib.rs"));
+        for used in used(&code(text)).iter().filter(|used| *used != room) {
+            let level = levels.get(used).unwrap_or_else(|| panic!("{}: what is {used}?", path.display()));
+            let allowed = level < own || SIDEWAYS.contains(&(room, used));
+            assert!(allowed, "{}: {room} ({own}) uses {used} ({level})", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "only {seen} uses were found");
+}
+
+#[test]
+fn levels_only_rise_in_the_list() {
+    let lib = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let levels = levels();
+    let rooms = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.split(';').next());
+    let order: Vec<u32> = rooms.map(|room| levels[room]).collect();
+    assert!(order.is_sorted(), "{order:?}");
+}
+
+/// The files of the library outside `rooms` whose code holds one of `signs`.
+fn strangers(rooms: &[&str], signs: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, path, text) in sources() {
+        let home =
+            rooms.iter().any(|room| path.starts_with(room) || path == Path::new(&format!("{room}.rs")));
+        let code = code(&text);
+        found.extend(
+            signs
+                .iter()
+                .filter(|sign| !home && code.contains(**sign))
+                .map(|s| format!("{}: {s}", path.display())),
+        );
+    }
+    found
+}
+
+#[test]
+fn only_cli_and_config_read_the_environment() {
+    assert_eq!(strangers(&["cli", "config"], &["env::var", "env::args", "env::current"]), [""; 0]);
+}
+
+#[test]
+fn only_cli_prints_and_exits() {
+    let signs = ["println!", "print!(", "io::stdout", "io::stderr", "process::exit", "process::abort"];
+    assert_eq!(strangers(&["cli"], &signs), [""; 0]);
+}
+
+#[test]
+fn one_place_asks_whether_something_is_a_terminal() {
+    let asked: usize = sources().iter().map(|(_, _, text)| code(text).matches("atty::is(").count()).sum();
+    assert_eq!(asked, 1);
+    assert_eq!(strangers(&["cli"], &["atty", "is_terminal"]), [""; 0]);
+}
+
+#[test]
+fn the_database_is_spoken_to_in_one_place() {
+    let signs = ["rusqlite", "SELECT ", "INSERT ", "DELETE FROM", "UPDATE ", "PRAGMA ", "CREATE TABLE"];
+    assert_eq!(strangers(&["store/sqlite"], &signs), [""; 0]);
+}

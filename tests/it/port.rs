@@ -1,0 +1,422 @@
+//! rsv-export and rsv-import: out of one store and into another.
+
+use crate::support::{Dice, Home, Ran, lines_of, text};
+use serde_json::{Value, json};
+
+fn import(home: &Home, words: &[&str], stdin: &str) -> Ran {
+    home.run("rsv-import", words, stdin)
+}
+
+fn export(home: &Home, words: &[&str]) -> String {
+    home.run("rsv-export", words, "").ok()
+}
+
+/// A store with something of everything: unknown members, parts, tool calls, accounts, links, vectors.
+fn rich() -> Home {
+    let home = Home::new().at("1795244580000");
+    let lines = [
+        r#"{"id":"m1","trace_id":"t1","role":"user","content":"ask \"this\"\n\u0000\u202e 🦉","timestamp":1000,"zeta":1.0,"a":{"big":12345678901234567890123}}"#,
+        r#"{"id":"m2","trace_id":"t1","role":"assistant","content":null,"timestamp":2000,"tool_calls":[{"id":"c1","n":1e2}]}"#,
+        r#"{"id":"m3","trace_id":"t1","role":"tool","content":"12","timestamp":3000,"tool_call_id":"c1","seq":2}"#,
+        r#"{"id":"m4","trace_id":"t1","role":"assistant","content":"twelve","timestamp":3000,"seq":3,"model":"gpt-4o","url":"http://x"}"#,
+        r#"{"id":"m5","trace_id":"t2","role":"user","content":[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"u"}}],"timestamp":-5,"partition":"it's \"q\"","instance":"i/j"}"#,
+        r#"{"id":"m6","trace_id":"t2","role":"assistant","content":"seen","timestamp":0,"partition":"it's \"q\"","instance":"i/j","embedding":[0.5,-0.25],"embedding_model":"tiny"}"#,
+        r#"{"id":"m7","trace_id":"t3","role":"system","content":"Be brief.","timestamp":9,"created_at":"ignored"}"#,
+        r#"{"rel":"SYNAPSE","from":"m1","to":"m4","timestamp":5,"score":0.875,"model":"tiny","note":{"x":1.50}}"#,
+        r#"{"kind":"embedding","of":"m1","model":"tiny","dim":2,"vector":[1,0.1]}"#,
+        r#"{"kind":"embedding","of":"m1","model":"other","dim":3,"vector":[1e-7,3.4028235e38,0.333333333]}"#,
+        r#"{"kind":"account","id":"a1","trace_id":"t1","partition":"default","instance":"default","timestamp":1000,"window":8192,"recalled":[{"id":"m5","score":1.50}]}"#,
+        r#"{"kind":"embedding","of":"a1","model":"tiny","vector":[0,1]}"#,
+    ];
+    home.run("rsv-ingest", &["--keep-system"], lines.join("\n")).ok();
+    home
+}
+
+#[test]
+fn out_and_in_again_is_the_same_to_the_byte() {
+    let home = rich();
+    for form in [&["--vectors"][..], &["--vectors", "base64"], &["--vectors", "numbers"], &[]] {
+        let first = export(&home, form);
+        let other = Home::new();
+        assert_eq!(import(&other, &[], &first).ok(), "");
+        assert_eq!(export(&other, form), first);
+        // A second time changes nothing.
+        import(&other, &[], &first).ok();
+        assert_eq!(export(&other, form), first);
+        other.check();
+    }
+    let base64 = export(&home, &["--vectors", "base64"]);
+    let other = Home::new();
+    import(&other, &[], &base64).ok();
+    assert_eq!(export(&other, &["--vectors"]), home.export());
+    assert_eq!(base64.matches("\"vector\":\"AACAP83MzD0=\"").count(), 1);
+}
+
+#[test]
+fn records_come_in_the_order_of_time() {
+    let home = rich();
+    let lines = lines_of(&home.export());
+    let ids: Vec<String> = lines.iter().filter(|r| r["id"].is_string()).map(|r| text(&r["id"])).collect();
+    assert_eq!(ids, ["m5", "m6", "m7", "a1", "m1", "m2", "m3", "m4"]);
+    let kinds: Vec<String> = lines.iter().map(|r| text(&r["kind"])).collect();
+    let wanted = [["message"; 3].as_slice(), &["account"], &["message"; 4], &["embedding"; 4], &["link"; 3]];
+    assert_eq!(kinds, wanted.concat());
+    assert_eq!(lines[0]["created_at"], "1969-12-31T23:59:59.995Z");
+}
+
+#[test]
+fn lines_without_vectors_carry_none() {
+    let plain = export(&rich(), &[]);
+    assert!(!plain.contains("embedding") && plain.contains("\"link\""), "{plain}");
+}
+
+#[test]
+fn an_empty_store_is_an_empty_export() {
+    let home = Home::new();
+    assert_eq!(export(&home, &[]), "");
+    assert_eq!(export(&home, &["--format", "json"]), "[]\n");
+    assert_eq!(export(&home, &["--format", "md"]), "");
+    assert!(!home.store().exists(), "reading makes no store");
+    assert_eq!(import(&home, &[], "").ok(), "");
+    assert_eq!(import(&home, &[], "[]\n").ok(), "");
+}
+
+#[test]
+fn reservoirs_array_goes_both_ways() {
+    let home = rich();
+    let array = export(&home, &["--format", "json"]);
+    let parsed: Vec<Value> = serde_json::from_str(&array).unwrap();
+    assert_eq!(parsed.len(), 7);
+    let wanted = r#"  {"id":"m6","trace_id":"t2","partition":"it's \"q\"","instance":"i/j","content":"seen","role":"assistant","embedding":[0.5,-0.25],"url":null,"timestamp":0},"#;
+    assert_eq!(array.lines().nth(2), Some(wanted));
+    assert_eq!(
+        (&parsed[3]["embedding"], &parsed[3]["content"]),
+        (&json!([1.0, 0.1]), &json!("ask \"this\"\n\0\u{202e} 🦉"))
+    );
+    assert_eq!((&parsed[4]["embedding"], &parsed[6]["url"]), (&json!([]), &json!("http://x")));
+
+    // What has no name for its model, no words or no such length is refused by name, the others come in.
+    let other = Home::new();
+    let said = import(&other, &[], &array).trouble();
+    assert_eq!(
+        said,
+        "rsv-import: error: <stdin>:3: embedding_model: is missing beside an embedding of 2 numbers\n\
+         rsv-import: error: <stdin>:5: embedding_model: is missing beside an embedding of 2 numbers\n\
+         rsv-import: error: <stdin>:6: content: is empty\n"
+    );
+    assert_eq!(other.contents("rsv-view", &["--all", "9"]).len(), 4);
+}
+
+/// Records as Reservoir itself writes them.
+fn reservoirs_own() -> String {
+    let vector = |x: f32| (0..1024).map(|n| x * (n as f32 - 500.0)).collect::<Vec<f32>>();
+    let record = |id: Value, trace: &str, role: &str, content: &str, time: Value, embedding: Value| {
+        json!({"id": id, "trace_id": trace, "partition": "work", "instance": "work", "content": content,
+            "role": role, "embedding": embedding, "url": null, "timestamp": time})
+    };
+    serde_json::to_string_pretty(&json!([
+        record(json!(17), "t1", "user", "ask", json!(1_700_000_000_000_i64), json!([])),
+        record(json!(18), "t1", "assistant", "reply", json!(1_700_000_001_000_i64), json!(vector(0.25))),
+        record(Value::Null, "t2", "user", "again", json!("2023-11-14T22:13:22Z"), Value::Null),
+        record(
+            Value::Null,
+            "t2",
+            "assistant",
+            "yes",
+            json!("2023-11-14T23:13:23.5+01:00"),
+            json!(vector(0.5))
+        ),
+    ]))
+    .unwrap()
+}
+
+#[test]
+fn reservoirs_own_records_are_read() {
+    let home = Home::new();
+    let given = reservoirs_own();
+    import(&home, &[], &given).ok();
+    let exported = export(&home, &["--vectors", "base64"]);
+    import(&home, &[], &given).ok();
+    assert_eq!(export(&home, &["--vectors", "base64"]), exported, "again changes nothing");
+    let lines = lines_of(&exported);
+    let messages: Vec<&Value> = lines.iter().filter(|r| r["kind"] == "message").collect();
+    let told: Vec<String> =
+        messages.iter().map(|m| format!("{} {}", text(&m["created_at"]), text(&m["content"]))).collect();
+    assert_eq!(
+        told,
+        [
+            "2023-11-14T22:13:20.000Z ask",
+            "2023-11-14T22:13:21.000Z reply",
+            "2023-11-14T22:13:22.000Z again",
+            "2023-11-14T22:13:23.500Z yes"
+        ]
+    );
+    assert!(messages.iter().all(|m| uuid::Uuid::parse_str(&text(&m["id"])).is_ok()));
+    let vectors: Vec<&Value> = lines.iter().filter(|r| r["kind"] == "embedding").collect();
+    assert_eq!(vectors.len(), 2);
+    assert_eq!((&vectors[0]["model"], &vectors[0]["dim"]), (&json!("bge-large-en-v1.5"), &json!(1024)));
+    // Its exports have no links: they are made.
+    assert_eq!(lines.iter().filter(|r| r["kind"] == "link").count(), 2);
+    // Its array, out and in again, is idempotent too.
+    let array = export(&home, &["--format", "json"]);
+    let other = Home::new();
+    import(&other, &[], &array).ok();
+    assert_eq!(export(&other, &["--vectors", "base64"]), exported);
+    assert_eq!(export(&other, &["--format", "json"]), array);
+}
+
+#[test]
+fn every_way_to_string_objects_together_is_read() {
+    let objects: Vec<Value> = (0..50)
+        .map(|n| {
+            json!({"role": "user", "content": format!("no {n} }}]{{[\" \\"), "timestamp": n, "trace_id": "t",
+                "partition": "p", "nested": {"list": [1, {"x": "]"}]}})
+        })
+        .collect();
+    let compact: Vec<String> = objects.iter().map(Value::to_string).collect();
+    let pretty: Vec<String> = objects.iter().map(|o| serde_json::to_string_pretty(o).unwrap()).collect();
+    let array = serde_json::to_string_pretty(&objects).unwrap();
+    let mut exports = Vec::new();
+    for given in [
+        compact.join("\n"),
+        compact.join("\r\n\r\n"),
+        compact.concat(),
+        pretty.join("\n"),
+        pretty.concat(),
+        array.clone(),
+        format!("\u{feff}{array}"),
+        format!("[{}]", compact.join(",")),
+        format!("[{}]\n[{}]", compact[..20].join(","), compact[20..].join(" ,\n")),
+    ] {
+        let home = Home::new();
+        assert_eq!(import(&home, &[], &given).ok(), "");
+        exports.push(home.export());
+    }
+    assert_eq!(exports[0].lines().count(), 50);
+    for (at, other) in exports.iter().enumerate() {
+        assert_eq!(*other, exports[0], "the {at}th way");
+    }
+}
+
+#[test]
+fn bad_lines_are_named_and_the_rest_is_imported() {
+    let good = |n: usize| {
+        json!({"role": "user", "content": format!("good {n}"), "timestamp": n, "trace_id": "t", "partition": "p"})
+            .to_string()
+    };
+    let lines = [
+        good(1),
+        r#"{"role":"user","content":"no trace","timestamp":1,"partition":"p"}"#.into(),
+        r#"{"role":"user","content":"no time","trace_id":"t","partition":"p"}"#.into(),
+        r#"{"role":"user","content":"no partition","trace_id":"t","timestamp":1}"#.into(),
+        r#"{"role":"usr","content":"x","trace_id":"t","timestamp":1,"partition":"p"}"#.into(),
+        r#"{"messages":[]}"#.into(),
+        r#"{"choices":[]}"#.into(),
+        r#"{"kind":"chunk"}"#.into(),
+        "{\"cut".into(),
+        good(2),
+        "# a comment".into(),
+        r#"{"kind":"embedding","of":"m","model":"m","vector":[1]}"#.into(),
+        good(3),
+    ];
+    let home = Home::new();
+    let ran = import(&home, &[], &lines.join("\n"));
+    insta::assert_snapshot!(ran, @r#"
+    rsv-import: error: <stdin>:2: trace_id: is missing
+    rsv-import: error: <stdin>:3: timestamp: is missing
+    rsv-import: error: <stdin>:4: partition: is missing
+    rsv-import: error: <stdin>:5: role: expected user, assistant, system or tool, found "usr"
+    rsv-import: error: <stdin>:6: kind: is none that can be imported
+    rsv-import: hint: messages, accounts, embeddings and links can; rsv-ingest takes the others
+    rsv-import: error: <stdin>:7: kind: is none that can be imported
+    rsv-import: hint: messages, accounts, embeddings and links can; rsv-ingest takes the others
+    rsv-import: error: <stdin>:8: kind: is none that can be imported
+    rsv-import: hint: messages, accounts, embeddings and links can; rsv-ingest takes the others
+    rsv-import: error: <stdin>:9: a string is not closed
+    rsv-import: error: <stdin>:11: expected a JSON object, found '#'
+    rsv-import: error: <stdin>:12: of: the store has no record m
+    [2]
+    "#);
+    assert_eq!(home.contents("rsv-view", &["-p", "p"]), ["good 1", "good 2", "good 3"]);
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let home = Home::new();
+    let given = rich().export() + "{\"role\":\"user\"}\n";
+    let ran = import(&home, &["--dry-run"], &given);
+    assert_eq!(
+        ran.to_string(),
+        "rsv-import: error: <stdin>:16: content: is missing\n\
+         rsv-import: 15 records can be imported; nothing was written\n[2]"
+    );
+    assert!(!home.store().exists());
+    let again = import(&rich(), &["--dry-run", "-q"], &reservoirs_own());
+    assert_eq!(again.to_string(), "[0]");
+}
+
+#[test]
+fn files_and_standard_input_are_read_in_their_order() {
+    let home = Home::new();
+    let line = |n: usize| {
+        json!({"role": "user", "content": format!("{n}"), "timestamp": n, "trace_id": "t", "partition": "p"})
+            .to_string()
+    };
+    home.write("one.jsonl", &(line(1) + "\n{\n"));
+    home.write("two words.json", &format!("[{}]", line(2)));
+    let ran = import(&home, &["one.jsonl", "-", "two words.json"], &(line(3) + "\nx\n"));
+    assert_eq!(
+        ran.to_string(),
+        "rsv-import: error: one.jsonl:2: the input ends inside an object\n\
+         rsv-import: error: <stdin>:2: expected a JSON object, found 'x'\n[2]"
+    );
+    assert_eq!(home.contents("rsv-view", &["-p", "p"]), ["1", "2", "3"]);
+    for (words, said) in [
+        (&["none.json"][..], "cannot open none.json: No such file or directory"),
+        (&["."], "cannot read .: is a directory"),
+        (&["-", "-"], "standard input ('-') is named more than once"),
+    ] {
+        assert_eq!(import(&home, words, "").to_string(), format!("rsv-import: error: {said}\n[2]"));
+    }
+}
+
+#[test]
+fn a_scope_narrows_export_and_import() {
+    let home = Home::new();
+    let mut lines = String::new();
+    for (n, (partition, instance)) in
+        [("work", "desk"), ("work", "phone"), ("home", "home")].into_iter().enumerate()
+    {
+        for (role, at) in [("user", 0), ("assistant", 1)] {
+            let message = json!({"id": format!("{n}{at}"), "role": role, "content": format!("{role} at {instance}"),
+                "trace_id": "t", "partition": partition, "instance": instance, "timestamp": 10 * n + at});
+            let account = json!({"kind": "account", "id": format!("a{n}{at}"), "trace_id": "t", "partition": partition,
+                "instance": instance, "timestamp": 10 * n + at});
+            let vector = json!({"kind": "embedding", "of": format!("{n}{at}"), "model": "m", "vector": [1]});
+            lines += &format!("{message}\n{account}\n{vector}\n");
+        }
+    }
+    // A link from one scope to another belongs to neither alone.
+    lines += "{\"kind\":\"link\",\"rel\":\"SYNAPSE\",\"from\":\"00\",\"to\":\"21\",\"timestamp\":1}\n";
+    home.ingest(&[], &lines);
+    let whole = home.export();
+    let count = |export: &str| {
+        let kinds = ["message", "account", "embedding", "link"];
+        kinds.map(|kind| export.matches(&format!("\"kind\":\"{kind}\"")).count())
+    };
+    assert_eq!(count(&whole), [6, 6, 6, 4]);
+    for (words, wanted) in [
+        (&["-p", "work"][..], [4, 4, 4, 2]),
+        (&["-p", "work", "-i", "desk"], [2, 2, 2, 1]),
+        (&["-p", "home"], [2, 2, 2, 1]),
+        (&["-p", "nowhere"], [0; 4]),
+        (&["-i", "desk"], [0; 4]),
+    ] {
+        let narrow = export(&home, &[words, &["--vectors"]].concat());
+        assert_eq!(count(&narrow), wanted, "{words:?}");
+        // The same words narrow an import to the same.
+        let other = Home::new();
+        import(&other, words, &whole).ok();
+        assert_eq!(other.export(), narrow, "{words:?}");
+        let all = Home::new();
+        import(&all, &[], &narrow).ok();
+        assert_eq!(all.export(), narrow);
+    }
+}
+
+#[test]
+fn roles_and_times_narrow_an_export() {
+    let home = rich();
+    let ids = |words: &[&str]| -> Vec<String> {
+        let lines = lines_of(&export(&home, words));
+        lines.iter().filter(|r| r["kind"] == "message").map(|r| text(&r["id"])).collect()
+    };
+    assert_eq!(ids(&["--role", "user"]), ["m5", "m1"]);
+    assert_eq!(ids(&["--since", "2000"]), ["m2", "m3", "m4"]);
+    assert_eq!(ids(&["--since", "1", "--until", "1000", "--role", "user", "--role", "system"]), ["m7", "m1"]);
+    // Links go along where both ends do.
+    assert_eq!(export(&home, &["--since", "1000"]).matches("\"kind\":\"link\"").count(), 2);
+    assert_eq!(export(&home, &["--role", "user"]).matches("\"kind\":\"link\"").count(), 0);
+}
+
+#[test]
+fn spreadsheets_and_people_have_formats_of_their_own() {
+    let home = Home::new();
+    let line = |n: i64, role: &str, content: &str| {
+        let m =
+            json!({"id": format!("m{n}"), "role": role, "content": content, "timestamp": n, "trace_id": "t"});
+        m.to_string() + "\n"
+    };
+    home.ingest(&[], &(line(1, "user", "a, \"b\"\nc") + &line(2, "assistant", "plain\n\n")));
+    assert_eq!(
+        export(&home, &["--format", "csv"]),
+        "created_at,partition,instance,trace_id,role,content,id\n\
+         1970-01-01T00:00:00.001Z,default,default,t,user,\"a, \"\"b\"\"\nc\",m1\n\
+         1970-01-01T00:00:00.002Z,default,default,t,assistant,\"plain\n\n\",m2\n"
+    );
+    assert_eq!(
+        export(&home, &["--format", "md"]),
+        "**user** · 1970-01-01T00:00:00.001Z · default/default\n\na, \"b\"\nc\n\n\
+         **assistant** · 1970-01-01T00:00:00.002Z · default/default\n\nplain\n\n"
+    );
+    assert!(home.run("rsv-export", &["--format", "yaml"], "").trouble().contains("jsonl, json, csv, md"));
+}
+
+#[test]
+fn an_export_is_one_instant_whoever_writes() {
+    let home = Home::new();
+    std::thread::scope(|threads| {
+        for writer in 0..3 {
+            let home = home.clone();
+            threads.spawn(move || {
+                let mut stream = home.talk("rsv-ingest", &[]);
+                for n in 0..60 {
+                    let rsv = json!({"trace_id": format!("{writer} {n}"), "user": {"role": "user", "content": "ask"}});
+                    let turn = json!({"choices": [{"message": {"role": "assistant", "content": "reply"}}], "rsv": rsv});
+                    stream.say(&turn.to_string());
+                    stream.hear().unwrap();
+                }
+                assert_eq!(stream.end().1, "");
+            });
+        }
+        let mut counts = Vec::new();
+        while counts.last().is_none_or(|count| *count < 180) {
+            let lines = lines_of(&home.export());
+            let of_kind = |kind: &str| lines.iter().filter(|r| r["kind"] == kind).collect::<Vec<_>>();
+            let (messages, links) = (of_kind("message"), of_kind("link"));
+            assert_eq!(messages.len(), 2 * links.len(), "half a turn came out");
+            for link in &links {
+                for end in ["from", "to"] {
+                    assert!(messages.iter().any(|m| m["id"] == link[end]), "{link}");
+                }
+            }
+            counts.push(links.len());
+        }
+        assert!(counts.is_sorted(), "{counts:?}");
+    });
+}
+
+#[test]
+fn a_large_store_comes_out_and_in_again() {
+    let mut dice = Dice(7);
+    let mut lines = String::new();
+    for n in 0..45_000 {
+        // Not in the order of time, in some scopes.
+        let (time, partition) = (dice.below(1_000_000), ["a", "b", "c"][dice.below(3)]);
+        let role = ["user", "assistant"][dice.below(2)];
+        lines += &format!(
+            "{}\n",
+            json!({"kind": "message", "id": format!("m{n}"), "trace_id": format!("t{}", n / 9),
+            "partition": partition, "role": role, "content": format!("word{} word{}", dice.below(99), n), "timestamp": time})
+        );
+    }
+    let home = Home::new();
+    import(&home, &[], &lines).ok();
+    let exported = home.export();
+    assert_eq!(exported.lines().count(), 45_000);
+    let other = Home::new();
+    import(&other, &[], &exported).ok();
+    assert_eq!(other.export(), exported);
+    assert_eq!(other.contents("rsv-search", &["word44999", "--all"]).len(), 1);
+    other.check();
+}

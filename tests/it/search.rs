@@ -1,0 +1,305 @@
+//! rsv-search by words.
+
+use crate::support::{Dice, Home, Ran, lines_of};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+fn search(home: &Home, words: &[&str]) -> Vec<String> {
+    home.contents("rsv-search", words)
+}
+
+/// A home whose store holds these texts, a second apart.
+fn home_of(texts: &[&str]) -> Home {
+    let home = Home::new();
+    let line = |(n, text): (usize, &&str)| {
+        json!({"role": "user", "content": text, "timestamp": 1000 * n, "id": format!("m{n:05}")}).to_string()
+    };
+    home.ingest(&["--trace", "t"], &texts.iter().enumerate().map(line).collect::<Vec<_>>().join("\n"));
+    home
+}
+
+fn nothing(ran: Ran) {
+    assert_eq!(ran.to_string(), "[1]");
+}
+
+#[test]
+fn all_words_must_occur_be_it_as_parts() {
+    let home = home_of(&["The owl hunts at night", "An owlet by day", "Night falls", "The day is bright"]);
+    assert_eq!(search(&home, &["owl"]), ["The owl hunts at night", "An owlet by day"]);
+    assert_eq!(search(&home, &["owl", "day"]), ["An owlet by day"]);
+    assert_eq!(search(&home, &["night owl"]), ["The owl hunts at night"]);
+    assert_eq!(search(&home, &["igh"]), ["Night falls", "The day is bright", "The owl hunts at night"]);
+    assert_eq!(search(&home, &["OWL", "NiGhT"]), ["The owl hunts at night"]);
+    nothing(home.run("rsv-search", &["owl", "falls"], ""));
+    nothing(home.run("rsv-search", &["cat"], ""));
+    nothing(Home::new().run("rsv-search", &["cat"], ""));
+}
+
+#[test]
+fn the_words_may_come_on_standard_input() {
+    let home = home_of(&["The owl hunts at night", "Night falls"]);
+    let ran = home.run("rsv-search", &[], "night\n owl \n").ok();
+    assert_eq!(lines_of(&ran)[0]["content"], "The owl hunts at night");
+    for (words, stdin) in [(&[][..], ""), (&[], " \n"), (&["  "], "")] {
+        let refused = "rsv-search: error: there is nothing to search for\nrsv-search: hint: give a word\n[2]";
+        assert_eq!(home.run("rsv-search", words, stdin).to_string(), refused);
+    }
+}
+
+#[test]
+fn case_accents_and_width_do_not_matter() {
+    let home = home_of(&[
+        "Karel Čapek wrote R.U.R.",
+        "STRASSE und Übermut",
+        "Ёжик в тумане",
+        "ΟΔΟΣ και δρόμος",
+        "ＡＢＣ wide",
+        "東京は日本の首都です",
+        "서울은 대한민국의 수도",
+        "ประเทศไทย",
+        "cafe\u{301} au lait",
+        "İstanbul",
+    ]);
+    for (asked, found) in [
+        ("capek", "Karel Čapek wrote R.U.R."),
+        ("ČAPEK", "Karel Čapek wrote R.U.R."),
+        ("ubermut strasse", "STRASSE und Übermut"),
+        ("ежик", "Ёжик в тумане"),
+        ("ТУМАНЕ", "Ёжик в тумане"),
+        ("οδος", "ΟΔΟΣ και δρόμος"),
+        ("ΔΡΟΜΟΣ", "ΟΔΟΣ και δρόμος"),
+        ("abc", "ＡＢＣ wide"),
+        ("日本", "東京は日本の首都です"),
+        ("首都です", "東京は日本の首都です"),
+        ("대한", "서울은 대한민국의 수도"),
+        ("ไทย", "ประเทศไทย"),
+        ("café", "cafe\u{301} au lait"),
+        ("CAFE", "cafe\u{301} au lait"),
+        ("istanbul", "İstanbul"),
+    ] {
+        assert_eq!(search(&home, &[asked]), [found], "{asked}");
+    }
+}
+
+#[test]
+fn signs_are_looked_for_as_they_are() {
+    let home = home_of(&[
+        "C++ and C# differ",
+        "plain C code",
+        "foo-bar is one, foo bar are two",
+        "foo bar only",
+        "100% of a_b and a*b",
+        "say \"hello\" to O'Brien",
+        "an owl 🦉 and 👩\u{200d}💻",
+        "path/to/file.rs:12",
+        "just -- dashes",
+    ]);
+    for (asked, found) in [
+        (&["C++"][..], &["C++ and C# differ"][..]),
+        (&["c#"], &["C++ and C# differ"]),
+        (&["++"], &["C++ and C# differ"]),
+        (&["foo-bar"], &["foo-bar is one, foo bar are two"]),
+        (&["100%"], &["100% of a_b and a*b"]),
+        (&["a_b"], &["100% of a_b and a*b"]),
+        (&["a*b"], &["100% of a_b and a*b"]),
+        (&["\"hello\""], &["say \"hello\" to O'Brien"]),
+        (&["O'Brien"], &["say \"hello\" to O'Brien"]),
+        (&["🦉"], &["an owl 🦉 and 👩\u{200d}💻"]),
+        (&["owl 🦉"], &["an owl 🦉 and 👩\u{200d}💻"]),
+        (&["👩\u{200d}💻"], &["an owl 🦉 and 👩\u{200d}💻"]),
+        (&["file.rs:12"], &["path/to/file.rs:12"]),
+        (&["--", "--"], &["just -- dashes"]),
+    ] {
+        assert_eq!(search(&home, asked), found, "{asked:?}");
+    }
+    for harmless in
+        ["'", "\"", "' OR 1=1 --", "\"owl", "owl*", "owl AND cat", "NEAR(owl)", "%", "_x_", "\\", "(", "^a"]
+    {
+        let ran = home.run("rsv-search", &["--", harmless], "");
+        assert!(ran.status < 2 && ran.stderr.is_empty(), "{harmless}: {ran}");
+    }
+    nothing(home.run("rsv-search", &["' OR 1=1 --"], ""));
+    nothing(home.run("rsv-search", &["o_l"], ""));
+}
+
+#[test]
+fn long_words_are_found_by_any_part() {
+    let long: String = (0..40).map(|n| format!("{n:02}abcdefgh")).collect();
+    let home = home_of(&[&long, "short"]);
+    let (part, all) = (&long[150..210], &*long);
+    for asked in ["17abcdefgh18", part, all, "39abcdefgh"] {
+        assert_eq!(search(&home, &[asked]), [all], "{asked}");
+    }
+    nothing(home.run("rsv-search", &[&(part.to_owned() + "x")], ""));
+}
+
+#[test]
+fn the_better_hit_stands_before() {
+    let filler = "and so it goes on about this and that for a while";
+    let texts: Vec<String> = (0..50).map(|n| format!("common {n} {filler}")).collect();
+    let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    texts.extend([
+        "common zebra and so it goes on about this and that",
+        "common unzebraed and so it goes on about this and that",
+        "zebra zebra zebra",
+    ]);
+    let home = home_of(&texts);
+    let hits = search(&home, &["zebra"]);
+    assert_eq!(hits[0], "zebra zebra zebra", "what says it more often, in fewer words");
+    assert!(hits[2].starts_with("common unzebraed"), "a part of a word counts less than the whole: {hits:?}");
+    assert_eq!(search(&home, &["common", "zebra"]).len(), 2);
+    // Of equals the newest comes first.
+    let last = search(&home, &["common", "while"]);
+    assert!(last[0].starts_with("common 49 ") && last[1].starts_with("common 48 "), "{last:?}");
+}
+
+#[test]
+fn a_hit_is_a_message_with_its_rank() {
+    let home = home_of(&["The owl hunts", "An owl"]);
+    let ran = home.run("rsv-search", &["owl"], "").ok();
+    let hits = lines_of(&ran);
+    let first = "{\"kind\":\"hit\",\"id\":\"m00001\",\"trace_id\":\"t\",\"partition\":\"default\",\
+         \"instance\":\"default\",\"role\":\"user\",\"content\":\"An owl\",\"timestamp\":1000,\
+         \"created_at\":\"1970-01-01T00:00:01.000Z\",\"rank\":1,\"score\":";
+    assert!(ran.starts_with(first), "{ran}");
+    assert_eq!((&hits[0]["rank"], &hits[1]["rank"]), (&json!(1), &json!(2)));
+    assert!(hits[0]["score"].as_f64() > hits[1]["score"].as_f64());
+    assert_eq!(hits[0]["score"], hits[0]["why"]["keyword"]);
+    assert_eq!(home.run("rsv-search", &["owl"], "").ok(), ran, "the same for the same store");
+    let text = home.run("rsv-search", &["owl", "--format", "text"], "").ok();
+    assert_eq!(
+        text,
+        " 1. 0.20 1970-01-01 00:00 user: An owl\n 2. 0.17 1970-01-01 00:00 user: The owl hunts\n"
+    );
+}
+
+#[test]
+fn limits_roles_and_times_narrow() {
+    let home = Home::new();
+    let line = |n: usize| {
+        let role = ["user", "assistant"][n % 2];
+        json!({"role": role, "content": format!("owl {n}"), "timestamp": 1000 * n}).to_string()
+    };
+    home.ingest(&[], &(0..30).map(line).collect::<Vec<_>>().join("\n"));
+    assert_eq!(search(&home, &["owl"]).len(), 10);
+    assert_eq!(search(&home, &["owl", "--limit", "100"]).len(), 30);
+    assert_eq!(search(&home, &["owl", "--limit", "2"]), ["owl 29", "owl 28"]);
+    nothing(home.run("rsv-search", &["owl", "--limit", "0"], ""));
+    assert_eq!(search(&home, &["owl", "--limit", "2", "--role", "user"]), ["owl 28", "owl 26"]);
+    assert_eq!(search(&home, &["owl", "--since", "28000"]), ["owl 29", "owl 28"]);
+    assert_eq!(search(&home, &["owl", "--until", "1000"]), ["owl 1", "owl 0"]);
+    assert_eq!(search(&home, &["owl", "--until", "1000", "--role", "assistant"]), ["owl 1"]);
+    nothing(home.run("rsv-search", &["owl", "--since", "30000"], ""));
+}
+
+#[test]
+fn scopes_are_one_a_partition_or_all() {
+    let home = Home::new();
+    for (partition, instance) in
+        [("work", "desk"), ("work", "phone"), ("home", "home"), ("default", "default")]
+    {
+        let said = format!("owl at {partition}/{instance}");
+        home.run("rsv-ingest", &["-p", partition, "-i", instance, &said], "").ok();
+    }
+    let found = |words: &[&str]| search(&home, words).into_iter().collect::<BTreeSet<_>>().len();
+    assert_eq!(search(&home, &["owl"]), ["owl at default/default"]);
+    assert_eq!(search(&home, &["owl", "-p", "home"]), ["owl at home/home"]);
+    assert_eq!(search(&home, &["owl", "-p", "work", "-i", "desk"]), ["owl at work/desk"]);
+    assert_eq!((found(&["owl", "-p", "work"]), found(&["owl", "--all"])), (2, 4));
+    nothing(home.run("rsv-search", &["owl", "-p", "work", "-i", "home"], ""));
+    nothing(home.run("rsv-search", &["owl", "-p", "nowhere"], ""));
+    assert!(home.run("rsv-search", &["owl", "--all", "-i", "x"], "").trouble().contains("cannot be used"));
+}
+
+/// Texts of random words: syllables, so that words hold each other; some with accents and signs.
+fn random_text(dice: &mut Dice) -> String {
+    let word = |dice: &mut Dice| -> String {
+        let syllables = ["ka", "lo", "mi", "ne", "ru", "to", "é", "sh", "日", "x-", "C+"];
+        let length = 1 + dice.below(3);
+        // The lower a number the likelier: words have the frequencies of a language, roughly.
+        (0..length).map(|_| syllables[dice.below(syllables.len()).min(dice.below(syllables.len()))]).collect()
+    };
+    let length = 3 + dice.below(12);
+    (0..length).map(|_| word(dice)).collect::<Vec<_>>().join(" ")
+}
+
+/// The naive scan: case aside, every word of the question somewhere in the text.
+fn scan<'a>(texts: &'a [(String, String)], question: &str) -> BTreeSet<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace('é', "e");
+    let words: Vec<String> = plain(question).split(' ').map(str::to_owned).collect();
+    let held = texts.iter().filter(|(_, text)| {
+        let text = plain(text);
+        words.iter().all(|word| text.contains(word))
+    });
+    held.map(|(id, _)| id.as_str()).collect()
+}
+
+/// Imports random texts in runs of these sizes, and compares questions with a scan after some of them.
+fn compare(seed: u64, runs: &[usize], questions: usize) {
+    let mut dice = Dice(seed);
+    let home = Home::new();
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for (at, size) in runs.iter().enumerate() {
+        let mut lines = String::new();
+        for _ in 0..*size {
+            let (id, text) = (format!("m{:05}", texts.len()), random_text(&mut dice));
+            let line = json!({"id": id, "role": "user", "content": text, "trace_id": "t",
+                "timestamp": texts.len(), "partition": "default"});
+            lines += &format!("{line}\n");
+            texts.push((id, text));
+        }
+        // An import is one batch, however its input arrives.
+        home.run("rsv-import", &[], &lines).ok();
+        if at % 3 != 2 && at + 1 < runs.len() {
+            continue;
+        }
+        for _ in 0..questions {
+            let words = random_text(&mut dice);
+            let words: Vec<&str> = words.split(' ').take(1 + dice.below(2)).collect();
+            let question = words.join(" ");
+            let ran = home.run("rsv-search", &["--limit", "100000", "--", &question], "");
+            let hits = lines_of(&ran.stdout);
+            let found: BTreeSet<&str> = hits.iter().map(|hit| hit["id"].as_str().unwrap()).collect();
+            assert_eq!(found.len(), hits.len(), "{question}: a message is found twice");
+            let wanted = scan(&texts, &question);
+            let astray: Vec<_> = found.symmetric_difference(&wanted).take(5).collect();
+            let astray: Vec<_> = astray.iter().map(|id| texts.iter().find(|t| t.0 == **id)).collect();
+            let count = (found.len(), wanted.len(), texts.len());
+            assert!(astray.is_empty(), "{question}: {astray:?}, found, there, in all: {count:?}");
+            assert_eq!(ran.status, i32::from(found.is_empty()));
+            let scores: Vec<f64> = hits.iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
+            assert!(scores.is_sorted_by(|a, b| a >= b), "{question}: {scores:?}");
+        }
+    }
+    home.check();
+}
+
+#[test]
+fn the_index_finds_what_a_scan_finds() {
+    compare(1, &[10, 480, 20, 600, 1, 499, 700, 600, 2000], 12);
+}
+
+#[test]
+fn parts_of_all_sizes_are_made_one() {
+    compare(2, &[500, 700, 500, 1100, 1100, 1100, 1100, 1100, 1100], 8);
+    compare(3, &[1500, 500, 1400, 500, 1300, 500, 1200, 600, 1100, 500, 900, 501, 800, 499, 500], 8);
+}
+
+#[test]
+fn a_small_scope_is_found_among_large_ones() {
+    let mut dice = Dice(3);
+    let home = Home::new();
+    let mut lines = String::new();
+    for n in 0..5003 {
+        let partition = if n % 2000 == 500 { "small" } else { "large" };
+        let text = format!("owl {n} {}", random_text(&mut dice));
+        lines += &format!("{}\n", json!({"role": "user", "content": text, "partition": partition}));
+    }
+    home.ingest(&[], &lines);
+    let found = search(&home, &["owl", "-p", "small"]);
+    let mut numbers: Vec<&str> = found.iter().map(|text| text.split(' ').nth(1).unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, ["2500", "4500", "500"]);
+    nothing(home.run("rsv-search", &["owl", "501", "-p", "small"], ""));
+    assert_eq!(search(&home, &["owl", "--all", "--limit", "9999"]).len(), 5003);
+}

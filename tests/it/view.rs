@@ -1,0 +1,127 @@
+//! rsv-view.
+
+use crate::support::{Home, lines_of};
+use serde_json::json;
+
+fn view(home: &Home, words: &[&str]) -> Vec<String> {
+    home.contents("rsv-view", words)
+}
+
+/// Ten turns a minute apart, in trace t0 and t1 by turns, and two in other scopes.
+fn conversation() -> Home {
+    let home = Home::new();
+    let mut lines = String::new();
+    for n in 0..10 {
+        let role = ["user", "assistant", "tool", "user", "assistant"][n % 5];
+        let turn = json!({"role": role, "content": format!("turn {n}"), "trace_id": format!("t{}", n % 2),
+            "timestamp": 60_000 * n});
+        lines += &format!("{turn}\n");
+    }
+    for (partition, instance, at) in [("work", "desk", 90_000), ("work", "phone", 30_000)] {
+        let turn = json!({"role": "user", "content": format!("at {instance}"), "partition": partition,
+            "instance": instance, "timestamp": at});
+        lines += &format!("{turn}\n");
+    }
+    home.ingest(&[], &lines);
+    home
+}
+
+#[test]
+fn the_last_ones_come_oldest_first() {
+    let home = conversation();
+    assert_eq!(view(&home, &["3"]), ["turn 7", "turn 8", "turn 9"]);
+    assert_eq!(view(&home, &["1"]), ["turn 9"]);
+    assert_eq!(view(&home, &[]).len(), 10);
+    assert_eq!(view(&home, &["1000"]).len(), 10);
+    assert_eq!(view(&home, &["0"]), [""; 0]);
+    assert_eq!(view(&Home::new(), &[]), [""; 0]);
+    assert!(home.run("rsv-view", &["-1"], "").trouble().contains("error: unexpected argument '-1' found"));
+    assert!(home.run("rsv-view", &["ten"], "").trouble().contains("error: invalid value 'ten'"));
+}
+
+#[test]
+fn seq_then_id_decide_within_one_time() {
+    let home = Home::new();
+    let lines: String = [("c", 2, "m1"), ("d", 2, "m2"), ("a", 0, "m4"), ("b", 1, "m3")]
+        .iter()
+        .map(|(said, seq, id)| {
+            json!({"role": "user", "content": said, "seq": seq, "timestamp": 5, "id": id}).to_string() + "\n"
+        })
+        .collect();
+    home.ingest(&["--trace", "t"], &lines);
+    assert_eq!(view(&home, &[]), ["a", "b", "c", "d"]);
+    assert_eq!(view(&home, &["2"]), ["c", "d"]);
+}
+
+#[test]
+fn roles_traces_and_times_narrow() {
+    let home = conversation();
+    assert_eq!(view(&home, &["--role", "tool"]), ["turn 2", "turn 7"]);
+    assert_eq!(view(&home, &["2", "--role", "tool", "--role", "user"]), ["turn 7", "turn 8"]);
+    assert_eq!(view(&home, &["--trace", "t1"]), ["turn 1", "turn 3", "turn 5", "turn 7", "turn 9"]);
+    assert_eq!(view(&home, &["2", "--trace", "t1"]), ["turn 7", "turn 9"]);
+    assert_eq!(view(&home, &["--trace", "none"]), [""; 0]);
+    // Both ends belong to it.
+    assert_eq!(view(&home, &["--since", "420000"]), ["turn 7", "turn 8", "turn 9"]);
+    assert_eq!(view(&home, &["--until", "1970-01-01T00:01:00Z"]), ["turn 0", "turn 1"]);
+    let between = ["--since", "1970-01-01T01:01:00+01:00", "--until", "1970-01-01T00:02:00.000"];
+    assert_eq!(view(&home, &between), ["turn 1", "turn 2"]);
+    assert_eq!(view(&home, &["--since", "1970-01-02"]), [""; 0]);
+    assert_eq!(view(&home, &["1", "--since", "-5", "--until", "60000", "--role", "user"]), ["turn 0"]);
+    assert!(home.run("rsv-view", &["--since", "soon"], "").trouble().contains("expected a time such as"));
+}
+
+#[test]
+fn scopes_are_one_a_partition_or_all() {
+    let home = conversation();
+    assert_eq!(view(&home, &["-p", "work"]), ["at phone", "at desk"]);
+    assert_eq!(view(&home, &["1", "-p", "work"]), ["at desk"]);
+    assert_eq!(view(&home, &["-p", "work", "-i", "phone"]), ["at phone"]);
+    assert_eq!(view(&home, &["-i", "default"]).len(), 10);
+    assert_eq!(view(&home, &["-i", "desk"]), [""; 0]);
+    assert_eq!(
+        view(&home, &["4", "--all", "--until", "100000"]),
+        ["turn 0", "at phone", "turn 1", "at desk"]
+    );
+    assert!(home.run("rsv-view", &["--all", "-p", "work"], "").trouble().contains("cannot be used with"));
+}
+
+#[test]
+fn text_is_wrapped_and_cannot_play_tricks() {
+    let home = Home::new().at("2026-11-21T07:03:00Z").env("COLUMNS", "60").env("TZ", "Europe/Berlin");
+    let said = "An owl is a bird that hunts at night, and that turns its head further than most.\n\n\
+                Bell \u{7}, escape \u{1b}[2J, bidi \u{202e}live\u{202c}, zero\u{200b}width, tag \u{e0041}, nul \0.\n\
+                漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字 👩\u{200d}💻 supercalifragilisticexpialidocious-and-so-on";
+    home.run("rsv-ingest", &["--role", "assistant"], said).ok();
+    let ran = home.run("rsv-view", &["--format", "text"], "");
+    insta::assert_snapshot!(ran, @r"
+    2026-11-21 08:03 assistant: An owl is a bird that hunts at
+                                night, and that turns its head
+                                further than most.
+
+                                Bell \u{7}, escape \u{1b}[2J,
+                                bidi \u{202e}live\u{202c},
+                                zero\u{200b}width, tag
+                                \u{e0041}, nul \u{0}.
+                                漢字漢字漢字漢字漢字漢字漢字漢字
+                                漢字漢字漢字漢字 👩‍💻
+                                supercalifragilisticexpialidocio
+                                us-and-so-on
+    [0]
+    ");
+    assert!(ran.stdout.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 60));
+}
+
+#[test]
+fn json_lines_are_whole_records() {
+    let home = conversation();
+    let view = home.run("rsv-view", &["--all", "100"], "").ok();
+    assert_eq!(
+        view,
+        home.export()
+            .lines()
+            .filter(|l| !l.contains("\"link\""))
+            .fold(String::new(), |all, line| { all + line + "\n" })
+    );
+    assert_eq!(lines_of(&view).len(), 12);
+}
