@@ -54,16 +54,18 @@ fn flags_of_page(page: &str) -> BTreeSet<String> {
     names.map(|name| if name.len() == 1 { format!("-{name}") } else { format!("--{name}") }).collect()
 }
 
-/// The flags at the beginning of the help's lines: `  -q, --quiet`.
+/// The flags at the beginning of the help's lines, `  -q, --quiet`; what they mean is indented further.
 fn flags_of_help(help: &str) -> BTreeSet<String> {
-    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-    let words = lines.flat_map(|line| line.split(' ').take_while(|word| word.starts_with('-')));
+    let lines = help.lines().filter_map(|line| line.strip_prefix("  -").or(line.strip_prefix("      -")));
+    let lines: Vec<String> = lines.map(|line| format!("-{line}")).collect();
+    let words = lines.iter().flat_map(|line| line.split(' ').take_while(|word| word.starts_with('-')));
     words.map(|word| word.trim_end_matches(',').to_owned()).collect()
 }
 
 /// A part of the papers that this machine cannot check; standard error is not caught, unlike `eprintln!`.
 fn unchecked(what: &str) {
-    writeln!(std::io::stderr(), "not checked: {what}").unwrap();
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "not checked: {what}").unwrap();
 }
 
 fn is_there(tool: &str) -> bool {
