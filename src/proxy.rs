@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What every request shares.
 pub struct Proxy {
     settings: Settings,
+    /// The scope of requests whose address names none.
+    scope: Scope,
     forwarder: Forwarder,
     clock: Clock,
     notes: Notes,
@@ -27,9 +29,9 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    pub fn new(settings: Settings, clock: Clock, notes: Notes) -> Result<Proxy> {
+    pub fn new(settings: Settings, scope: Scope, clock: Clock, notes: Notes) -> Result<Proxy> {
         let forwarder = Forwarder::new(&settings)?;
-        Ok(Proxy { settings, forwarder, clock, notes, store: Mutex::new(None) })
+        Ok(Proxy { settings, scope, forwarder, clock, notes, store: Mutex::new(None) })
     }
 
     /// One turn: recalls, asks the provider, stores. The answer is the line that the pipe gives. Memory that

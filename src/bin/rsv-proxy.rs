@@ -32,7 +32,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let host = args.listen.or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
     let address = resolve(&host, port.unwrap_or(3017))?;
     let notes = io.notes();
-    let proxy = Proxy::new(settings, io.clock, io.notes())?;
+    let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
     http::run(proxy.serve(address, |bound| notes.note(format_args!("listening on http://{bound}"))))?;
     Ok(Outcome::Yes)
 }

@@ -16,24 +16,24 @@ pub(super) enum Route {
 }
 
 impl Route {
-    /// Reads a path. Errors if a name in it is empty or no UTF-8.
-    pub(super) fn of(path: &str) -> Result<Route> {
+    /// Reads a path; one that names no scope means `own`. Errors if a name in it is empty or no UTF-8.
+    pub(super) fn of(path: &str, own: &Scope) -> Result<Route> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (partition, instance) = match parts[..] {
             [""] => return Ok(Route::Root),
             ["health"] => return Ok(Route::Health),
-            ["v1", "chat", "completions"] => (None, None),
-            ["v1", "chat", "completions", p, i] => (Some(p), Some(i)),
+            ["v1", "chat", "completions"] => return Ok(Route::Chat(own.clone())),
+            ["v1", "chat", "completions", p, i] => (p, Some(i)),
             ["v1", "partition", p, "chat", "completions"] | ["partition", p, "v1", "chat", "completions"] => {
-                (Some(p), None)
+                (p, None)
             }
             ["v1", "partition", p, "instance", i, "chat", "completions"]
-            | ["partition", p, "instance", i, "v1", "chat", "completions"] => (Some(p), Some(i)),
+            | ["partition", p, "instance", i, "v1", "chat", "completions"] => (p, Some(i)),
             _ => return Ok(Route::Unknown),
         };
-        let partition = partition.map(|name| decoded("partition", name)).transpose()?;
+        let partition = decoded("partition", partition)?;
         let instance = instance.map(|name| decoded("instance", name)).transpose()?;
-        Scope::of(partition.as_deref(), instance.as_deref()).map(Route::Chat)
+        Scope::of(Some(&partition), instance.as_deref()).map(Route::Chat)
     }
 }
 
@@ -48,6 +48,7 @@ mod tests {
 
     #[test]
     fn every_shape_of_the_documents_is_known() {
+        let own = Scope::of(None, None).unwrap();
         for (path, partition, instance) in [
             ("/v1/chat/completions", "default", "default"),
             ("/v1/chat/completions/", "default", "default"),
@@ -59,11 +60,11 @@ mod tests {
             ("/partition/a%2Fb%27/instance/%C3%A9%20x/v1/chat/completions", "a/b'", "é x"),
         ] {
             let scope = Scope { partition: partition.into(), instance: instance.into() };
-            assert_eq!(Route::of(path).unwrap(), Route::Chat(scope), "{path}");
+            assert_eq!(Route::of(path, &own).unwrap(), Route::Chat(scope), "{path}");
         }
-        assert_eq!(Route::of("/").unwrap(), Route::Root);
-        assert_eq!(Route::of("/partition/p/x").unwrap(), Route::Unknown);
-        assert!(Route::of("/partition/%FF/v1/chat/completions").is_err());
-        assert!(Route::of("/partition//v1/chat/completions").is_err());
+        assert_eq!(Route::of("/", &own).unwrap(), Route::Root);
+        assert_eq!(Route::of("/partition/p/x", &own).unwrap(), Route::Unknown);
+        assert!(Route::of("/partition/%FF/v1/chat/completions", &own).is_err());
+        assert!(Route::of("/partition//v1/chat/completions", &own).is_err());
     }
 }

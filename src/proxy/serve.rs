@@ -78,7 +78,7 @@ impl Proxy {
 
     async fn answer(self: Arc<Proxy>, request: Request<Incoming>) -> Answer {
         let (head, body) = request.into_parts();
-        let route = match Route::of(head.uri.path()) {
+        let route = match Route::of(head.uri.path(), &self.scope) {
             Ok(route) => route,
             Err(error) => {
                 return answer::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string());

@@ -18,8 +18,12 @@ struct Proxy {
 
 impl Proxy {
     fn start(home: &Home) -> Proxy {
+        Proxy::start_with(home, &[])
+    }
+
+    fn start_with(home: &Home, words: &[&str]) -> Proxy {
         let mut command = home.command("rsv-proxy");
-        let mut child = command.args(["--port", "0"]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.args(["--port", "0"]).args(words).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.trim().rsplit(':').next().unwrap().parse().unwrap_or_else(|_| panic!("{line}"));
@@ -141,6 +145,17 @@ fn every_shape_of_address_stores_in_its_scope() {
         assert_eq!(seen.lines().count(), 2, "{path}: {seen}");
         assert!(seen.contains(path));
     }
+}
+
+#[test]
+fn an_address_without_a_scope_means_that_of_the_flags() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
+    let home = home(&provider);
+    let proxy = Proxy::start_with(&home, &["-p", "own", "-i", "desk"]);
+    assert_eq!(proxy.post("/v1/chat/completions", "", &asking("mine")).0, 200);
+    assert_eq!(proxy.post("/partition/theirs/v1/chat/completions", "", &asking("yours")).0, 200);
+    assert!(home.run("rsv-view", &["-p", "own", "-i", "desk"], "").ok().contains("mine"));
+    assert!(home.run("rsv-view", &["-p", "theirs", "-i", "theirs"], "").ok().contains("yours"));
 }
 
 #[test]
