@@ -156,18 +156,20 @@ impl<R: Read> Reader<R> {
         let mut offset = 0;
         loop {
             match scan.run(&self.buffer[self.start + offset..]) {
+                Step::Done(length) if offset + length > self.limit => {
+                    let fault = too_long(self.limit).at(self.place(self.line));
+                    self.line += newlines(&self.buffer[self.start..self.start + offset + length]);
+                    self.start += offset + length;
+                    return Err(fault);
+                }
                 Step::Done(length) => return Ok(Ok(offset + length)),
                 Step::Bad(at, text) => return Ok(Err((offset + at, text.into()))),
                 Step::More => offset = self.buffer.len() - self.start,
             }
             if offset > self.limit {
-                let line = self.line;
+                let fault = too_long(self.limit).at(self.place(self.line));
                 self.skip_line()?;
-                let mib = self.limit as f64 / f64::from(1 << 20);
-                let text = format!("is longer than the limit of {mib} MiB");
-                return Err(self
-                    .fault(line, text)
-                    .hint("raise it with: rsv-config set max_line_bytes BYTES"));
+                return Err(fault);
             }
             if !self.fill()? {
                 return Ok(Err((0, "the input ends inside an object".into())));
@@ -231,6 +233,13 @@ impl<R: Read> Reader<R> {
             }
         }
     }
+}
+
+/// The refusal of a line or a text of more than `limit` bytes.
+pub fn too_long(limit: usize) -> Error {
+    let most = if limit % (1 << 20) == 0 { format!("{} MiB", limit >> 20) } else { format!("{limit} bytes") };
+    Error::new(format!("is longer than the limit of {most}"))
+        .hint("raise it with: rsv-config set max_line_bytes BYTES")
 }
 
 fn newlines(bytes: &[u8]) -> u64 {
@@ -454,7 +463,7 @@ mod tests {
         let input = format!("{{\"a\":\"{}\"}}\n{{\"b\":1}}\n", "x".repeat(1 << 20));
         assert_eq!(
             read(&input, 4096, 1 << 17),
-            ["in:1: is longer than the limit of 0.125 MiB", "in:2 {\"b\":1}"]
+            ["in:1: is longer than the limit of 131072 bytes", "in:2 {\"b\":1}"]
         );
     }
 
