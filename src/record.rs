@@ -14,7 +14,7 @@ pub use embedding::{Embedding, Vectors, write_vector};
 pub use link::{Link, RESPONDED_WITH};
 pub use message::{Content, Draft, Fill, Message, Position, Role, Vector};
 pub use object::{Object, quote};
-pub use reader::{Feed, Next, Place, Reader, Value};
+pub use reader::{Feed, Next, Place, Reader, Value, too_long};
 pub use scope::{Scope, Scopes};
 pub use time::Clock;
 

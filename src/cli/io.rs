@@ -3,7 +3,7 @@
 use super::is_terminal;
 use super::main::Common;
 use crate::error::{Context, Error, Result};
-use crate::record::{Clock, Feed};
+use crate::record::{Clock, Feed, too_long};
 use atty::Stream;
 use jiff::tz::TimeZone;
 use std::fmt::Display;
@@ -167,9 +167,7 @@ pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
     let mut bytes = Vec::new();
     input.take(limit as u64 + 1).read_to_end(&mut bytes).context(format_args!("cannot read {name}"))?;
     if bytes.len() > limit {
-        let mib = limit as f64 / f64::from(1 << 20);
-        return Err(Error::new(format!("{name}: is longer than the limit of {mib} MiB"))
-            .hint("raise it with: rsv-config set max_line_bytes BYTES"));
+        return Err(too_long(limit).at(name));
     }
     String::from_utf8(bytes).map_err(|e| {
         let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];

@@ -102,6 +102,7 @@ pub enum Outcome {
 pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>) -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let tool = tool_name(words.first());
+    outlive_limits();
     if words.is_empty() {
         words.push((&tool).into());
     }
@@ -112,6 +113,17 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>) -> ExitCode {
             complain(&tool, &error);
             ExitCode::from(2)
         }
+    }
+}
+
+/// A file that may not grow any more (`ulimit -f`) is to be an error of the write, as a full disk is, and
+/// not the end of the process in the middle of it.
+fn outlive_limits() {
+    #[cfg(unix)]
+    {
+        use std::sync::{Arc, atomic::AtomicBool};
+        // Where the signal cannot be caught it ends the process, as it would have.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     }
 }
 

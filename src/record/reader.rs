@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 /// A line of an input, as compilers name it: `<stdin>:17`.
 #[derive(Clone, Debug)]
@@ -156,18 +157,20 @@ impl<R: Read> Reader<R> {
         let mut offset = 0;
         loop {
             match scan.run(&self.buffer[self.start + offset..]) {
+                Step::Done(length) if offset + length > self.limit => {
+                    let fault = too_long(self.limit).at(self.place(self.line));
+                    self.line += newlines(&self.buffer[self.start..self.start + offset + length]);
+                    self.start += offset + length;
+                    return Err(fault);
+                }
                 Step::Done(length) => return Ok(Ok(offset + length)),
                 Step::Bad(at, text) => return Ok(Err((offset + at, text.into()))),
                 Step::More => offset = self.buffer.len() - self.start,
             }
             if offset > self.limit {
-                let line = self.line;
+                let fault = too_long(self.limit).at(self.place(self.line));
                 self.skip_line()?;
-                let mib = self.limit as f64 / f64::from(1 << 20);
-                let text = format!("is longer than the limit of {mib} MiB");
-                return Err(self
-                    .fault(line, text)
-                    .hint("raise it with: rsv-config set max_line_bytes BYTES"));
+                return Err(fault);
             }
             if !self.fill()? {
                 return Ok(Err((0, "the input ends inside an object".into())));
@@ -233,6 +236,14 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// The refusal of a line or a text of more than `limit` bytes.
+pub fn too_long(limit: usize) -> Error {
+    let most =
+        if limit.is_multiple_of(1 << 20) { format!("{} MiB", limit >> 20) } else { format!("{limit} bytes") };
+    Error::new(format!("is longer than the limit of {most}"))
+        .hint("raise it with: rsv-config set max_line_bytes BYTES")
+}
+
 fn newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
@@ -254,6 +265,9 @@ pub struct Feed {
 }
 
 type Batch = VecDeque<Result<Value>>;
+
+/// So long nothing must arrive to be a pause: more than a disk takes to read on, less than a commit.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// How many batches wait at most; each holds about a `CHUNK` of text, or one longer object.
 const AHEAD: usize = 4;
@@ -279,14 +293,14 @@ impl Feed {
                 return Next::Value(value);
             }
             let arrived = match self.paused {
-                true => self.arriving.recv().map_err(|_| TryRecvError::Disconnected),
-                false => self.arriving.try_recv(),
+                true => self.arriving.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.arriving.recv_timeout(PAUSE),
             };
-            self.paused = matches!(arrived, Err(TryRecvError::Empty));
+            self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
             match arrived {
                 Ok(batch) => self.batch = batch,
-                Err(TryRecvError::Empty) => return Next::Pause,
-                Err(TryRecvError::Disconnected) => return Next::End,
+                Err(RecvTimeoutError::Timeout) => return Next::Pause,
+                Err(RecvTimeoutError::Disconnected) => return Next::End,
             }
         }
     }
@@ -454,7 +468,7 @@ mod tests {
         let input = format!("{{\"a\":\"{}\"}}\n{{\"b\":1}}\n", "x".repeat(1 << 20));
         assert_eq!(
             read(&input, 4096, 1 << 17),
-            ["in:1: is longer than the limit of 0.125 MiB", "in:2 {\"b\":1}"]
+            ["in:1: is longer than the limit of 131072 bytes", "in:2 {\"b\":1}"]
         );
     }
 

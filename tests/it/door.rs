@@ -1,12 +1,9 @@
 //! What every tool does alike: help, version, bad flags, closed and full outputs, terminals.
 
-use crate::support::{Home, tools};
+use crate::support::{Home, readers, tools};
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::process::{Command, Stdio};
-
-/// Tools that need nothing on standard input; all others must refuse a terminal there.
-const NO_INPUT: [&str; 5] = ["rsv-config", "rsv-export", "rsv-link", "rsv-proxy", "rsv-view"];
 
 /// The output of a tool that writes to a device that is full.
 fn to_full(home: &Home, tool: &str, words: &[&str], stdin: &str) -> (i32, String) {
@@ -167,8 +164,8 @@ fn a_reader_that_leaves_is_no_trouble() {
 #[test]
 fn a_terminal_is_no_input() {
     let home = Home::new();
-    for tool in tools().iter().filter(|tool| !NO_INPUT.contains(&tool.as_str())) {
-        let Some((seen, status)) = on_terminal(&home, tool, "") else { return };
+    for tool in readers() {
+        let Some((seen, status)) = on_terminal(&home, &tool, "") else { return };
         let wanted = format!(
             "{tool}: error: standard input is a terminal, and there is nothing to read\n\
              {tool}: hint: pipe something in, name a file, or see '{tool} --help'\n"

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fmt;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -72,13 +72,16 @@ impl Home {
             scope.spawn(move || input.write_all(stdin).ok());
             child.wait_with_output().unwrap()
         });
+        self.ran(output)
+    }
+
+    /// How a run ended.
+    pub(crate) fn ran(&self, output: Output) -> Ran {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ran {
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-            status: output.status.code().unwrap(),
-            home: self.directory.path().display().to_string(),
-        }
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        let status = output.status.code().unwrap_or_else(|| panic!("{}: {stderr}", output.status));
+        let home = self.directory.path().display().to_string();
+        Ran { stdout, stderr, status, home }
     }
 }
 
@@ -171,6 +174,12 @@ pub(crate) fn tools() -> Vec<String> {
     names.sort();
     assert!(names.len() > 8, "{names:?}");
     names
+}
+
+/// The tools that read standard input when they are given nothing else: all but those named here.
+pub(crate) fn readers() -> Vec<String> {
+    let others = ["rsv-config", "rsv-export", "rsv-link", "rsv-proxy", "rsv-view"];
+    tools().into_iter().filter(|tool| !others.contains(&tool.as_str())).collect()
 }
 
 /// A generator of numbers that are the same in every run: splitmix64.

@@ -1,0 +1,599 @@
+//! What must not break the store: being killed, many at once, bad input, bad stores, a full disk.
+
+use crate::support::{Dice, Home, Ran, lines_of, readers, text};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Runs a tool by a line of shell; `$TOOL` is its path.
+fn shell(
+    home: &Home,
+    tool: &str,
+    line: &str,
+    stdin: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Ran {
+    let tool = home.command(tool);
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(line).env_clear().current_dir(home.path(""));
+    command.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("TOOL", tool.get_program()).env("PATH", "/usr/bin:/bin");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| child.wait_with_output().unwrap());
+        let _ = stdin(&mut input);
+        drop(input);
+        reader.join().unwrap()
+    });
+    home.ran(output)
+}
+
+/// A turn of its own trace as a response line: two messages, an account and a link, or nothing.
+fn turn(n: usize) -> String {
+    let account = json!({"kind": "account", "id": format!("a{n}"), "trace_id": format!("t{n}"),
+        "partition": "default", "instance": "default", "timestamp": 500});
+    let rsv = json!({"trace_id": format!("t{n}"), "user": {"role": "user", "content": format!("ask {n}")},
+        "account": account});
+    let message = json!({"role": "assistant", "content": format!("reply {n}")});
+    json!({"choices": [{"message": message}], "n": n, "rsv": rsv}).to_string()
+}
+
+/// The kinds of records of each trace.
+fn by_trace(home: &Home) -> BTreeMap<String, Vec<String>> {
+    let mut traces: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let lines = lines_of(&home.export());
+    let ids: BTreeMap<String, String> = lines
+        .iter()
+        .filter(|r| r["id"].is_string())
+        .map(|r| (text(&r["id"]), text(&r["trace_id"])))
+        .collect();
+    for record in &lines {
+        let trace = record["trace_id"].as_str().unwrap_or_else(|| &ids[record["from"].as_str().unwrap()]);
+        let shown = record["content"].as_str().unwrap_or(record["kind"].as_str().unwrap());
+        traces.entry(trace.to_owned()).or_default().push(shown.to_owned());
+    }
+    traces
+}
+
+#[test]
+fn what_was_acknowledged_survives_being_killed() {
+    let home = Home::new().at("1000");
+    let mut dice = Dice(200);
+    let mut waiting: VecDeque<usize> = VecDeque::new();
+    let (mut next, mut acknowledged) = (0, Vec::new());
+    for round in 0..200 {
+        let mut stream = home.talk("rsv-ingest", &[]);
+        // What was not acknowledged is sent again, as a client would.
+        while waiting.len() < 40 {
+            waiting.push_back(next);
+            next += 1;
+        }
+        let mut input = stream.input.take().unwrap();
+        let lines: Vec<String> = waiting.iter().map(|n| turn(*n) + "\n").collect();
+        let at_once = 1 + dice.below(8);
+        std::thread::scope(|threads| {
+            threads.spawn(move || {
+                // The tool may be dead by now.
+                lines.chunks(at_once).try_for_each(|lines| input.write_all(lines.concat().as_bytes())).ok();
+                input
+            });
+            for _ in 0..dice.below(30) {
+                let passed_on: Value = serde_json::from_str(&stream.hear().unwrap()).unwrap();
+                let sent = waiting.pop_front().unwrap();
+                assert_eq!(passed_on["n"], sent);
+                acknowledged.push(sent);
+            }
+            stream.child.kill().unwrap();
+            stream.child.wait().unwrap();
+        });
+        if round % 20 == 19 {
+            home.check();
+        }
+    }
+    let traces = by_trace(&home);
+    for n in &acknowledged {
+        assert!(traces.contains_key(&format!("t{n}")), "turn {n} was acknowledged and is lost");
+    }
+    for (trace, records) in &traces {
+        let n = &trace[1..];
+        let whole = [format!("ask {n}"), "account".into(), format!("reply {n}"), "link".into()];
+        assert_eq!(*records, whole, "every turn is there whole and once");
+    }
+    assert!(acknowledged.len() > 2000, "{}", acknowledged.len());
+}
+
+#[test]
+fn sixteen_write_at_once_while_others_read() {
+    let home = Home::new();
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        for writer in 0..16 {
+            let (home, done) = (home.clone(), &done);
+            threads.spawn(move || {
+                let trace = format!("t{writer}");
+                let mut stream = home.talk("rsv-ingest", &["--trace", &trace]);
+                for n in 0..200 {
+                    let role = ["user", "assistant"][n % 2];
+                    stream.say(&json!({"role": role, "content": format!("owl {writer} {n}")}).to_string());
+                    assert!(stream.hear().is_some(), "{}", stream.end().1);
+                }
+                let (status, stderr) = stream.end();
+                assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
+                done.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            });
+        }
+        let mut seen = vec![0];
+        while done.load(std::sync::atomic::Ordering::SeqCst) < 16 {
+            let found = home.run("rsv-search", &["owl", "--limit", "10000"], "");
+            assert!(found.status < 2 && found.stderr.is_empty(), "{found}");
+            seen.push(found.stdout.lines().count());
+            let lines = lines_of(&home.export());
+            let ids: Vec<&str> = lines.iter().filter_map(|r| r["id"].as_str()).collect();
+            seen.push(ids.len());
+            for link in lines.iter().filter(|r| r["kind"] == "link") {
+                assert!([&link["from"], &link["to"]].iter().all(|id| ids.contains(&id.as_str().unwrap())));
+            }
+        }
+        assert!(seen.is_sorted(), "what was there once was gone: {seen:?}");
+    });
+    let found = home.contents("rsv-search", &["owl", "--limit", "10000"]);
+    assert_eq!(found.len(), 3200);
+    for writer in 0..16 {
+        let wanted: Vec<String> = (0..200).map(|n| format!("owl {writer} {n}")).collect();
+        assert_eq!(home.contents("rsv-view", &["300", "--trace", &format!("t{writer}")]), wanted);
+    }
+    assert_eq!(home.export().matches("RESPONDED_WITH").count(), 1600);
+    home.check();
+}
+
+#[test]
+fn processes_that_come_and_go_do_not_disturb_each_other() {
+    let home = Home::new();
+    // The first of them make the store, all at once.
+    std::thread::scope(|threads| {
+        for writer in 0..12 {
+            let home = home.clone();
+            threads.spawn(move || {
+                for n in 0..8 {
+                    home.run("rsv-ingest", &["--trace", "t", &format!("owl {writer} {n}")], "").ok();
+                    let found =
+                        home.contents("rsv-search", &["owl", &format!("{writer}"), "--limit", "1000"]);
+                    assert!(found.contains(&format!("owl {writer} {n}")), "{found:?}");
+                }
+            });
+        }
+    });
+    assert_eq!(home.contents("rsv-view", &["1000"]).len(), 96);
+    home.check();
+}
+
+#[test]
+fn an_import_that_was_killed_can_be_run_again() {
+    let mut dice = Dice(11);
+    let mut lines = String::new();
+    for n in 0..30_000 {
+        let role = ["user", "assistant"][n % 2];
+        let message = json!({"role": role, "content": format!("said {n}"), "trace_id": format!("t{}", n / 2),
+            "timestamp": dice.below(1_000_000), "partition": "p", "embedding": [n, 1], "embedding_model": "m"});
+        lines += &format!("{message}\n");
+    }
+    let once = Home::new();
+    let file = once.write("import.jsonl", &lines);
+    once.run("rsv-import", &[file.to_str().unwrap()], "").ok();
+    let home = Home::new();
+    // After 20 000 lines comes a commit: killed before it, about the middle of it, and after it.
+    for count in [10_000, 20_600, 21_000, 21_500, 26_000] {
+        let mut import = home.talk("rsv-import", &["-"]);
+        let mut input = import.input.take().unwrap();
+        let half: String = lines.lines().take(count).map(|line| format!("{line}\n")).collect();
+        input.write_all(half.as_bytes()).unwrap();
+        import.child.kill().unwrap();
+        import.child.wait().unwrap();
+        if home.store().exists() {
+            home.check();
+        }
+    }
+    assert_eq!(home.contents("rsv-view", &["99999", "--all"]).len(), 20_000);
+    home.run("rsv-import", &[file.to_str().unwrap()], "").ok();
+    home.check();
+    assert!(home.export() == once.export(), "the stores differ");
+}
+
+/// A home that holds one message, and a check that it still does.
+fn holding() -> (Home, impl Fn()) {
+    let home = Home::new();
+    home.run("rsv-ingest", &["-p", "kept", "I stay"], "").ok();
+    let again = home.clone();
+    (home, move || {
+        again.check();
+        assert_eq!(again.contents("rsv-view", &["-p", "kept"]), ["I stay"]);
+    })
+}
+
+#[test]
+fn bad_bytes_are_refused_by_every_tool() {
+    let (home, intact) = holding();
+    let message = |content: &[u8]| [br#"{"role":"user","content":""#, content, br#""}"#].concat();
+    let mut dice = Dice(5);
+    let noise: Vec<u8> = (0..20_000).map(|_| dice.below(256) as u8).collect();
+    let binary = [b"\xff\xfe\x00\x01".as_slice(), &noise].concat();
+    for (what, input, said) in [
+        ("binary", binary.clone(), ""),
+        ("binary behind a brace", [b"{".as_slice(), &binary].concat(), ""),
+        ("invalid UTF-8", message(b"\xc3("), "invalid UTF-8"),
+        ("half of a surrogate, in UTF-8", message(b"\xed\xa0\x80"), "invalid UTF-8"),
+    ] {
+        for tool in readers() {
+            let stderr = home.run(&tool, &[], &input).trouble();
+            // The tool without a model says only that.
+            assert!(
+                stderr.contains(said) || stderr.contains("no embedding model"),
+                "{tool} {what}: {stderr}"
+            );
+        }
+    }
+    for words in [&["--role", "user"][..], &["--role", "assistant", "-p", "x"]] {
+        let said = home.run("rsv-ingest", words, message(b"\n\xc3(")).trouble();
+        assert_eq!(said, "rsv-ingest: error: <stdin>:2: invalid UTF-8\n");
+    }
+    assert_eq!(home.contents("rsv-view", &["--all"]), ["I stay"]);
+    intact();
+}
+
+#[test]
+fn bad_json_is_refused_where_json_is_read() {
+    let (home, intact) = holding();
+    let deep = "[".repeat(100_000);
+    for (what, bad) in [
+        ("cut short", r#"{"role":"user","content":"#.to_owned()),
+        ("NUL in a string", "{\"role\":\"user\",\"content\":\"a\0b\"}".into()),
+        ("NUL between tokens", "{\"role\":\"user\",\0\"content\":\"b\"}".into()),
+        ("deep nesting, never closed", format!("{{\"role\":\"user\",\"content\":{deep}")),
+        ("deep content", format!("{{\"role\":\"user\",\"content\":{deep}{}}}", "]".repeat(100_000))),
+        (
+            "keys twice",
+            r#"{"role":"user","content":"a","content":"b","messages":[{"role":"user","content":"x"}]}"#
+                .into(),
+        ),
+        ("a role twice", r#"{"messages":[{"role":"user","role":"user","content":"x"}],"choices":[]}"#.into()),
+        (
+            "half of a surrogate",
+            r#"{"role":"user","content":"\ud83d","messages":[{"role":"user","content":"\ud83d"}]}"#.into(),
+        ),
+        (
+            "no escape",
+            r#"{"role":"user","content":"\x41","messages":[{"role":"user","content":"\x41"}]}"#.into(),
+        ),
+        (
+            "no number",
+            r#"{"role":"user","content":"x","n":01,"messages":[{"role":"user","content":"x"}]}"#.into(),
+        ),
+        (
+            "a number beyond 64 bits",
+            r#"{"role":"user","content":"x","timestamp":9223372036854775808,"max_tokens":9223372036854775808,
+                "messages":[{"role":"user","content":"x"}]}"#
+                .replace('\n', ""),
+        ),
+        ("a list", "[1,2,3]".into()),
+        ("a word", "{nonsense}".into()),
+    ] {
+        // In the stream an earlier line decides that lines are read; the next is read again.
+        let chunk = r#"{"kind":"chunk","data":"x"}"#;
+        for (tool, good) in [("rsv-ingest", chunk), ("rsv-import", ""), ("rsv-enrich", "")] {
+            // A request is passed on by rsv-ingest, which leaves what is in it alone.
+            let bad = if tool == "rsv-ingest" { bad.replace("\"messages\"", "\"m\"") } else { bad.clone() };
+            let stderr = home.run(tool, &[], format!("{good}\n{bad}\n{good}\n")).trouble();
+            assert!(stderr.contains("<stdin>:2: "), "{tool}, {what}: {stderr}");
+            assert!(stderr.len() < 400, "{tool}, {what}: {stderr}");
+        }
+    }
+    assert_eq!(home.contents("rsv-view", &["--all"]), ["I stay"]);
+    intact();
+}
+
+#[test]
+fn deep_members_and_long_numbers_pass_through() {
+    let (home, intact) = holding();
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let line = format!(
+        "{{\"role\":\"user\",\"content\":\"deep\",\"trace_id\":\"t\",\"d\":{deep},\"n\":{}}}\n",
+        "9".repeat(400)
+    );
+    let passed_on = home.run("rsv-ingest", &[], &line).ok();
+    assert!(passed_on.contains(&format!(",\"d\":{deep},\"n\":{}}}", "9".repeat(400))));
+    let other = Home::new();
+    other.run("rsv-import", &[], home.export()).ok();
+    assert!(other.export() == home.export());
+    for (tool, words) in
+        [("rsv-view", &["--format", "text"][..]), ("rsv-search", &["deep"]), ("rsv-link", &[])]
+    {
+        home.run(tool, words, "").ok();
+    }
+    let request =
+        format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"deep\",\"d\":{deep}}}],\"x\":{deep}}}");
+    assert!(home.run("rsv-enrich", &[], &request).ok().contains(&deep));
+    intact();
+}
+
+#[test]
+fn no_text_is_too_strange_to_keep() {
+    let (home, intact) = holding();
+    let strange =
+        ["a\0b", "\u{feff}mark", "\u{fffe}\u{10ffff}", "\u{202e}", "a\rb\u{2028}c", "\u{7f}\u{80}\u{9f}"];
+    for said in strange {
+        let line = json!({"role": "user", "content": said, "trace_id": said, "instance": said}).to_string();
+        assert_eq!(home.ingest(&["-p", "strange"], &line)[0]["content"], said);
+        home.run("rsv-ingest", &["--role", "tool", "-p", "text"], said).ok();
+    }
+    let mut kept = home.contents("rsv-view", &["-p", "strange"]);
+    kept.sort();
+    let mut wanted: Vec<String> = strange.map(str::to_owned).to_vec();
+    wanted.sort();
+    assert_eq!(kept, wanted);
+    assert_eq!(home.contents("rsv-view", &["-p", "text"]).len(), strange.len());
+    let other = Home::new();
+    other.run("rsv-import", &[], home.export()).ok();
+    assert_eq!(other.export(), home.export());
+    let shown = home.run("rsv-view", &["--all", "--format", "text"], "").ok();
+    assert!(!shown.contains(['\0', '\u{7f}', '\u{202e}', '\r', '\u{9f}']), "{shown:?}");
+    intact();
+}
+
+#[test]
+fn a_line_of_100_mb_is_refused_within_little_memory() {
+    let (home, intact) = holding();
+    let long = |head: &'static str| {
+        move |input: &mut dyn Write| -> std::io::Result<()> {
+            input.write_all(head.as_bytes())?;
+            let piece = vec![b'x'; 1 << 20];
+            for _ in 0..100 {
+                input.write_all(&piece)?;
+            }
+            input.write_all(b"\"}\n")
+        }
+    };
+    let limited = |tool: &str, words: &str, head: &'static str| {
+        // All that the tool may map, its own code and libraries included.
+        shell(&home, tool, &format!("ulimit -v 200000; exec \"$TOOL\" {words}"), long(head)).trouble()
+    };
+    let head = "{\"role\":\"user\",\"content\":\"";
+    for (tool, words, head) in [
+        ("rsv-ingest", "", head),
+        ("rsv-ingest", "--role user", ""),
+        ("rsv-ingest", "", "plain text "),
+        ("rsv-import", "", head),
+        ("rsv-enrich", "", head),
+        ("rsv-search", "", head),
+    ] {
+        let said = limited(tool, words, head);
+        let place = if words.is_empty() && head.starts_with('{') && tool != "rsv-search" {
+            "<stdin>:1"
+        } else {
+            "<stdin>"
+        };
+        let wanted = format!(
+            "{tool}: error: {place}: is longer than the limit of 32 MiB\n\
+             {tool}: hint: raise it with: rsv-config set max_line_bytes BYTES\n"
+        );
+        assert_eq!(said, wanted);
+    }
+    intact();
+}
+
+#[test]
+fn the_limit_of_a_line_can_be_set() {
+    let home = Home::new();
+    let line = |length: usize| json!({"role": "user", "content": "x".repeat(length)}).to_string();
+    let lines = [line(10), line(200_000), line(20)].join("\n");
+    let small = home.env("RSV_MAX_LINE_BYTES", "100000");
+    let ran = small.run("rsv-ingest", &[], &lines);
+    assert!(
+        ran.stderr.starts_with("rsv-ingest: error: <stdin>:2: is longer than the limit of 100000 bytes\n"),
+        "{ran}"
+    );
+    assert_eq!((ran.status, ran.stdout.lines().count()), (2, 2), "the others are stored");
+    assert_eq!(small.run("rsv-search", &[], "x".repeat(100_001)).trouble().lines().count(), 2);
+    home.run("rsv-config", &["set", "max_line_bytes", "300000"], "").ok();
+    assert_eq!(home.ingest(&[], &lines).len(), 3);
+    assert!(home.run("rsv-ingest", &[], line(300_001)).trouble().contains("limit of 300000 bytes\n"));
+    let exact = line(300_000 - line(0).len());
+    assert_eq!(home.ingest(&[], &exact).len(), 1);
+}
+
+/// What each tool that opens the store is asked for in these tests.
+const USERS: [(&str, &[&str], &str); 8] = [
+    ("rsv-ingest", &["hello"], ""),
+    ("rsv-ingest", &[], "{\"role\":\"user\",\"content\":\"x\"}"),
+    (
+        "rsv-import",
+        &[],
+        "{\"role\":\"user\",\"content\":\"x\",\"trace_id\":\"t\",\"timestamp\":1,\"partition\":\"p\"}",
+    ),
+    ("rsv-view", &[], ""),
+    ("rsv-search", &["hello"], ""),
+    ("rsv-enrich", &[], "{\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"),
+    ("rsv-export", &[], ""),
+    ("rsv-link", &[], ""),
+];
+
+/// Every user of the store must refuse what stands at `store`, with these words, and leave it alone.
+fn refused(home: &Home, store: &str, said: &str, hint: &str) {
+    let path = home.path(store);
+    let before = std::fs::read(&path).ok();
+    for (tool, words, stdin) in USERS {
+        let stderr = home.run(tool, &[words, &["--store", store]].concat(), stdin).trouble();
+        let wanted =
+            format!("{tool}: error: cannot open store sqlite:{store}: {said}\n{tool}: hint: {hint}\n");
+        assert_eq!(stderr, wanted);
+        assert_eq!(std::fs::read(&path).ok(), before, "{tool} changed {store}");
+    }
+}
+
+#[test]
+fn what_is_no_store_is_refused_and_left_alone() {
+    let home = Home::new();
+    let another = "name another store with --store";
+    std::fs::create_dir(home.path("directory")).unwrap();
+    refused(&home, "directory", "is a directory", "name a file in it, such as --store DIRECTORY/store.db");
+    home.write("text", &"This is no database.\n".repeat(100));
+    refused(&home, "text", "is not an rsv store", another);
+    home.write("short", "mine\n");
+    refused(&home, "short", "is not an rsv store", another);
+
+    let other = rusqlite::Connection::open(home.path("other.db")).unwrap();
+    other.execute_batch("CREATE TABLE mine (x); INSERT INTO mine VALUES (1)").unwrap();
+    drop(other);
+    refused(&home, "other.db", "is the database of another program", another);
+    for mark in ["application_id", "user_version"] {
+        let marked = rusqlite::Connection::open(home.path(mark)).unwrap();
+        marked.pragma_update(None, mark, 77).unwrap();
+        drop(marked);
+        refused(&home, mark, "is the database of another program", another);
+    }
+
+    home.run("rsv-ingest", &["hello", "--store", "newer.db"], "").ok();
+    let newer = rusqlite::Connection::open(home.path("newer.db")).unwrap();
+    let version: i32 = newer.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    newer.pragma_update(None, "user_version", version + 1).unwrap();
+    newer.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    drop(newer);
+    let said = format!("is of a newer rsv (version {}; this one knows {version})", version + 1);
+    refused(&home, "newer.db", &said, "update rsv, or name another store with --store");
+}
+
+#[test]
+fn a_store_that_cannot_be_reached_is_named() {
+    let home = Home::new();
+    home.write("file", "x");
+    for (tool, words, stdin) in USERS {
+        for store in ["file/store.db", "/proc/none/store.db", "/dev/full/x"] {
+            let ran = home.run(tool, &[words, &["--store", store]].concat(), stdin);
+            // Where nothing can be, there is nothing to read either; writing must say so.
+            let writes = ["rsv-ingest", "rsv-import"].contains(&tool);
+            if writes || ran.status == 2 {
+                let stderr = ran.trouble();
+                let wanted = format!("{tool}: error: cannot open store sqlite:{store}: ");
+                assert!(stderr.starts_with(&wanted), "{stderr}");
+            }
+        }
+        let neo4j = home.run(tool, &[words, &["--store", "gopher://x"]].concat(), stdin).trouble();
+        assert!(neo4j.contains("cannot open store gopher://x: "), "{neo4j}");
+    }
+}
+
+#[test]
+fn a_damaged_store_is_told_of() {
+    let home = Home::new();
+    let lines: String = (0..2000)
+        .map(|n| json!({"role": "user", "content": format!("hello {n}")}).to_string() + "\n")
+        .collect();
+    home.run("rsv-ingest", &["--store", "whole.db"], &lines).ok();
+    let whole = rusqlite::Connection::open(home.path("whole.db")).unwrap();
+    whole.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    drop(whole);
+    let bytes = std::fs::read(home.path("whole.db")).unwrap();
+    assert!(bytes.len() > 200_000);
+    let mut dice = Dice(13);
+    let mut troubles = 0;
+    for _ in 0..12 {
+        let mut damaged = bytes.clone();
+        for _ in 0..40 {
+            let at = 100 + dice.below(bytes.len() - 600);
+            damaged[at..at + 500].iter_mut().for_each(|byte| *byte = dice.below(256) as u8);
+        }
+        for (tool, words, stdin) in USERS {
+            for file in ["damaged.db-wal", "damaged.db-shm"] {
+                let _ = std::fs::remove_file(home.path(file));
+            }
+            std::fs::write(home.path("damaged.db"), &damaged).unwrap();
+            let ran = home.run(tool, &[words, &["--store", "damaged.db"]].concat(), stdin);
+            // Some damage lies where a tool does not look.
+            if ran.status == 2 {
+                troubles += 1;
+                ran.trouble();
+            }
+        }
+    }
+    assert!(troubles > 40, "{troubles}");
+}
+
+#[test]
+fn a_full_disk_is_told_of_and_nothing_is_half_written() {
+    let (home, intact) = holding();
+    let line = |n: usize| {
+        json!({"kind": "message", "role": "user", "content": format!("{n} {}", "x".repeat(1000)), "trace_id": "t",
+            "timestamp": n, "partition": "p"})
+        .to_string()
+    };
+    let lines = (0..4000).map(line).collect::<Vec<_>>().join("\n");
+    let before = home.export();
+    // No file may grow beyond this many blocks of 512 bytes.
+    for blocks in [0, 1, 100, 1000, 3000] {
+        for tool in ["rsv-import", "rsv-ingest"] {
+            let line = format!("ulimit -f {blocks}; exec \"$TOOL\"");
+            let ran = shell(&home, tool, &line, |input| input.write_all(lines.as_bytes()));
+            let passed_on = lines_of(&ran.stdout).len();
+            let stderr = ran.trouble();
+            assert!(stderr.contains("store sqlite:") && stderr.contains("disk"), "{blocks}: {stderr}");
+            assert!(stderr.contains("hint: free some space and run it again"), "{stderr}");
+            intact();
+            // Whole batches only, and all that was acknowledged.
+            let stored = home.contents("rsv-view", &["5000", "-p", "p"]).len();
+            assert!(stored >= passed_on && stored < 4000, "{blocks}: {passed_on} {stored}");
+        }
+    }
+    // With room again, the same import completes the store.
+    home.run("rsv-import", &[], &lines).ok();
+    let other = Home::new();
+    other.run("rsv-import", &[], before + &lines).ok();
+    let contents = |home: &Home| home.contents("rsv-view", &["5000", "--all"]);
+    assert!(contents(&home) == contents(&other), "the stores differ");
+    home.check();
+}
+
+#[test]
+fn a_store_cannot_be_made_on_a_full_disk() {
+    let home = Home::new();
+    let ran = shell(&home, "rsv-ingest", "ulimit -f 0; exec \"$TOOL\" hello", |_| Ok(()));
+    assert!(ran.trouble().contains("disk"));
+    // What was left behind is no obstacle.
+    home.run("rsv-ingest", &["hello"], "").ok();
+    assert_eq!(home.contents("rsv-view", &[]), ["hello"]);
+}
+
+#[test]
+fn closed_streams_are_no_panic() {
+    let (home, intact) = holding();
+    for (tool, words, _) in USERS {
+        for closed in ["<&-", "2>&-", "<&- 2>&-"] {
+            let line = format!("exec \"$TOOL\" {} {closed}", words.join(" "));
+            let ran = shell(&home, tool, &line, |_| Ok(()));
+            assert!(ran.status <= 2 && !ran.to_string().contains("panicked"), "{tool} {closed}: {ran}");
+        }
+    }
+    let ran = shell(&home, "rsv-ingest", "exec \"$TOOL\" <&-", |_| Ok(()));
+    assert!(ran.trouble().contains("error: there is no text"));
+    intact();
+}
+
+#[test]
+fn what_rsv_makes_is_for_its_owner_alone() {
+    let home = Home::new();
+    shell(&home, "rsv-ingest", "umask 000; exec \"$TOOL\" hello", |_| Ok(())).ok();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let store = home.store();
+    for directory in [".local", ".local/share", ".local/share/rsv"] {
+        assert_eq!(mode(&home.path(directory)), 0o700, "{directory}");
+    }
+    let mut files = 0;
+    for file in store.parent().unwrap().read_dir().unwrap() {
+        let path = file.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        files += 1;
+    }
+    assert!(files > 0);
+}
