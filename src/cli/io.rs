@@ -113,10 +113,11 @@ impl Io {
         Layout { width: self.width(), colour: self.colour(), zone }
     }
 
-    /// The columns of the terminal: `COLUMNS`, else 80.
+    /// The columns of the terminal: `COLUMNS`, else its own, else 80.
     fn width(&self) -> usize {
         let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-        columns.filter(|c| (20..=400).contains(c)).unwrap_or(80)
+        let own = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        columns.or_else(own).filter(|c| (20..=400).contains(c)).unwrap_or(80)
     }
 
     /// Standard input; an error with the remedy if that is a terminal.
