@@ -278,6 +278,9 @@ impl Draft {
             (partition, instance) => Scope::of(partition.as_deref(), instance.as_deref())?,
         };
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
+        if trace_id.is_empty() {
+            return Err(Error::new("trace_id: is empty"));
+        }
         let timestamp = self.timestamp.unwrap_or(fill.timestamp);
         let seq = self.seq.unwrap_or(if self.timestamp.is_some() { 0 } else { fill.seq });
         let id = match self.id {
@@ -351,8 +354,8 @@ fn vector(line: &Object) -> Result<Option<Vector>> {
     };
     let numbers = super::embedding::numbers(json)?;
     let model = match line.text("embedding_model")? {
-        Some(model) => model,
-        None => reservoir_model(numbers.len())?.to_owned(),
+        Some(model) if !model.is_empty() => model,
+        _ => reservoir_model(numbers.len())?.to_owned(),
     };
     Ok(Some(Vector { model, numbers }))
 }
