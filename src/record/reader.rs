@@ -237,7 +237,8 @@ impl<R: Read> Reader<R> {
 
 /// The refusal of a line or a text of more than `limit` bytes.
 pub fn too_long(limit: usize) -> Error {
-    let most = if limit % (1 << 20) == 0 { format!("{} MiB", limit >> 20) } else { format!("{limit} bytes") };
+    let most =
+        if limit.is_multiple_of(1 << 20) { format!("{} MiB", limit >> 20) } else { format!("{limit} bytes") };
     Error::new(format!("is longer than the limit of {most}"))
         .hint("raise it with: rsv-config set max_line_bytes BYTES")
 }

@@ -50,6 +50,18 @@ fn a_text_keeps_its_lines_and_its_beginning() {
 }
 
 #[test]
+fn a_mark_of_the_byte_order_is_no_text() {
+    let home = Home::new();
+    let lines = format!("\u{feff}{}", line("user", "a line"));
+    assert_eq!(home.ingest(&[], &lines)[0]["content"], "a line");
+    assert_eq!(home.ingest(&[], "\u{feff}text")[0]["content"], "text");
+    // Other text that begins with the same byte.
+    assert_eq!(home.ingest(&[], "ＡＢＣ")[0]["content"], "ＡＢＣ");
+    assert!(ingest(&home, &[], "\u{feff} \n").trouble().contains("there is no text"));
+    assert!(home.run("rsv-ingest", &[], b"\xEF").trouble().contains("<stdin>:1: invalid UTF-8"));
+}
+
+#[test]
 fn with_a_role_json_is_the_text_it_is() {
     let home = Home::new();
     let answer = r#"{"role":"user","content":"not a message"}"#;
@@ -116,6 +128,14 @@ fn the_trace_comes_from_the_line_else_from_the_flag_else_it_is_new() {
     for trace in &fresh[1..] {
         assert_eq!(uuid::Uuid::parse_str(trace).unwrap().get_version_num(), 7);
     }
+    // One without a name could not be imported again.
+    assert!(
+        ingest(&home, &["--trace", "", "hi"], "")
+            .trouble()
+            .contains("a value is required for '--trace <ID>'")
+    );
+    let nameless = r#"{"choices":[{"message":{"role":"assistant","content":"x"}}],"rsv":{"trace_id":""}}"#;
+    assert_eq!(ingest(&home, &[], nameless).trouble(), "rsv-ingest: error: <stdin>:1: trace_id: is empty\n");
 }
 
 #[test]

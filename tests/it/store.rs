@@ -208,7 +208,7 @@ fn a_question_has_one_answer(open: &Open) {
     let batch = [answer("b1", 7000), answer("b2", 7001), user("q2", 6999, "second question")];
     assert_eq!(open().write(&batch).unwrap(), [Written::New, Written::New, Written::New]);
     let pair = |from: &str, to: &str| Record::Link(Link::responded_with(from, to, 1));
-    let mut write = |record: Record| open().write(&[record]).unwrap().remove(0);
+    let write = |record: Record| open().write(&[record]).unwrap().remove(0);
     assert_eq!(write(pair("m7", "b1")), Written::New);
     let before = all(open);
     for (from, to) in [("m7", "b1"), ("m7", "b2"), ("q2", "b1")] {
