@@ -3,7 +3,7 @@
 mod io;
 mod main;
 
-pub use io::{Io, Layout, Out, Source, read_text};
+pub use io::{Io, Layout, Notes, Out, Source, read_text};
 pub use main::{Common, Filter, Outcome, command, main, role};
 
 use atty::Stream;

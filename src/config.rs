@@ -14,7 +14,7 @@ pub use sections::{ModelSettings, PartitionSettings, Route};
 pub use table::Key;
 pub use value::{Secret, Value};
 
-use crate::cli::Common;
+use crate::cli::{Common, Io};
 use crate::error::{Error, Result};
 use file::{Contents, Place};
 use std::fmt;
@@ -77,6 +77,15 @@ impl Setting {
 pub struct Settings {
     settings: Vec<Setting>,
     unknown: Vec<String>,
+}
+
+/// The settings of a tool, of which `log` makes it tell details too. Errors name the place of a wrong value.
+pub fn of(io: &mut Io) -> Result<Settings> {
+    let settings = load(&io.common)?;
+    if settings.verbose() {
+        io.tell_details();
+    }
+    Ok(settings)
 }
 
 /// Reads and checks the file and the environment, and takes the flags that all tools share. The file is

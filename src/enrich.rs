@@ -16,6 +16,8 @@ use recall::Recalled;
 /// How much is recalled for a request, and within what.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The model that is asked: the request's, else that of the settings.
+    pub model: String,
     /// How many messages that are related to the question, at most.
     pub similar: usize,
     /// How many of the last messages, at most.
@@ -35,6 +37,7 @@ impl Options {
         let size = |key| settings.integer(key).and_then(|n| usize::try_from(n).ok());
         let known = tokens::limits(&model);
         Ok(Options {
+            model,
             similar: by_partition
                 .semantic_context_size
                 .or(by_model.semantic_context_size)
@@ -72,14 +75,13 @@ pub fn enrich(
     turn: &Turn,
     options: &Options,
 ) -> Result<Enriched> {
-    let model = request.model()?.unwrap_or_default();
     let mut rsv = request.take_rsv()?;
     let trace_id = match turn.trace_id.clone().or(rsv.trace_id) {
         Some(trace) => trace,
         None => id::fresh(turn.clock, &request.clone().into_object(&Rsv::default()).to_json())?,
     };
     rsv.user = request.user().map(without_fence).transpose()?;
-    let counter = Counter::of(&model);
+    let counter = Counter::of(&options.model);
     let mut account = Object::default();
     let found = match &rsv.user {
         Some(user) => recall::recall(store, &request, user, turn.scope, options)?,

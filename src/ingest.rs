@@ -227,7 +227,7 @@ fn done(entry: Entry, records: &mut [Record], written: &[Written], echo: bool, n
             (Written::New, _) => new += 1,
             (Written::Same(id), Record::Message(message)) => message.id.clone_from(id),
             (Written::Same(_), _) => {}
-            (Written::Differs, _) => note = Some("id: names a message that says something else, which stays"),
+            (Written::Differs, _) => note = Some("something else is stored under this id already, and stays"),
             (Written::Refused(_), Record::Link(_) | Record::Embedding(_)) if narrowed => {}
             (Written::Refused(why), _) => {
                 let error = Error::new(why.clone());

@@ -10,8 +10,11 @@ pub mod record; // 1  what a message, a link, an id, a time is
 pub mod chat; // 2  request, reply, the fence around what is recalled
 pub mod config; // 2  every setting as one row, from file, environment and flags
 
+pub mod http; // 3  one client, its errors in words
 pub mod tokens; // 3  counting, and what a model takes
 pub mod view; // 3  messages as text for people
+
+pub mod provider; // 4  who serves a model, where, and with which key
 
 pub mod foreign; // 5  messages in the shapes of other programs
 pub mod store; // 5  where records are kept
@@ -21,3 +24,7 @@ pub mod link; // 6  which messages belong together
 pub mod search; // 6  what is related to a question
 
 pub mod enrich; // 7  what to recall, how much fits, how it is worded
+
+pub mod forward; // 8  a request to its provider, the answer back
+
+pub mod proxy; // 9  the same steps chained behind HTTP

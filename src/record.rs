@@ -43,7 +43,7 @@ impl Line {
         match kind.as_deref().or_else(|| shape(&line)) {
             Some("message") => Draft::parse(line).map(Line::Message),
             Some("link") => Link::parse(line).map(Line::Link),
-            Some("embedding") => Embedding::parse(&line).map(Line::Embedding),
+            Some("embedding") => Embedding::parse(line).map(Line::Embedding),
             Some("account") => Account::parse(line).map(Line::Account),
             Some("request") => Ok(Line::Request(line)),
             Some("response") => Ok(Line::Response(line)),

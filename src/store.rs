@@ -51,7 +51,7 @@ pub enum Written {
     New,
     /// It was there; of a message, under this id.
     Same(String),
-    /// Its id names a message that says something else, which stays.
+    /// Something else is there under its id, or another vector of its model, which stays.
     Differs,
     /// It cannot be written, and why.
     Refused(String),

@@ -58,7 +58,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 }
 
 fn get(key: &Key, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     let Some(value) = settings.get(key) else {
         return Ok(Outcome::No);
     };
@@ -93,7 +93,7 @@ fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
 
 /// Writes a line for each setting, in columns that only a long value breaks.
 fn list(io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     settings.unknown().iter().for_each(|place| io.note(place));
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let rows: Vec<[String; 3]> = settings

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     let scope = io.common.scope()?;
     let sources = io.sources(&args.files)?;
     let mut store = store::open(&settings.store()?, Access::Read)?;

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     let mut store = store::open(&settings.store()?, Access::Read)?;
     let links: Vec<Record> =
         link::missing(&mut *store, &io.common.to_cover()?)?.into_iter().map(Record::Link).collect();

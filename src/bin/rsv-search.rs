@@ -33,7 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     let question = match args.terms.is_empty() {
         true => io.text(settings.max_line())?,
         false => args.terms.join(" "),
@@ -47,11 +47,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut store = store::open(&settings.store()?, Access::Read)?;
     let hits = search::keyword(&mut *store, &question, &which, args.limit)?;
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
-    let layout = io.layout();
+    let layout = text.then(|| io.layout());
     for (rank, hit) in (1..).zip(&hits) {
-        match text {
-            true => io.out.write(view::hit(rank, hit.score, &hit.message, &layout).as_bytes())?,
-            false => io.out.with(|out| hit.write_line(rank, out))?,
+        match &layout {
+            Some(layout) => io.out.write(view::hit(rank, hit.score, &hit.message, layout).as_bytes())?,
+            None => io.out.with(|out| hit.write_line(rank, out))?,
         }
     }
     Ok(if hits.is_empty() { Outcome::No } else { Outcome::Yes })

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load(&io.common)?;
+    let settings = config::of(io)?;
     let which = Select {
         trace_id: args.trace,
         roles: args.filter.role,
@@ -44,11 +44,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     };
     let mut store = store::open(&settings.store()?, Access::Read)?;
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
-    let layout = io.layout();
+    let layout = text.then(|| io.layout());
     for message in store.last(&which, args.count)? {
-        match text {
-            true => io.out.write(view::message(&message, &layout).as_bytes())?,
-            false => io.out.with(|out| Record::Message(message).write_line(Vectors::Numbers, out))?,
+        match &layout {
+            Some(layout) => io.out.write(view::message(&message, layout).as_bytes())?,
+            None => io.out.with(|out| Record::Message(message).write_line(Vectors::Numbers, out))?,
         }
     }
     Ok(Outcome::Yes)

@@ -22,13 +22,43 @@ pub struct Io {
     pub out: Out,
     /// The time, which tests can hold still.
     pub clock: Clock,
-    tool: String,
+    notes: Notes,
     trouble: bool,
+}
+
+/// Standard error, for those who outlive the call that got them: a server's threads.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    tool: String,
+    quiet: bool,
+    verbose: bool,
+}
+
+impl Notes {
+    /// Tells something worth knowing, unless `-q`.
+    pub fn note(&self, text: impl Display) {
+        if !self.quiet {
+            say(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
+        }
+    }
+
+    /// Tells a detail, if `-v`.
+    pub fn detail(&self, text: impl Display) {
+        if self.verbose {
+            say(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
+        }
+    }
+
+    /// Names a fault, and what helps.
+    pub fn fault(&self, error: &Error) {
+        complain(&self.tool, error);
+    }
 }
 
 impl Io {
     pub(super) fn new(tool: &str, common: Common, clock: Clock) -> Io {
-        Io { common, out: Out::new(), clock, tool: tool.to_owned(), trouble: false }
+        let notes = Notes { tool: tool.to_owned(), quiet: common.quiet, verbose: common.verbose };
+        Io { common, out: Out::new(), clock, notes, trouble: false }
     }
 
     /// Whether a bad line or the like was met, so that the exit status must be 2.
@@ -39,21 +69,27 @@ impl Io {
     /// Names a fault on standard error; the tool goes on, and exits with 2 in the end.
     pub fn fault(&mut self, error: &Error) {
         self.trouble = true;
-        complain(&self.tool, error);
+        self.notes.fault(error);
     }
 
     /// Tells something worth knowing on standard error, unless `-q`.
     pub fn note(&self, text: impl Display) {
-        if !self.common.quiet {
-            say(&format!("{}: {text}", self.tool));
-        }
+        self.notes.note(text);
     }
 
     /// Tells a detail on standard error, if `-v`.
     pub fn detail(&self, text: impl Display) {
-        if self.common.verbose {
-            say(&format!("{}: {text}", self.tool));
-        }
+        self.notes.detail(text);
+    }
+
+    /// Tells details from now on, unless `-q`.
+    pub fn tell_details(&mut self) {
+        self.notes.verbose = !self.notes.quiet;
+    }
+
+    /// Standard error, for a server's threads.
+    pub fn notes(&self) -> Notes {
+        self.notes.clone()
     }
 
     /// Whether standard output is a terminal, read by a person.
@@ -87,7 +123,7 @@ impl Io {
     pub fn stdin(&self) -> Result<Box<dyn Read + Send>> {
         if self.no_input() {
             return Err(Error::new("standard input is a terminal, and there is nothing to read")
-                .hint(format!("pipe something in, name a file, or see '{} --help'", self.tool)));
+                .hint(format!("pipe something in, name a file, or see '{} --help'", self.notes.tool)));
         }
         Ok(Box::new(io::stdin()))
     }

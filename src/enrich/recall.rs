@@ -59,9 +59,9 @@ pub(super) fn recall(
         if taken == options.similar {
             break;
         }
-        if hit.score < floor {
+        if hit.score < floor && !sieve.ids.contains(&hit.message.id) {
             recalled.left_out.push(LeftOut { id: hit.message.id, reason: "threshold" });
-        } else {
+        } else if hit.score >= floor {
             taken += usize::from(sieve.pass(hit.message, Some(hit.score), &mut recalled));
         }
     }

@@ -13,6 +13,8 @@ pub struct Embedding {
     pub of: String,
     pub model: String,
     pub vector: Vec<f32>,
+    /// Members that rsv does not know, as they came.
+    pub extra: Object,
 }
 
 /// How vectors are written.
@@ -27,15 +29,19 @@ pub enum Vectors {
 
 impl Embedding {
     /// Reads an embedding line.
-    pub fn parse(line: &Object) -> Result<Embedding> {
+    pub fn parse(mut line: Object) -> Result<Embedding> {
         let required =
-            |member| name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
+            |member| name(&line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
         let vector = numbers(line.get("vector").ok_or_else(|| Error::new("vector: is missing"))?)?;
         match line.integer("dim")? {
             Some(dim) if usize::try_from(dim) != Ok(vector.len()) => {
                 Err(Error::new(format!("dim: is {dim}, but the vector has {} numbers", vector.len())))
             }
-            _ => Ok(Embedding { of: required("of")?, model: required("model")?, vector }),
+            _ => {
+                let (of, model) = (required("of")?, required("model")?);
+                line.retain(|name| !["kind", "of", "model", "dim", "vector"].contains(&name));
+                Ok(Embedding { of, model, vector, extra: line })
+            }
         }
     }
 
@@ -47,6 +53,7 @@ impl Embedding {
         write_text(out, &self.model);
         out.extend_from_slice(format!(",\"dim\":{},\"vector\":", self.vector.len()).as_bytes());
         write_vector(&self.vector, form, out);
+        self.extra.write_members(out);
         out.push(b'}');
     }
 }

@@ -10,7 +10,7 @@ use super::{Access, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
 use crate::record::{Hit, Message, Record, Scope, Scopes};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::time::Duration;
@@ -29,6 +29,10 @@ const PAGE: i64 = 16_384;
 /// no other at work has to read the log whole before it can begin (measured: 0.4 ms a MiB).
 const LOG_PAGES: i64 = 64;
 
+/// How much of the file is mapped for reading here and there (the most that SQLite allows): a search is twice
+/// as fast. What reads or writes all of it does not map it, so that it needs no more memory than a buffer.
+const MAPPED: i64 = 2_147_418_112;
+
 /// A log that a large batch made longer than this is cut when the store is left.
 const LOG_BYTES: u64 = 4 << 20;
 
@@ -43,12 +47,12 @@ impl Sqlite {
             let there = path.try_exists().context("cannot look at it")?;
             if !there && access == Access::Read {
                 let mut empty = Connection::open_in_memory().context("cannot open")?;
-                return prepare(&mut empty).map(|()| empty);
+                return prepare(&mut empty, access).map(|()| empty);
             }
             if !there {
                 make(path)?;
             }
-            connect(path)
+            connect(path, access)
         };
         let connection = open().map_err(|e| remedied(e.at(format_args!("cannot open store {address}"))))?;
         Ok(Sqlite { connection, address, known: write::Known::default() })
@@ -132,7 +136,7 @@ fn make(path: &Path) -> Result<()> {
     file.write(true).create(true).truncate(false).open(path).context("cannot make the file").map(drop)
 }
 
-fn connect(path: &Path) -> Result<Connection> {
+fn connect(path: &Path, access: Access) -> Result<Connection> {
     if path.is_dir() {
         return Err(Error::new("is a directory"));
     }
@@ -140,12 +144,12 @@ fn connect(path: &Path) -> Result<Connection> {
     // A file that is called `:memory:` is a file: SQLite would keep it in memory, and lose it.
     let path = &Path::new(".").join(path);
     let mut connection = Connection::open_with_flags(path, flags).map_err(|e| Error::new(words_of(&e)))?;
-    prepare(&mut connection)?;
+    prepare(&mut connection, access)?;
     Ok(connection)
 }
 
 /// Sets the connection up, refuses foreign and newer files, and brings older ones up to date.
-fn prepare(connection: &mut Connection) -> Result<()> {
+fn prepare(connection: &mut Connection, access: Access) -> Result<()> {
     let plain = |e: rusqlite::Error| Error::new(words_of(&e));
     connection.busy_handler(Some(pause)).map_err(plain)?;
     // Folding the log into the file costs a short-lived process more than the write it came for.
@@ -155,43 +159,58 @@ fn prepare(connection: &mut Connection) -> Result<()> {
     connection
         .execute_batch(&format!(
             "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;
-             PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768; PRAGMA mmap_size = 2147418112;
-             PRAGMA wal_autocheckpoint = {LOG_PAGES};"
+             PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA mmap_size = {};
+             PRAGMA wal_autocheckpoint = {LOG_PAGES};",
+            if access == Access::Read { MAPPED } else { 0 }
         ))
         .map_err(plain)?;
-    let (id, version) = marks(connection).map_err(plain)?;
-    if id == schema::APPLICATION_ID && version == schema::VERSION {
+    let marks = Marks::of(connection).map_err(plain)?;
+    if marks.id == schema::APPLICATION_ID && marks.version == schema::VERSION {
         return Ok(());
     }
-    refuse_foreign(connection, id, version)?;
-    if version == 0 {
+    marks.refuse_foreign()?;
+    if marks.version == 0 {
         begin_file(connection).map_err(plain)?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(plain)?;
     // Another process may have done it meanwhile.
-    let (_, version) = marks(&transaction).map_err(plain)?;
+    let version = Marks::of(&transaction).map_err(plain)?.version;
     schema::migrate(&transaction, version)?;
     transaction.commit().map_err(plain)
 }
 
-/// The `application_id` and `user_version` of the file.
-fn marks(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
-    let id = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    Ok((id, connection.query_row("PRAGMA user_version", [], |row| row.get(0))?))
+/// What tells whose file it is, read at one instant.
+struct Marks {
+    /// `application_id`
+    id: i32,
+    /// `user_version`
+    version: i32,
+    /// Whether there is any table.
+    tables: bool,
 }
 
-fn refuse_foreign(connection: &Connection, id: i32, version: i32) -> Result<()> {
-    if id == schema::APPLICATION_ID && version > schema::VERSION {
-        let text = format!("is of a newer rsv (version {version}; this one knows {})", schema::VERSION);
-        return Err(Error::new(text).hint("update rsv, or name another store with --store"));
+impl Marks {
+    fn of(connection: &Connection) -> rusqlite::Result<Marks> {
+        let sql = "SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_schema)
+                   FROM pragma_application_id, pragma_user_version";
+        connection.query_row(sql, [], |row| {
+            Ok(Marks { id: row.get(0)?, version: row.get(1)?, tables: row.get(2)? })
+        })
     }
-    let table = "SELECT name FROM sqlite_schema LIMIT 1";
-    let table: Option<String> =
-        connection.query_row(table, [], |row| row.get(0)).optional().map_err(|e| Error::new(words_of(&e)))?;
-    if id != schema::APPLICATION_ID && (id != 0 || version != 0 || table.is_some()) {
-        return Err(Error::new("is the database of another program").hint("name another store with --store"));
+
+    fn refuse_foreign(&self) -> Result<()> {
+        if self.id == schema::APPLICATION_ID && self.version > schema::VERSION {
+            let text =
+                format!("is of a newer rsv (version {}; this one knows {})", self.version, schema::VERSION);
+            return Err(Error::new(text).hint("update rsv, or name another store with --store"));
+        }
+        if self.id != schema::APPLICATION_ID && (self.id != 0 || self.version != 0 || self.tables) {
+            return Err(
+                Error::new("is the database of another program").hint("name another store with --store")
+            );
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Sets what can only be set before the first table. Two processes may do so at once: the switch to WAL

@@ -349,3 +349,12 @@ fn a_turn_goes_round_and_is_remembered() {
     let count = |kind: &str| kinds.iter().filter(|r| r["kind"] == kind).count();
     assert_eq!((count("message"), count("account"), count("link")), (4, 2, 2));
 }
+
+#[test]
+fn a_request_without_a_model_is_counted_for_that_of_the_settings() {
+    let home = Home::new();
+    home.write(".config/rsv/config.toml", "model = 'gpt-4o'\n");
+    let account = enrich(&home, "{\"messages\":[{\"role\":\"user\",\"content\":\"Which owls?\"}]}");
+    let account = &account["rsv"]["account"];
+    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("o200k_base")));
+}

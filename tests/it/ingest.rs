@@ -207,7 +207,11 @@ fn a_question_has_one_answer_and_keeps_it() {
     // By a link line neither end can be linked again.
     for (from, to) in [("ask", "second"), ("next", "first")] {
         let link = json!({"rel": "RESPONDED_WITH", "from": id(from), "to": id(to)});
-        ingest(&home, &[], &link.to_string());
+        let said = ingest(&home, &[], &link.to_string()).trouble();
+        assert!(
+            said.contains("<stdin>:1: RESPONDED_WITH: one of the two is linked to another already"),
+            "{said}"
+        );
         assert_eq!(links(&home), [pair("ask", "first")]);
     }
     let link = json!({"kind": "link", "rel": "RESPONDED_WITH", "from": id("next"), "to": id("second")});
@@ -444,7 +448,7 @@ fn an_id_keeps_what_it_said_first() {
     let said = |text: &str| format!("{{\"id\":\"m1\",\"role\":\"user\",\"content\":\"{text}\"}}\n");
     home.ingest(&[], &said("first"));
     let ran = ingest(&home, &[], &(said("first") + &said("second")));
-    let note = "rsv-ingest: <stdin>:2: id: names a message that says something else, which stays\n";
+    let note = "rsv-ingest: <stdin>:2: something else is stored under this id already, and stays\n";
     assert_eq!((ran.status, ran.stderr.as_str()), (0, note));
     assert_eq!(home.contents("rsv-view", &[]), ["first"]);
     assert_eq!(ingest(&home, &["-q"], &said("second")).stderr, "");

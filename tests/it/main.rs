@@ -4,9 +4,13 @@
 mod config;
 mod door;
 mod enrich;
+mod fake;
+mod forward;
 mod ingest;
 mod levels;
+mod papers;
 mod port;
+mod proxy;
 mod robust;
 mod scopes;
 mod search;

@@ -4,7 +4,7 @@
 //! no part yet: a search reads them themselves, so that storing one message costs the index nothing.
 
 use super::super::words;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use rustc_hash::FxHashMap;
 
 /// So many messages may be in no part.
@@ -143,43 +143,78 @@ impl Draft {
     fn write(self, connection: &Connection, scope: i64) -> rusqlite::Result<()> {
         let mut words: Vec<(Box<[u8]>, Postings)> = self.words.into_iter().collect();
         words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let mut block = vec![b'\n'];
-        for (word, _) in &words {
-            block.extend_from_slice(word);
-            block.push(b'\n');
-        }
-        let sql = "INSERT INTO part (scope, docs, places, words) VALUES (?, ?, ?, ?)";
-        let row = params![scope, self.docs as i64, self.places.bytes, block];
-        let part = connection.prepare_cached(sql)?.insert(row)?;
-        let mut insert =
-            connection.prepare_cached("INSERT INTO posting (part, word, docs) VALUES (?, ?, ?)")?;
-        for (word, postings) in words {
-            insert.execute(params![part, &*word, postings.bytes])?;
-        }
-        Ok(())
+        let mut writer = Writer::begin(connection, scope, self.docs, &self.places)?;
+        words.into_iter().try_for_each(|(word, postings)| writer.add(&word, &postings))?;
+        writer.end()
     }
 }
 
-/// Makes one part of two neighbours, of which `a` lies before `b`.
+/// Writes a part, word by word in order.
+struct Writer<'a> {
+    connection: &'a Connection,
+    part: i64,
+    words: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    fn begin(
+        connection: &'a Connection,
+        scope: i64,
+        docs: u64,
+        places: &Places,
+    ) -> rusqlite::Result<Writer<'a>> {
+        let sql = "INSERT INTO part (scope, docs, places, words) VALUES (?, ?, ?, x'')";
+        let part = connection.prepare_cached(sql)?.insert(params![scope, docs as i64, places.bytes])?;
+        Ok(Writer { connection, part, words: vec![b'\n'] })
+    }
+
+    fn add(&mut self, word: &[u8], postings: &Postings) -> rusqlite::Result<()> {
+        self.words.extend_from_slice(word);
+        self.words.push(b'\n');
+        let sql = "INSERT INTO posting (part, word, docs) VALUES (?, ?, ?)";
+        self.connection.prepare_cached(sql)?.execute(params![self.part, word, postings.bytes]).map(drop)
+    }
+
+    fn end(self) -> rusqlite::Result<()> {
+        let sql = "UPDATE part SET words = ? WHERE n = ?";
+        self.connection.prepare_cached(sql)?.execute(params![self.words, self.part]).map(drop)
+    }
+}
+
+/// Makes one part of two neighbours, of which `a` lies before `b`; their words are read side by side.
 fn merge(connection: &Connection, scope: i64, a: i64, b: i64) -> rusqlite::Result<()> {
     let (first, second) = (Part::read(connection, a)?, Part::read(connection, b)?);
-    let mut draft = Draft { docs: (first.places.len() + second.places.len()) as u64, ..Draft::default() };
+    let mut places = Places::default();
     for place in first.places.iter().chain(&second.places) {
-        draft.places.push(place.n.unsigned_abs(), place.length.into());
+        places.push(place.n.unsigned_abs(), place.length.into());
     }
-    let mut offset = 0;
-    for part in [&first, &second] {
-        let mut all = connection.prepare_cached("SELECT word, docs FROM posting WHERE part = ?")?;
-        let mut rows = all.query([part.n])?;
-        while let Some(row) = rows.next()? {
-            let postings = draft.words.entry(row.get_ref(0)?.as_blob()?.into()).or_default();
-            decode(row.get_ref(1)?.as_blob()?, |place, times| postings.push(place + offset, times));
+    let offset = first.places.len() as u64;
+    let mut writer = Writer::begin(connection, scope, offset + second.places.len() as u64, &places)?;
+    let sql = "SELECT word, docs FROM posting WHERE part = ? ORDER BY word";
+    let (mut left, mut right) = (connection.prepare_cached(sql)?, connection.prepare_cached(sql)?);
+    let (mut left, mut right) = (left.query([first.n])?, right.query([second.n])?);
+    let (mut before, mut after) = (left.next()?, right.next()?);
+    while before.is_some() || after.is_some() {
+        let words = [word_of(before)?, word_of(after)?];
+        let word = words.iter().flatten().min().cloned().unwrap_or_default();
+        let mut postings = Postings::default();
+        if let Some(row) = before.filter(|_| words[0].as_ref() == Some(&word)) {
+            decode(row.get_ref(1)?.as_blob()?, |place, times| postings.push(place, times));
+            before = left.next()?;
         }
-        offset += part.places.len() as u64;
+        if let Some(row) = after.filter(|_| words[1].as_ref() == Some(&word)) {
+            decode(row.get_ref(1)?.as_blob()?, |place, times| postings.push(place + offset, times));
+            after = right.next()?;
+        }
+        writer.add(&word, &postings)?;
     }
+    writer.end()?;
     connection.prepare_cached("DELETE FROM posting WHERE part IN (?, ?)")?.execute([a, b])?;
-    connection.prepare_cached("DELETE FROM part WHERE n IN (?, ?)")?.execute([a, b])?;
-    draft.write(connection, scope)
+    connection.prepare_cached("DELETE FROM part WHERE n IN (?, ?)")?.execute([a, b]).map(drop)
+}
+
+fn word_of(row: Option<&Row>) -> rusqlite::Result<Option<Vec<u8>>> {
+    row.map(|row| Ok(row.get_ref(0)?.as_blob()?.to_vec())).transpose()
 }
 
 /// A message in a part.

@@ -64,6 +64,7 @@ impl Sqlite {
     }
 
     pub(super) fn walk_all(&mut self, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
+        self.connection.pragma_update(None, "mmap_size", 0)?;
         let snapshot = self.connection.unchecked_transaction()?;
         let scopes = self.scope_numbers(&what.which.scopes)?;
         self.walk_records(what, scopes.as_deref(), visit)?;
@@ -122,7 +123,7 @@ impl Sqlite {
         let mut filter = Filter::of(which);
         filter.add_scopes("record", scopes);
         let sql = format!(
-            "SELECT record.id, model.name, embedding.vector FROM embedding JOIN record ON record.n = embedding.record \
+            "SELECT record.id, model.name, embedding.vector, embedding.extra FROM embedding JOIN record ON record.n = embedding.record \
              JOIN model ON model.n = embedding.model WHERE 1{} ORDER BY record.id, model.name",
             filter.sql
         );
@@ -130,7 +131,8 @@ impl Sqlite {
         let mut rows = statement.query(params_from_iter(filter.values))?;
         while let Some(row) = rows.next()? {
             let vector = numbers(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?);
-            let embedding = Embedding { of: row.get(0)?, model: row.get(1)?, vector };
+            let extra = object(row, 3)?;
+            let embedding = Embedding { of: row.get(0)?, model: row.get(1)?, vector, extra };
             visit(Record::Embedding(embedding)).map_err(Stopped::There)?;
         }
         Ok(())

@@ -50,7 +50,7 @@ fn m001_records(connection: &Connection) -> rusqlite::Result<()> {
          CREATE TABLE model (n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL) STRICT;
          CREATE TABLE embedding (
            record INTEGER NOT NULL REFERENCES record, model INTEGER NOT NULL REFERENCES model,
-           vector BLOB NOT NULL, PRIMARY KEY (record, model)
+           vector BLOB NOT NULL, extra TEXT, PRIMARY KEY (record, model)
          ) STRICT;
          CREATE TABLE part (
            n INTEGER PRIMARY KEY AUTOINCREMENT, scope INTEGER NOT NULL REFERENCES scope, docs INTEGER NOT NULL,

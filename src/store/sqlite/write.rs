@@ -2,7 +2,7 @@
 
 use super::super::Written;
 use super::index;
-use crate::record::{Account, Content, Embedding, Link, Message, Record, Scope};
+use crate::record::{Account, Content, Embedding, Link, Message, Object, Record, Scope};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
 
@@ -57,7 +57,8 @@ impl Writer<'_> {
             Written::Same(id) => id.clone(),
             _ => return Ok(written),
         };
-        self.embedding(&Embedding { of, model: vector.model.clone(), vector: vector.numbers.clone() })?;
+        let (model, vector) = (vector.model.clone(), vector.numbers.clone());
+        self.embedding(&Embedding { of, model, vector, extra: Object::default() })?;
         Ok(written)
     }
 
@@ -75,7 +76,7 @@ impl Writer<'_> {
         let sql =
             "INSERT INTO record (id, kind, scope, trace_id, timestamp, seq, role, content, parts, extra)
                    VALUES (?, 'message', ?, ?, ?, ?, ?, ?, ?, ?)";
-        let extra = (!message.extra.is_empty()).then(|| message.extra.to_json());
+        let extra = as_json(&message.extra);
         let (role, seq) = (message.role.name(), message.seq);
         let row =
             params![message.id, scope, message.trace_id, message.timestamp, seq, role, text, parts, extra];
@@ -126,11 +127,17 @@ impl Writer<'_> {
         let sql = "INSERT INTO model (name, dim) VALUES (?, ?) ON CONFLICT DO NOTHING";
         self.transaction.prepare_cached(sql)?.execute(params![embedding.model, dim])?;
         let bytes: Vec<u8> = embedding.vector.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let sql = "INSERT INTO embedding (record, model, vector)
-                   VALUES (?, (SELECT n FROM model WHERE name = ?), ?) ON CONFLICT DO NOTHING";
-        let new =
-            self.transaction.prepare_cached(sql)?.execute(params![record, embedding.model, bytes])? == 1;
-        Ok(if new { Written::New } else { Written::Same(embedding.of.clone()) })
+        let sql = "INSERT INTO embedding (record, model, vector, extra)
+                   VALUES (?, (SELECT n FROM model WHERE name = ?), ?, ?) ON CONFLICT DO NOTHING";
+        let row = params![record, embedding.model, bytes, as_json(&embedding.extra)];
+        if self.transaction.prepare_cached(sql)?.execute(row)? == 1 {
+            return Ok(Written::New);
+        }
+        let sql = "SELECT vector = ? FROM embedding WHERE record = ?
+                   AND model = (SELECT n FROM model WHERE name = ?)";
+        let known = params![bytes, record, embedding.model];
+        let same = self.transaction.prepare_cached(sql)?.query_row(known, |row| row.get(0))?;
+        Ok(if same { Written::Same(embedding.of.clone()) } else { Written::Differs })
     }
 
     /// The refusal of a vector whose length is not that of its model's others.
@@ -143,18 +150,27 @@ impl Writer<'_> {
         }))
     }
 
-    /// A question has one answer and an answer one question: a second RESPONDED_WITH is refused by the
-    /// tables, as is the same link again, and changes nothing.
+    /// A question has one answer and an answer one question, which the tables see to.
     fn link(&mut self, link: &Link) -> rusqlite::Result<Written> {
         let Some(source) = self.record(&link.from)? else { return Ok(unknown("from", &link.from)) };
         let Some(target) = self.record(&link.to)? else { return Ok(unknown("to", &link.to)) };
         let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra)
                    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
-        let extra = (!link.extra.is_empty()).then(|| link.extra.to_json());
+        let extra = as_json(&link.extra);
         let timestamp = link.timestamp.unwrap_or_default();
         let row = params![source, link.rel, target, timestamp, link.score, link.model, extra];
-        let new = self.transaction.prepare_cached(sql)?.execute(row)? == 1;
-        Ok(if new { Written::New } else { Written::Same(link.from.clone()) })
+        if self.transaction.prepare_cached(sql)?.execute(row)? == 1 {
+            return Ok(Written::New);
+        }
+        let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
+        let known = params![source, link.rel, target];
+        if self.transaction.prepare_cached(sql)?.query_row(known, |row| row.get(0))? {
+            return Ok(Written::Same(link.from.clone()));
+        }
+        Ok(Written::Refused(format!(
+            "{}: one of the two is linked to another already, which stays",
+            link.rel
+        )))
     }
 
     fn record(&self, id: &str) -> rusqlite::Result<Option<i64>> {
@@ -175,6 +191,11 @@ impl Writer<'_> {
         self.known.scopes.insert(scope.clone(), n);
         Ok(n)
     }
+}
+
+/// Members without a column, if there are any.
+fn as_json(extra: &Object) -> Option<String> {
+    (!extra.is_empty()).then(|| extra.to_json())
 }
 
 fn unknown(member: &str, id: &str) -> Written {

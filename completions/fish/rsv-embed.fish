@@ -1,0 +1,11 @@
+complete -c rsv-embed -s p -l partition -d 'The partition: a project, a person' -r
+complete -c rsv-embed -s i -l instance -d 'The instance within the partition: a task, a device' -r
+complete -c rsv-embed -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-embed -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
+complete -c rsv-embed -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rsv-embed -s q -l quiet -d 'Print no notes on standard error'
+complete -c rsv-embed -s v -l verbose -d 'Print details on standard error'
+complete -c rsv-embed -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c rsv-embed -s V -l version -d 'Print version'

@@ -1,0 +1,203 @@
+//! Why there is no answer: for the reader of a stream of lines, and as an HTTP status.
+
+use crate::config::Secret;
+use crate::error::Error;
+use crate::http::{Failed, Kind, reason};
+use crate::provider::{Refusal, Target};
+use crate::record::{Object, error_line, quote};
+
+/// How much of a provider's body an error carries, in bytes.
+pub(super) const MAX_BODY: usize = 64 << 10;
+
+/// How much of a provider's own words a message quotes, in characters.
+const MAX_QUOTED: usize = 300;
+
+/// One request that was not answered. No text in it holds a key.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Failure {
+    /// The provider's status, or the one that a server would answer with.
+    pub status: u16,
+    /// What programs know it by, such as `provider_unreachable`.
+    pub code: &'static str,
+    pub message: String,
+    /// What the provider sent, as JSON text: its object, or a string of at most 64 KiB of it.
+    pub body: Option<Box<str>>,
+    /// What helps.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    fn new(status: u16, code: &'static str, message: impl Into<String>) -> Failure {
+        Failure { status, code, message: message.into(), body: None, hint: None }
+    }
+
+    /// A request that nobody can answer.
+    pub(super) fn request(message: &str) -> Failure {
+        Failure::new(400, "invalid_request", message)
+    }
+
+    pub(super) fn hint(mut self, hint: &str) -> Failure {
+        self.hint = Some(hint.to_owned());
+        self
+    }
+
+    fn check_key(self, target: &Target) -> Failure {
+        match target.key_variable() {
+            Some(variable) => self.hint(&format!("check {variable}")),
+            None => self,
+        }
+    }
+
+    fn body(mut self, bytes: &[u8], key: Option<&Secret>) -> Failure {
+        let bytes = &bytes[..bytes.len().min(MAX_BODY)];
+        self.body = Some(as_json(&without(key, &String::from_utf8_lossy(bytes))));
+        self
+    }
+
+    /// There was no answer at all.
+    pub(super) fn unsent(target: &Target, failed: &Failed) -> Failure {
+        let (title, address, model) = (target.title(), target.address(), &target.model);
+        let using = format!("Using model '{model}' at '{address}'");
+        match failed.kind {
+            Kind::Key => {
+                let failure = Failure::new(401, "missing_api_key", format!("no key for {title}: {failed}"));
+                failure.check_key(target)
+            }
+            Kind::Setup | Kind::Connect => {
+                let message = format!("Failed to connect to {title} API: {failed}. {using}");
+                let unreachable = Failure::new(502, "provider_unreachable", message);
+                unreachable.hint(&if failed.kind == Kind::Setup {
+                    "install the certificates of the system: package ca-certificates".to_owned()
+                } else if target.name() == "ollama" {
+                    format!("is Ollama running? if it is elsewhere, set {}", target.address_setting())
+                } else {
+                    format!("check {}", target.address_setting())
+                })
+            }
+            Kind::Late => {
+                Failure::new(504, "timeout", format!("No answer from {title} API: {failed}. {using}"))
+                    .hint("raise the limit with: rsv-config set request_timeout 20m")
+            }
+            Kind::Broken => {
+                let message = format!("No answer from {title} API: {failed}. {using}");
+                Failure::new(502, "provider_unreachable", message)
+            }
+        }
+    }
+
+    /// The provider answered with a status other than 200 to 299.
+    pub(super) fn refused(target: &Target, status: u16, body: &[u8], key: Option<&Secret>) -> Failure {
+        let said = Object::parse_bytes(body).ok().and_then(|body| words(&body));
+        let said = said.map_or(String::new(), |said| format!(": {}", without(key, &said)));
+        let head = format!("{} answered {status} {}", target.title(), reason(status));
+        let message = format!("{}{said}", head.trim_end());
+        let failure = Failure::new(status, "provider_error", message).body(body, key);
+        match status {
+            300..=399 => {
+                failure.hint(&format!("redirects are not followed: correct {}", target.address_setting()))
+            }
+            401 | 403 => failure.check_key(target),
+            404 if target.name() == "ollama" => {
+                failure.hint("see the models that are there with: ollama list")
+            }
+            _ => failure,
+        }
+    }
+
+    /// The provider calls its answer good, but it `is` something else.
+    pub(super) fn invalid(target: &Target, is: &str, body: &[u8], key: Option<&Secret>) -> Failure {
+        let message = format!("the answer of {} is {is}", target.title());
+        Failure::new(502, "invalid_answer", message)
+            .body(body, key)
+            .hint(&format!("does {} name chat completions?", target.address_setting()))
+    }
+
+    /// The answer ended before its end.
+    pub(super) fn broken(target: &Target, failed: &Failed, body: &[u8], key: Option<&Secret>) -> Failure {
+        let message = format!("the answer of {} broke off: {failed}", target.title());
+        match failed.kind {
+            Kind::Late => Failure::new(504, "timeout", message),
+            _ => Failure::new(502, "invalid_answer", message),
+        }
+        .body(body, key)
+    }
+
+    /// The error line that takes the place of the answer; `rsv` is the request's member as JSON text.
+    pub fn to_line(&self, rsv: Option<&str>) -> String {
+        let mut members = Object::default();
+        members.set("status", self.status.to_string());
+        if let Some(body) = &self.body {
+            members.set("body", body.clone());
+        }
+        if let Some(rsv) = rsv {
+            members.set("rsv", rsv);
+        }
+        if let Some(hint) = &self.hint {
+            members.set_text("hint", hint);
+        }
+        error_line(self.code, &self.message, &members)
+    }
+
+    /// The same for the person at the shell, without the body.
+    pub fn error(&self) -> Error {
+        let error = Error::new(&self.message);
+        match &self.hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+}
+
+/// A member of the request is not as it must be.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { hint: error.remedy().map(str::to_owned), ..Failure::request(&error.to_string()) }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        let (status, code, error) = match refusal {
+            Refusal::Model(error) => (400, "invalid_request", error),
+            Refusal::Key(error) => (401, "missing_api_key", error),
+            Refusal::Plain(error) => (502, "insecure_address", error),
+        };
+        Failure { status, code, ..Failure::from(error) }
+    }
+}
+
+/// A provider may repeat what it was sent.
+fn without(key: Option<&Secret>, text: &str) -> String {
+    match key.map(Secret::expose) {
+        Some(key) if !key.is_empty() => text.replace(key, "****"),
+        _ => text.to_owned(),
+    }
+}
+
+/// A JSON object or array of objects as it came; anything else as a JSON string.
+fn as_json(text: &str) -> Box<str> {
+    if let Ok(object) = Object::parse(text) {
+        return object.to_json().into();
+    }
+    match serde_json::from_str::<Vec<Object>>(text) {
+        Ok(objects) => {
+            let objects: Vec<String> = objects.iter().map(Object::to_json).collect();
+            format!("[{}]", objects.join(",")).into()
+        }
+        Err(_) => quote(text).into(),
+    }
+}
+
+/// The provider's own words in the body of an error: `error.message` as OpenAI has it, `error` as Ollama does.
+fn words(body: &Object) -> Option<String> {
+    let error = body.object("error").ok().flatten();
+    let said = match error {
+        Some(error) => error.text("message").ok().flatten(),
+        None => body.text("error").ok().flatten(),
+    }?;
+    let mut short: String = said.chars().take(MAX_QUOTED).collect();
+    if short.len() < said.len() {
+        short.push('…');
+    }
+    Some(short)
+}

@@ -1,0 +1,258 @@
+//! The one HTTP client: it follows no redirects, waits for a bounded time, and says in words what failed.
+
+mod address;
+
+pub use address::Address;
+
+use crate::config::{Secret, Settings};
+use crate::error::{Context, Error, Result};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::redirect::Policy;
+use std::error::Error as _;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Runs `future` to its end on this thread: what a tool needs that asks once and exits.
+pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().context("cannot start the network's event loop")?;
+    let done = runtime.block_on(future);
+    // A name server that does not answer must not hold up the exit.
+    runtime.shutdown_background();
+    done
+}
+
+/// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
+pub struct Client {
+    connect: Duration,
+    whole: Duration,
+    lanes: [OnceLock<reqwest::Client>; 3],
+}
+
+/// How an address is reached.
+#[derive(Clone, Copy)]
+enum Lane {
+    /// This machine, in the clear: no certificates are needed, so that a container may have none.
+    Plain,
+    /// This machine, over TLS.
+    Local,
+    /// Any other, through the system's proxy if there is one.
+    Open,
+}
+
+/// What a provider sent, the body still on its way.
+pub struct Response {
+    inner: reqwest::Response,
+    whole: Duration,
+}
+
+/// A body, as far as it arrived.
+pub struct Body {
+    pub bytes: Vec<u8>,
+    /// Why there is not all of it.
+    pub cut: Option<Cut>,
+}
+
+/// Why a body is not whole.
+#[derive(Debug)]
+pub enum Cut {
+    /// It is longer than was asked for.
+    Limit,
+    Failed(Failed),
+}
+
+impl Client {
+    /// A client with the settings' timeouts.
+    pub fn new(settings: &Settings) -> Client {
+        let time = |key, seconds| settings.duration(key).unwrap_or(Duration::from_secs(seconds));
+        Client {
+            connect: time("connect_timeout", 10),
+            whole: time("request_timeout", 600),
+            lanes: [OnceLock::new(), OnceLock::new(), OnceLock::new()],
+        }
+    }
+
+    /// Posts JSON and waits for the head of the answer. A key goes with it as `Authorization: Bearer`.
+    pub async fn post(
+        &self,
+        address: &Address,
+        key: Option<&Secret>,
+        json: Vec<u8>,
+    ) -> std::result::Result<Response, Failed> {
+        let mut url = address.url().clone();
+        let mut request = match key.map(bearer).transpose()? {
+            None => self.client(address)?.post(url),
+            Some(bearer) => {
+                // Else the address's user name would go as a second Authorization.
+                let _ = url.set_username("").and_then(|()| url.set_password(None));
+                self.client(address)?.post(url).header(AUTHORIZATION, bearer)
+            }
+        };
+        request = request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json");
+        let sent = request.body(json).timeout(self.whole).send().await;
+        let inner = sent.map_err(|e| self.failed(&e))?;
+        Ok(Response { inner, whole: self.whole })
+    }
+
+    fn client(&self, address: &Address) -> std::result::Result<&reqwest::Client, Failed> {
+        let lane = match address.is_here() {
+            true if address.is_plain() => Lane::Plain,
+            true => Lane::Local,
+            false => Lane::Open,
+        };
+        let cell = &self.lanes[lane as usize];
+        match cell.get() {
+            Some(client) => Ok(client),
+            None => {
+                let built = self.build(lane).map_err(|e| Failed { kind: Kind::Setup, cause: cause(&e) })?;
+                Ok(cell.get_or_init(|| built))
+            }
+        }
+    }
+
+    fn build(&self, lane: Lane) -> reqwest::Result<reqwest::Client> {
+        // An error only says that one is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = reqwest::Client::builder()
+            .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(self.connect);
+        match lane {
+            Lane::Plain => builder.no_proxy().tls_certs_only([]),
+            Lane::Local => builder.no_proxy(),
+            Lane::Open => builder,
+        }
+        .build()
+    }
+
+    fn failed(&self, error: &reqwest::Error) -> Failed {
+        if error.is_connect() && error.is_timeout() {
+            Failed { kind: Kind::Connect, cause: format!("no connection within {:?}", self.connect) }
+        } else if error.is_timeout() {
+            late(self.whole)
+        } else if error.is_connect() {
+            Failed { kind: Kind::Connect, cause: cause(error) }
+        } else {
+            Failed { kind: Kind::Broken, cause: cause(error) }
+        }
+    }
+}
+
+fn bearer(key: &Secret) -> std::result::Result<HeaderValue, Failed> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| {
+        let cause = "the key holds a character that cannot stand in a header".to_owned();
+        Failed { kind: Kind::Key, cause }
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+impl Response {
+    /// The status, 100 to 999.
+    pub fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    /// Waits for the body, of at most `limit` bytes.
+    pub async fn body(mut self, limit: usize) -> Body {
+        let mut bytes = Vec::new();
+        let cut = loop {
+            match self.inner.chunk().await {
+                Ok(None) => break None,
+                Ok(Some(chunk)) => {
+                    let room = limit - bytes.len();
+                    bytes.extend_from_slice(&chunk[..room.min(chunk.len())]);
+                    if chunk.len() > room {
+                        break Some(Cut::Limit);
+                    }
+                }
+                Err(e) if e.is_timeout() => break Some(Cut::Failed(late(self.whole))),
+                Err(e) => break Some(Cut::Failed(Failed { kind: Kind::Broken, cause: cause(&e) })),
+            }
+        };
+        Body { bytes, cut }
+    }
+}
+
+/// What kept a request from being answered: in words, and never with a key in them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Failed {
+    pub kind: Kind,
+    pub cause: String,
+}
+
+/// Where a request failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// No header can hold the key.
+    Key,
+    /// It could not even be tried, for want of certificates.
+    Setup,
+    /// There was no connection.
+    Connect,
+    /// The time was up.
+    Late,
+    /// The connection broke before all had arrived.
+    Broken,
+}
+
+impl Failed {
+    /// The error of a tool that asked `address`.
+    pub fn at(&self, address: &Address) -> Error {
+        Error::new(match self.kind {
+            Kind::Key | Kind::Setup => format!("cannot ask {address}: {}", self.cause),
+            Kind::Connect => format!("cannot reach {address}: {}", self.cause),
+            Kind::Late | Kind::Broken => format!("no answer from {address}: {}", self.cause),
+        })
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+fn late(whole: Duration) -> Failed {
+    Failed { kind: Kind::Late, cause: format!("not done within {whole:?}") }
+}
+
+/// The innermost cause, since the outer ones only say that sending failed. It holds no address.
+fn cause(error: &reqwest::Error) -> String {
+    let Some(mut inner) = error.source() else {
+        return "the request cannot be sent".to_owned();
+    };
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    match inner.downcast_ref::<io::Error>() {
+        // `connection refused` instead of `Connection refused (os error 111)`.
+        Some(e) if e.raw_os_error().is_some() && !e.kind().to_string().starts_with("uncategorized") => {
+            e.kind().to_string()
+        }
+        _ => inner.to_string(),
+    }
+}
+
+/// The usual name of a status: `Too Many Requests`.
+pub fn reason(status: u16) -> &'static str {
+    let status = reqwest::StatusCode::from_u16(status).ok();
+    status.and_then(|status| status.canonical_reason()).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_told_in_words() {
+        let address = Address::parse("http://u:secret@h:1/x?k=secret").unwrap();
+        let said = |kind| Failed { kind, cause: "some cause".into() }.at(&address).to_string();
+        assert_eq!(said(Kind::Connect), "cannot reach http://h:1/x: some cause");
+        assert_eq!(said(Kind::Late), "no answer from http://h:1/x: some cause");
+        assert_eq!(said(Kind::Key), "cannot ask http://h:1/x: some cause");
+    }
+}

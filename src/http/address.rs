@@ -1,0 +1,111 @@
+//! Where a server is.
+
+use crate::error::{Error, Result};
+use reqwest::Url;
+use std::fmt;
+use std::net::IpAddr;
+
+/// An http or https address; shown without user name, password and query, which may be secrets.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Address(Url);
+
+impl Address {
+    /// Reads an address; the error does not repeat it.
+    pub fn parse(text: &str) -> Result<Address> {
+        let url = Url::parse(text).map_err(|e| Error::new("invalid address").because(e))?;
+        match url.scheme() {
+            "http" | "https" if url.has_host() => Ok(Address(url)),
+            _ => Err(Error::new("invalid address: expected http://HOST or https://HOST")),
+        }
+    }
+
+    /// Completes an address that names only a host, or a base that ends in `/v1`, by an OpenAI endpoint such
+    /// as `chat/completions`.
+    pub fn complete(mut self, endpoint: &str) -> Address {
+        let path = self.0.path().trim_end_matches('/');
+        if path.is_empty() || path.ends_with("/v1") {
+            let base = if path.is_empty() { "/v1" } else { path };
+            let path = format!("{base}/{endpoint}");
+            self.0.set_path(&path);
+        }
+        self
+    }
+
+    /// Whether this is our own machine, as far as the name alone tells.
+    pub fn is_here(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match host.parse::<IpAddr>() {
+            Ok(ip) => ip.to_canonical().is_loopback(),
+            Err(_) => host == "localhost",
+        }
+    }
+
+    /// Whether what is sent there can be read on its way.
+    pub fn is_plain(&self) -> bool {
+        self.0.scheme() == "http"
+    }
+
+    pub(super) fn url(&self) -> &Url {
+        &self.0
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.0.scheme(), self.0.host_str().unwrap_or_default())?;
+        if let Some(port) = self.0.port() {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(self.0.path())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_completed_and_shown_without_secrets() {
+        for (text, shown) in [
+            ("http://h:11434", "http://h:11434/v1/chat/completions"),
+            ("http://h:11434/", "http://h:11434/v1/chat/completions"),
+            ("https://h/api/v1", "https://h/api/v1/chat/completions"),
+            ("https://h/api/v1/", "https://h/api/v1/chat/completions"),
+            ("https://h/v1/chat/completions", "https://h/v1/chat/completions"),
+            ("https://h/other/", "https://h/other/"),
+            ("http://u:pw@[::1]:80/v1?key=s#f", "http://[::1]/v1/chat/completions"),
+        ] {
+            assert_eq!(
+                Address::parse(text).unwrap().complete("chat/completions").to_string(),
+                shown,
+                "{text}"
+            );
+        }
+        for text in ["", "h:1", "http://", "http://h:99999", "http:///x y@", "ftp://h", "mailto:u@h"] {
+            let said = Address::parse(text).unwrap_err().to_string();
+            assert!(said.starts_with("invalid address: "), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn only_loopback_is_here() {
+        for (text, here) in [
+            ("http://localhost:1", true),
+            ("http://LOCALHOST", true),
+            ("http://127.0.0.1", true),
+            ("http://127.9.9.9", true),
+            ("http://0x7f.1", true),
+            ("http://[::1]:5", true),
+            ("http://[::ffff:127.0.0.1]", true),
+            ("http://127.0.0.1.evil.example", false),
+            ("http://localhost.evil.example", false),
+            ("http://127.0.0.1@evil.example", false),
+            ("http://0.0.0.0", false),
+            ("http://192.168.1.2", false),
+            ("http://[fe80::1]", false),
+        ] {
+            assert_eq!(Address::parse(text).unwrap().is_here(), here, "{text}");
+        }
+    }
+}

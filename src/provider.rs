@@ -1,0 +1,392 @@
+//! Who serves a model: one table of providers with their addresses and keys, and the settings' routes.
+
+use crate::config::{Secret, Settings};
+use crate::error::{Error, Result};
+use crate::http::Address;
+
+/// One provider.
+struct Row {
+    /// As it is written in `openai/gpt-4o`, and in `rsv.provider`.
+    name: &'static str,
+    /// For people.
+    title: &'static str,
+    /// The settings with its address and its key.
+    address: &'static str,
+    key: &'static str,
+    /// The variables of both, for messages.
+    address_variable: &'static str,
+    key_variable: &'static str,
+    wants: Wants,
+    /// Whether a model, in lower case, is served here without its provider being named.
+    serves: fn(&str) -> bool,
+}
+
+/// What a provider wants to know of its caller.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Wants {
+    /// The caller's key, else that of the settings; there must be one.
+    Key,
+    /// The same, but it may do without.
+    KeyIfAny,
+    /// The key of the settings if there is one, and nobody else's.
+    OwnIfAny,
+    /// The key of the settings, which must be there, and nobody else's.
+    Own,
+}
+
+/// The one table. The first that serves a model has it.
+#[rustfmt::skip]
+static PROVIDERS: [Row; 5] = [
+    Row { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", wants: Wants::Key, serves: is_openai },
+    Row { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", wants: Wants::Key, serves: |model| model.starts_with("mistral-") },
+    Row { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", wants: Wants::Key, serves: |model| model.starts_with("gemini-") },
+    Row { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", wants: Wants::KeyIfAny, serves: |_| false },
+    Row { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", wants: Wants::OwnIfAny, serves: |_| true },
+];
+
+/// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
+/// not serve.
+fn is_openai(model: &str) -> bool {
+    if model.starts_with("gpt-oss") {
+        return false;
+    }
+    let numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    model.starts_with("gpt-")
+        || model.starts_with("chatgpt-")
+        || model.strip_prefix('o').is_some_and(numbered)
+}
+
+/// The providers as the settings have them.
+pub struct Providers {
+    /// As in the table.
+    sites: Vec<Option<Site>>,
+    /// The longest pattern first.
+    routes: Vec<(String, Site)>,
+}
+
+/// Where a provider is, and what it is told.
+#[derive(Clone, Debug)]
+struct Site {
+    name: &'static str,
+    title: &'static str,
+    address: Address,
+    address_setting: String,
+    key: Option<Secret>,
+    key_variable: String,
+    wants: Wants,
+}
+
+/// Who serves one request.
+#[derive(Debug)]
+pub struct Target<'a> {
+    site: &'a Site,
+    /// The model by the name that the provider knows.
+    pub model: String,
+}
+
+/// Why a request cannot be sent to anybody.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The model cannot be asked for.
+    Model(Error),
+    /// There is no key.
+    Key(Error),
+    /// The key would go over the network in the clear.
+    Plain(Error),
+}
+
+impl Providers {
+    /// Reads addresses and keys. Errors name the setting.
+    pub fn new(settings: &Settings) -> Result<Providers> {
+        let mut routes = Vec::new();
+        for route in settings.routes() {
+            let setting = format!("routes.{:?}.base_url", route.pattern);
+            let key = route.key_variable.as_ref().and_then(|name| settings.variable(name));
+            let site = Site {
+                name: "custom",
+                title: "custom",
+                address: address(&route.base_url, &setting)?,
+                address_setting: setting,
+                key,
+                wants: if route.key_variable.is_some() { Wants::Own } else { Wants::OwnIfAny },
+                key_variable: route.key_variable.unwrap_or_default(),
+            };
+            routes.push((route.pattern.to_lowercase(), site));
+        }
+        routes.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.chars().count()));
+        let sites = PROVIDERS.iter().map(|row| site(row, settings)).collect::<Result<_>>()?;
+        Ok(Providers { sites, routes })
+    }
+
+    /// Who serves a model: the most specific route, else the provider that is named before a slash, else the
+    /// one that the name tells, else Ollama.
+    pub fn of(&self, model: &str) -> std::result::Result<Target<'_>, Refusal> {
+        let folded = model.to_lowercase();
+        if let Some((_, site)) = self.routes.iter().find(|(pattern, _)| matches(pattern, &folded)) {
+            return Ok(Target { site, model: model.to_owned() });
+        }
+        let named = model.split_once('/').and_then(|(name, rest)| {
+            let at = PROVIDERS.iter().position(|row| row.name.eq_ignore_ascii_case(name))?;
+            Some((at, rest))
+        });
+        let served = || PROVIDERS.iter().position(|row| (row.serves)(&folded)).unwrap_or(PROVIDERS.len() - 1);
+        let (at, model) = named.unwrap_or_else(|| (served(), model));
+        if model.is_empty() {
+            return Err(Refusal::Model(Error::new("model: is empty")));
+        }
+        match &self.sites[at] {
+            Some(site) => Ok(Target { site, model: model.to_owned() }),
+            None => Err(Refusal::Model(
+                Error::new(format!("model: the {} provider has no address", PROVIDERS[at].title))
+                    .hint(format!("set {}", PROVIDERS[at].address_variable)),
+            )),
+        }
+    }
+}
+
+fn site(row: &'static Row, settings: &Settings) -> Result<Option<Site>> {
+    let Some(text) = settings.text(row.address) else { return Ok(None) };
+    Ok(Some(Site {
+        name: row.name,
+        title: row.title,
+        address: address(&text, row.address)?,
+        address_setting: row.address_variable.to_owned(),
+        key: settings.secret(row.key),
+        key_variable: row.key_variable.to_owned(),
+        wants: row.wants,
+    }))
+}
+
+fn address(text: &str, setting: &str) -> Result<Address> {
+    Address::parse(text).map(|address| address.complete("chat/completions")).map_err(|e| e.at(setting))
+}
+
+impl Target<'_> {
+    /// The provider, as in `rsv.provider`.
+    pub fn name(&self) -> &'static str {
+        self.site.name
+    }
+
+    /// The provider, for people.
+    pub fn title(&self) -> &'static str {
+        self.site.title
+    }
+
+    /// Where its chat completions are.
+    pub fn address(&self) -> &Address {
+        &self.site.address
+    }
+
+    /// The setting that has the address, for hints.
+    pub fn address_setting(&self) -> &str {
+        &self.site.address_setting
+    }
+
+    /// The variable that may hold the key, for hints; a route may have none.
+    pub fn key_variable(&self) -> Option<&str> {
+        Some(self.site.key_variable.as_str()).filter(|variable| !variable.is_empty())
+    }
+
+    /// The key to send. `bearer` is the caller's, which goes to no provider that does not ask for it; no key
+    /// goes to another machine in the clear.
+    pub fn key<'k>(&'k self, bearer: Option<&'k Secret>) -> std::result::Result<Option<&'k Secret>, Refusal> {
+        let bearer = bearer.filter(|key| !key.expose().is_empty());
+        let own = self.site.key.as_ref();
+        let exposed = self.address().is_plain() && !self.address().is_here();
+        let key = match self.site.wants {
+            Wants::Key => bearer.or(own),
+            // A client that must send some key sends it to a server of the house that wants none.
+            Wants::KeyIfAny => bearer.filter(|_| !exposed).or(own),
+            Wants::Own | Wants::OwnIfAny => own,
+        };
+        match key {
+            None if matches!(self.site.wants, Wants::Key | Wants::Own) => Err(Refusal::Key(self.no_key())),
+            Some(_) if exposed => Err(Refusal::Plain(self.too_plain())),
+            key => Ok(key),
+        }
+    }
+
+    fn no_key(&self) -> Error {
+        let (title, variable) = (self.title(), &self.site.key_variable);
+        Error::new(format!("no key for {title}: {variable} is not set"))
+            .hint(format!("set {variable}; a model of Ollama's can always be asked for as ollama/MODEL"))
+    }
+
+    fn too_plain(&self) -> Error {
+        let (title, address) = (self.title(), self.address());
+        Error::new(format!("the key for {title} would go to {address} in the clear"))
+            .hint(format!("give an https address: {}", self.site.address_setting))
+    }
+}
+
+/// Whether a pattern, in which `*` stands for anything, matches a whole text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(head) else { return false };
+    let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
+    // The leftmost place of each part leaves the most room for those after it.
+    for part in middle.split('*') {
+        match text.find(part) {
+            Some(at) => text = &text[at + part.len()..],
+            None => return false,
+        }
+    }
+    text.ends_with(tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Common;
+    use crate::config;
+
+    fn providers(settings: &str) -> Result<Providers> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("rsv.toml");
+        std::fs::write(&file, settings).unwrap();
+        let common = Common { config: Some(file), ..Common::default() };
+        Providers::new(&config::load(&common).unwrap())
+    }
+
+    fn served(providers: &Providers, model: &str) -> String {
+        match providers.of(model) {
+            Ok(target) => format!("{} {}", target.name(), target.model),
+            Err(Refusal::Model(error)) => error.to_string(),
+            Err(refusal) => panic!("{refusal:?}"),
+        }
+    }
+
+    #[test]
+    fn the_name_tells_who_serves_a_model() {
+        let providers = providers("").unwrap();
+        for (provider, models) in [
+            (
+                "openai",
+                "gpt-4 gpt-4o gpt-4o-mini gpt-3.5-turbo gpt-4.1 gpt-4-turbo gpt-4o-search-preview o1 o3-mini o99 \
+                 chatgpt-4o-latest GPT-4o ChatGPT-4o O3",
+            ),
+            ("mistral", "mistral-large-2402 mistral-large mistral-medium mistral-small Mistral-Large"),
+            ("gemini", "gemini-2.0-flash gemini-2.5-flash-preview-05-20 Gemini-2.0-Flash"),
+            (
+                "ollama",
+                "gpt-oss:20b mistral mistral:7b llama3.1:8b codellama gemma3 gpt gpt4 o ollama omni o-1 chatgpt gemini \
+                 library/llama3 mistralai/mixtral hf.co/bartowski/Llama:Q4 ö1 / /gpt-4",
+            ),
+        ] {
+            for model in models.split_whitespace() {
+                assert_eq!(served(&providers, model), format!("{provider} {model}"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_provider_may_be_named() {
+        let providers = providers("custom_base_url = 'https://c.example/v1'").unwrap();
+        for (model, who) in [
+            ("openai/llama3", "openai llama3"),
+            ("ollama/gpt-oss:20b", "ollama gpt-oss:20b"),
+            ("Mistral/Codestral", "mistral Codestral"),
+            ("GEMINI/x", "gemini x"),
+            ("custom/meta/llama-3", "custom meta/llama-3"),
+            ("openai/", "model: is empty"),
+            ("", "model: is empty"),
+        ] {
+            assert_eq!(served(&providers, model), who);
+        }
+    }
+
+    #[test]
+    fn a_provider_without_an_address_serves_nothing() {
+        let mut providers = providers("").unwrap();
+        providers.sites[3] = None;
+        assert_eq!(served(&providers, "custom/x"), "model: the custom provider has no address");
+    }
+
+    #[test]
+    fn the_longest_pattern_of_the_routes_goes_first() {
+        let providers = providers(
+            "[routes]\n\
+             'gpt-*' = { base_url = 'https://all.example' }\n\
+             'GPT-4*' = { base_url = 'https://four.example/v1/' }\n\
+             'openai/*' = { base_url = 'http://127.0.0.1:1/x?k=v' }\n\
+             '*:7b' = { base_url = 'https://small.example' }",
+        )
+        .unwrap();
+        for (model, address) in [
+            ("gpt-3.5-turbo", "https://all.example/v1/chat/completions"),
+            ("gpt-4o", "https://four.example/v1/chat/completions"),
+            ("openai/gpt-4o", "http://127.0.0.1:1/x"),
+            ("mistral:7B", "https://small.example/v1/chat/completions"),
+        ] {
+            let target = providers.of(model).unwrap();
+            assert_eq!((target.address().to_string().as_str(), target.name()), (address, "custom"));
+            assert_eq!(target.model, model);
+        }
+        assert_eq!(served(&providers, "o3"), "openai o3");
+    }
+
+    #[test]
+    fn a_key_goes_only_to_whom_it_is_for() {
+        let mut providers = providers(
+            "openai_base_url = 'https://o.example'\nmistral_base_url = 'http://m.example'\n\
+             ollama_base_url = 'http://l.example'\ncustom_base_url = 'http://c.example'\n\
+             [routes]\n'x' = { base_url = 'https://x.example' }",
+        )
+        .unwrap();
+        let (own, bearer, empty) = (Secret::new("own"), Secret::new("bearer"), Secret::new(""));
+        let mut sent = |model, own: Option<&Secret>, bearer| {
+            providers.sites.iter_mut().flatten().for_each(|site| site.key = own.cloned());
+            match providers.of(model).unwrap().key(bearer) {
+                Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "bearer" }),
+                Err(Refusal::Key(_)) => "missing",
+                Err(Refusal::Plain(_)) => "plain",
+                Err(Refusal::Model(_)) => "model",
+            }
+        };
+        for (model, neither, mine, callers, both) in [
+            ("gpt-4", "missing", "own", "bearer", "bearer"),
+            ("mistral-small", "missing", "plain", "plain", "plain"),
+            ("llama3", "none", "plain", "none", "plain"),
+            ("custom/x", "none", "plain", "none", "plain"),
+            ("x", "none", "none", "none", "none"),
+        ] {
+            assert_eq!(sent(model, None, None), neither, "{model}");
+            assert_eq!(sent(model, None, Some(&empty)), neither, "{model}");
+            assert_eq!(sent(model, Some(&own), None), mine, "{model}");
+            assert_eq!(sent(model, None, Some(&bearer)), callers, "{model}");
+            assert_eq!(sent(model, Some(&own), Some(&bearer)), both, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_bad_address_is_named_by_its_setting_and_not_shown() {
+        let said = |settings| providers(settings).err().map(|e| e.to_string());
+        assert_eq!(
+            said("custom_base_url = 'http://user:secret@h:99999'").as_deref(),
+            Some("custom_base_url: invalid address: invalid port number")
+        );
+        assert_eq!(
+            said("[routes]\n'a*' = { base_url = 'http://[x' }").as_deref(),
+            Some("routes.\"a*\".base_url: invalid address: invalid IPv6 address")
+        );
+    }
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, text, yes) in [
+            ("*", "", true),
+            ("a*", "a", true),
+            ("a*", "ba", false),
+            ("a", "ab", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("a*a", "a", false),
+            ("ab*ba", "aba", false),
+            ("a**b", "ab", true),
+            ("*ab*ab", "abxab", true),
+            ("*ab*ab", "ab", false),
+            ("ö*", "öx", true),
+        ] {
+            assert_eq!(matches(pattern, text), yes, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The answers that the proxy makes itself: always JSON, errors in OpenAI's shape with all three members.
+
+use crate::forward::Failure;
+use crate::record::quote;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+
+/// A whole answer.
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// A JSON answer.
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// An error: `{"error":{"message","type","code"}}`.
+pub(super) fn error(status: StatusCode, code: &str, message: &str) -> Answer {
+    let kind = match status.as_u16() {
+        401 | 403 => "authentication_error",
+        429 => "rate_limit_error",
+        400..500 => "invalid_request_error",
+        _ => "api_error",
+    };
+    let (message, code) = (quote(message), quote(code));
+    json(status, format!("{{\"error\":{{\"message\":{message},\"type\":\"{kind}\",\"code\":{code}}}}}\n"))
+}
+
+/// Why a request was not answered. What a provider refused comes with its own status and body.
+pub(super) fn failure(failure: &Failure) -> Answer {
+    let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let own = failure.body.as_ref().filter(|body| failure.code == "provider_error" && body.starts_with('{'));
+    match own {
+        Some(body) => json(status, body.to_string() + "\n"),
+        None => error(status, failure.code, &failure.message),
+    }
+}
+
+/// The path is known, the method is not.
+pub(super) fn wrong_method(allowed: &'static str) -> Answer {
+    let mut answer = error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &format!("use {allowed}"));
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    answer
+}

@@ -1,0 +1,169 @@
+//! Providers on 127.0.0.1 that answer by a script and remember what they were asked.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tiny_http::{Header, Response, Server};
+
+/// One answer of a script.
+#[derive(Clone)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) delay: Duration,
+}
+
+impl Answer {
+    /// An answer in JSON.
+    pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Answer {
+        let headers = vec![("Content-Type", "application/json".to_owned())];
+        Answer { status, headers, body: body.into(), delay: Duration::ZERO }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Answer {
+        self.headers.retain(|(n, _)| *n != name);
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn after(mut self, delay: Duration) -> Answer {
+        self.delay = delay;
+        self
+    }
+
+    fn send(self, to: tiny_http::Request) {
+        std::thread::sleep(self.delay);
+        let mut response = Response::from_data(self.body).with_status_code(self.status);
+        for (name, value) in self.headers {
+            response.add_header(Header::from_bytes(name, value).unwrap());
+        }
+        // Who asked may have gone.
+        let _ = to.respond(response);
+    }
+}
+
+/// One request as it arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Seen {
+    /// The value of a header; a header sent twice fails the test.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name));
+        let value = values.next().map(|(_, value)| value.as_str());
+        assert!(values.next().is_none(), "{name} was sent twice");
+        value
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+/// A provider. What is not in its script is answered with 599.
+pub(crate) struct Fake {
+    port: u16,
+    server: Arc<Server>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Fake {
+    /// Starts a provider that gives these answers, one after the other.
+    pub(crate) fn new(script: impl IntoIterator<Item = Answer>) -> Fake {
+        let server = Arc::new(Server::http("127.0.0.1:0").unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut script: Vec<Answer> = script.into_iter().collect();
+        script.reverse();
+        let thread = std::thread::spawn({
+            let (server, seen) = (server.clone(), seen.clone());
+            move || {
+                for mut request in server.incoming_requests() {
+                    let mut body = Vec::new();
+                    request.as_reader().read_to_end(&mut body).unwrap();
+                    let header = |h: &Header| (h.field.to_string(), h.value.to_string());
+                    let headers = request.headers().iter().map(header).collect();
+                    let (method, path) = (request.method().to_string(), request.url().to_owned());
+                    seen.lock().unwrap().push(Seen { method, path, headers, body });
+                    script.pop().unwrap_or_else(|| Answer::new(599, "not in the script")).send(request);
+                }
+            }
+        });
+        let port = server.server_addr().to_ip().unwrap().port();
+        Fake { port, server, seen, thread: Some(thread) }
+    }
+
+    /// The address without a path.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What was asked so far.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// The one request that was made.
+    pub(crate) fn one(&self) -> Seen {
+        let mut seen = self.seen();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        seen.remove(0)
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.server.unblock();
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// The address of a server that answers each connection's first request with these bytes, whatever they
+/// are, and hangs up `after` a time.
+pub(crate) fn raw(bytes: &'static [u8], after: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 1 << 16];
+            // The whole request is read, since what is left unread turns the end into a reset.
+            let mut length = 0;
+            while !whole(&head[..length]) {
+                match stream.read(&mut head[length..]) {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => length += read,
+                }
+            }
+            let _ = stream.write_all(bytes);
+            std::thread::sleep(after);
+        }
+    });
+    format!("http://127.0.0.1:{port}")
+}
+
+/// Whether a request has arrived with its body.
+fn whole(request: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(request).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    body.len() >= length.map_or(0, |length| length.parse().unwrap())
+}
+
+/// The address of a server that is not there.
+pub(crate) fn dead() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port())
+}

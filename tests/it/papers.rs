@@ -1,0 +1,288 @@
+//! The papers say what the tools do: options, settings, examples, completions, names.
+
+use crate::support::Home;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The sections of a tool's page.
+const SECTIONS: [&str; 9] = [
+    "NAME",
+    "SYNOPSIS",
+    "DESCRIPTION",
+    "OPTIONS",
+    "ENVIRONMENT",
+    "FILES",
+    "EXIT STATUS",
+    "EXAMPLES",
+    "SEE ALSO",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(root().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// The names in a directory that begin with `rsv` or `_rsv`.
+fn names(directory: &str) -> BTreeSet<String> {
+    let entries = root().join(directory).read_dir().unwrap_or_else(|e| panic!("{directory}: {e}"));
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.trim_start_matches('_').starts_with("rsv")).collect()
+}
+
+fn tools() -> BTreeSet<String> {
+    names("src/bin").iter().map(|name| name.trim_end_matches(".rs").to_owned()).collect()
+}
+
+/// The text of a page between two headings.
+fn section<'a>(page: &'a str, name: &str) -> &'a str {
+    let begin = page.find(&format!("\n.Sh {name}\n")).unwrap_or_else(|| panic!("no section {name}"));
+    let text = &page[begin + 1..];
+    &text[..text.find("\n.Sh ").unwrap_or(text.len())]
+}
+
+/// The flags in the terms of a list: `.It Fl q , Fl Fl quiet`.
+fn flags_of_page(page: &str) -> BTreeSet<String> {
+    let terms = section(page, "OPTIONS").lines().filter_map(|line| line.strip_prefix(".It Fl "));
+    let names = terms.flat_map(|term| {
+        term.split(" , ").filter_map(|flag| flag.trim_start_matches("Fl ").split(' ').next())
+    });
+    names.map(|name| if name.len() == 1 { format!("-{name}") } else { format!("--{name}") }).collect()
+}
+
+/// The flags at the beginning of the help's lines, `  -q, --quiet`; what they mean is indented further.
+fn flags_of_help(help: &str) -> BTreeSet<String> {
+    let lines = help.lines().filter_map(|line| line.strip_prefix("  -").or(line.strip_prefix("      -")));
+    let lines: Vec<String> = lines.map(|line| format!("-{line}")).collect();
+    let words = lines.iter().flat_map(|line| line.split(' ').take_while(|word| word.starts_with('-')));
+    words.map(|word| word.trim_end_matches(',').to_owned()).collect()
+}
+
+/// A part of the papers that this machine cannot check; standard error is not caught, unlike `eprintln!`.
+fn unchecked(what: &str) {
+    let mut stderr = std::io::stderr();
+    writeln!(stderr, "not checked: {what}").unwrap();
+}
+
+fn is_there(tool: &str) -> bool {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("command -v {tool}")]).stdout(Stdio::null());
+    command.status().unwrap().success()
+}
+
+#[test]
+fn tools_pages_and_the_table_of_the_readme_are_the_same() {
+    let tools = tools();
+    let pages: BTreeSet<String> =
+        names("man").iter().filter_map(|page| page.strip_suffix(".1").map(str::to_owned)).collect();
+    assert_eq!(pages, tools);
+    let readme = read("README.md");
+    let rows = readme.lines().filter_map(|line| line.strip_prefix("| [`")?.split('`').next());
+    assert_eq!(rows.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
+    let overview = read("man/rsv.7");
+    let listed = overview.lines().filter_map(|line| line.strip_prefix(".It Xr ")?.split(' ').next());
+    assert_eq!(listed.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
+    let others: Vec<String> = names("man").into_iter().filter(|page| !page.ends_with(".1")).collect();
+    assert_eq!(others, ["rsv-config.5", "rsv-record.5", "rsv.7"]);
+}
+
+#[test]
+fn a_page_has_every_option_and_no_other() {
+    for tool in tools() {
+        let help = Home::new().run(&tool, &["--help"], "").ok();
+        assert_eq!(flags_of_page(&read(&format!("man/{tool}.1"))), flags_of_help(&help), "{tool}");
+    }
+    let help = Home::new().run("rsv-config", &["-h"], "").ok();
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let commands: BTreeSet<&str> =
+        commands.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let page = read("man/rsv-config.1");
+    let terms = section(&page, "DESCRIPTION").lines().filter_map(|line| line.strip_prefix(".It Cm "));
+    let terms: BTreeSet<&str> = terms.filter_map(|term| term.split(' ').next()).collect();
+    assert_eq!(terms, commands);
+}
+
+#[test]
+fn a_page_has_every_section_in_order() {
+    for name in names("man") {
+        let page = read(&format!("man/{name}"));
+        let sections: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".Sh ")).collect();
+        if name.ends_with(".1") {
+            assert_eq!(sections, SECTIONS, "{name}");
+        } else {
+            let known: Vec<&str> = SECTIONS.into_iter().filter(|s| sections.contains(s)).collect();
+            let kept: Vec<&str> = sections.iter().copied().filter(|s| SECTIONS.contains(s)).collect();
+            assert_eq!(kept, known, "{name}");
+            for wanted in ["NAME", "DESCRIPTION", "EXAMPLES", "SEE ALSO"] {
+                assert!(sections.contains(&wanted), "{name}: no section {wanted}");
+            }
+        }
+        let (page_name, number) = name.rsplit_once('.').unwrap();
+        assert!(page.contains(&format!("\n.Dt {} {number}\n", page_name.to_uppercase())), "{name}");
+        assert!(page.contains(&format!("\n.Nm {page_name}\n.Nd ")), "{name}");
+    }
+}
+
+#[test]
+fn pages_name_each_other_rightly() {
+    let pages = names("man");
+    for name in &pages {
+        let page = read(&format!("man/{name}"));
+        for line in page.lines() {
+            let mut words = line.trim_start_matches('.').split(' ').skip_while(|word| *word != "Xr");
+            if let (Some(_), Some(page), Some(number)) = (words.next(), words.next(), words.next()) {
+                let wanted = format!("{page}.{number}");
+                assert!(!page.starts_with("rsv") || pages.contains(&wanted), "{name}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn mandoc_has_nothing_to_say() {
+    if !is_there("mandoc") {
+        return unchecked("the manual's lint, for want of mandoc");
+    }
+    let pages = names("man").into_iter().map(|name| root().join("man").join(name));
+    let lint = Command::new("mandoc").args(["-T", "lint", "-W", "warning"]).args(pages).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&lint.stdout), "");
+    assert!(lint.status.success());
+}
+
+#[test]
+fn the_page_of_the_settings_has_every_row() {
+    let page = read("man/rsv-config.5");
+    let described = page.lines().filter_map(|line| line.strip_prefix(".It Va "));
+    let described: BTreeSet<String> = described.map(str::to_owned).collect();
+    let list = Home::new().run("rsv-config", &["list"], "").ok();
+    let keys = list.lines().filter_map(|line| line.split_whitespace().next());
+    assert_eq!(described, keys.map(str::to_owned).collect());
+    let table = read("src/config/table.rs");
+    let rows = table.lines().filter_map(|line| line.trim_start().strip_prefix("row(\""));
+    for row in rows {
+        // Its strings are the key, the variables, the default, the documentation.
+        let strings: Vec<&str> = row.split('"').step_by(2).collect();
+        let (key, rest) = strings.split_first().unwrap();
+        let (doc, facts) = rest.split_last().unwrap();
+        let item = page.split(&format!("\n.It Va {key}\n")).nth(1).unwrap();
+        let item = item.split("\n.It ").next().unwrap().split("\n.El").next().unwrap();
+        let words: Vec<&str> = item.split_whitespace().collect();
+        facts.iter().for_each(|fact| assert!(words.contains(fact), "{key}: {fact} is not told"));
+        let sentence = doc[..1].to_uppercase() + &doc[1..] + ".";
+        assert!(words.join(" ").starts_with(&sentence), "{key}: {sentence}");
+    }
+}
+
+#[test]
+fn completions_are_current() {
+    let mut wanted = BTreeSet::new();
+    for tool in tools() {
+        for (shell, name) in [
+            ("bash", format!("bash/{tool}.bash")),
+            ("zsh", format!("zsh/_{tool}")),
+            ("fish", format!("fish/{tool}.fish")),
+        ] {
+            let script = Home::new().env("RSV_COMPLETIONS", shell).run(&tool, &[], "").ok();
+            let there = std::fs::read_to_string(root().join("completions").join(&name));
+            assert!(there.is_ok_and(|there| there == script), "completions/{name}: run scripts/papers");
+            wanted.insert(name);
+        }
+    }
+    let mut there = BTreeSet::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let names = names(&format!("completions/{shell}"));
+        there.extend(names.into_iter().map(|name| format!("{shell}/{name}")));
+    }
+    assert_eq!(there, wanted);
+}
+
+/// Runs the examples of one paper in an empty home, one after the other.
+fn run_examples(name: &str, script: &str) {
+    let home = Home::new();
+    let bin = PathBuf::from(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut bash = Command::new("bash");
+    bash.args(["-euo", "pipefail", "-c", script]).env_clear().env("PATH", format!("{bin}:{path}"));
+    bash.env("HOME", home.path("")).current_dir(home.path("")).stdin(Stdio::null());
+    let ran = bash.output().unwrap();
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && !stderr.contains("error"), "{name}: {stderr}\n{script}");
+}
+
+/// Whether this machine has what the examples use.
+fn can_run_examples() -> bool {
+    let missing: Vec<&str> = ["bash", "jq", "gzip"].into_iter().filter(|tool| !is_there(tool)).collect();
+    missing
+        .iter()
+        .for_each(|tool| unchecked(&format!("the examples of readme and manual, for want of {tool}")));
+    missing.is_empty()
+}
+
+#[test]
+fn the_examples_of_the_readme_run() {
+    let readme = read("README.md");
+    let blocks = readme.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let script: String = blocks.collect();
+    assert!(script.matches("rsv-").count() > 10);
+    if can_run_examples() {
+        run_examples("README.md", &script);
+    }
+}
+
+/// The blocks of a page's examples, other than those before which a comment says why they cannot be run.
+fn examples_of_page(page: &str) -> String {
+    let (mut script, mut inside, mut before) = (String::new(), false, "");
+    for line in section(page, "EXAMPLES").lines() {
+        if line == ".Ed" {
+            inside = false;
+        } else if inside {
+            script.push_str(line);
+            script.push('\n');
+        }
+        inside |= line.starts_with(".Bd -literal") && !before.starts_with(".\\\" ");
+        before = line;
+    }
+    let escapes = [
+        ("\\-", "-"),
+        ("\\&", ""),
+        ("\\(aq", "'"),
+        ("\\(ga", "`"),
+        ("\\(ha", "^"),
+        ("\\(ti", "~"),
+        ("\\e", "\\"),
+    ];
+    escapes.iter().fold(script, |script, (escape, sign)| script.replace(escape, sign))
+}
+
+#[test]
+fn the_examples_of_the_manual_run() {
+    for name in names("man") {
+        let script = examples_of_page(&read(&format!("man/{name}")));
+        assert!(script.contains("rsv-"), "{name} has no example that runs");
+        if can_run_examples() {
+            run_examples(&name, &script);
+        }
+    }
+}
+
+#[test]
+fn the_readme_is_short() {
+    assert!(read("README.md").lines().count() < 150);
+}
+
+#[test]
+fn what_keeps_an_invariant_is_a_test() {
+    let text = read("ARCHITECTURE.md");
+    let named = text.split('`').skip(1).step_by(2).filter_map(|name| name.split_once("::"));
+    let mut seen = 0;
+    for (module, test) in named {
+        let source = read(&format!("tests/it/{module}.rs"));
+        assert!(source.contains(&format!("#[test]\nfn {test}() {{")), "{module}::{test}");
+        seen += 1;
+    }
+    assert!(seen > 5);
+}

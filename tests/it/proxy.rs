@@ -1,0 +1,271 @@
+//! rsv-proxy, by HTTP as its clients speak it.
+
+use crate::fake::{Answer, Fake, dead};
+use crate::support::Home;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const NOW: &str = "2026-11-21T07:03:00Z";
+const REPLY: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1.0,"model":"llama3.1","choices":[{"index":0,"message":{"role":"assistant","content":"In \u00c9vora."},"finish_reason":"stop"}],"usage":{"total_tokens":12345678901234567890}}"#;
+
+/// A proxy on a port of its own.
+struct Proxy {
+    child: Child,
+    port: u16,
+}
+
+impl Proxy {
+    fn start(home: &Home) -> Proxy {
+        Proxy::start_with(home, &[])
+    }
+
+    fn start_with(home: &Home, words: &[&str]) -> Proxy {
+        let mut command = home.command("rsv-proxy");
+        let mut child = command.args(["--port", "0"]).args(words).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().rsplit(':').next().unwrap().parse().unwrap_or_else(|_| panic!("{line}"));
+        Proxy { child, port }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    /// Sends these bytes; the status and body of the answer.
+    fn raw(&self, request: &[u8]) -> (u16, String) {
+        let mut stream = self.connect();
+        // The proxy may refuse before it has read all.
+        let _ = stream.write_all(request);
+        answer(stream)
+    }
+
+    fn post(&self, path: &str, headers: &str, body: &str) -> (u16, String) {
+        self.raw(&post(path, headers, body))
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        self.raw(format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").as_bytes())
+    }
+
+    fn terminate(&mut self) {
+        let done = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(done.success());
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n{headers}\r\n{body}"
+    )
+    .into_bytes()
+}
+
+fn answer(mut stream: TcpStream) -> (u16, String) {
+    let mut text = Vec::new();
+    let _ = stream.read_to_end(&mut text);
+    let text = String::from_utf8(text).unwrap();
+    let status = text.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
+    (status, text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+}
+
+/// A home whose Ollama is this provider.
+fn home(provider: &Fake) -> Home {
+    Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_TEST_NOW", NOW)
+}
+
+fn asking(text: &str) -> String {
+    format!(r#"{{"model":"llama3.1","messages":[{{"role":"user","content":"{text}"}}]}}"#)
+}
+
+#[test]
+fn the_pipe_and_the_proxy_give_the_same_bytes() {
+    let past = r#"{"role":"user","content":"The bones chapel is in Évora","trace_id":"1","timestamp":1700000000000}
+{"role":"assistant","content":"I know it","trace_id":"1","timestamp":1700000001000}
+"#;
+    for request in [
+        asking("Where is the bones chapel?"),
+        r#"{ "model" : "llama3.1", "temperature": 1.0, "seed": 123456789012345678901234567890, "x": {"b": [1, 2e5], "a": null},
+            "messages": [ {"role":"system","content":"Be brief"}, {"role":"user","content":"Hello"},
+              {"role":"assistant","content":"Hi \u00e9"}, {"role":"user","name":"ann","content":[{"type":"text","text":"And the bones chapel?"},{"type":"image_url","image_url":{"url":"data:,"}}]} ] }"#
+            .to_owned(),
+        r#"{"model":"llama3.1","messages":[{"role":"user","content":"weather?"},{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]},{"role":"tool","tool_call_id":"1","content":"rain"}]}"#
+            .to_owned(),
+    ] {
+        let (by_pipe, by_proxy) = (Fake::new([Answer::new(200, REPLY)]), Fake::new([Answer::new(200, REPLY)]));
+        let (pipe, proxied) = (home(&by_pipe), home(&by_proxy));
+        for home in [&pipe, &proxied] {
+            home.run("rsv-ingest", &["-p", "p", "-i", "i/ä"], past).ok();
+        }
+        let enriched = pipe.run("rsv-enrich", &["-p", "p", "-i", "i/ä"], &request).ok();
+        let answered = pipe.run("rsv-forward", &[], enriched).ok();
+        let piped = pipe.run("rsv-ingest", &[], answered).ok();
+
+        let proxy = Proxy::start(&proxied);
+        let (status, body) = proxy.post("/partition/p/instance/i%2F%C3%A4/v1/chat/completions", "", &request);
+        assert_eq!(status, 200, "{body}");
+        assert_eq!(body, piped);
+        assert_eq!(by_proxy.one().text(), by_pipe.one().text());
+        assert!(!by_pipe.one().text().contains("\"rsv\""));
+        let stored = |home: &Home| home.run("rsv-export", &["--vectors"], "").ok();
+        assert_eq!(stored(&proxied), stored(&pipe));
+        let user = request.contains("bones");
+        assert_eq!(by_pipe.one().text().contains("<rsv-memory>"), user, "{}", by_pipe.one().text());
+        assert_eq!(stored(&pipe).lines().count(), if user { 7 } else { 5 }, "{}", stored(&pipe));
+    }
+}
+
+#[test]
+fn every_shape_of_address_stores_in_its_scope() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 4]);
+    let home = home(&provider);
+    let proxy = Proxy::start(&home);
+    for (path, partition, instance) in [
+        ("/v1/chat/completions", "default", "default"),
+        ("/v1/partition/a/instance/b/chat/completions", "a", "b"),
+        ("/partition/c/v1/chat/completions", "c", "c"),
+        ("/v1/chat/completions/d/e", "d", "e"),
+    ] {
+        let (status, body) = proxy.post(path, "", &asking(path));
+        assert_eq!(status, 200, "{body}");
+        let seen = home.run("rsv-view", &["-p", partition, "-i", instance], "").ok();
+        assert_eq!(seen.lines().count(), 2, "{path}: {seen}");
+        assert!(seen.contains(path));
+    }
+}
+
+#[test]
+fn an_address_without_a_scope_means_that_of_the_flags() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
+    let home = home(&provider);
+    let proxy = Proxy::start_with(&home, &["-p", "own", "-i", "desk"]);
+    assert_eq!(proxy.post("/v1/chat/completions", "", &asking("mine")).0, 200);
+    assert_eq!(proxy.post("/partition/theirs/v1/chat/completions", "", &asking("yours")).0, 200);
+    assert!(home.run("rsv-view", &["-p", "own", "-i", "desk"], "").ok().contains("mine"));
+    assert!(home.run("rsv-view", &["-p", "theirs", "-i", "theirs"], "").ok().contains("yours"));
+}
+
+#[test]
+fn what_cannot_be_answered_is_an_error_in_openais_shape() {
+    let provider =
+        Fake::new([Answer::new(429, r#"{"error":{"message":"slow down","type":"t","code":null}}"#)]);
+    let home = home(&provider).env("RSV_MISTRAL_BASE_URL", &dead()).env("MISTRAL_API_KEY", "canary-key");
+    let proxy = Proxy::start(&home);
+    let chat = "/v1/chat/completions";
+    let to = |model: &str| format!(r#"{{"model":"{model}","messages":[{{"role":"user","content":"x"}}]}}"#);
+    for (what, (status, body), wanted, says) in [
+        ("not JSON", proxy.post(chat, "", "{\"model\": nonsense"), 400, "invalid JSON"),
+        ("no messages", proxy.post(chat, "", "{\"model\":\"m\"}"), 400, "messages: is missing"),
+        ("no message", proxy.post(chat, "", "{\"model\":\"m\",\"messages\":[]}"), 400, "messages: is empty"),
+        ("not UTF-8 in a name", proxy.post("/partition/%FF/v1/chat/completions", "", "{}"), 400, "UTF-8"),
+        ("unknown path", proxy.post("/v2/nothing", "", "{}"), 404, "/v2/nothing"),
+        ("wrong method", proxy.get(chat), 405, "use POST"),
+        ("no key", proxy.post(chat, "", &to("gpt-4o")), 401, "OPENAI_API_KEY"),
+        ("nobody there", proxy.post(chat, "", &to("mistral-small")), 502, "Failed to connect to Mistral API"),
+        ("refused", proxy.post(chat, "", &to("llama3.1")), 429, "slow down"),
+    ] {
+        assert_eq!(status, wanted, "{what}: {body}");
+        for member in ["\"error\":{", "\"message\":", "\"type\":", "\"code\":", says] {
+            assert!(body.contains(member), "{what}: {member} is not in {body}");
+        }
+        assert!(!body.contains("canary-key"), "{body}");
+    }
+    assert_eq!(home.run("rsv-view", &["--all"], "").ok(), "");
+}
+
+#[test]
+fn nobody_outside_chooses_a_scope() {
+    let provider = Fake::new([Answer::new(200, REPLY)]);
+    let home = home(&provider);
+    let proxy = Proxy::start(&home);
+    let body = r#"{"model":"llama3.1","rsv":{"partition":"secret","instance":"secret","trace_id":"t"},"messages":[{"role":"user","content":"x"}]}"#;
+    assert_eq!(proxy.post("/v1/chat/completions", "", body).0, 200);
+    assert_eq!(home.run("rsv-view", &["-p", "secret"], "").ok(), "");
+    assert_eq!(home.run("rsv-view", &[], "").ok().lines().count(), 2);
+}
+
+#[test]
+fn memory_that_fails_stops_no_answer() {
+    let provider = Fake::new([Answer::new(200, REPLY)]);
+    let home = home(&provider);
+    std::fs::create_dir(home.path("directory")).unwrap();
+    let home = home.env("RSV_STORE", "sqlite:directory");
+    let proxy = Proxy::start(&home);
+    let (status, body) = proxy.get("/health");
+    assert_eq!(status, 503, "{body}");
+    assert!(body.contains("is a directory"), "{body}");
+    let (status, body) = proxy.post("/v1/chat/completions", "", &asking("hello"));
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("In \\u00c9vora."), "{body}");
+    assert!(!provider.one().text().contains("rsv"));
+}
+
+#[test]
+fn absurd_requests_are_refused_and_the_proxy_lives() {
+    let provider = Fake::new([]);
+    let home = home(&provider);
+    let proxy = Proxy::start(&home);
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\n";
+    let (status, body) = proxy.raw(format!("{head}Content-Length: 100000000000000\r\n\r\n").as_bytes());
+    assert_eq!((status, body.contains("limit of 32 MiB")), (413, true), "{body}");
+    for bad in [
+        format!("{head}Content-Length: -1\r\n\r\n"),
+        format!("{head}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
+        format!("{head}Content-Length: x\r\n\r\n"),
+        format!("{head}X: {}\r\n\r\n", "y".repeat(8 << 20)),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
+        "nonsense\r\n\r\n".to_owned(),
+    ] {
+        let (status, body) = proxy.raw(bad.as_bytes());
+        assert!(status == 0 || (400..=505).contains(&status), "{status} {body}");
+    }
+    assert_eq!(proxy.get("/health").0, 200);
+}
+
+#[test]
+fn many_connect_at_once_and_all_are_answered() {
+    let provider = Fake::new([]);
+    let proxy = Proxy::start(&home(&provider));
+    std::thread::scope(|scope| {
+        for _ in 0..256 {
+            scope.spawn(|| assert_eq!(proxy.get("/health").0, 200));
+        }
+    });
+}
+
+#[test]
+fn what_was_asked_is_answered_and_stored_before_the_end() {
+    let provider = Fake::new([Answer::new(200, REPLY).after(Duration::from_millis(500))]);
+    let home = home(&provider);
+    let mut proxy = Proxy::start(&home);
+    let mut stream = proxy.connect();
+    stream.write_all(&post("/v1/chat/completions", "", &asking("late"))).unwrap();
+    while provider.seen().is_empty() {
+        std::thread::yield_now();
+    }
+    proxy.terminate();
+    let (status, body) = answer(stream);
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
+    assert_eq!(home.run("rsv-view", &[], "").ok().lines().count(), 2);
+}
+
+#[test]
+fn it_listens_to_this_machine_only() {
+    let ran = Home::new().run("rsv-proxy", &["--listen", "0.0.0.0", "--port", "0"], "");
+    assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("0.0.0.0:0 is not a loopback address"), "{}", ran.stderr);
+}
