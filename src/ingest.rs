@@ -6,7 +6,8 @@ mod turn;
 use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Content, Draft, Fill, Line, Link, Message, Object, Place, Record, Role, Scope, Scopes, Vectors, id,
+    Clock, Content, Draft, Feed, Fill, Line, Link, Message, Next, Object, Place, Record, Role, Scope, Scopes,
+    Value, Vectors, id,
 };
 use crate::store::{Select, Store, Written};
 use std::collections::HashMap;
@@ -81,12 +82,40 @@ pub struct Done {
     pub new: usize,
 }
 
+/// Whether an input has more lines after those of a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gathered {
+    More,
+    All,
+}
+
 /// A batch is written at the latest when it has so many records, or so many bytes.
 const BATCH: (usize, usize) = (20_000, 8 << 20);
 
 impl Ingest {
     pub fn new(options: Options, clock: Clock) -> Ingest {
         Ingest { options, clock, last: (i64::MIN, 0), entries: Vec::new(), records: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds lines until the batch is full, or the input pauses or ends; `bad` gets those that are none. An
+    /// import does not stop at a pause.
+    pub fn gather(&mut self, feed: &mut Feed, bad: &mut dyn FnMut(Error)) -> Gathered {
+        loop {
+            match feed.next() {
+                Next::Value(Ok(Value { place, object })) => {
+                    if let Err(error) = self.add_line(place.clone(), object) {
+                        bad(error.at(place));
+                    }
+                    if self.entries.len() >= BATCH.0 || self.bytes >= BATCH.1 {
+                        return Gathered::More;
+                    }
+                }
+                Next::Value(Err(error)) => bad(error),
+                Next::Pause if self.options.import.is_some() => {}
+                Next::Pause => return Gathered::More,
+                Next::End => return Gathered::All,
+            }
+        }
     }
 
     /// Adds one text. Errors if nothing but white space is in it.
@@ -104,7 +133,7 @@ impl Ingest {
     }
 
     /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
-    pub fn add_line(&mut self, place: Place, line: Object) -> Result<()> {
+    fn add_line(&mut self, place: Place, line: Object) -> Result<()> {
         let own = line.has("kind");
         if !self.options.keep_system && line.get("role") == Some("\"system\"") {
             self.add(Some(place), Vec::new(), Some(line), false);
@@ -153,11 +182,6 @@ impl Ingest {
         self.bytes += records.iter().map(weight).sum::<usize>();
         self.records.extend(records);
         self.entries.push(Entry { place, records: begin..self.records.len(), passed_on, pair });
-    }
-
-    /// Whether the batch is large enough to be written.
-    pub fn is_full(&self) -> bool {
-        self.entries.len() >= BATCH.0 || self.bytes >= BATCH.1
     }
 
     /// Drops the batch; the number of its records.

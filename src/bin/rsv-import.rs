@@ -3,8 +3,7 @@
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
-use rsv::ingest::{Ingest, Options};
-use rsv::record::{Feed, Next};
+use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::store::{self, Access, Store};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,19 +35,26 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         import: Some(io.common.to_cover()?),
         ..Options::default()
     };
-    let feed = io.feed(&args.files, settings.max_line())?;
+    let mut feed = io.feed(&args.files, settings.max_line())?;
+    let mut store = match args.dry_run {
+        true => None,
+        false => Some(store::open(&settings.store()?, Access::Write)?),
+    };
     let mut ingest = Ingest::new(options, io.clock);
     let mut counts = Counts::default();
-    if args.dry_run {
-        read(feed, &mut ingest, io, &mut |ingest, _| {
-            counts.read += ingest.forget();
-            Ok(())
-        })?;
-        io.note(format_args!("{} records can be imported; nothing was written", counts.read));
-    } else {
-        let mut store = store::open(&settings.store()?, Access::Write)?;
-        read(feed, &mut ingest, io, &mut |ingest, io| commit(ingest, &mut *store, io, &mut counts))?;
-        io.detail(format_args!("{} lines read, {} records new", counts.read, counts.new));
+    loop {
+        let gathered = ingest.gather(&mut feed, &mut |bad| io.fault(&bad));
+        match &mut store {
+            Some(store) => commit(&mut ingest, &mut **store, io, &mut counts)?,
+            None => counts.read += ingest.forget(),
+        }
+        if gathered == Gathered::All {
+            break;
+        }
+    }
+    match args.dry_run {
+        true => io.note(format_args!("{} records can be imported; nothing was written", counts.read)),
+        false => io.detail(format_args!("{} lines read, {} records new", counts.read, counts.new)),
     }
     Ok(Outcome::Yes)
 }
@@ -57,31 +63,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 struct Counts {
     read: usize,
     new: usize,
-}
-
-/// Reads everything, calling `flush` for each full batch and at the end.
-fn read(
-    mut feed: Feed,
-    ingest: &mut Ingest,
-    io: &mut Io,
-    flush: &mut dyn FnMut(&mut Ingest, &mut Io) -> Result<()>,
-) -> Result<()> {
-    loop {
-        match feed.next() {
-            Next::Value(Ok(value)) => {
-                let place = value.place.clone();
-                if let Err(error) = ingest.add_line(value.place, value.object) {
-                    io.fault(&error.at(place));
-                }
-                if ingest.is_full() {
-                    flush(ingest, io)?;
-                }
-            }
-            Next::Value(Err(fault)) => io.fault(&fault),
-            Next::Pause => {}
-            Next::End => return flush(ingest, io),
-        }
-    }
 }
 
 fn commit(ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io, counts: &mut Counts) -> Result<()> {

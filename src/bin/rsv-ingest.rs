@@ -4,8 +4,8 @@ use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
-use rsv::ingest::{Ingest, Options};
-use rsv::record::{Feed, Next, Role};
+use rsv::ingest::{Gathered, Ingest, Options};
+use rsv::record::{Feed, Role};
 use rsv::store::{self, Access, Store};
 use std::io::Read;
 use std::process::ExitCode;
@@ -72,19 +72,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 /// Stores lines as they come; a pause in the input commits what is there.
 fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Outcome> {
     loop {
-        match feed.next() {
-            Next::Value(Ok(value)) => {
-                let place = value.place.clone();
-                if let Err(error) = ingest.add_line(value.place, value.object) {
-                    io.fault(&error.at(place));
-                }
-                if ingest.is_full() {
-                    commit(ingest, store, io)?;
-                }
-            }
-            Next::Value(Err(fault)) => io.fault(&fault),
-            Next::Pause => drop(commit(ingest, store, io)?),
-            Next::End => return commit(ingest, store, io),
+        let gathered = ingest.gather(&mut feed, &mut |bad| io.fault(&bad));
+        commit(ingest, store, io)?;
+        if gathered == Gathered::All {
+            return Ok(Outcome::Yes);
         }
     }
 }

@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 /// A line of an input, as compilers name it: `<stdin>:17`.
 #[derive(Clone, Debug)]
@@ -265,6 +266,9 @@ pub struct Feed {
 
 type Batch = VecDeque<Result<Value>>;
 
+/// So long nothing must arrive to be a pause: more than a disk takes to read on, less than a commit.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// How many batches wait at most; each holds about a `CHUNK` of text, or one longer object.
 const AHEAD: usize = 4;
 
@@ -289,14 +293,14 @@ impl Feed {
                 return Next::Value(value);
             }
             let arrived = match self.paused {
-                true => self.arriving.recv().map_err(|_| TryRecvError::Disconnected),
-                false => self.arriving.try_recv(),
+                true => self.arriving.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.arriving.recv_timeout(PAUSE),
             };
-            self.paused = matches!(arrived, Err(TryRecvError::Empty));
+            self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
             match arrived {
                 Ok(batch) => self.batch = batch,
-                Err(TryRecvError::Empty) => return Next::Pause,
-                Err(TryRecvError::Disconnected) => return Next::End,
+                Err(RecvTimeoutError::Timeout) => return Next::Pause,
+                Err(RecvTimeoutError::Disconnected) => return Next::End,
             }
         }
     }

@@ -55,12 +55,7 @@ fn user(id: &str, at: i64, content: &str) -> Record {
 fn embedding(of: &str, model: &str, vector: &[f32]) -> Record {
     let mut extra = Object::default();
     extra.set("note", "[1.0]");
-    Record::Embedding(Embedding {
-        of: of.into(),
-        model: model.into(),
-        vector: vector.into(),
-        extra: Object::default(),
-    })
+    Record::Embedding(Embedding { of: of.into(), model: model.into(), vector: vector.into(), extra })
 }
 
 fn link(rel: &str, from: &str, to: &str) -> Link {

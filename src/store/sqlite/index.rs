@@ -4,13 +4,15 @@
 //! no part yet: a search reads them themselves, so that storing one message costs the index nothing.
 
 use super::super::words;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Rows, params};
 use rustc_hash::FxHashMap;
 
 /// So many messages may be in no part.
-const TAIL: i64 = 500;
-/// A scope with more parts than this has two of them made one.
+const TAIL: i64 = 1000;
+/// So many parts a scope has, those of at least `LARGE` messages aside, before some are made one.
 const PARTS: usize = 6;
+/// A part of so many messages stays as it is: making a larger one would keep a writer for seconds.
+const LARGE: i64 = 250_000;
 
 /// Takes note of new messages in a scope; when enough have come they become a part.
 pub(super) fn grow(connection: &Connection, scope: i64, count: i64) -> rusqlite::Result<()> {
@@ -23,30 +25,32 @@ pub(super) fn grow(connection: &Connection, scope: i64, count: i64) -> rusqlite:
     part.write(connection, scope)?;
     let sql = "UPDATE scope SET tail = 0, packed = (SELECT max(n) FROM record) WHERE n = ?";
     connection.prepare_cached(sql)?.execute([scope])?;
-    match neighbours(connection, scope)? {
-        Some((a, b)) => merge(connection, scope, a, b),
-        None => Ok(()),
-    }
+    let small = newest_run(connection, scope)?;
+    if small.len() > 1 { merge(connection, scope, &small) } else { Ok(()) }
 }
 
-/// The two neighbours that are smallest together, in order, if the scope has too many parts. Only
-/// neighbours become one, so that of two parts one always lies before the other.
-fn neighbours(connection: &Connection, scope: i64) -> rusqlite::Result<Option<(i64, i64)>> {
-    // The first number is at most ten bytes.
-    let sql = "SELECT n, docs, substr(places, 1, 10) FROM part WHERE scope = ?";
-    let mut parts = connection
-        .prepare_cached(sql)?
-        .query_map([scope], |row| {
-            let first = take(&mut row.get_ref(2)?.as_blob()?).unwrap_or_default();
-            Ok((first, row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
-        })?
-        .collect::<Result<Vec<_>, _>>()?;
+/// The parts to be made one, if the scope has too many: the newest, and those before it, as long as each is
+/// no larger than all after it together. So a message is written anew only as often as the logarithm of
+/// their number, and the parts stay in the order of their messages.
+fn newest_run(connection: &Connection, scope: i64) -> rusqlite::Result<Vec<i64>> {
+    let sql = "SELECT n, docs FROM part WHERE scope = ? AND docs < ? ORDER BY n DESC";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([scope, LARGE], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let parts: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
     if parts.len() <= PARTS {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    parts.sort_unstable();
-    let smallest = parts.windows(2).min_by_key(|pair| pair[0].2 + pair[1].2);
-    Ok(smallest.map(|pair| (pair[0].1, pair[1].1)))
+    let mut together = 0;
+    let mut run: Vec<i64> = Vec::new();
+    for (n, docs) in parts {
+        if !run.is_empty() && docs > together {
+            break;
+        }
+        together += docs;
+        run.push(n);
+    }
+    run.reverse();
+    Ok(run)
 }
 
 /// Calls `visit` with the number and the folded text of each message of a scope that is in no part.
@@ -181,40 +185,63 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Makes one part of two neighbours, of which `a` lies before `b`; their words are read side by side.
-fn merge(connection: &Connection, scope: i64, a: i64, b: i64) -> rusqlite::Result<()> {
-    let (first, second) = (Part::read(connection, a)?, Part::read(connection, b)?);
+/// Makes one part of several that follow each other; their words are read side by side.
+fn merge(connection: &Connection, scope: i64, parts: &[i64]) -> rusqlite::Result<()> {
     let mut places = Places::default();
-    for place in first.places.iter().chain(&second.places) {
-        places.push(place.n.unsigned_abs(), place.length.into());
+    let mut docs = 0;
+    let mut offsets = Vec::new();
+    for n in parts {
+        let part = Part::read(connection, *n)?;
+        part.places.iter().for_each(|place| places.push(place.n.unsigned_abs(), place.length.into()));
+        offsets.push(docs);
+        docs += part.places.len() as u64;
     }
-    let offset = first.places.len() as u64;
-    let mut writer = Writer::begin(connection, scope, offset + second.places.len() as u64, &places)?;
     let sql = "SELECT word, docs FROM posting WHERE part = ? ORDER BY word";
-    let (mut left, mut right) = (connection.prepare_cached(sql)?, connection.prepare_cached(sql)?);
-    let (mut left, mut right) = (left.query([first.n])?, right.query([second.n])?);
-    let (mut before, mut after) = (left.next()?, right.next()?);
-    while before.is_some() || after.is_some() {
-        let words = [word_of(before)?, word_of(after)?];
-        let word = words.iter().flatten().min().cloned().unwrap_or_default();
+    let mut statements =
+        parts.iter().map(|_| connection.prepare_cached(sql)).collect::<Result<Vec<_>, _>>()?;
+    let mut streams = Vec::new();
+    for ((statement, n), offset) in statements.iter_mut().zip(parts).zip(offsets) {
+        streams.push(Stream::begin(statement.query([n])?, offset)?);
+    }
+    let mut writer = Writer::begin(connection, scope, docs, &places)?;
+    while let Some(word) = streams.iter().filter_map(|stream| stream.word.clone()).min() {
         let mut postings = Postings::default();
-        if let Some(row) = before.filter(|_| words[0].as_ref() == Some(&word)) {
-            decode(row.get_ref(1)?.as_blob()?, |place, times| postings.push(place, times));
-            before = left.next()?;
-        }
-        if let Some(row) = after.filter(|_| words[1].as_ref() == Some(&word)) {
-            decode(row.get_ref(1)?.as_blob()?, |place, times| postings.push(place + offset, times));
-            after = right.next()?;
+        for stream in streams.iter_mut().filter(|stream| stream.word.as_ref() == Some(&word)) {
+            decode(&stream.docs, |place, times| postings.push(place + stream.offset, times));
+            stream.advance()?;
         }
         writer.add(&word, &postings)?;
     }
     writer.end()?;
-    connection.prepare_cached("DELETE FROM posting WHERE part IN (?, ?)")?.execute([a, b])?;
-    connection.prepare_cached("DELETE FROM part WHERE n IN (?, ?)")?.execute([a, b]).map(drop)
+    for n in parts {
+        connection.prepare_cached("DELETE FROM posting WHERE part = ?")?.execute([n])?;
+        connection.prepare_cached("DELETE FROM part WHERE n = ?")?.execute([n])?;
+    }
+    Ok(())
 }
 
-fn word_of(row: Option<&Row>) -> rusqlite::Result<Option<Vec<u8>>> {
-    row.map(|row| Ok(row.get_ref(0)?.as_blob()?.to_vec())).transpose()
+/// The words of a part in order, and where its messages lie in the new one.
+struct Stream<'a> {
+    rows: Rows<'a>,
+    offset: u64,
+    word: Option<Vec<u8>>,
+    docs: Vec<u8>,
+}
+
+impl<'a> Stream<'a> {
+    fn begin(rows: Rows<'a>, offset: u64) -> rusqlite::Result<Stream<'a>> {
+        let mut stream = Stream { rows, offset, word: None, docs: Vec::new() };
+        stream.advance()?;
+        Ok(stream)
+    }
+
+    fn advance(&mut self) -> rusqlite::Result<()> {
+        self.word = None;
+        if let Some(row) = self.rows.next()? {
+            (self.word, self.docs) = (Some(row.get(0)?), row.get(1)?);
+        }
+        Ok(())
+    }
 }
 
 /// A message in a part.
