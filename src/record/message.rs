@@ -238,7 +238,7 @@ impl Draft {
         line.take("kind");
         let role = line.text("role")?.ok_or_else(|| Error::new("role: is missing"))?.parse()?;
         let content = Content::of(&line)?;
-        let calls = line.get("tool_calls").is_some_and(|calls| calls != "null");
+        let calls = calls_tools(&line);
         if !calls && matches!(&content, Content::Null) {
             return Err(Error::new("content: is missing"));
         }
@@ -259,6 +259,16 @@ impl Draft {
         };
         line.retain(|name| !KNOWN.contains(&name));
         Ok(Draft { extra: line, ..draft })
+    }
+
+    /// Whether it has words, parts or tool calls.
+    pub fn says_something(&self) -> bool {
+        let calls = calls_tools(&self.extra);
+        match &self.content {
+            Content::Text(text) => calls || !text.is_empty(),
+            Content::Parts(_) => true,
+            Content::Null => calls,
+        }
     }
 
     /// Reads a message of somebody else's body, which has no place in a store of its own: members that
@@ -294,6 +304,10 @@ impl Draft {
         let (role, content, vector, extra) = (self.role, self.content, self.vector, self.extra);
         Ok(Message { id, trace_id, scope, role, content, timestamp, seq, vector, extra })
     }
+}
+
+fn calls_tools(message: &Object) -> bool {
+    message.get("tool_calls").is_some_and(|calls| !matches!(calls, "null" | "[]"))
 }
 
 /// The members of a message line that have a field of their own.

@@ -315,6 +315,29 @@ fn a_response_of_any_client_is_stored_too() {
 }
 
 #[test]
+fn what_says_nothing_is_not_stored() {
+    let home = Home::new().at("2000");
+    home.ingest(&["-p", "w"], &line("user", "Owls hunt."));
+    let request = r#"{"messages":[{"role":"user","content":"owls"}]}"#;
+    let enriched = lines_of(&home.run("rsv-enrich", &["-p", "w"], request).ok()).remove(0);
+    let block = text(&enriched["messages"][0]["content"]).trim_end_matches("owls").to_owned();
+    assert!(block.contains("Owls hunt."));
+    let refused = ingest(&home, &[], &line("user", &block)).trouble();
+    assert_eq!(refused, "rsv-ingest: error: <stdin>:1: content: is empty\n");
+    for nothing in ["", &block] {
+        let mut given = response();
+        given["rsv"]["user"]["content"] = json!(nothing);
+        given["rsv"]["trace_id"] = json!(format!("t{}", nothing.len()));
+        ingest(&home, &[], &given.to_string()).ok();
+        assert_eq!(home.contents("rsv-view", &["9", "-p", "work", "--role", "user"]), [""; 0]);
+    }
+    assert_eq!(home.contents("rsv-view", &["9", "-p", "work"]), ["A bird.", "A bird."]);
+    let other = Home::new();
+    other.run("rsv-import", &[], home.export()).ok();
+    assert_eq!(other.export(), home.export());
+}
+
+#[test]
 fn system_messages_are_passed_on_and_kept_only_if_asked() {
     let home = Home::new();
     let lines = [line("system", "Be brief."), line("user", "hi")].concat();
@@ -486,6 +509,7 @@ fn a_bad_line_is_named_and_the_others_are_stored() {
         (r#"{"role":"user"}"#, "content: is missing"),
         (r#"{"role":"user","content":null}"#, "content: is missing"),
         (r#"{"role":"user","content":""}"#, "content: is empty"),
+        (r#"{"role":"assistant","content":null,"tool_calls":[]}"#, "content: is missing"),
         (r#"{"role":"user","content":7}"#, "content: expected a string or an array of parts, found 7"),
         (
             r#"{"role":"user","content":["x"]}"#,
