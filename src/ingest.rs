@@ -191,9 +191,12 @@ impl Ingest {
         std::mem::take(&mut self.records).len()
     }
 
-    /// Fills in what a draft lacks, and takes out what an earlier recall put into it.
+    /// Fills in what a draft lacks, and takes out what an earlier recall put into it. Errors if nothing is left.
     fn complete(&mut self, mut draft: Draft) -> Result<Message> {
         draft.content = fence::strip(draft.content);
+        if !draft.says_something() {
+            return Err(Error::new("content: is empty"));
+        }
         let now = self.clock.now();
         let seq = if now == self.last.0 { self.last.1 + 1 } else { 0 };
         if draft.timestamp.is_none() {

@@ -1,5 +1,6 @@
 //! rsv-enrich: puts what is remembered in front of a request.
 
+use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::enrich::{self, Options, Turn};
 use rsv::error::Result;
@@ -19,7 +20,7 @@ struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The trace of the turn, instead of a new one
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
 }
 

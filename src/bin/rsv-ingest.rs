@@ -1,5 +1,6 @@
 //! rsv-ingest: stores messages and passes them on, completed.
 
+use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
@@ -21,7 +22,7 @@ struct Args {
     #[arg(long, value_name = "ROLE", value_parser = cli::role)]
     role: Option<Role>,
     /// The trace of what has none: question and answer of one trace belong together
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
     /// Store system messages too
     #[arg(long)]
@@ -94,19 +95,26 @@ fn commit(ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Out
 
 type Input = Box<dyn Read + Send>;
 
+/// What Windows puts in front of UTF-8.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// The first byte that is not white space, and the input from there on; `None` where there is none.
 fn peek(mut input: Input) -> Result<(Option<u8>, Input)> {
     let mut seen = Vec::new();
     let mut byte = [0];
     loop {
         match input.read(&mut byte) {
-            Ok(0) => return Ok((None, Box::new(std::io::empty()))),
+            Ok(0) => break,
             Ok(_) => seen.push(byte[0]),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(Error::new("cannot read <stdin>").because(e)),
         }
-        if !byte[0].is_ascii_whitespace() {
-            return Ok((Some(byte[0]), Box::new(std::io::Cursor::new(seen).chain(input))));
+        if seen == MARK {
+            seen.clear();
+        } else if !byte[0].is_ascii_whitespace() && !MARK.starts_with(&seen) {
+            break;
         }
     }
+    let first = seen.trim_ascii_start().first().copied();
+    Ok((first, Box::new(std::io::Cursor::new(seen).chain(input))))
 }

@@ -181,10 +181,12 @@ fn refuse(tool: &str, error: &clap::Error) -> Result<u8> {
         return out.flush().map(|()| 0);
     }
     let cause = text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim);
-    let cause: Vec<&str> = cause.filter(|line| !line.is_empty() && !line.starts_with("For more")).collect();
+    let cause = cause.filter(|line| !line.is_empty() && !line.starts_with("For more"));
+    let (tips, cause): (Vec<&str>, Vec<&str>) = cause.partition(|line| line.starts_with("tip: "));
     let cause = cause.join(" ");
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.').to_owned();
-    Err(Error::new(cause).hint(format!("see '{tool} --help'")))
+    let tip = tips.first().and_then(|tip| tip.strip_prefix("tip: "));
+    Err(Error::new(cause).hint(tip.map_or_else(|| format!("see '{tool} --help'"), str::to_owned)))
 }
 
 /// The time, or the milliseconds in `RSV_TEST_NOW`.

@@ -1,9 +1,9 @@
 //! What a response line stores: the user's turn, the answer and the account.
 
 use super::Ingest;
-use crate::chat::{self, Rsv};
+use crate::chat::{self, Rsv, fence};
 use crate::error::Result;
-use crate::record::{Content, Draft, Object, Record, Role};
+use crate::record::{Draft, Object, Record, Role};
 
 impl Ingest {
     /// The records of a response line. Without `rsv.user` that is the answer alone; an answer with neither
@@ -29,11 +29,15 @@ impl Ingest {
             {
                 draft.timestamp = Some(account.timestamp);
             }
-            records.push(Record::Message(self.complete(draft)?));
+            // An answer to nothing, or to a recalled block alone, is the answer alone.
+            draft.content = fence::strip(draft.content);
+            if draft.says_something() {
+                records.push(Record::Message(self.complete(draft)?));
+            }
         }
         let mut draft = scoped(answer)?;
         draft.role = Role::Assistant;
-        if says_something(&draft) {
+        if draft.says_something() {
             for (name, json) in [("model", response.get("model")), ("partial", rsv.more.get("partial"))] {
                 if let Some(json) = json.filter(|json| *json != "null") {
                     draft.extra.set(name, json);
@@ -43,13 +47,5 @@ impl Ingest {
         }
         records.extend(rsv.account.map(Record::Account));
         Ok(records)
-    }
-}
-
-fn says_something(draft: &Draft) -> bool {
-    match &draft.content {
-        Content::Text(text) => !text.is_empty() || draft.extra.has("tool_calls"),
-        Content::Parts(_) => true,
-        Content::Null => draft.extra.get("tool_calls").is_some_and(|calls| !matches!(calls, "null" | "[]")),
     }
 }

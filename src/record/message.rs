@@ -238,7 +238,7 @@ impl Draft {
         line.take("kind");
         let role = line.text("role")?.ok_or_else(|| Error::new("role: is missing"))?.parse()?;
         let content = Content::of(&line)?;
-        let calls = line.get("tool_calls").is_some_and(|calls| calls != "null");
+        let calls = calls_tools(&line);
         if !calls && matches!(&content, Content::Null) {
             return Err(Error::new("content: is missing"));
         }
@@ -261,6 +261,16 @@ impl Draft {
         Ok(Draft { extra: line, ..draft })
     }
 
+    /// Whether it has words, parts or tool calls.
+    pub fn says_something(&self) -> bool {
+        let calls = calls_tools(&self.extra);
+        match &self.content {
+            Content::Text(text) => calls || !text.is_empty(),
+            Content::Parts(_) => true,
+            Content::Null => calls,
+        }
+    }
+
     /// Reads a message of somebody else's body, which has no place in a store of its own: members that
     /// happen to be named as rsv's (a provider's `id`) mean nothing to it and stay away.
     pub fn of_body(mut message: Object) -> Result<Draft> {
@@ -278,6 +288,9 @@ impl Draft {
             (partition, instance) => Scope::of(partition.as_deref(), instance.as_deref())?,
         };
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
+        if trace_id.is_empty() {
+            return Err(Error::new("trace_id: is empty"));
+        }
         let timestamp = self.timestamp.unwrap_or(fill.timestamp);
         let seq = self.seq.unwrap_or(if self.timestamp.is_some() { 0 } else { fill.seq });
         let id = match self.id {
@@ -291,6 +304,10 @@ impl Draft {
         let (role, content, vector, extra) = (self.role, self.content, self.vector, self.extra);
         Ok(Message { id, trace_id, scope, role, content, timestamp, seq, vector, extra })
     }
+}
+
+fn calls_tools(message: &Object) -> bool {
+    message.get("tool_calls").is_some_and(|calls| !matches!(calls, "null" | "[]"))
 }
 
 /// The members of a message line that have a field of their own.
@@ -351,8 +368,8 @@ fn vector(line: &Object) -> Result<Option<Vector>> {
     };
     let numbers = super::embedding::numbers(json)?;
     let model = match line.text("embedding_model")? {
-        Some(model) => model,
-        None => reservoir_model(numbers.len())?.to_owned(),
+        Some(model) if !model.is_empty() => model,
+        _ => reservoir_model(numbers.len())?.to_owned(),
     };
     Ok(Some(Vector { model, numbers }))
 }

@@ -141,6 +141,8 @@ fn connect(path: &Path, access: Access) -> Result<Connection> {
         return Err(Error::new("is a directory"));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // A file that is called `:memory:` is a file: SQLite would keep it in memory, and lose it.
+    let path = &Path::new(".").join(path);
     let mut connection = Connection::open_with_flags(path, flags).map_err(|e| Error::new(words_of(&e)))?;
     prepare(&mut connection, access)?;
     Ok(connection)

@@ -50,6 +50,18 @@ fn a_text_keeps_its_lines_and_its_beginning() {
 }
 
 #[test]
+fn a_mark_of_the_byte_order_is_no_text() {
+    let home = Home::new();
+    let lines = format!("\u{feff}{}", line("user", "a line"));
+    assert_eq!(home.ingest(&[], &lines)[0]["content"], "a line");
+    assert_eq!(home.ingest(&[], "\u{feff}text")[0]["content"], "text");
+    // Other text that begins with the same byte.
+    assert_eq!(home.ingest(&[], "ＡＢＣ")[0]["content"], "ＡＢＣ");
+    assert!(ingest(&home, &[], "\u{feff} \n").trouble().contains("there is no text"));
+    assert!(home.run("rsv-ingest", &[], b"\xEF").trouble().contains("<stdin>:1: invalid UTF-8"));
+}
+
+#[test]
 fn with_a_role_json_is_the_text_it_is() {
     let home = Home::new();
     let answer = r#"{"role":"user","content":"not a message"}"#;
@@ -116,6 +128,14 @@ fn the_trace_comes_from_the_line_else_from_the_flag_else_it_is_new() {
     for trace in &fresh[1..] {
         assert_eq!(uuid::Uuid::parse_str(trace).unwrap().get_version_num(), 7);
     }
+    // One without a name could not be imported again.
+    assert!(
+        ingest(&home, &["--trace", "", "hi"], "")
+            .trouble()
+            .contains("a value is required for '--trace <ID>'")
+    );
+    let nameless = r#"{"choices":[{"message":{"role":"assistant","content":"x"}}],"rsv":{"trace_id":""}}"#;
+    assert_eq!(ingest(&home, &[], nameless).trouble(), "rsv-ingest: error: <stdin>:1: trace_id: is empty\n");
 }
 
 #[test]
@@ -187,7 +207,11 @@ fn a_question_has_one_answer_and_keeps_it() {
     // By a link line neither end can be linked again.
     for (from, to) in [("ask", "second"), ("next", "first")] {
         let link = json!({"rel": "RESPONDED_WITH", "from": id(from), "to": id(to)});
-        ingest(&home, &[], &link.to_string());
+        let said = ingest(&home, &[], &link.to_string()).trouble();
+        assert!(
+            said.contains("<stdin>:1: RESPONDED_WITH: one of the two is linked to another already"),
+            "{said}"
+        );
         assert_eq!(links(&home), [pair("ask", "first")]);
     }
     let link = json!({"kind": "link", "rel": "RESPONDED_WITH", "from": id("next"), "to": id("second")});
@@ -288,6 +312,29 @@ fn a_response_of_any_client_is_stored_too() {
         assert!(said.starts_with("rsv-ingest: error: <stdin>:1: "), "{said}");
     }
     assert_eq!(home.contents("rsv-view", &["--all"]), ["Hi."]);
+}
+
+#[test]
+fn what_says_nothing_is_not_stored() {
+    let home = Home::new().at("2000");
+    home.ingest(&["-p", "w"], &line("user", "Owls hunt."));
+    let request = r#"{"messages":[{"role":"user","content":"owls"}]}"#;
+    let enriched = lines_of(&home.run("rsv-enrich", &["-p", "w"], request).ok()).remove(0);
+    let block = text(&enriched["messages"][0]["content"]).trim_end_matches("owls").to_owned();
+    assert!(block.contains("Owls hunt."));
+    let refused = ingest(&home, &[], &line("user", &block)).trouble();
+    assert_eq!(refused, "rsv-ingest: error: <stdin>:1: content: is empty\n");
+    for nothing in ["", &block] {
+        let mut given = response();
+        given["rsv"]["user"]["content"] = json!(nothing);
+        given["rsv"]["trace_id"] = json!(format!("t{}", nothing.len()));
+        ingest(&home, &[], &given.to_string()).ok();
+        assert_eq!(home.contents("rsv-view", &["9", "-p", "work", "--role", "user"]), [""; 0]);
+    }
+    assert_eq!(home.contents("rsv-view", &["9", "-p", "work"]), ["A bird.", "A bird."]);
+    let other = Home::new();
+    other.run("rsv-import", &[], home.export()).ok();
+    assert_eq!(other.export(), home.export());
 }
 
 #[test]
@@ -462,6 +509,7 @@ fn a_bad_line_is_named_and_the_others_are_stored() {
         (r#"{"role":"user"}"#, "content: is missing"),
         (r#"{"role":"user","content":null}"#, "content: is missing"),
         (r#"{"role":"user","content":""}"#, "content: is empty"),
+        (r#"{"role":"assistant","content":null,"tool_calls":[]}"#, "content: is missing"),
         (r#"{"role":"user","content":7}"#, "content: expected a string or an array of parts, found 7"),
         (
             r#"{"role":"user","content":["x"]}"#,

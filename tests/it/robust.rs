@@ -486,6 +486,31 @@ fn a_store_that_cannot_be_reached_is_named() {
 }
 
 #[test]
+fn a_store_is_a_file_whatever_it_is_called() {
+    let home = Home::new();
+    for store in
+        [":memory:", "file:x?mode=memory", "sqlite::memory:", "a b'c\"%41?x=1#y", "./-dash", "dir/../é.db"]
+    {
+        std::fs::create_dir_all(home.path("dir")).unwrap();
+        let flag = format!("--store={store}");
+        let ran = home.run("rsv-ingest", &[&flag, "kept"], "");
+        if store.starts_with("file:") {
+            // An address of a kind that is not served.
+            assert!(ran.trouble().contains("cannot open store file:x?mode=memory: not an address"));
+            continue;
+        }
+        ran.ok();
+        assert_eq!(home.contents("rsv-view", &[&flag, "--role", "user"]), ["kept"], "{store}");
+        home.run("rsv-search", &[&flag, "kept"], "").ok();
+        for file in
+            home.path("").read_dir().unwrap().map(|file| file.unwrap().path()).filter(|path| path.is_file())
+        {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_damaged_store_is_told_of() {
     let home = Home::new();
     let lines: String = (0..2000)
