@@ -55,6 +55,13 @@ impl Request {
         self.messages.last_mut().filter(|message| message.get("role") == Some("\"user\""))
     }
 
+    /// The scope that the request's own `rsv` names, if it names one.
+    pub fn scope(&self) -> Result<Option<Scope>> {
+        let rsv = self.body.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
+        let named = rsv.partition.is_some() || rsv.instance.is_some();
+        named.then(|| rsv.scope()).transpose()
+    }
+
     /// Takes the member `rsv` off.
     pub fn take_rsv(&mut self) -> Result<Rsv> {
         self.body.take("rsv").map_or(Ok(Rsv::default()), |json| Rsv::parse(&json))

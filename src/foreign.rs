@@ -32,6 +32,11 @@ impl Format {
         }
     }
 
+    /// Whether the format can say what a message is. Reservoir knows no message without words.
+    pub fn holds(self, message: &Message) -> bool {
+        self != Format::Reservoir || !message.content.text().is_empty()
+    }
+
     /// Appends one message, the `at`-th from 0.
     pub fn message(self, at: usize, message: &Message, out: &mut Vec<u8>) -> Result<()> {
         match self {

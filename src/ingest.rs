@@ -1,16 +1,17 @@
 //! Records into the store: completes what a line lacks, pairs questions with answers, writes batches, and
 //! gives the completed lines back once they are durable.
 
+mod pair;
 mod turn;
 
 use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Content, Draft, Feed, Fill, Line, Link, Message, Next, Object, Place, Record, Role, Scope, Scopes,
+    Clock, Content, Draft, Feed, Fill, Line, Message, Next, Object, Place, Record, Role, Scope, Scopes,
     Value, Vectors, id,
 };
-use crate::store::{Select, Store, Written};
-use std::collections::HashMap;
+use crate::store::{Store, Written};
+use std::collections::HashSet;
 
 /// What is taken from the command line or the request where a line does not say it.
 #[derive(Clone, Default, Debug)]
@@ -69,7 +70,10 @@ struct Entry {
     records: std::ops::Range<usize>,
     /// What is passed on; `None` means the first record itself.
     passed_on: Option<Object>,
+    /// Whether its answers are paired with their questions.
     pair: bool,
+    /// Whether its messages came with a seq of their own.
+    ordered: bool,
 }
 
 /// A line that has been dealt with.
@@ -143,10 +147,13 @@ impl Ingest {
         self.options.check(&line)?;
         match line {
             Line::Message(draft) => {
-                let message = self.complete(draft)?;
+                // In an export of ours a seq that is not there is 0.
                 let pair = self.options.pairs(own);
+                let ordered = draft.seq.is_some() || !pair;
+                let message = self.complete(draft)?;
                 if self.options.means(&message.scope) {
                     self.add(Some(place), vec![Record::Message(message)], None, pair);
+                    self.entries.last_mut().into_iter().for_each(|entry| entry.ordered = ordered);
                 }
             }
             Line::Response(response) => {
@@ -181,7 +188,8 @@ impl Ingest {
         let begin = self.records.len();
         self.bytes += records.iter().map(weight).sum::<usize>();
         self.records.extend(records);
-        self.entries.push(Entry { place, records: begin..self.records.len(), passed_on, pair });
+        let records = begin..self.records.len();
+        self.entries.push(Entry { place, records, passed_on, pair, ordered: false });
     }
 
     /// Drops the batch; the number of its records.
@@ -213,19 +221,22 @@ impl Ingest {
 
     /// Writes the batch; its lines, in order, are durable then. After an error nothing of it is stored.
     pub fn commit(&mut self, store: &mut dyn Store) -> Result<Vec<Done>> {
-        let entries = std::mem::take(&mut self.entries);
+        let mut entries = std::mem::take(&mut self.entries);
         let mut records = std::mem::take(&mut self.records);
         self.bytes = 0;
         if entries.is_empty() {
             return Ok(Vec::new());
         }
+        if let Some(scopes) = self.options.import.as_ref().filter(|scopes| **scopes != Scopes::All) {
+            narrow(&mut entries, &mut records, scopes, store)?;
+        }
+        pair::order(&entries, &mut records, store)?;
         let own = records.len();
-        records.extend(pairs(&entries, &records, store)?);
+        records.extend(pair::links(&entries, &records, store)?);
         let written = if records.is_empty() { Vec::new() } else { store.write(&records)? };
         records.truncate(own);
-        let import = self.options.import.as_ref();
-        let (echo, narrowed) = (import.is_none(), import.is_some_and(|scopes| *scopes != Scopes::All));
-        Ok(entries.into_iter().map(|entry| done(entry, &mut records, &written, echo, narrowed)).collect())
+        let echo = self.options.import.is_none();
+        Ok(entries.into_iter().map(|entry| done(entry, &mut records, &written, echo)).collect())
     }
 }
 
@@ -244,9 +255,55 @@ fn weight(record: &Record) -> usize {
     }
 }
 
-/// The line to pass on (if `echo`) for an entry whose records were written. Of a `narrowed` import, links
-/// and embeddings of what was not meant fall away.
-fn done(entry: Entry, records: &mut [Record], written: &[Written], echo: bool, narrowed: bool) -> Done {
+/// Takes the links and embeddings out that are not wholly of these scopes; those of messages and accounts
+/// were not taken in.
+fn narrow(
+    entries: &mut Vec<Entry>,
+    records: &mut Vec<Record>,
+    scopes: &Scopes,
+    store: &mut dyn Store,
+) -> Result<()> {
+    let mut held: HashSet<String> = records.iter().filter_map(own_id).map(str::to_owned).collect();
+    let mut all = std::mem::take(records).into_iter();
+    for mut entry in std::mem::take(entries) {
+        let own: Vec<Record> = all.by_ref().take(entry.records.len()).collect();
+        let named = own.iter().flat_map(names);
+        let mut meant = true;
+        for id in named {
+            if !held.contains(id) && store.scope_of(id)?.is_some_and(|scope| scopes.hold(&scope)) {
+                held.insert(id.to_owned());
+            }
+            meant &= held.contains(id);
+        }
+        if meant {
+            let begin = records.len();
+            records.extend(own);
+            entry.records = begin..records.len();
+            entries.push(entry);
+        }
+    }
+    Ok(())
+}
+
+fn own_id(record: &Record) -> Option<&str> {
+    match record {
+        Record::Message(message) => Some(&message.id),
+        Record::Account(account) => Some(&account.id),
+        Record::Embedding(_) | Record::Link(_) => None,
+    }
+}
+
+/// The ids of the records that a link or an embedding is about.
+fn names(record: &Record) -> Vec<&str> {
+    match record {
+        Record::Embedding(embedding) => vec![&embedding.of],
+        Record::Link(link) => vec![&link.from, &link.to],
+        Record::Message(_) | Record::Account(_) => Vec::new(),
+    }
+}
+
+/// The line to pass on (if `echo`) for an entry whose records were written.
+fn done(entry: Entry, records: &mut [Record], written: &[Written], echo: bool) -> Done {
     let mut note = None;
     let mut new = 0;
     for at in entry.records.clone() {
@@ -255,7 +312,6 @@ fn done(entry: Entry, records: &mut [Record], written: &[Written], echo: bool, n
             (Written::Same(id), Record::Message(message)) => message.id.clone_from(id),
             (Written::Same(_), _) => {}
             (Written::Differs, _) => note = Some("something else is stored under this id already, and stays"),
-            (Written::Refused(_), Record::Link(_) | Record::Embedding(_)) if narrowed => {}
             (Written::Refused(why), _) => {
                 let error = Error::new(why.clone());
                 let line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
@@ -274,51 +330,4 @@ fn done(entry: Entry, records: &mut [Record], written: &[Written], echo: bool, n
     }
     let note = note.map(|text| entry.place.map_or(text.to_owned(), |place| format!("{place}: {text}")));
     Done { line: Ok(line), note, new }
-}
-
-/// The links between the answers of a batch and their questions, in the batch or in the store: an answer
-/// belongs to the turn before it in its trace, if that is a user's.
-fn pairs(entries: &[Entry], records: &[Record], store: &mut dyn Store) -> Result<Vec<Record>> {
-    let turns = |entry: &Entry| entry.records.clone().filter_map(|at| turn(&records[at]));
-    let mut traces: HashMap<(&str, &str, &str), Vec<&Message>> = HashMap::new();
-    for message in entries.iter().filter(|entry| entry.pair).flat_map(turns) {
-        traces.entry(trace_of(message)).or_default().push(message);
-    }
-    traces.values_mut().for_each(|turns| turns.sort_by_cached_key(|turn| turn.position()));
-    let mut links = Vec::new();
-    for answer in
-        entries.iter().filter(|entry| entry.pair).flat_map(turns).filter(|m| m.role == Role::Assistant)
-    {
-        let place = answer.position();
-        let turns = &traces[&trace_of(answer)];
-        let before = turns.partition_point(|turn| turn.position() < place);
-        let question = match before.checked_sub(1) {
-            Some(at) => Some(turns[at]).filter(|turn| turn.role == Role::User).map(|turn| turn.id.clone()),
-            None => stored_question(answer, store)?,
-        };
-        let link = |from: String| Link::responded_with(&from, &answer.id, answer.timestamp);
-        links.extend(question.map(|from| Record::Link(link(from))));
-    }
-    Ok(links)
-}
-
-fn trace_of(message: &Message) -> (&str, &str, &str) {
-    (&message.scope.partition, &message.scope.instance, &message.trace_id)
-}
-
-fn turn(record: &Record) -> Option<&Message> {
-    match record {
-        Record::Message(message) if matches!(message.role, Role::User | Role::Assistant) => Some(message),
-        _ => None,
-    }
-}
-
-/// The id of the turn that stands before an answer in the store, if it is a user's.
-fn stored_question(answer: &Message, store: &mut dyn Store) -> Result<Option<String>> {
-    let mut which = Select::of(Scopes::One(answer.scope.clone()));
-    which.trace_id = Some(answer.trace_id.clone());
-    which.roles = vec![Role::User, Role::Assistant];
-    which.before = Some(answer.position());
-    let before = store.last(&which, 1)?.pop();
-    Ok(before.filter(|turn| turn.role == Role::User).map(|turn| turn.id))
 }

@@ -28,6 +28,9 @@ pub trait Store: Send {
     /// then links, as far as both their ends are of the selection.
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()>;
 
+    /// The scope of the record that has this id, whatever its kind.
+    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>>;
+
     /// The scopes that hold anything, by name, with the number of their messages.
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>>;
 }

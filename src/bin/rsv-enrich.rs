@@ -65,6 +65,9 @@ fn line(
     io: &Io,
 ) -> Result<Object> {
     let request = chat::Request::parse(line)?;
+    let flags = io.common.partition.is_some() || io.common.instance.is_some();
+    let own = if flags { None } else { request.scope()? };
+    let scope = own.as_ref().unwrap_or(scope);
     let options = Options::of(settings, &request, scope)?;
     let turn = Turn { scope, trace_id: trace.clone(), clock: &io.clock };
     let enriched = enrich::enrich(store, request, &turn, &options)?;

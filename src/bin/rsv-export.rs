@@ -61,6 +61,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     out.write(format.begin().as_bytes())?;
     store.walk(&what, &mut |record| {
         let Record::Message(message) = record else { return Ok(()) };
+        if !format.holds(&message) {
+            return Ok(());
+        }
         let mut text = Vec::new();
         format.message(count, &message, &mut text)?;
         count += 1;

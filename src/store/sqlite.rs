@@ -117,6 +117,10 @@ impl Store for Sqlite {
         })
     }
 
+    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
+        self.scope_of_record(id).map_err(|e| self.failed("read", e))
+    }
+
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
         self.count_scopes().map_err(|e| self.failed("read", e))
     }

@@ -358,3 +358,22 @@ fn a_request_without_a_model_is_counted_for_that_of_the_settings() {
     let account = &account["rsv"]["account"];
     assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("o200k_base")));
 }
+
+#[test]
+fn a_request_may_name_its_scope_and_flags_overrule_it() {
+    let home = Home::new();
+    let scope = |words: &[&str], rsv: &str| {
+        let request = format!(r#"{{"model":"m","rsv":{rsv},"messages":[{{"role":"user","content":"x"}}]}}"#);
+        let line: serde_json::Value =
+            serde_json::from_str(&home.run("rsv-enrich", words, &request).ok()).unwrap();
+        format!(
+            "{}/{}",
+            line["rsv"]["partition"].as_str().unwrap(),
+            line["rsv"]["instance"].as_str().unwrap()
+        )
+    };
+    assert_eq!(scope(&[], r#"{"partition":"p","instance":"i"}"#), "p/i");
+    assert_eq!(scope(&[], r#"{"partition":"p"}"#), "p/p");
+    assert_eq!(scope(&["-p", "q"], r#"{"partition":"p","instance":"i"}"#), "q/q");
+    assert_eq!(scope(&[], "{}"), "default/default");
+}

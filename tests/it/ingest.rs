@@ -582,3 +582,30 @@ fn what_an_earlier_recall_put_there_is_not_stored_again() {
     home.ingest(&["-p", "w"], &turn.to_string());
     assert_eq!(home.contents("rsv-view", &["1", "-p", "w"]), ["And owls by day?"]);
 }
+
+#[test]
+fn within_one_time_the_order_is_that_of_arrival() {
+    let home = Home::new().env("RSV_TEST_NOW", "1700000000000");
+    for n in 0..8 {
+        let trace = format!("t{n}");
+        home.run("rsv-ingest", &["--trace", &trace, &format!("question {n}")], "").ok();
+        home.run("rsv-ingest", &["--trace", &trace, "--role", "assistant", &format!("answer {n}")], "").ok();
+        let said: Vec<String> = home.contents("rsv-view", &["--trace", &trace]);
+        assert_eq!(said, [format!("question {n}"), format!("answer {n}")]);
+    }
+    let links = home.run("rsv-export", &[], "").ok().lines().filter(|l| l.contains("RESPONDED_WITH")).count();
+    assert_eq!(links, 8);
+    // Times that are only as fine as seconds are no reason to lose the order either.
+    let home = Home::new();
+    let turn = |role: &str, text: &str| {
+        format!("{{\"role\":\"{role}\",\"content\":\"{text}\",\"trace_id\":\"t\",\"timestamp\":5000}}\n")
+    };
+    let lines: String =
+        (0..6).map(|n| turn(if n % 2 == 0 { "user" } else { "assistant" }, &format!("turn {n}"))).collect();
+    home.run("rsv-ingest", &[], &lines).ok();
+    let before = home.export();
+    assert_eq!(home.contents("rsv-view", &[]), (0..6).map(|n| format!("turn {n}")).collect::<Vec<_>>());
+    home.run("rsv-ingest", &[], &lines).ok();
+    assert_eq!(home.export(), before);
+    assert_eq!(home.run("rsv-link", &[], "").ok(), "");
+}

@@ -86,23 +86,23 @@ fn reservoirs_array_goes_both_ways() {
     let home = rich();
     let array = export(&home, &["--format", "json"]);
     let parsed: Vec<Value> = serde_json::from_str(&array).unwrap();
-    assert_eq!(parsed.len(), 7);
+    // The message that is nothing but tool calls is none of Reservoir's.
+    assert_eq!(parsed.len(), 6);
     let wanted = r#"  {"id":"m6","trace_id":"t2","partition":"it's \"q\"","instance":"i/j","content":"seen","role":"assistant","embedding":[0.5,-0.25],"url":null,"timestamp":0},"#;
     assert_eq!(array.lines().nth(2), Some(wanted));
     assert_eq!(
         (&parsed[3]["embedding"], &parsed[3]["content"]),
         (&json!([1.0, 0.1]), &json!("ask \"this\"\n\0\u{202e} 🦉"))
     );
-    assert_eq!((&parsed[4]["embedding"], &parsed[6]["url"]), (&json!([]), &json!("http://x")));
+    assert_eq!((&parsed[4]["embedding"], &parsed[5]["url"]), (&json!([]), &json!("http://x")));
 
-    // What has no name for its model, no words or no such length is refused by name, the others come in.
+    // What has no name for its model and no such length is refused by name, the others come in.
     let other = Home::new();
     let said = import(&other, &[], &array).trouble();
     assert_eq!(
         said,
         "rsv-import: error: <stdin>:3: embedding_model: is missing beside an embedding of 2 numbers\n\
-         rsv-import: error: <stdin>:5: embedding_model: is missing beside an embedding of 2 numbers\n\
-         rsv-import: error: <stdin>:6: content: is empty\n"
+         rsv-import: error: <stdin>:5: embedding_model: is missing beside an embedding of 2 numbers\n"
     );
     assert_eq!(other.contents("rsv-view", &["--all", "9"]).len(), 4);
 }
@@ -422,4 +422,23 @@ fn a_large_store_comes_out_and_in_again() {
     assert_eq!(other.export(), exported);
     assert_eq!(other.contents("rsv-search", &["word44999", "--all"]).len(), 1);
     other.check();
+}
+
+#[test]
+fn a_narrowed_import_takes_no_link_of_another_scope() {
+    let home = Home::new();
+    let lines = r#"{"role":"user","content":"a","id":"w1","trace_id":"1","timestamp":1,"partition":"work"}
+{"role":"user","content":"b","id":"w2","trace_id":"2","timestamp":2,"partition":"work"}
+{"role":"user","content":"c","id":"h1","trace_id":"3","timestamp":3,"partition":"home"}
+"#;
+    home.run("rsv-ingest", &[], lines).ok();
+    let links = r#"{"rel":"SYNAPSE","from":"w1","to":"w2","timestamp":9}
+{"rel":"SYNAPSE","from":"w1","to":"h1","timestamp":9}
+{"rel":"SYNAPSE","from":"h1","to":"w2","timestamp":9}
+{"kind":"embedding","of":"h1","model":"m","vector":[1]}
+"#;
+    home.run("rsv-import", &["-p", "work"], links).ok();
+    let stored = home.run("rsv-export", &["--vectors"], "").ok();
+    let links: Vec<&str> = stored.lines().filter(|line| !line.contains("\"message\"")).collect();
+    assert_eq!(links, [r#"{"kind":"link","rel":"SYNAPSE","from":"w1","to":"w2","timestamp":9}"#]);
 }

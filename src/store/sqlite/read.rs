@@ -165,6 +165,12 @@ impl Sqlite {
         Ok(())
     }
 
+    pub(super) fn scope_of_record(&self, id: &str) -> rusqlite::Result<Option<Scope>> {
+        let sql = "SELECT partition, instance FROM record JOIN scope ON scope.n = record.scope WHERE id = ?";
+        let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
+        self.connection.prepare_cached(sql)?.query_row([id], scope).optional()
+    }
+
     pub(super) fn count_scopes(&mut self) -> rusqlite::Result<Vec<(Scope, u64)>> {
         let sql = "SELECT partition, instance, (SELECT count(*) FROM record WHERE scope = scope.n AND kind = 'message')
                    FROM scope ORDER BY partition, instance";

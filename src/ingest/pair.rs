@@ -1,0 +1,84 @@
+//! Which turns of a batch follow which: their order within one timestamp, and the answer to each question.
+
+use super::Entry;
+use crate::error::Result;
+use crate::record::{Link, Message, Record, Role, Scopes};
+use crate::store::{Select, Store};
+use std::collections::HashMap;
+use std::collections::hash_map;
+
+/// Makes the order of messages that came without one and have one timestamp that of their arrival: after what
+/// their trace has at that time, in the batch or in the store.
+pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn Store) -> Result<()> {
+    let mut latest: HashMap<[String; 3], (i64, u32)> = HashMap::new();
+    for at in entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone()) {
+        let Record::Message(message) = &mut records[at] else { continue };
+        let last = match latest.entry(trace_of(message).map(str::to_owned)) {
+            hash_map::Entry::Occupied(last) => last.into_mut(),
+            hash_map::Entry::Vacant(none) => none.insert(stored(message, store)?),
+        };
+        if last.0 == message.timestamp && last.1 >= message.seq {
+            message.seq = last.1 + 1;
+        }
+        *last = (message.timestamp, message.seq);
+    }
+    Ok(())
+}
+
+/// The time and seq of what the store has last of a message's trace at the message's time, itself aside.
+fn stored(message: &Message, store: &mut dyn Store) -> Result<(i64, u32)> {
+    let time = Some(message.timestamp);
+    let which = Select { since: time, until: time, ..of_trace(message) };
+    let last = store.last(&which, 2)?.into_iter().rfind(|other| other.id != message.id);
+    Ok(last.map_or((i64::MIN, 0), |last| (last.timestamp, last.seq)))
+}
+
+fn of_trace(message: &Message) -> Select {
+    let trace_id = Some(message.trace_id.clone());
+    Select { trace_id, ..Select::of(Scopes::One(message.scope.clone())) }
+}
+
+/// The links between the answers of a batch and their questions, in the batch or in the store: an answer
+/// belongs to the turn before it in its trace, if that is a user's.
+pub(super) fn links(entries: &[Entry], records: &[Record], store: &mut dyn Store) -> Result<Vec<Record>> {
+    let paired = entries.iter().filter(|entry| entry.pair);
+    let all: Vec<&Message> =
+        paired.flat_map(|entry| entry.records.clone()).filter_map(|at| turn(&records[at])).collect();
+    let mut traces: HashMap<[&str; 3], Vec<&Message>> = HashMap::new();
+    for message in &all {
+        traces.entry(trace_of(message)).or_default().push(message);
+    }
+    traces.values_mut().for_each(|turns| turns.sort_by_cached_key(|turn| turn.position()));
+    let mut links = Vec::new();
+    for answer in all.iter().filter(|message| message.role == Role::Assistant) {
+        let place = answer.position();
+        let turns = &traces[&trace_of(answer)];
+        let before = turns.partition_point(|turn| turn.position() < place);
+        let question = match before.checked_sub(1) {
+            Some(at) => Some(turns[at]).filter(|turn| turn.role == Role::User).map(|turn| turn.id.clone()),
+            None => stored_question(answer, store)?,
+        };
+        let link = |from: String| Link::responded_with(&from, &answer.id, answer.timestamp);
+        links.extend(question.map(|from| Record::Link(link(from))));
+    }
+    Ok(links)
+}
+
+fn trace_of(message: &Message) -> [&str; 3] {
+    [&message.scope.partition, &message.scope.instance, &message.trace_id]
+}
+
+fn turn(record: &Record) -> Option<&Message> {
+    match record {
+        Record::Message(message) if matches!(message.role, Role::User | Role::Assistant) => Some(message),
+        _ => None,
+    }
+}
+
+/// The id of the turn that stands before an answer in the store, if it is a user's.
+fn stored_question(answer: &Message, store: &mut dyn Store) -> Result<Option<String>> {
+    let roles = vec![Role::User, Role::Assistant];
+    let which = Select { roles, before: Some(answer.position()), ..of_trace(answer) };
+    let before = store.last(&which, 1)?.pop();
+    Ok(before.filter(|turn| turn.role == Role::User).map(|turn| turn.id))
+}
