@@ -10,7 +10,9 @@ impl Ingest {
     /// words nor tool calls is not stored.
     pub(super) fn turn(&mut self, response: &Object) -> Result<Vec<Record>> {
         let rsv = response.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
-        let answer = chat::answer(response)?;
+        let mut answer = chat::answer(response)?;
+        // Whatever the provider calls itself.
+        answer.set_text("role", Role::Assistant.name());
         // A turn without a trace of its own still is one trace.
         let trace_id = match rsv.trace_id.clone().or_else(|| self.options.trace_id.clone()) {
             Some(trace) => trace,
@@ -36,7 +38,6 @@ impl Ingest {
             }
         }
         let mut draft = scoped(answer)?;
-        draft.role = Role::Assistant;
         if draft.says_something() {
             for (name, json) in [("model", response.get("model")), ("partial", rsv.more.get("partial"))] {
                 if let Some(json) = json.filter(|json| *json != "null") {

@@ -1,6 +1,7 @@
 //! Words: what keyword search compares. Text and question go through the same folding, so that case,
 //! accents and width do not matter.
 
+use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization;
 
 /// Words longer than this many characters are indexed as overlapping windows of this length.
@@ -51,15 +52,11 @@ pub struct Term {
 }
 
 impl Term {
-    /// The terms of a question, each once.
+    /// The terms of a question, each once, in their order.
     pub fn all(question: &str) -> Vec<Term> {
-        let mut terms: Vec<Term> = Vec::new();
-        for text in fold(question).split_whitespace() {
-            if !terms.iter().any(|term| term.text == text) {
-                terms.push(Term::new(text));
-            }
-        }
-        terms
+        let folded = fold(question);
+        let mut seen = HashSet::new();
+        folded.split_whitespace().filter(|text| seen.insert(*text)).map(Term::new).collect()
     }
 
     fn new(text: &str) -> Term {
