@@ -6,6 +6,7 @@ pub mod id;
 mod link;
 mod message;
 mod object;
+mod query;
 mod reader;
 mod scope;
 pub mod time;
@@ -14,6 +15,7 @@ pub use embedding::{Embedding, Vectors, write_vector};
 pub use link::{Link, RESPONDED_WITH};
 pub use message::{Content, Draft, Fill, Message, Position, Role, Vector};
 pub use object::{Object, quote};
+pub use query::Query;
 pub use reader::{Feed, Next, Place, Reader, Value, too_long};
 pub use scope::{Scope, Scopes};
 pub use time::Clock;
@@ -148,12 +150,14 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Appends the hit as one line; `rank` counts from 1.
-    pub fn write_line(&self, rank: usize, out: &mut Vec<u8>) {
+    /// Appends the hit as one line; `rank` counts from 1. Of many questions, `query` names the one.
+    pub fn write_line(&self, rank: usize, query: Option<&Query>, out: &mut Vec<u8>) {
         out.push(b'{');
         self.message.write_members("hit", out);
         let why: Vec<String> = self.why.iter().map(|(name, part)| format!("\"{name}\":{part}")).collect();
-        let members = format!(",\"rank\":{rank},\"score\":{},\"why\":{{{}}}}}\n", self.score, why.join(","));
+        let query = query.map_or(String::new(), |query| format!(",\"query\":{}", query.name));
+        let (score, why) = (self.score, why.join(","));
+        let members = format!(",\"rank\":{rank},\"score\":{score},\"why\":{{{why}}}{query}}}\n");
         out.extend_from_slice(members.as_bytes());
     }
 }

@@ -7,7 +7,6 @@ use rsv::error::{Error, Result};
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::record::{Feed, Role};
 use rsv::store::{self, Access, Store};
-use std::io::Read;
 use std::process::ExitCode;
 
 /// Stores messages and passes them on, completed
@@ -55,7 +54,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ingest.add_text(role, &io.text(limit)?)?;
         return commit(&mut ingest, &mut *open()?, io);
     }
-    let (first, input) = peek(io.stdin()?)?;
+    let (first, input) = io.peek()?;
     match first {
         Some(b'{') => {
             let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit);
@@ -91,30 +90,4 @@ fn commit(ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Out
         }
     }
     io.out.flush().map(|()| Outcome::Yes)
-}
-
-type Input = Box<dyn Read + Send>;
-
-/// What Windows puts in front of UTF-8.
-const MARK: &[u8] = b"\xEF\xBB\xBF";
-
-/// The first byte that is not white space, and the input from there on; `None` where there is none.
-fn peek(mut input: Input) -> Result<(Option<u8>, Input)> {
-    let mut seen = Vec::new();
-    let mut byte = [0];
-    loop {
-        match input.read(&mut byte) {
-            Ok(0) => break,
-            Ok(_) => seen.push(byte[0]),
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(Error::new("cannot read <stdin>").because(e)),
-        }
-        if seen == MARK {
-            seen.clear();
-        } else if !byte[0].is_ascii_whitespace() && !MARK.starts_with(&seen) {
-            break;
-        }
-    }
-    let first = seen.trim_ascii_start().first().copied();
-    Ok((first, Box::new(std::io::Cursor::new(seen).chain(input))))
 }

@@ -129,6 +129,29 @@ impl Io {
         Ok(Box::new(io::stdin()))
     }
 
+    /// Standard input and its first byte that is not white space, by which JSON lines are told from text;
+    /// `None` where there is none.
+    pub fn peek(&self) -> Result<(Option<u8>, Box<dyn Read + Send>)> {
+        let mut input = self.stdin()?;
+        let mut seen = Vec::new();
+        let mut byte = [0];
+        loop {
+            match input.read(&mut byte) {
+                Ok(0) => break,
+                Ok(_) => seen.push(byte[0]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(Error::new("cannot read <stdin>").because(e)),
+            }
+            if seen == MARK {
+                seen.clear();
+            } else if !byte[0].is_ascii_whitespace() && !MARK.starts_with(&seen) {
+                break;
+            }
+        }
+        let first = seen.trim_ascii_start().first().copied();
+        Ok((first, Box::new(io::Cursor::new(seen).chain(input))))
+    }
+
     /// The operands as inputs: none means standard input, `-` too, at most once.
     pub fn sources(&self, operands: &[PathBuf]) -> Result<Vec<Source>> {
         if operands.is_empty() {
@@ -162,6 +185,9 @@ impl Io {
         read_text(self.stdin()?, "<stdin>", limit)
     }
 }
+
+/// What Windows puts in front of UTF-8.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads UTF-8 text of at most `limit` bytes.
 pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {

@@ -342,17 +342,22 @@ fn message_id(line: &Object) -> Result<Option<String>> {
     }
 }
 
-/// The time in milliseconds, from `timestamp` (a number or RFC 3339), else from `created_at`.
+/// The time in milliseconds, from `timestamp`, else from `created_at`.
 pub(super) fn timestamp(line: &Object) -> Result<Option<i64>> {
-    for member in ["timestamp", "created_at"] {
-        let read = match line.get(member) {
-            None | Some("null") => continue,
-            Some(json) if json.starts_with('"') => line.text(member)?.map(|text| time::parse(&text)),
-            Some(_) => line.integer(member)?.map(time::checked),
-        };
-        return read.transpose().map_err(|e| e.at(member));
+    match time_member(line, "timestamp")? {
+        None => time_member(line, "created_at"),
+        time => Ok(time),
     }
-    Ok(None)
+}
+
+/// A member that is a time, a number of milliseconds or RFC 3339, if it is there.
+pub(super) fn time_member(line: &Object, member: &str) -> Result<Option<i64>> {
+    let read = match line.get(member) {
+        None | Some("null") => None,
+        Some(json) if json.starts_with('"') => line.text(member)?.map(|text| time::parse(&text)),
+        Some(_) => line.integer(member)?.map(time::checked),
+    };
+    read.transpose().map_err(|e| e.at(member))
 }
 
 fn seq(line: &Object) -> Result<Option<u32>> {

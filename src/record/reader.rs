@@ -17,6 +17,13 @@ pub struct Place {
     line: u64,
 }
 
+impl Place {
+    /// The number of the line, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.source, self.line)

@@ -368,13 +368,10 @@ fn a_line_of_100_mb_is_refused_within_little_memory() {
         ("rsv-import", "", head),
         ("rsv-enrich", "", head),
         ("rsv-search", "", head),
+        ("rsv-search", "", "plain text "),
     ] {
         let said = limited(tool, words, head);
-        let place = if words.is_empty() && head.starts_with('{') && tool != "rsv-search" {
-            "<stdin>:1"
-        } else {
-            "<stdin>"
-        };
+        let place = if words.is_empty() && head.starts_with('{') { "<stdin>:1" } else { "<stdin>" };
         let wanted = format!(
             "{tool}: error: {place}: is longer than the limit of 32 MiB\n\
              {tool}: hint: raise it with: rsv-config set max_line_bytes BYTES\n"

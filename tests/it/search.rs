@@ -303,3 +303,40 @@ fn a_small_scope_is_found_among_large_ones() {
     nothing(home.run("rsv-search", &["owl", "501", "-p", "small"], ""));
     assert_eq!(search(&home, &["owl", "--all", "--limit", "9999"]).len(), 5003);
 }
+
+#[test]
+fn many_questions_are_answered_in_one_run() {
+    let home = Home::new();
+    let lines = r#"{"role":"user","content":"the owl hunts","id":"m1","trace_id":"1","timestamp":1,"partition":"p"}
+{"role":"assistant","content":"an owl sleeps","id":"m2","trace_id":"1","timestamp":2,"partition":"p"}
+{"role":"user","content":"owls elsewhere","id":"m3","trace_id":"2","timestamp":3,"partition":"q"}
+"#;
+    home.run("rsv-ingest", &[], lines).ok();
+    let queries = r#"{"query":"owl","id":"a"}
+{"kind":"query","query":"owl","partition":"q","mood":1.0}
+{"query":"nowhere", "id":7}
+{"query":"owl","role":"assistant","until":"1970-01-01T00:00:00.002Z","limit":5}
+"#;
+    let ran = home.run("rsv-search", &["-p", "p", "--limit", "1"], queries);
+    let lines: Vec<serde_json::Value> =
+        ran.stdout.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let of = |line: &serde_json::Value| format!("{} {}", line["query"], line["id"]);
+    let found: Vec<String> = lines.iter().map(of).collect();
+    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_eq!(found, [r#""a" "m2""#, r#"2 "m3""#, r#""nowhere" 7"#, r#"4 "m2""#]);
+    assert_eq!(ran.stdout.lines().nth(2), Some(r#"{"kind":"query","query":"nowhere","id":7,"hits":0}"#));
+
+    let misses = home.run("rsv-search", &["-p", "p"], "{\"query\":\"x1\"}\n{\"query\":\"x2\"}\n");
+    assert_eq!((misses.status, misses.stdout.lines().count()), (1, 2));
+    let bad = home.run(
+        "rsv-search",
+        &["-p", "p"],
+        "{\"query\":\"owl\"}\n{\"limit\":1}\n{\"query\":\"owl\",\"limit\":-1}\n",
+    );
+    assert_eq!((bad.status, bad.stdout.lines().count()), (2, 2));
+    assert_eq!(
+        bad.stderr,
+        "rsv-search: error: <stdin>:2: query: is missing\n\
+         rsv-search: error: <stdin>:3: limit: expected a number from 0, found a negative one\n"
+    );
+}

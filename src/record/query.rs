@@ -1,0 +1,56 @@
+//! One of many questions in one run.
+
+use super::message::{Role, name};
+use super::object::{Object, expected};
+use super::{Place, Scopes, message};
+use crate::error::{Error, Result};
+
+/// A question as a line. What it does not say is taken from the command line.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub text: String,
+    /// What its hits name it by, as JSON: its id, else the number of its line.
+    pub name: String,
+    pub scopes: Option<Scopes>,
+    pub limit: Option<usize>,
+    pub role: Option<Role>,
+    /// The earliest and the latest timestamp.
+    pub since: Option<i64>,
+    pub until: Option<i64>,
+    line: Object,
+}
+
+impl Query {
+    /// Reads a query line. Errors name the member.
+    pub fn parse(line: Object, place: &Place) -> Result<Query> {
+        if let Some(kind) = line.text("kind")?.filter(|kind| kind != "query") {
+            return Err(Error::new(format!("kind: expected query, found {kind:?}")));
+        }
+        let text = name(&line, "query")?.ok_or_else(|| Error::new("query: is missing"))?;
+        let (partition, instance) = (name(&line, "partition")?, name(&line, "instance")?);
+        let scoped = partition.is_some() || instance.is_some();
+        let limit = line.integer("limit")?.map(|limit| {
+            usize::try_from(limit).map_err(|_| expected("limit", "a number from 0", "a negative one"))
+        });
+        Ok(Query {
+            text,
+            name: line.get("id").map_or_else(|| place.line().to_string(), str::to_owned),
+            scopes: scoped.then(|| Scopes::to_read(partition.as_deref(), instance.as_deref())).transpose()?,
+            limit: limit.transpose()?,
+            role: line.text("role")?.map(|role| role.parse()).transpose()?,
+            since: message::time_member(&line, "since")?,
+            until: message::time_member(&line, "until")?,
+            line,
+        })
+    }
+
+    /// Appends the line that answers a question which found nothing.
+    pub fn write_miss(&self, out: &mut Vec<u8>) {
+        let mut line = Object::default();
+        line.set_text("kind", "query");
+        self.line.iter().for_each(|(name, json)| line.set(name, json));
+        line.set("hits", "0");
+        line.write(out);
+        out.push(b'\n');
+    }
+}
