@@ -80,8 +80,15 @@ impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
     }
 }
 
-/// Cuts what the operating system adds for programmers: `Permission denied (os error 13)`.
+/// A cause as the end of a line of ours: without what the operating system adds for programmers
+/// (`Permission denied (os error 13)`), and in lower case, names aside.
 fn plain(cause: &str) -> String {
-    let cause = cause.split(" (os error").next().unwrap_or(cause);
-    cause.replace('\n', " ")
+    let cause = cause.split(" (os error").next().unwrap_or(cause).replace('\n', " ");
+    let mut chars = cause.chars();
+    match (chars.next(), chars.next()) {
+        (Some(first), Some(second)) if first.is_ascii_uppercase() && second.is_ascii_lowercase() => {
+            format!("{}{}", first.to_ascii_lowercase(), &cause[1..])
+        }
+        _ => cause,
+    }
 }

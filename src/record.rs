@@ -2,6 +2,7 @@
 //! requests and answers. `man 5 rsv-record` is the contract.
 
 mod embedding;
+mod feed;
 pub mod id;
 mod link;
 mod message;
@@ -12,11 +13,12 @@ mod scope;
 pub mod time;
 
 pub use embedding::{Embedding, Vectors, write_vector};
+pub use feed::{Feed, Next};
 pub use link::{Link, RESPONDED_WITH};
 pub use message::{Content, Draft, Fill, Message, Position, Role, Vector};
 pub use object::{Object, quote};
 pub use query::Query;
-pub use reader::{Feed, Next, Place, Reader, Value, too_long};
+pub use reader::{Place, Reader, Value, too_long};
 pub use scope::{Scope, Scopes};
 pub use time::Clock;
 

@@ -39,7 +39,7 @@ impl Place {
         let text = self.read_if_there()?;
         if text.is_none() && self.named {
             return Err(Error::new(format!(
-                "cannot open {}: No such file or directory",
+                "cannot open {}: no such file or directory",
                 self.path.display()
             ))
             .hint("create it with: rsv-config --config FILE set KEY VALUE"));

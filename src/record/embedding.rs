@@ -3,6 +3,8 @@
 use super::message::name;
 use super::object::{Object, expected, write_text};
 use crate::error::{Error, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 /// The longest vector that is taken: twice what any known model makes.
 const MAX_DIM: usize = 16_384;
@@ -70,9 +72,6 @@ pub fn write_vector(vector: &[f32], form: Vectors, out: &mut Vec<u8>) {
         }
     }
 }
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 
 /// Reads a vector from its JSON text: finite numbers, or base64 of f32 little-endian.
 pub(super) fn numbers(json: &str) -> Result<Vec<f32>> {

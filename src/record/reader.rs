@@ -3,12 +3,9 @@
 
 use super::object::Object;
 use crate::error::{Error, Result};
-use std::collections::VecDeque;
 use std::fmt;
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
 
 /// A line of an input, as compilers name it: `<stdin>:17`.
 #[derive(Clone, Debug)]
@@ -53,11 +50,11 @@ pub struct Reader<R> {
     /// Whether the input itself failed, after which nothing can follow.
     failed: bool,
     /// Bytes dealt with before `buffer`.
-    consumed: u64,
+    pub(super) consumed: u64,
 }
 
 /// How much is read at a time.
-const CHUNK: usize = 1 << 16;
+pub(super) const CHUNK: usize = 1 << 16;
 
 impl<R: Read> Reader<R> {
     /// `source` is the name of the input for messages.
@@ -83,7 +80,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Whether no whole line is left of what has been read, so that the next object may have to be waited for.
-    fn drained(&self) -> bool {
+    pub(super) fn drained(&self) -> bool {
         let rest = self.buffer[self.start..].trim_ascii_start();
         memchr::memchr(b'\n', rest).is_none()
     }
@@ -253,77 +250,6 @@ pub fn too_long(limit: usize) -> Error {
 
 fn newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
-}
-
-/// What a feed has.
-#[derive(Debug)]
-pub enum Next {
-    Value(Result<Value>),
-    /// Nothing more has arrived: the time to commit what is there. The next call waits.
-    Pause,
-    End,
-}
-
-/// Several inputs, one after the other, read ahead by a thread of their own within a bound.
-pub struct Feed {
-    arriving: Receiver<Batch>,
-    batch: VecDeque<Result<Value>>,
-    paused: bool,
-}
-
-type Batch = VecDeque<Result<Value>>;
-
-/// So long nothing must arrive to be a pause: more than a disk takes to read on, less than a commit.
-const PAUSE: Duration = Duration::from_millis(1);
-
-/// How many batches wait at most; each holds about a `CHUNK` of text, or one longer object.
-const AHEAD: usize = 4;
-
-impl Feed {
-    /// Starts reading; `limit` bounds one object, in bytes.
-    pub fn new<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
-        let (sender, arriving) = sync_channel(AHEAD);
-        std::thread::spawn(move || {
-            for (name, input) in sources {
-                if read_ahead(Reader::new(&name, input, limit), &sender).is_none() {
-                    return;
-                }
-            }
-        });
-        Feed { arriving, batch: VecDeque::new(), paused: false }
-    }
-
-    #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Next {
-        loop {
-            if let Some(value) = self.batch.pop_front() {
-                return Next::Value(value);
-            }
-            let arrived = match self.paused {
-                true => self.arriving.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => self.arriving.recv_timeout(PAUSE),
-            };
-            self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
-            match arrived {
-                Ok(batch) => self.batch = batch,
-                Err(RecvTimeoutError::Timeout) => return Next::Pause,
-                Err(RecvTimeoutError::Disconnected) => return Next::End,
-            }
-        }
-    }
-}
-
-/// Sends all of one input, in batches that end where it may pause. `None` when nobody listens any more.
-fn read_ahead<R: Read>(mut reader: Reader<R>, to: &SyncSender<Batch>) -> Option<()> {
-    let (mut batch, mut begin) = (Batch::new(), reader.consumed);
-    while let Some(next) = reader.next() {
-        batch.push_back(next);
-        if reader.drained() || reader.consumed - begin >= CHUNK as u64 {
-            to.send(std::mem::take(&mut batch)).ok()?;
-            begin = reader.consumed;
-        }
-    }
-    if batch.is_empty() { Some(()) } else { to.send(batch).ok() }
 }
 
 /// A scan for the end of an object that goes on where its last piece ended.

@@ -62,7 +62,7 @@ fn the_place_is_found() {
     let home = home.env("RSV_CONFIG", "a.toml");
     assert_eq!(path(&home, &["path"]), "a.toml\n[0]");
     assert_eq!(path(&home, &["path", "--config", "b.toml"]), "b.toml\n[0]");
-    let missing = "rsv-config: error: cannot open a.toml: No such file or directory\n\
+    let missing = "rsv-config: error: cannot open a.toml: no such file or directory\n\
                    rsv-config: hint: create it with: rsv-config --config FILE set KEY VALUE\n[2]";
     assert_eq!(config(&home, &["list"]).to_string(), missing);
     assert_eq!(config(&home, &["set", "model", "m"]).ok(), "");

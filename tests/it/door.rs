@@ -111,7 +111,7 @@ fn a_color_that_is_none_is_refused() {
 fn help_to_a_full_device_is_trouble() {
     for tool in tools() {
         for flag in ["-h", "--help", "--version"] {
-            let wanted = format!("{tool}: error: cannot write to standard output: No space left on device\n");
+            let wanted = format!("{tool}: error: cannot write to standard output: no space left on device\n");
             assert_eq!(to_full(&Home::new(), &tool, &[flag], ""), (2, wanted));
         }
     }
@@ -136,7 +136,7 @@ fn data_to_a_full_device_is_trouble() {
         ("rsv-view", &[], ""),
         ("rsv-view", &["--format", "text"], ""),
     ] {
-        let wanted = format!("{tool}: error: cannot write to standard output: No space left on device\n");
+        let wanted = format!("{tool}: error: cannot write to standard output: no space left on device\n");
         assert_eq!(to_full(&home, tool, words, stdin), (2, wanted), "{words:?}");
     }
     // What is stored before it is passed on is stored all the same.

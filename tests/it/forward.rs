@@ -525,7 +525,7 @@ fn trouble_with_the_operands_comes_before_any_request() {
     let ran = home.run("rsv-forward", &["missing.json"], ASK);
     assert_eq!(
         ran.to_string(),
-        "rsv-forward: error: cannot open missing.json: No such file or directory\n[2]"
+        "rsv-forward: error: cannot open missing.json: no such file or directory\n[2]"
     );
     let ran = home.env("OLLAMA_BASE_URL", "http://x:y:z").run("rsv-forward", &[], ASK);
     assert_eq!(

@@ -275,7 +275,7 @@ fn files_and_standard_input_are_read_in_their_order() {
     );
     assert_eq!(home.contents("rsv-view", &["-p", "p"]), ["1", "2", "3"]);
     for (words, said) in [
-        (&["none.json"][..], "cannot open none.json: No such file or directory"),
+        (&["none.json"][..], "cannot open none.json: no such file or directory"),
         (&["."], "cannot read .: is a directory"),
         (&["-", "-"], "standard input ('-') is named more than once"),
     ] {

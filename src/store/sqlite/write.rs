@@ -47,11 +47,11 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Writes a message and the vector that came with it, or neither.
     fn message(&mut self, message: &Message) -> rusqlite::Result<Written> {
-        let Some(vector) = &message.vector else { return self.words_of(message) };
+        let Some(vector) = &message.vector else { return self.without_vector(message) };
         if let Some(misfit) = self.misfit(&vector.model, vector.numbers.len() as i64)? {
             return Ok(misfit);
         }
-        let written = self.words_of(message)?;
+        let written = self.without_vector(message)?;
         let of = match &written {
             Written::New => message.id.clone(),
             Written::Same(id) => id.clone(),
@@ -62,7 +62,7 @@ impl Writer<'_> {
         Ok(written)
     }
 
-    fn words_of(&mut self, message: &Message) -> rusqlite::Result<Written> {
+    fn without_vector(&mut self, message: &Message) -> rusqlite::Result<Written> {
         let scope = self.scope(&message.scope)?;
         let text = message.content.text();
         let parts = match &message.content {

@@ -1,0 +1,79 @@
+//! Inputs read ahead by a thread, so that their pauses are noticed and parsing goes on beside the work.
+
+use super::reader::{CHUNK, Reader, Value};
+use crate::error::Result;
+use std::collections::VecDeque;
+use std::io::Read;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+/// What a feed has.
+#[derive(Debug)]
+pub enum Next {
+    Value(Result<Value>),
+    /// Nothing more has arrived: the time to commit what is there. The next call waits.
+    Pause,
+    End,
+}
+
+/// Several inputs, one after the other, read ahead by a thread of their own within a bound.
+pub struct Feed {
+    arriving: Receiver<Batch>,
+    batch: VecDeque<Result<Value>>,
+    paused: bool,
+}
+
+type Batch = VecDeque<Result<Value>>;
+
+/// So long nothing must arrive to be a pause: more than a disk takes to read on, less than a commit.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How many batches wait at most; each holds about a `CHUNK` of text, or one longer object.
+const AHEAD: usize = 4;
+
+impl Feed {
+    /// Starts reading; `limit` bounds one object, in bytes.
+    pub fn new<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
+        let (sender, arriving) = sync_channel(AHEAD);
+        std::thread::spawn(move || {
+            for (name, input) in sources {
+                if read_ahead(Reader::new(&name, input, limit), &sender).is_none() {
+                    return;
+                }
+            }
+        });
+        Feed { arriving, batch: VecDeque::new(), paused: false }
+    }
+
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Next {
+        loop {
+            if let Some(value) = self.batch.pop_front() {
+                return Next::Value(value);
+            }
+            let arrived = match self.paused {
+                true => self.arriving.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.arriving.recv_timeout(PAUSE),
+            };
+            self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
+            match arrived {
+                Ok(batch) => self.batch = batch,
+                Err(RecvTimeoutError::Timeout) => return Next::Pause,
+                Err(RecvTimeoutError::Disconnected) => return Next::End,
+            }
+        }
+    }
+}
+
+/// Sends all of one input, in batches that end where it may pause. `None` when nobody listens any more.
+fn read_ahead<R: Read>(mut reader: Reader<R>, to: &SyncSender<Batch>) -> Option<()> {
+    let (mut batch, mut begin) = (Batch::new(), reader.consumed);
+    while let Some(next) = reader.next() {
+        batch.push_back(next);
+        if reader.drained() || reader.consumed - begin >= CHUNK as u64 {
+            to.send(std::mem::take(&mut batch)).ok()?;
+            begin = reader.consumed;
+        }
+    }
+    if batch.is_empty() { Some(()) } else { to.send(batch).ok() }
+}
