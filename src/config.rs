@@ -77,6 +77,8 @@ impl Setting {
 pub struct Settings {
     settings: Vec<Setting>,
     unknown: Vec<String>,
+    /// What other programs' variables say that cannot be, by key: trouble only for who needs it.
+    foreign: Vec<(&'static str, Error)>,
 }
 
 /// The settings of a tool, of which `log` makes it tell details too. Errors name the place of a wrong value.
@@ -101,14 +103,22 @@ pub fn load(common: &Common) -> Result<Settings> {
     }
     for row in ROWS {
         if let Some((variable, text)) = from_environment(row)? {
-            let value = row.kind.read(&text).map_err(|e| e.at(variable))?;
-            settings.put(Key::parse(row.key)?, value, Layer::Environment(variable));
+            match row.kind.read(&text).map_err(|e| e.at(variable)) {
+                Ok(value) => settings.put(Key::parse(row.key)?, value, Layer::Environment(variable)),
+                Err(error) if is_own(variable) => return Err(error),
+                Err(error) => settings.foreign.push((row.key, error)),
+            }
         }
     }
     if let Some(store) = &common.store {
         settings.overrule("store", "--store", store)?;
     }
     Ok(settings)
+}
+
+/// Whether nobody but rsv, and Reservoir before it, reads a variable.
+fn is_own(variable: &str) -> bool {
+    variable.starts_with("RSV_") || variable.starts_with("RESERVOIR_")
 }
 
 /// The first of a row's variables that is set, with its text.
@@ -155,7 +165,11 @@ impl Settings {
             };
             Setting { key, found: value.map(|value| (value, Layer::Default)) }
         };
-        Settings { settings: ROWS.iter().enumerate().map(setting).collect(), unknown: Vec::new() }
+        Settings {
+            settings: ROWS.iter().enumerate().map(setting).collect(),
+            unknown: Vec::new(),
+            foreign: Vec::new(),
+        }
     }
 
     /// Puts a value of a higher layer in the place of what is there.
@@ -189,6 +203,19 @@ impl Settings {
     /// Where the file has keys that no tool knows.
     pub fn unknown(&self) -> &[String] {
         &self.unknown
+    }
+
+    /// Errors if another program's variable gives a key a value that cannot be: to be asked by who needs it.
+    pub fn check(&self, key: &str) -> Result<()> {
+        match self.foreign.iter().find(|(name, _)| *name == key) {
+            Some((_, error)) => Err(Error::new(error.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// What `check` would say of all keys.
+    pub fn troubles(&self) -> impl Iterator<Item = &Error> {
+        self.foreign.iter().map(|(_, error)| error)
     }
 
     /// The value of a key.

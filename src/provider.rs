@@ -145,6 +145,7 @@ impl Providers {
 }
 
 fn site(row: &'static Row, settings: &Settings) -> Result<Option<Site>> {
+    settings.check(row.address)?;
     let Some(text) = settings.text(row.address) else { return Ok(None) };
     Ok(Some(Site {
         name: row.name,

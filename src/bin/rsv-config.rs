@@ -59,6 +59,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 
 fn get(key: &Key, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
+    settings.check(&key.to_string())?;
     let Some(value) = settings.get(key) else {
         return Ok(Outcome::No);
     };
@@ -95,6 +96,7 @@ fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
 fn list(io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     settings.unknown().iter().for_each(|place| io.note(place));
+    settings.troubles().for_each(|error| io.note(error));
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let rows: Vec<[String; 3]> = settings
         .all()

@@ -233,3 +233,20 @@ fn something_must_be_asked_for() {
                  rsv-config: hint: see 'rsv-config --help'\n[2]";
     assert_eq!(config(&Home::new(), &[]).to_string(), fault);
 }
+
+#[test]
+fn a_variable_of_another_program_troubles_only_who_needs_it() {
+    let home = Home::new().env("NEO4J_URI", "db.example:7687").env("OLLAMA_BASE_URL", "h:11434");
+    assert_eq!(home.run("rsv-view", &[], "").ok(), "");
+    let listed = home.run("rsv-config", &["list"], "");
+    assert_eq!(listed.status, 0);
+    for variable in ["NEO4J_URI", "OLLAMA_BASE_URL"] {
+        assert!(listed.stderr.contains(&format!("rsv-config: {variable}: expected ")), "{}", listed.stderr);
+    }
+    let request = r#"{"model":"llama3","messages":[{"role":"user","content":"x"}]}"#;
+    let asked = home.run("rsv-forward", &[], request);
+    assert_eq!((asked.status, asked.stdout.as_str()), (2, ""));
+    assert!(asked.stderr.starts_with("rsv-forward: error: OLLAMA_BASE_URL: expected "), "{}", asked.stderr);
+    let own = home.env("RESERVOIR_PORT", "none").run("rsv-view", &[], "");
+    assert!(own.stderr.starts_with("rsv-view: error: RESERVOIR_PORT: expected "), "{}", own.stderr);
+}
