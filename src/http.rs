@@ -5,7 +5,7 @@ mod address;
 pub use address::Address;
 
 use crate::config::{Secret, Settings};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
 use std::error::Error as _;
@@ -199,17 +199,6 @@ pub enum Kind {
     Broken,
 }
 
-impl Failed {
-    /// The error of a tool that asked `address`.
-    pub fn at(&self, address: &Address) -> Error {
-        Error::new(match self.kind {
-            Kind::Key | Kind::Setup => format!("cannot ask {address}: {}", self.cause),
-            Kind::Connect => format!("cannot reach {address}: {}", self.cause),
-            Kind::Late | Kind::Broken => format!("no answer from {address}: {}", self.cause),
-        })
-    }
-}
-
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.cause)
@@ -241,18 +230,4 @@ fn cause(error: &reqwest::Error) -> String {
 pub fn reason(status: u16) -> &'static str {
     let status = reqwest::StatusCode::from_u16(status).ok();
     status.and_then(|status| status.canonical_reason()).unwrap_or("")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_are_told_in_words() {
-        let address = Address::parse("http://u:secret@h:1/x?k=secret").unwrap();
-        let said = |kind| Failed { kind, cause: "some cause".into() }.at(&address).to_string();
-        assert_eq!(said(Kind::Connect), "cannot reach http://h:1/x: some cause");
-        assert_eq!(said(Kind::Late), "no answer from http://h:1/x: some cause");
-        assert_eq!(said(Kind::Key), "cannot ask http://h:1/x: some cause");
-    }
 }

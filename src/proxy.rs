@@ -93,9 +93,9 @@ impl Proxy {
         ingest.commit(store)?.pop().map_or(Ok(Vec::new()), |done| done.line)
     }
 
-    /// Whether the store can be read.
+    /// Whether the store can be read: by one look at its records, however many there are.
     async fn check(self: &Arc<Proxy>) -> Result<()> {
-        self.with_store(|_, store| store.scopes().map(drop)).await
+        self.with_store(|_, store| store.scope_of("").map(drop)).await
     }
 
     /// Works with the store on a thread that may wait for it. After an error it is opened anew.
