@@ -10,6 +10,7 @@ mod sections;
 mod table;
 mod value;
 
+pub use environment::Places;
 pub use sections::{ModelSettings, PartitionSettings, Route};
 pub use table::Key;
 pub use value::{Secret, Value};
@@ -231,7 +232,8 @@ impl Settings {
 
     fn value(&self, key: &str) -> Option<&Value> {
         debug_assert!(ROWS.iter().any(|row| row.key == key), "{key} has no row");
-        self.at(&[key])
+        let path: Vec<&str> = key.split('.').collect();
+        self.at(&path)
     }
 
     /// A text or an address.
@@ -285,6 +287,11 @@ impl Settings {
                     .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
             }),
         }
+    }
+
+    /// Where files are kept, and where ONNX Runtime's library may be.
+    pub fn places(&self) -> Places {
+        Places::find()
     }
 
     /// The longest line or text that a tool takes, in bytes.

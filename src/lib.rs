@@ -14,17 +14,20 @@ pub mod http; // 3  one client, its errors in words
 pub mod tokens; // 3  counting, and what a model takes
 pub mod view; // 3  messages as text for people
 
+pub mod embed; // 4  text into vectors, here or by somebody else's server
 pub mod provider; // 4  who serves a model, where, and with which key
 
 pub mod foreign; // 5  messages in the shapes of other programs
 pub mod store; // 5  where records are kept
 
+pub mod fill; // 6  vectors for the messages that have none
 pub mod ingest; // 6  records into the store
 pub mod link; // 6  which messages belong together
-pub mod search; // 6  what is related to a question
 
-pub mod enrich; // 7  what to recall, how much fits, how it is worded
+pub mod search; // 7  what is related to a question
 
-pub mod forward; // 8  a request to its provider, the answer back
+pub mod enrich; // 8  what to recall, how much fits, how it is worded
 
-pub mod proxy; // 9  the same steps chained behind HTTP
+pub mod forward; // 9  a request to its provider, the answer back
+
+pub mod proxy; // 10  the same steps chained behind HTTP

@@ -7,7 +7,7 @@ mod sqlite;
 pub mod words;
 
 use crate::error::{Error, Result};
-use crate::record::{Hit, Message, Position, Record, Role, Scope, Scopes};
+use crate::record::{Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
 use words::Term;
 
 /// A store that any number of processes use at once. Nothing that a method writes is seen, or lost, in
@@ -33,7 +33,49 @@ pub trait Store: Send {
 
     /// The scopes that hold anything, by name, with the number of their messages.
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>>;
+
+    /// The best `limit` messages by the cosine of their vector of `model` with `vector`, filtered before
+    /// they are ranked. The score is that cosine, -1 to 1, computed from the vector as it is stored. Best
+    /// first; ties by time, newest first, then by id. Errors if the model's vectors have another dimension.
+    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>>;
+
+    /// The last `limit` messages of a selection that have words but no vector of `model`, newest first, and
+    /// how many there are of them in all.
+    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)>;
+
+    /// The models that the store has vectors of, by name.
+    fn models(&mut self) -> Result<Vec<Model>>;
+
+    /// Puts vectors in the place of those that messages have of their model; together with a fact, if one is
+    /// given. A vector of a record that is not there is left out.
+    fn replace(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()>;
+
+    /// Removes every vector of a model.
+    fn forget(&mut self, model: &str) -> Result<()>;
+
+    /// Something that the store remembers about itself under a name.
+    fn fact(&mut self, name: &str) -> Result<Option<String>>;
+
+    /// Remembers a fact, or with `None` no longer.
+    fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()>;
+
+    /// Takes a job that only one process may do at a time, until the guard is dropped or the process ends;
+    /// `None` if another has it.
+    fn claim(&mut self, job: &str) -> Result<Option<Claim>>;
 }
+
+/// A model of which there are vectors.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Model {
+    pub name: String,
+    /// How many numbers each vector has.
+    pub dim: usize,
+    /// How many vectors there are.
+    pub vectors: u64,
+}
+
+/// A job that is taken as long as this is kept.
+pub struct Claim(#[allow(dead_code)] Box<dyn Send>);
 
 /// What `walk` calls for each record.
 pub type Visit<'a> = dyn FnMut(Record) -> Result<()> + 'a;

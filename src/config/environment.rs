@@ -25,3 +25,28 @@ pub(super) fn xdg(name: &str, fallback: &str) -> Option<PathBuf> {
     let base = base.or_else(|| path("HOME").map(|home| home.join(Path::new(fallback))));
     base.map(|base| base.join("rsv"))
 }
+
+/// Directories and files that the environment tells of; nothing is made or looked at.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// `rsv` in the XDG data directory; none without a home.
+    pub data: Option<PathBuf>,
+    /// `rsv` in the XDG cache directory; none without a home.
+    pub cache: Option<PathBuf>,
+    /// The directory that the running program is in.
+    pub program: Option<PathBuf>,
+    /// `ORT_DYLIB_PATH`, by which other programs find ONNX Runtime's library.
+    pub ort_dylib_path: Option<PathBuf>,
+}
+
+impl Places {
+    pub(super) fn find() -> Places {
+        let program = std::env::current_exe().ok();
+        Places {
+            data: xdg("XDG_DATA_HOME", ".local/share"),
+            cache: xdg("XDG_CACHE_HOME", ".cache"),
+            program: program.and_then(|program| program.parent().map(Path::to_owned)),
+            ort_dylib_path: path("ORT_DYLIB_PATH"),
+        }
+    }
+}

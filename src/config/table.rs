@@ -72,6 +72,14 @@ pub(super) static ROWS: &[Row] = &[
     row("connect_timeout", &["RSV_CONNECT_TIMEOUT"], Duration, Some("10s"), "how long to wait for a connection to a provider"),
     row("request_timeout", &["RSV_REQUEST_TIMEOUT"], Duration, Some("600s"), "how long to wait for a provider's whole answer"),
 
+    row("embed.model", &["RSV_EMBED_MODEL"], Text, None, "the embedding model; unset, the best that is installed"),
+    row("embed.via", &["RSV_EMBED_VIA"], Text, Some("local"), "who embeds: local, proxy, openai, ollama, or the address of a server"),
+    row("embed.key_variable", &[], Variable, None, "the environment variable that holds the key for the server in embed.via"),
+    row("embed.catch_up", &["RSV_EMBED_CATCH_UP"], Integer(0, 1_000_000), Some("64"), "how many messages without a vector a search embeds first"),
+    row("embed.threads", &["RSV_EMBED_THREADS"], Integer(1, 1024), None, "how many threads embed; unset, one for each processor"),
+    row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the file of ONNX Runtime's library; unset, it is looked for"),
+    row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP, Some("https://huggingface.co"), "where rsv-embed --fetch gets models"),
+
     row("log", &["RUST_LOG"], Text, None, "what is told on standard error: with debug or trace in it, as -v"),
 
     row("models.*.max_context_tokens", &[], TOKENS, None, "how many tokens the model takes"),

@@ -6,9 +6,9 @@ mod read;
 mod schema;
 mod write;
 
-use super::{Access, Occur, Select, Store, Visit, Walk, Written, words::Term};
+use super::{Access, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
-use crate::record::{Hit, Message, Record, Scope, Scopes};
+use crate::record::{Embedding, Hit, Message, Record, Scope, Scopes};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::fs::{self, OpenOptions};
@@ -123,6 +123,38 @@ impl Store for Sqlite {
 
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
         self.count_scopes().map_err(|e| self.failed("read", e))
+    }
+
+    fn nearest(&mut self, _model: &str, _vector: &[f32], _which: &Select, _limit: usize) -> Result<Vec<Hit>> {
+        Err(Error::new("not there yet"))
+    }
+
+    fn pending(&mut self, _model: &str, _which: &Select, _limit: usize) -> Result<(Vec<Message>, u64)> {
+        Err(Error::new("not there yet"))
+    }
+
+    fn models(&mut self) -> Result<Vec<Model>> {
+        Err(Error::new("not there yet"))
+    }
+
+    fn replace(&mut self, _vectors: &[Embedding], _fact: Option<(&str, &str)>) -> Result<()> {
+        Err(Error::new("not there yet"))
+    }
+
+    fn forget(&mut self, _model: &str) -> Result<()> {
+        Err(Error::new("not there yet"))
+    }
+
+    fn fact(&mut self, _name: &str) -> Result<Option<String>> {
+        Err(Error::new("not there yet"))
+    }
+
+    fn set_fact(&mut self, _name: &str, _value: Option<&str>) -> Result<()> {
+        Err(Error::new("not there yet"))
+    }
+
+    fn claim(&mut self, _job: &str) -> Result<Option<Claim>> {
+        Err(Error::new("not there yet"))
     }
 }
 

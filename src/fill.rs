@@ -1,0 +1,1 @@
+//! Vectors for the messages that have none.
