@@ -45,7 +45,7 @@ impl fmt::Display for Layer {
 }
 
 /// One setting with its value, if it has one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Setting {
     key: Key,
     found: Option<(Value, Layer)>,
@@ -74,7 +74,7 @@ impl Setting {
 }
 
 /// All settings of one run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     settings: Vec<Setting>,
     unknown: Vec<String>,

@@ -2,9 +2,25 @@
 //!
 //! Nothing is loaded before the first text is embedded, so that asking which model is used costs nothing.
 
+mod encoder;
+mod fetch;
+mod library;
+mod model;
+mod pieces;
+mod prepare;
+mod registry;
+mod shelf;
+mod vocabulary;
+
+pub use fetch::Report;
+
 use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Error, Result};
+use encoder::Encoder;
+use shelf::{Installed, Shelf};
+use std::mem::ManuallyDrop;
+use std::path::Path;
 
 /// What a text is: some models want questions worded otherwise than what answers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +42,11 @@ pub enum Work {
 
 /// Makes vectors by one model.
 pub struct Embedder {
-    model: String,
+    settings: Settings,
+    work: Work,
+    installed: Installed,
+    /// Never taken down: freeing it takes longer than embedding a question did.
+    encoder: Option<ManuallyDrop<Encoder>>,
 }
 
 impl Embedder {
@@ -37,25 +57,109 @@ impl Embedder {
     }
 
     /// The embedder of a model, in any spelling; `None` is that of the settings.
-    pub fn named(settings: &Settings, model: Option<&str>, work: Work, notes: &Notes) -> Result<Embedder> {
-        let _ = (settings, work, notes, model);
-        Err(Error::new("no embedding model is installed").hint("rsv-embed --fetch all-minilm-l6-v2"))
+    pub fn named(settings: &Settings, model: Option<&str>, work: Work, _notes: &Notes) -> Result<Embedder> {
+        let installed = installed(settings, model)?;
+        Ok(Embedder { settings: settings.clone(), work, installed, encoder: None })
     }
 
     /// The canonical id of the model.
     pub fn model(&self) -> &str {
-        &self.model
+        &self.installed.model.id
     }
 
-    /// A similarity (raw cosine) below which two texts have nothing to do with each other by this model.
+    /// The similarity (raw cosine) from which on a message may have to do with a question.
     pub fn floor(&self) -> f32 {
-        0.0
+        self.installed.model.recall
+    }
+
+    /// The similarity (raw cosine) from which on two messages are linked by a synapse.
+    pub fn synapse_floor(&self) -> f32 {
+        self.installed.model.synapse
     }
 
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
-    /// Errors if the model cannot be loaded, or a vector is none (not finite, of another dimension).
+    /// Errors if the model cannot be loaded, or makes no vector of its dimension.
     pub fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
-        let _ = (texts, side);
-        Err(Error::new("no embedding model is installed"))
+        if self.encoder.is_none() {
+            let encoder = Encoder::load(&self.settings, &self.installed, self.work)?;
+            self.encoder = Some(ManuallyDrop::new(encoder));
+        }
+        match &mut self.encoder {
+            Some(encoder) => encoder.embed(texts, side),
+            None => Ok(Vec::new()),
+        }
     }
+}
+
+/// The model of a name, or that of the settings, or the best of those that are installed.
+fn installed(settings: &Settings, name: Option<&str>) -> Result<Installed> {
+    let shelf = Shelf::of(settings)?;
+    if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
+        return shelf.find(&name)?.ok_or_else(|| {
+            let id = registry::find(&name).map_or(name, |model| model.id);
+            Error::new(format!("the embedding model {id} is not installed"))
+                .hint(format!("rsv-embed --fetch {id}"))
+        });
+    }
+    let all = shelf.all()?;
+    let best =
+        registry::all().into_iter().find_map(|known| all.iter().find(|there| there.model.id == known.id));
+    best.or(all.first()).cloned().ok_or_else(|| {
+        Error::new("no embedding model is installed")
+            .hint("rsv-embed --fetch all-minilm-l6-v2 (90 MB), or scripts/fetch-model")
+    })
+}
+
+/// Gets a model, checks and prepares it: by its name from the hub of the settings, or from a directory.
+/// See `Report` for how it tells what it does. Gives the canonical id. Nothing is left half-installed.
+pub fn fetch(
+    settings: &Settings,
+    name: &str,
+    from: Option<&Path>,
+    report: &mut dyn Report,
+) -> Result<String> {
+    fetch::fetch(settings, name, from, report)
+}
+
+/// A model as `rsv-embed --models` lists it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Listed {
+    pub id: String,
+    pub dim: Option<usize>,
+    pub licence: Option<String>,
+    /// Whether it is installed; the bytes of its files then.
+    pub installed: Option<u64>,
+    /// The bytes of its fast form, if it has one.
+    pub prepared: Option<u64>,
+    /// Whether it is used unless something else is asked for.
+    pub in_use: bool,
+}
+
+/// The models that are known or installed: the best first, then those of fastembed's list, then the user's
+/// own.
+pub fn models(settings: &Settings) -> Result<Vec<Listed>> {
+    let shelf = Shelf::of(settings)?;
+    let used = installed(settings, None).ok().map(|used| used.model.id);
+    let mut there = shelf.all()?;
+    let mut models: Vec<model::Model> = registry::all();
+    there.sort_by(|a, b| a.model.id.cmp(&b.model.id));
+    let own = there.iter().filter(|own| !models.iter().any(|known| known.id == own.model.id));
+    let own: Vec<model::Model> = own.map(|own| own.model.clone()).collect();
+    models.extend(own);
+    let listed = models.into_iter().map(|model| {
+        let bytes = |path: std::path::PathBuf| -> u64 {
+            let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+            files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+        };
+        let prepared: u64 = shelf.all_prepared(&model.id).into_iter().map(bytes).sum();
+        Listed {
+            installed: there.iter().find(|there| there.model.id == model.id).map(Installed::bytes),
+            prepared: Some(prepared).filter(|bytes| *bytes > 0),
+            in_use: used.as_ref() == Some(&model.id),
+            id: model.id,
+            dim: model.dim,
+            licence: model.licence,
+        }
+    });
+    Ok(listed.collect())
 }

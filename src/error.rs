@@ -6,6 +6,7 @@ use std::fmt;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// One failure: a line of text, lower case and without a full stop, and a hint that names the remedy.
+#[derive(Clone)]
 pub struct Error {
     text: String,
     hint: Option<String>,

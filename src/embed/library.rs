@@ -1,0 +1,118 @@
+//! ONNX Runtime: where its library is, and how it is loaded once a process.
+
+use crate::config::Settings;
+use crate::error::{Error, Result};
+use ort::environment::Environment;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// What the library's file is called where nobody says otherwise.
+pub(super) const NAME: &str =
+    if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
+
+/// Kept for good: what ONNX Runtime set up must outlive every model, and taking it down takes 15 ms.
+static LOADED: Mutex<Option<Environment>> = Mutex::new(None);
+
+/// Loads the library, unless that is done. It is looked for in this order: `embed.library`, beside the
+/// program, in the data directory, `ORT_DYLIB_PATH`, the system's own. The first that is there must do.
+/// Errors name what was tried, and the remedy.
+pub(super) fn environment(settings: &Settings) -> Result<Environment> {
+    let mut loaded = LOADED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(environment) = &*loaded {
+        return Ok(environment.clone());
+    }
+    let environment = builder(settings)?
+        .with_telemetry(false)
+        .build()
+        .map_err(|e| Error::new("cannot start ONNX Runtime").because(e))?;
+    environment.set_log_level(ort::logging::LogLevel::Fatal);
+    *loaded = Some(environment.clone());
+    Ok(environment)
+}
+
+/// Which build of ONNX Runtime is loaded; to be asked after `environment`.
+pub(super) fn build() -> &'static str {
+    ort::info()
+}
+
+#[cfg(not(feature = "load-dynamic"))]
+fn builder(_: &Settings) -> Result<ort::environment::EnvironmentBuilder> {
+    Ok(ort::init())
+}
+
+#[cfg(feature = "load-dynamic")]
+fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> {
+    let mut tried = Vec::new();
+    for (path, wanted) in candidates(settings) {
+        if wanted || path.exists() {
+            return load(&path);
+        }
+        tried.push(path.display().to_string());
+    }
+    ort::init_from(NAME).map_err(|_| {
+        tried.push(format!("{NAME} of the system"));
+        Error::new(format!("ONNX Runtime's library is not installed: tried {}", tried.join(", ")))
+            .hint("scripts/fetch-model, or: rsv-config set embed.library FILE")
+    })
+}
+
+/// Where the library may be, in order, and whether somebody asked for this very file.
+fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
+    let places = settings.places();
+    let mut found = Vec::new();
+    found.extend(settings.text("embed.library").map(|path| (path.into(), true)));
+    found.extend(places.program.map(|directory| (directory.join(NAME), false)));
+    found.extend(places.data.map(|data| (in_data(&data), false)));
+    found.extend(places.ort_dylib_path.map(|path| (path, true)));
+    found
+}
+
+/// Where `rsv-embed --fetch` puts the library.
+pub(super) fn in_data(data: &Path) -> PathBuf {
+    data.join("onnxruntime").join(NAME)
+}
+
+#[cfg(feature = "load-dynamic")]
+fn load(path: &Path) -> Result<ort::environment::EnvironmentBuilder> {
+    let failed = |error: Error| {
+        error
+            .at(format_args!("cannot load ONNX Runtime's library {}", path.display()))
+            .hint("scripts/fetch-model, or: rsv-config set embed.library FILE")
+    };
+    check(path).map_err(failed)?;
+    ort::init_from(path).map_err(|e| failed(Error::new(cause(&e.to_string(), path))))
+}
+
+/// What the loader says, without the name that is told already.
+#[cfg(feature = "load-dynamic")]
+fn cause(text: &str, path: &Path) -> String {
+    let name = path.display().to_string();
+    let text = text.rsplit(&format!("{name}: ")).next().unwrap_or(text);
+    text.rsplit(&format!("`{name}`: ")).next().unwrap_or(text).to_owned()
+}
+
+/// Refuses a file that was cut short: the loader would map what is not there, and the first touch of it
+/// would end the process. An ELF file ends with its table of sections (System V ABI, chapter 4).
+pub(super) fn check(path: &Path) -> Result<()> {
+    let mut head = [0; 64];
+    let plain = |e: std::io::Error| Error::new(e.kind().to_string());
+    let mut file = File::open(path).map_err(plain)?;
+    let length = file.metadata().map_err(plain)?.len();
+    if file.read_exact(&mut head).is_err() {
+        return Err(Error::new("is not a library"));
+    }
+    let elf64 = head.starts_with(b"\x7fELF\x02\x01");
+    if cfg!(target_os = "linux") && !elf64 {
+        return Err(Error::new("is not a library"));
+    }
+    let number = |at: usize, bytes: usize| -> u64 {
+        head[at..at + bytes].iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
+    };
+    let end = number(40, 8).saturating_add(number(58, 2) * number(60, 2));
+    if elf64 && end > length {
+        return Err(Error::new(format!("is cut short: {length} of {end} bytes")));
+    }
+    Ok(())
+}

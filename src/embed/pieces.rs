@@ -1,0 +1,97 @@
+//! Texts that are longer than a model reads at once.
+//!
+//! Such a text is cut into pieces of the model's window, at the end of a word where there is one; its vector
+//! is the mean of the pieces' vectors, each weighted by its tokens, brought to length 1. Nothing is left out.
+
+use crate::error::{Context, Result};
+use tokenizers::Tokenizer;
+
+/// A text that fits the window, its prefix in front.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    pub(super) tokens: usize,
+}
+
+/// Cuts a text into as few pieces as it takes, at least one.
+pub(super) fn split(tokenizer: &Tokenizer, prefix: &str, text: &str, window: usize) -> Result<Vec<Piece>> {
+    let whole = format!("{prefix}{text}");
+    let count = |text: &str| -> Result<usize> {
+        Ok(tokenizer.encode_fast(text, true).context("cannot take the text apart")?.len())
+    };
+    // No tokenizer makes more tokens than there are bytes, and two around them.
+    let tokens = count(&whole)?;
+    if tokens <= window {
+        return Ok(vec![Piece { text: whole, tokens }]);
+    }
+    let room = window.saturating_sub(count(prefix)?).max(1);
+    let mut pieces = Vec::new();
+    for part in parts(tokenizer, text, room)? {
+        add(&mut pieces, prefix, part, window, &count)?;
+    }
+    Ok(pieces)
+}
+
+/// Slices of a text of at most `room` tokens each, as they are counted in the whole.
+fn parts<'a>(tokenizer: &Tokenizer, text: &'a str, room: usize) -> Result<Vec<&'a str>> {
+    let encoding = tokenizer.encode(text, false).context("cannot take the text apart")?;
+    let (offsets, words) = (encoding.get_offsets(), encoding.get_word_ids());
+    let mut parts = Vec::new();
+    let (mut first, mut begin) = (0, 0);
+    while offsets.len() - first > room {
+        let begins_word = |at: &usize| words[*at] != words[*at - 1] || words[*at].is_none();
+        // A word longer than a quarter of the room is cut in itself.
+        let next = (first + room - room / 4..=first + room).rev().find(begins_word).unwrap_or(first + room);
+        let end = offsets[next].0.max(begin);
+        parts.push(&text[begin..floor(text, end)]);
+        (first, begin) = (next, floor(text, end));
+    }
+    parts.push(&text[begin..]);
+    Ok(parts)
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// Adds a part as a piece; one that has more tokens alone than it had in the whole is halved.
+fn add(
+    pieces: &mut Vec<Piece>,
+    prefix: &str,
+    part: &str,
+    window: usize,
+    count: &dyn Fn(&str) -> Result<usize>,
+) -> Result<()> {
+    let text = format!("{prefix}{part}");
+    let tokens = count(&text)?;
+    let middle = floor(part, part.len() / 2);
+    if tokens > window && middle > 0 {
+        add(pieces, prefix, &part[..middle], window, count)?;
+        return add(pieces, prefix, &part[middle..], window, count);
+    }
+    if !part.trim().is_empty() {
+        pieces.push(Piece { text, tokens });
+    }
+    Ok(())
+}
+
+/// The vector of a text from those of its pieces.
+pub(super) fn join(pieces: &[Piece], mut vectors: Vec<Vec<f32>>) -> Vec<f32> {
+    if vectors.len() == 1 {
+        return vectors.swap_remove(0);
+    }
+    let mut sum = vec![0.0; vectors.first().map_or(0, Vec::len)];
+    for (piece, vector) in pieces.iter().zip(&vectors) {
+        sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += piece.tokens as f32 * x);
+    }
+    unit(sum)
+}
+
+/// A vector of the same direction and of length 1; one without a direction stays as it is.
+pub(super) fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+    let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+    }
+    vector
+}

@@ -1,0 +1,91 @@
+//! The form of a model from which it starts fast: its graph as ONNX Runtime has optimised it, its weights in
+//! a file that is mapped, its tokenizer as a list of words. It is made of what was fetched, and can be made
+//! again.
+
+use super::encoder::{Encoder, Form};
+use super::shelf::{self, GRAPH, Installed, Shelf, TOKENIZER};
+use super::{Side, Work, library, vocabulary};
+use crate::config::Settings;
+use crate::error::{Context, Error, Result};
+use ort::session::Session;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+
+pub(super) const DESCRIPTION: &str = "prepared.json";
+const WEIGHTS: &str = "weights.bin";
+/// What both forms must give the same vector for.
+const PROBE: &str = "Where do the tomatoes stand this year?";
+
+/// Makes the fast form, unless it is there, and puts it in its place whole. It is tried before; the model's
+/// dimension comes back. Errors leave nothing behind.
+pub(super) fn prepare(settings: &Settings, shelf: &Shelf, installed: &Installed) -> Result<usize> {
+    let environment = library::environment(settings)?;
+    let place = shelf.prepared(installed, library::build());
+    let probe = |form: &Form| -> Result<Vec<f32>> {
+        let mut encoder = Encoder::of(settings, installed, form, environment.clone(), Work::Few)?;
+        Ok(encoder.embed(&[PROBE], Side::Passage)?.swap_remove(0))
+    };
+    if let Ok(Some(form)) = Form::prepared(shelf, installed)
+        && let Ok(vector) = probe(&form)
+    {
+        return Ok(vector.len());
+    }
+    let plain = probe(&Form::plain(installed))?;
+    let parent = place.parent().unwrap_or(Path::new("."));
+    let what = || format!("cannot prepare {} in {}", installed.model.id, parent.display());
+    let making = parent.join(format!(".{}.{}", installed.model.id, std::process::id()));
+    let made = || -> Result<()> {
+        fs::create_dir_all(&making).context("cannot make the directory")?;
+        write(installed, &making, &environment)?;
+        let form = Form::of(&making)?.ok_or_else(|| Error::new("it cannot be read again"))?;
+        let fast = probe(&form)?;
+        let cosine: f32 = fast.iter().zip(&plain).map(|(a, b)| a * b).sum();
+        if fast.len() != plain.len() || cosine < 0.9999 {
+            return Err(Error::new("the fast form gives another vector"));
+        }
+        // An older form under the same name was not usable.
+        let _ = fs::remove_dir_all(&place);
+        fs::rename(&making, &place).context("cannot put it in its place")
+    };
+    let done = made().map_err(|e| e.at(what()));
+    if done.is_err() {
+        let _ = fs::remove_dir_all(&making);
+    }
+    done?;
+    // Forms for other builds of ONNX Runtime, or of an older graph, serve nobody.
+    for other in shelf.all_prepared(&installed.model.id).into_iter().filter(|other| *other != place) {
+        let _ = fs::remove_dir_all(other);
+    }
+    Ok(plain.len())
+}
+
+fn write(installed: &Installed, directory: &Path, environment: &ort::environment::Environment) -> Result<()> {
+    let words = vocabulary::prepare(&installed.directory.join(TOKENIZER), directory)?;
+    let optimised = optimiser(environment, &directory.join(GRAPH))
+        .and_then(|mut builder| builder.commit_from_file(installed.directory.join(GRAPH)));
+    drop(optimised.context("ONNX Runtime cannot optimise the model")?);
+    let names = [GRAPH, WEIGHTS, vocabulary::WORDS, vocabulary::RULES];
+    let mut files = std::collections::BTreeMap::new();
+    for name in if words { &names[..] } else { &names[..2] } {
+        let path = directory.join(name);
+        if path.exists() {
+            let file = fs::File::open(&path).and_then(|file| file.sync_all());
+            file.context(format_args!("cannot write {}", path.display()))?;
+            files.insert((*name).to_owned(), shelf::Entry::of(&path)?);
+        }
+    }
+    let json =
+        json!({"model": installed.model.id, "build": library::build(), "files": shelf::listed(&files)});
+    fs::write(directory.join(DESCRIPTION), format!("{json:#}\n")).context("cannot write the description")
+}
+
+/// Settings by which a session writes its optimised graph, and its weights beside it, aligned to be mapped.
+fn optimiser(environment: &ort::environment::Environment, graph: &Path) -> ort::Result<SessionBuilder> {
+    Ok(Session::builder(environment)?
+        .with_optimization_level(GraphOptimizationLevel::Level3)?
+        .with_config_entry("session.optimized_model_external_initializers_file_name", WEIGHTS)?
+        .with_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "512")?
+        .with_optimized_model_path(graph)?)
+}

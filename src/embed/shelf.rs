@@ -1,0 +1,198 @@
+//! The models that are installed: a directory each in the data directory, and what was made of them to
+//! start fast in the cache directory.
+
+use super::model::{self, Model};
+use super::registry::folded;
+use crate::config::Settings;
+use crate::error::{Context, Error, Result};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What a model's graph, its tokenizer and its description are called, whatever the hub calls them.
+pub(super) const GRAPH: &str = "model.onnx";
+pub(super) const TOKENIZER: &str = "tokenizer.json";
+const DESCRIPTION: &str = "model.json";
+
+/// Where models are.
+#[derive(Clone, Debug)]
+pub(super) struct Shelf {
+    /// The directory of this user's data of rsv.
+    pub(super) data: PathBuf,
+    cache: PathBuf,
+}
+
+/// A model that is installed.
+#[derive(Clone, Debug)]
+pub(super) struct Installed {
+    pub(super) model: Model,
+    pub(super) directory: PathBuf,
+    /// The files, by name.
+    pub(super) files: BTreeMap<String, Entry>,
+}
+
+/// A file as it was when it was installed.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Entry {
+    pub(super) bytes: u64,
+    pub(super) sha256: String,
+}
+
+impl Shelf {
+    /// Errors if there is no home directory.
+    pub(super) fn of(settings: &Settings) -> Result<Shelf> {
+        let places = settings.places();
+        let missing = || Error::new("there is no place for models: HOME is not set").hint("set HOME");
+        Ok(Shelf { data: places.data.ok_or_else(missing)?, cache: places.cache.ok_or_else(missing)? })
+    }
+
+    /// Where models lie, and what is being fetched.
+    pub(super) fn models(&self) -> PathBuf {
+        self.data.join("models")
+    }
+
+    /// Where a model is, or would be.
+    pub(super) fn place(&self, id: &str) -> PathBuf {
+        self.models().join(id)
+    }
+
+    /// The model of a name in any spelling, if it is installed.
+    pub(super) fn find(&self, name: &str) -> Result<Option<Installed>> {
+        let wanted = folded(name);
+        let ids = self.ids()?;
+        let id = ids.iter().find(|id| *id == name).or_else(|| ids.iter().find(|id| folded(id) == wanted));
+        id.map_or(Ok(None), |id| Installed::read(&self.place(id)))
+    }
+
+    /// All that are installed, by id; those that cannot be read are left out.
+    pub(super) fn all(&self) -> Result<Vec<Installed>> {
+        let ids = self.ids()?;
+        Ok(ids.iter().filter_map(|id| Installed::read(&self.place(id)).ok().flatten()).collect())
+    }
+
+    fn ids(&self) -> Result<Vec<String>> {
+        let directory = self.models();
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(e).context(format_args!("cannot read {}", directory.display())),
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut ids: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Where the fast form of a model is, or would be: it is of one build of ONNX Runtime and one graph.
+    pub(super) fn prepared(&self, installed: &Installed, build: &str) -> PathBuf {
+        let graph = installed.files.get(GRAPH).map_or("", |entry| &entry.sha256);
+        let key = hex(&Sha256::digest(format!("{build}\n{graph}")));
+        self.cache.join("models").join(format!("{}@{}", installed.model.id, &key[..12]))
+    }
+
+    /// Every fast form of a model that there is, of whatever build.
+    pub(super) fn all_prepared(&self, id: &str) -> Vec<PathBuf> {
+        let prefix = format!("{id}@");
+        let entries = fs::read_dir(self.cache.join("models")).into_iter().flatten().flatten();
+        let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
+        named.map(|entry| entry.path()).collect()
+    }
+}
+
+impl Installed {
+    /// Reads a model's directory; `None` if no model is there.
+    pub(super) fn read(directory: &Path) -> Result<Option<Installed>> {
+        let Some(json) = model::read(&directory.join(DESCRIPTION))? else { return Ok(None) };
+        let damaged = |e: Error| e.at(directory.join(DESCRIPTION).display());
+        let model = Model::of_json(&json).map_err(damaged)?;
+        let files = entries(&json["files"]).ok_or_else(|| damaged(Error::new("files: is missing")))?;
+        Ok(Some(Installed { model, directory: directory.to_owned(), files }))
+    }
+
+    /// Describes the files of a directory as those of a model; nothing is written.
+    pub(super) fn of(model: Model, directory: &Path) -> Result<Installed> {
+        let mut files = BTreeMap::new();
+        for entry in
+            fs::read_dir(directory).context(format_args!("cannot read {}", directory.display()))?.flatten()
+        {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name != DESCRIPTION {
+                files.insert(name, Entry::of(&entry.path())?);
+            }
+        }
+        Ok(Installed { model, directory: directory.to_owned(), files })
+    }
+
+    /// Writes the description, by which the directory becomes a model's.
+    pub(super) fn describe(&self) -> Result<()> {
+        let mut json = self.model.to_json();
+        json["files"] = listed(&self.files);
+        let path = self.directory.join(DESCRIPTION);
+        fs::write(&path, format!("{json:#}\n")).context(format_args!("cannot write {}", path.display()))
+    }
+
+    /// Errors if a file is not as long as it was when it was installed.
+    pub(super) fn check(&self) -> Result<()> {
+        check(&self.directory, &self.files)
+            .map_err(|e| e.hint(format!("rsv-embed --fetch {}", self.model.id)))
+    }
+
+    /// The bytes of all files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.values().map(|entry| entry.bytes).sum()
+    }
+}
+
+impl Entry {
+    /// Measures a file.
+    pub(super) fn of(path: &Path) -> Result<Entry> {
+        let read = || -> std::io::Result<Entry> {
+            let mut file = fs::File::open(path)?;
+            let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);
+            loop {
+                match file.read(&mut buffer)? {
+                    0 => break,
+                    length => hash.update(&buffer[..length]),
+                }
+            }
+            Ok(Entry { bytes: file.metadata()?.len(), sha256: hex(&hash.finalize()) })
+        };
+        read().context(format_args!("cannot read {}", path.display()))
+    }
+}
+
+/// Files as JSON: `{"model.onnx": {"bytes": 1, "sha256": "…"}}`.
+pub(super) fn listed(files: &BTreeMap<String, Entry>) -> Value {
+    let entry = |entry: &Entry| json!({"bytes": entry.bytes, "sha256": entry.sha256});
+    files.iter().map(|(name, file)| (name.clone(), entry(file))).collect::<serde_json::Map<_, _>>().into()
+}
+
+/// Reads what `listed` wrote.
+pub(super) fn entries(json: &Value) -> Option<BTreeMap<String, Entry>> {
+    let entry = |(name, json): (&String, &Value)| {
+        let sha256 = json["sha256"].as_str()?.to_owned();
+        Some((name.clone(), Entry { bytes: json["bytes"].as_u64()?, sha256 }))
+    };
+    json.as_object()?.iter().map(entry).collect()
+}
+
+/// Errors if a file of a directory is not there, or not as long as it was.
+pub(super) fn check(directory: &Path, files: &BTreeMap<String, Entry>) -> Result<()> {
+    for (name, entry) in files {
+        let path = directory.join(name);
+        let bytes = fs::metadata(&path).context(format_args!("cannot read {}", path.display()))?.len();
+        if bytes != entry.bytes {
+            let text =
+                format!("{} is damaged: it has {bytes} bytes instead of {}", path.display(), entry.bytes);
+            return Err(Error::new(text));
+        }
+    }
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

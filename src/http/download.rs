@@ -1,0 +1,160 @@
+//! Downloads of large files, which go on where they ended.
+
+use super::{Address, Client, cause};
+use crate::error::{Context, Error, Result};
+use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
+use reqwest::{StatusCode, redirect::Policy};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long nothing may arrive.
+const IDLE: Duration = Duration::from_secs(60);
+/// How often a download that breaks off goes on by itself.
+const ATTEMPTS: usize = 4;
+
+impl Client {
+    /// Downloads to a file, following redirects. Until it is whole it is called `NAME.part`, and a download
+    /// that ended early goes on there if the server still has the same file. `report` gets the bytes that are
+    /// there, and how many there will be if the server tells. Nothing is sent but the address.
+    pub async fn download(
+        &self,
+        address: &Address,
+        to: &Path,
+        report: &mut dyn FnMut(u64, Option<u64>),
+    ) -> Result<()> {
+        if to.exists() {
+            return Ok(());
+        }
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::limited(10))
+            .connect_timeout(self.connect)
+            .read_timeout(IDLE);
+        if address.is_here() {
+            builder = builder.no_proxy();
+            if address.is_plain() {
+                builder = builder.tls_certs_only([]);
+            }
+        }
+        let client = builder.build().map_err(|e| Error::new("cannot start a download").because(cause(&e)))?;
+        let part = Part::of(to);
+        let mut attempt = 1;
+        loop {
+            match part.go_on(&client, address, report).await {
+                Ok(()) => break,
+                Err(Trouble::Final(error)) => return Err(error),
+                Err(Trouble::Broken(error)) if attempt == ATTEMPTS => {
+                    return Err(error.hint("run it again: it goes on where it ended"));
+                }
+                Err(Trouble::Broken(_)) => attempt += 1,
+            }
+        }
+        part.finish(to)
+    }
+}
+
+/// Why a download ended.
+enum Trouble {
+    /// Another attempt may help.
+    Broken(Error),
+    Final(Error),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        Trouble::Final(error)
+    }
+}
+
+/// A file on its way, and the server's tag of it.
+struct Part {
+    file: PathBuf,
+    tag: PathBuf,
+}
+
+impl Part {
+    fn of(to: &Path) -> Part {
+        let named = |end: &str| {
+            let mut name = to.file_name().unwrap_or_default().to_owned();
+            name.push(end);
+            to.with_file_name(name)
+        };
+        Part { file: named(".part"), tag: named(".tag") }
+    }
+
+    async fn go_on(
+        &self,
+        client: &reqwest::Client,
+        address: &Address,
+        report: &mut dyn FnMut(u64, Option<u64>),
+    ) -> std::result::Result<(), Trouble> {
+        let broken = |e: &reqwest::Error| Trouble::Broken(Error::new(format!("{address}: {}", cause(e))));
+        let there = fs::metadata(&self.file).map_or(0, |file| file.len());
+        let tag = fs::read_to_string(&self.tag).ok().filter(|_| there > 0);
+        let mut request = client.get(address.url().clone());
+        if let Some(tag) = &tag {
+            request = request.header(RANGE, format!("bytes={there}-")).header(IF_RANGE, tag);
+        }
+        let mut response = request.send().await.map_err(|e| broken(&e))?;
+        let status = response.status();
+        let goes_on = status == StatusCode::PARTIAL_CONTENT && begins_at(response.headers()) == Some(there);
+        if !goes_on && status != StatusCode::OK {
+            let error = Error::new(format!(
+                "{address}: status {} {}",
+                status.as_u16(),
+                super::reason(status.as_u16())
+            ));
+            // Whatever is there is of no use for going on.
+            let _ = fs::remove_file(&self.file);
+            return Err(if status.is_server_error() {
+                Trouble::Broken(error)
+            } else {
+                Trouble::Final(error)
+            });
+        }
+        let mut bytes = if goes_on { there } else { 0 };
+        let total = response.content_length().map(|rest| rest + bytes);
+        match response.headers().get(ETAG).and_then(|tag| tag.to_str().ok()) {
+            // A weak tag does not promise the same bytes (RFC 9110, 13.1.5).
+            Some(tag) if !tag.starts_with("W/") => {
+                fs::write(&self.tag, tag).context("cannot keep the tag")?
+            }
+            _ => fs::remove_file(&self.tag).unwrap_or(()),
+        }
+        let what = || format!("cannot write {}", self.file.display());
+        let mut file = File::options()
+            .create(true)
+            .append(goes_on)
+            .write(true)
+            .truncate(!goes_on)
+            .open(&self.file)
+            .context(what())?;
+        report(bytes, total);
+        while let Some(chunk) = response.chunk().await.map_err(|e| broken(&e))? {
+            file.write_all(&chunk).context(what())?;
+            bytes += chunk.len() as u64;
+            report(bytes, total);
+        }
+        if total.is_some_and(|total| bytes < total) {
+            return Err(Trouble::Broken(Error::new(format!(
+                "{address}: the connection broke after {bytes} bytes"
+            ))));
+        }
+        file.sync_all().context(what())?;
+        Ok(())
+    }
+
+    fn finish(&self, to: &Path) -> Result<()> {
+        let _ = fs::remove_file(&self.tag);
+        fs::rename(&self.file, to).context(format_args!("cannot make {}", to.display()))
+    }
+}
+
+/// Where a part of a file begins: `bytes 100-199/200` (RFC 9110, 14.4).
+fn begins_at(headers: &HeaderMap) -> Option<u64> {
+    let range = headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+    range.split('-').next()?.parse().ok()
+}
