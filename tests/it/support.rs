@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tempfile::TempDir;
 
 /// A home directory, and the environment of the tools that are run in it.
@@ -19,6 +19,27 @@ impl Home {
     /// Makes an empty home.
     pub(crate) fn new() -> Home {
         Home { directory: Arc::new(tempfile::tempdir().unwrap()), environment: Vec::new() }
+    }
+
+    /// Makes a home in which the model of the tests is installed, and not to be changed.
+    pub(crate) fn with_model() -> Home {
+        static INSTALLED: OnceLock<Home> = OnceLock::new();
+        let installed = INSTALLED.get_or_init(|| {
+            let home = Home::new();
+            home.fetch(&[MODEL, "--from", model_files().to_str().unwrap()]).ok();
+            home
+        });
+        let home = Home::new();
+        for directory in [".local/share/rsv/models", ".local/share/rsv/onnxruntime", ".cache/rsv/models"] {
+            std::fs::create_dir_all(home.path(directory).parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(installed.path(directory), home.path(directory)).unwrap();
+        }
+        home
+    }
+
+    /// Runs rsv-embed --fetch.
+    pub(crate) fn fetch(&self, words: &[&str]) -> Ran {
+        self.run("rsv-embed", &[&["--quiet", "--fetch"], words].concat(), "")
     }
 
     /// The same home with one more variable; `HOME` may be set to nothing.
@@ -125,6 +146,16 @@ impl Home {
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
         Talk { child, input, output: BufReader::new(output).lines() }
     }
+}
+
+/// The model of the tests: all-MiniLM-L6-v2 with weights of 8 bits.
+pub(crate) const MODEL: &str = "all-minilm-l6-v2-int8";
+
+/// Where `scripts/fetch-model --download target/model` puts the model's files and ONNX Runtime.
+pub(crate) fn model_files() -> PathBuf {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/model");
+    assert!(files.join("model.onnx").exists(), "first run: scripts/fetch-model --download target/model");
+    files
 }
 
 /// A running tool whose input stays open.
