@@ -2,9 +2,11 @@
 
 mod io;
 mod main;
+mod progress;
 
 pub use io::{Io, Layout, Notes, Out, Source, read_text};
 pub use main::{Common, Filter, Outcome, command, main, role};
+pub use progress::Progress;
 
 use atty::Stream;
 

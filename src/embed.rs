@@ -5,6 +5,7 @@
 mod encoder;
 mod fetch;
 mod library;
+mod line;
 mod model;
 mod pieces;
 mod prepare;
@@ -13,10 +14,12 @@ mod shelf;
 mod vocabulary;
 
 pub use fetch::Report;
+pub use line::{set_vector, text_of};
 
 use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Error, Result};
+use crate::record::{Object, quote};
 use encoder::Encoder;
 use shelf::{Installed, Shelf};
 use std::mem::ManuallyDrop;
@@ -77,6 +80,11 @@ impl Embedder {
         self.installed.model.synapse
     }
 
+    /// Whether the model is at hand, so that what cannot be embedded is the text's own fault.
+    pub fn is_ready(&self) -> bool {
+        self.encoder.is_some()
+    }
+
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
     /// Errors if the model cannot be loaded, or makes no vector of its dimension.
     pub fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
@@ -133,6 +141,21 @@ pub struct Listed {
     pub prepared: Option<u64>,
     /// Whether it is used unless something else is asked for.
     pub in_use: bool,
+}
+
+impl Listed {
+    /// As a line of JSON.
+    pub fn to_object(&self) -> Object {
+        let number = |n: Option<u64>| n.map_or("null".to_owned(), |n| n.to_string());
+        let mut line = Object::default();
+        line.set_text("model", &self.id);
+        line.set("in_use", self.in_use.to_string());
+        line.set("dim", number(self.dim.map(|dim| dim as u64)));
+        line.set("installed", number(self.installed));
+        line.set("prepared", number(self.prepared));
+        line.set("licence", self.licence.as_deref().map_or("null".to_owned(), quote));
+        line
+    }
 }
 
 /// The models that are known or installed: the best first, then those of fastembed's list, then the user's

@@ -4,6 +4,7 @@
 mod embedding;
 mod feed;
 pub mod id;
+mod lines;
 mod link;
 mod message;
 mod object;

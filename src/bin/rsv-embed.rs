@@ -1,19 +1,62 @@
-//! rsv-embed: vectors for lines.
+//! rsv-embed: vectors for lines, and for what the store holds; and the models that make them.
 
-use rsv::cli::{self, Io, Outcome};
+use rsv::cli::{self, Io, Outcome, Progress};
+use rsv::config::{self, Settings};
+use rsv::embed::{self, Embedder, Side, Work};
 use rsv::error::{Error, Result};
+use rsv::fill::{self, Replayed};
+use rsv::record::{Feed, Next, Object, Place, Value};
+use rsv::store::{self, Access, Select};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Adds vectors to lines, once a model is installed
+/// Adds vectors to lines, or to what the store holds
 ///
-/// This version has no embedding model, and says so. Everything else works without one, keyword search
-/// included.
+/// Reads JSON lines and writes each with 'embedding' and 'embedding_model' set: of a message's text, a title
+/// and its content, the last user's message of a request, or a query. --fetch installs a model for it.
 #[derive(clap::Args)]
 struct Args {
     /// The files; without any, or for '-', standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// The input is plain text: each line becomes a JSON line
+    #[arg(long, conflicts_with = "field")]
+    text: bool,
+    /// Embed this member of each line
+    #[arg(long, value_name = "NAME")]
+    field: Option<String>,
+    /// Embed as questions
+    #[arg(long)]
+    query: bool,
+    /// The output: jsonl, or raw (32-bit floats, little-endian)
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "raw"], hide_possible_values = true)]
+    format: String,
+    #[command(flatten)]
+    task: Task,
+    /// With --replay: keep the vectors of the model before
+    #[arg(long, requires = "replay")]
+    keep: bool,
+    /// With --fetch: take the files from here; nothing is downloaded
+    #[arg(long, value_name = "DIRECTORY", requires = "fetch")]
+    from: Option<PathBuf>,
+}
+
+/// What else than lines is worked on.
+#[derive(clap::Args)]
+#[group(multiple = false, conflicts_with_all = ["files", "text", "field", "query", "format"])]
+struct Task {
+    /// Embed every message of the store that has no vector
+    #[arg(long)]
+    pending: bool,
+    /// Embed every message anew, with another model or the same
+    #[arg(long, value_name = "MODEL", num_args = 0..=1)]
+    replay: Option<Option<String>>,
+    /// Download a model, check it and prepare it
+    #[arg(long, value_name = "MODEL")]
+    fetch: Option<String>,
+    /// List the models that are known or installed
+    #[arg(long)]
+    models: bool,
 }
 
 fn main() -> ExitCode {
@@ -21,8 +64,188 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    io.sources(&args.files)?;
-    Err(Error::new(
-        "no embedding model is installed: a version of rsv that has 'rsv-embed --fetch MODEL' will install one",
-    ))
+    let settings = config::of(io)?;
+    if let Some(model) = &args.task.fetch {
+        let mut report = Report { bar: io.bytes(), notes: io.notes() };
+        let id = embed::fetch(&settings, model, args.from.as_deref(), &mut report)?;
+        io.note(format_args!("{id} is installed"));
+    } else if args.task.models {
+        models(&settings, io)?;
+    } else if let Some(model) = &args.task.replay {
+        replay(&settings, model.as_deref(), args.keep, io)?;
+    } else if args.task.pending {
+        pending(&settings, io)?;
+    } else {
+        filter(&args, &settings, io)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Tells people how a fetch goes.
+struct Report {
+    bar: Progress,
+    notes: cli::Notes,
+}
+
+impl embed::Report for Report {
+    fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>) {
+        self.bar.set(file, bytes, of);
+    }
+
+    fn note(&mut self, text: String) {
+        self.notes.note(text);
+    }
+}
+
+fn models(settings: &Settings, io: &mut Io) -> Result<()> {
+    let people = io.for_people();
+    let size = |bytes: Option<u64>| {
+        bytes.map_or("-".to_owned(), |bytes| format!("{} MB", bytes.div_ceil(1_000_000)))
+    };
+    for model in embed::models(settings)? {
+        io.out.with(|out| {
+            let line = if people {
+                let (mark, dim) = (if model.in_use { "*" } else { " " }, model.dim.unwrap_or_default());
+                let (installed, prepared) = (size(model.installed), size(model.prepared));
+                let licence = model.licence.as_deref().unwrap_or("-");
+                format!("{mark} {:<40} {dim:>5} {installed:>8} {prepared:>8}  {licence}\n", model.id)
+            } else {
+                model.to_object().to_json() + "\n"
+            };
+            out.extend_from_slice(line.as_bytes());
+        })?;
+    }
+    Ok(())
+}
+
+fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
+    let which = Select::of(io.common.to_cover()?);
+    let mut store = store::open(&settings.store()?, Access::Write)?;
+    let _claim = fill::claim(&mut *store, &io.notes())?;
+    let mut embedder = fill::embedder(&mut *store, settings, Work::Many, &io.notes())?;
+    let mut bar = io.progress();
+    let mut report = |done, of| bar.set("embedding", done, Some(of));
+    fill::all(&mut *store, &mut embedder, &which, &mut report, &mut |error| io.fault(&error))
+}
+
+fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> Result<()> {
+    let which = Select::of(io.common.to_cover()?);
+    let mut store = store::open(&settings.store()?, Access::Write)?;
+    let _claim = fill::claim(&mut *store, &io.notes())?;
+    let mut embedder = Embedder::named(settings, model, Work::Many, &io.notes())?;
+    let mut bar = io.progress();
+    let mut report = |done, of| bar.set("embedding", done, Some(of));
+    let mut fault = |error| io.fault(&error);
+    let done = fill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
+    drop(bar);
+    if let Replayed::Partly(lacking, before) = done {
+        io.note(format_args!(
+            "{lacking} messages have no vector of {} yet; until then {before} is searched by",
+            embedder.model()
+        ));
+    }
+    Ok(())
+}
+
+/// A line that waits for its vector.
+struct Waiting {
+    place: Place,
+    line: Object,
+    text: Option<(String, Side)>,
+}
+
+impl Waiting {
+    fn of(value: Value, field: Option<&str>, question: bool) -> Result<Waiting> {
+        let text = embed::text_of(&value.object, field).map_err(|e| e.at(&value.place))?;
+        let text = text.map(|(text, side)| (text, if question { Side::Query } else { side }));
+        Ok(Waiting { place: value.place, line: value.object, text })
+    }
+}
+
+/// How many lines wait at most, and how many bytes of them.
+const BATCH: usize = 512;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Adds vectors to lines, in their order; a pause in the input passes on what is there.
+fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
+    let sources = io.sources(&args.files)?;
+    let mut feed = if args.text {
+        Feed::of_text(sources, settings.max_line())
+    } else {
+        Feed::new(sources, settings.max_line())
+    };
+    let field = if args.text { Some("text") } else { args.field.as_deref() };
+    let (mut waiting, mut bytes) = (Vec::new(), 0);
+    let mut embedder = None;
+    loop {
+        let next = feed.next();
+        let (pause, end) = (!matches!(next, Next::Value(_)), matches!(next, Next::End));
+        if let Next::Value(value) = next {
+            match value.and_then(|value| Waiting::of(value, field, args.query)) {
+                Ok(line) => {
+                    bytes += line.text.as_ref().map_or(0, |(text, _)| text.len());
+                    waiting.push(line);
+                }
+                Err(error) => io.fault(&error),
+            }
+        }
+        let full = waiting.len() == BATCH || bytes > BATCH_BYTES;
+        if (pause || full) && !waiting.is_empty() {
+            let embedder = match &mut embedder {
+                Some(embedder) => embedder,
+                None => embedder.insert(Embedder::of(
+                    settings,
+                    if full { Work::Many } else { Work::Few },
+                    &io.notes(),
+                )?),
+            };
+            pass_on(std::mem::take(&mut waiting), embedder, args.format == "raw", io)?;
+            bytes = 0;
+        }
+        if end {
+            return Ok(());
+        }
+    }
+}
+
+/// Embeds and writes lines. If together they cannot be embedded, each is tried alone and the bad one named.
+fn pass_on(waiting: Vec<Waiting>, embedder: &mut Embedder, raw: bool, io: &mut Io) -> Result<()> {
+    let texts = |side| -> Vec<&str> {
+        let of_side = waiting.iter().filter_map(move |w| w.text.as_ref().filter(|(_, s)| *s == side));
+        of_side.map(|(text, _)| text.as_str()).collect()
+    };
+    let mut made = Vec::new();
+    for side in [Side::Passage, Side::Query] {
+        let texts = texts(side);
+        let whole = if texts.is_empty() { Ok(Vec::new()) } else { embedder.embed(&texts, side) };
+        let vectors: Vec<Result<Vec<f32>>> = match whole {
+            Ok(vectors) => vectors.into_iter().map(Ok).collect(),
+            Err(error) if !embedder.is_ready() => return Err(error),
+            Err(_) => texts
+                .iter()
+                .map(|text| embedder.embed(&[*text], side).map(|mut one| one.swap_remove(0)))
+                .collect(),
+        };
+        made.push(vectors.into_iter());
+    }
+    for Waiting { place, mut line, text } in waiting {
+        let vector = text.and_then(|(_, side)| made[usize::from(side == Side::Query)].next()).transpose();
+        match vector.map_err(|e: Error| e.at(place)) {
+            Ok(vector) => io.out.with(|out| {
+                if let Some(vector) = &vector {
+                    if raw {
+                        out.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
+                    } else {
+                        embed::set_vector(&mut line, vector, embedder.model());
+                    }
+                }
+                if !raw {
+                    line.write(out);
+                    out.push(b'\n');
+                }
+            })?,
+            Err(error) => io.fault(&error),
+        }
+    }
+    io.out.flush()
 }

@@ -2,6 +2,7 @@
 
 use super::is_terminal;
 use super::main::Common;
+use super::progress::Progress;
 use crate::error::{Context, Error, Result};
 use crate::record::{Clock, Feed, too_long};
 use atty::Stream;
@@ -85,6 +86,19 @@ impl Io {
     /// Tells details from now on, unless `-q`.
     pub fn tell_details(&mut self) {
         self.notes.verbose = !self.notes.quiet;
+    }
+
+    /// A bar that counts things, with their rate and the time that is left.
+    pub fn progress(&self) -> Progress {
+        Progress::new(!self.common.quiet, "{msg} {wide_bar} {pos}/{len}, {per_sec}, {eta} left")
+    }
+
+    /// A bar that counts bytes.
+    pub fn bytes(&self) -> Progress {
+        Progress::new(
+            !self.common.quiet,
+            "{msg} {wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
+        )
     }
 
     /// Standard error, for a server's threads.

@@ -1,5 +1,6 @@
 //! Inputs read ahead by a thread, so that their pauses are noticed and parsing goes on beside the work.
 
+use super::lines::Lines;
 use super::reader::{CHUNK, Reader, Value};
 use crate::error::Result;
 use std::collections::VecDeque;
@@ -32,12 +33,24 @@ const PAUSE: Duration = Duration::from_millis(1);
 const AHEAD: usize = 4;
 
 impl Feed {
-    /// Starts reading; `limit` bounds one object, in bytes.
+    /// Starts reading objects; `limit` bounds one, in bytes.
     pub fn new<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
+        Feed::start(sources, move |name, input| Reader::new(name, input, limit))
+    }
+
+    /// Starts reading lines of plain text, each as `{"text": …}`; `limit` bounds one, in bytes.
+    pub fn of_text<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
+        Feed::start(sources, move |name, input| Lines::new(name, input, limit))
+    }
+
+    fn start<R: Send + 'static, S: Stream>(
+        sources: Vec<(String, R)>,
+        open: impl Fn(&str, R) -> S + Send + 'static,
+    ) -> Feed {
         let (sender, arriving) = sync_channel(AHEAD);
         std::thread::spawn(move || {
             for (name, input) in sources {
-                if read_ahead(Reader::new(&name, input, limit), &sender).is_none() {
+                if read_ahead(open(&name, input), &sender).is_none() {
                     return;
                 }
             }
@@ -65,14 +78,51 @@ impl Feed {
     }
 }
 
+/// Something that objects come out of one by one.
+trait Stream {
+    fn next(&mut self) -> Option<Result<Value>>;
+    /// Whether the next may have to be waited for.
+    fn drained(&self) -> bool;
+    /// How many bytes have been dealt with.
+    fn consumed(&self) -> u64;
+}
+
+impl<R: Read> Stream for Reader<R> {
+    fn next(&mut self) -> Option<Result<Value>> {
+        Reader::next(self)
+    }
+
+    fn drained(&self) -> bool {
+        Reader::drained(self)
+    }
+
+    fn consumed(&self) -> u64 {
+        self.consumed
+    }
+}
+
+impl<R: Read> Stream for Lines<R> {
+    fn next(&mut self) -> Option<Result<Value>> {
+        Lines::next(self)
+    }
+
+    fn drained(&self) -> bool {
+        Lines::drained(self)
+    }
+
+    fn consumed(&self) -> u64 {
+        self.consumed
+    }
+}
+
 /// Sends all of one input, in batches that end where it may pause. `None` when nobody listens any more.
-fn read_ahead<R: Read>(mut reader: Reader<R>, to: &SyncSender<Batch>) -> Option<()> {
-    let (mut batch, mut begin) = (Batch::new(), reader.consumed);
+fn read_ahead(mut reader: impl Stream, to: &SyncSender<Batch>) -> Option<()> {
+    let (mut batch, mut begin) = (Batch::new(), reader.consumed());
     while let Some(next) = reader.next() {
         batch.push_back(next);
-        if reader.drained() || reader.consumed - begin >= CHUNK as u64 {
+        if reader.drained() || reader.consumed() - begin >= CHUNK as u64 {
             to.send(std::mem::take(&mut batch)).ok()?;
-            begin = reader.consumed;
+            begin = reader.consumed();
         }
     }
     if batch.is_empty() { Some(()) } else { to.send(batch).ok() }

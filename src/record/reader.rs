@@ -15,6 +15,10 @@ pub struct Place {
 }
 
 impl Place {
+    pub(super) fn new(source: Arc<str>, line: u64) -> Place {
+        Place { source, line }
+    }
+
     /// The number of the line, from 1.
     pub fn line(&self) -> u64 {
         self.line

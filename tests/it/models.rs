@@ -39,8 +39,8 @@ fn files(home: &Home, name: &str) -> PathBuf {
 
 /// A home that has ONNX Runtime and no model.
 fn with_library() -> Home {
-    let home = Home::new();
-    let library = Home::with_model().path(".local/share/rsv/onnxruntime");
+    let (home, model) = (Home::new(), Home::with_model());
+    let library = model.path(".local/share/rsv/onnxruntime");
     fs::create_dir_all(home.path(".local/share/rsv")).unwrap();
     symlink(fs::canonicalize(library).unwrap(), home.path(".local/share/rsv/onnxruntime")).unwrap();
     home
@@ -250,7 +250,7 @@ fn without_the_library_all_else_works_and_what_helps_is_said() {
         (home.path("text.so"), "is not a library"),
         (home.path("short.so"), "is cut short: "),
         (home.path(""), "is "),
-        (other, "cannot dynamically load"),
+        (other, "dlopen failed"),
     ] {
         let ran = home.env("RSV_EMBED_LIBRARY", file.to_str().unwrap()).run("rsv-embed", &["--text"], "a\n");
         let said = ran.trouble();

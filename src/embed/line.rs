@@ -1,0 +1,43 @@
+//! What is embedded of a line, and where its vector goes.
+
+use super::Side;
+use crate::chat::{self, fence};
+use crate::error::{Error, Result};
+use crate::record::{Content, Object, Vectors, quote, write_vector};
+
+/// The text of a line and what it is: the member `field` if one is named; else a query's question, the last
+/// user's message of a request, a title with its content, or a message's text. `None` for a message without
+/// words. Errors name the member.
+pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Side)>> {
+    if let Some(field) = field {
+        let text = line.text(field)?.ok_or_else(|| Error::new(format!("{field}: is missing")))?;
+        return Ok(Some((text, Side::Passage)));
+    }
+    if line.has("messages") {
+        let request = chat::Request::parse(line.clone())?;
+        let mut turns = request.messages.iter().rev();
+        let user = turns.find(|turn| chat::role(turn) == Some(crate::record::Role::User));
+        let text = user.map(|user| fence::remove(&chat::text(user)));
+        return Ok(text.map(|text| (text, Side::Query)));
+    }
+    if line.text("kind")?.as_deref() == Some("query") {
+        let text = line.text("query")?.ok_or_else(|| Error::new("query: is missing"))?;
+        return Ok(Some((text, Side::Query)));
+    }
+    if !line.has("content") {
+        return Err(Error::new("content: is missing").hint("name another member with --field"));
+    }
+    let mut text = Content::of(line)?.text();
+    if let Some(title) = line.text("title")? {
+        text = format!("{title}\n{text}");
+    }
+    Ok(Some((text, Side::Passage)).filter(|(text, _)| !text.trim().is_empty()))
+}
+
+/// Sets a line's vector and the model that made it.
+pub fn set_vector(line: &mut Object, vector: &[f32], model: &str) {
+    let mut json = Vec::new();
+    write_vector(vector, Vectors::Numbers, &mut json);
+    line.set("embedding", String::from_utf8_lossy(&json));
+    line.set("embedding_model", quote(model));
+}

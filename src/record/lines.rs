@@ -1,0 +1,80 @@
+//! Lines of plain text as objects: `{"text": …}`.
+
+use super::object::Object;
+use super::reader::{Place, Value, too_long};
+use crate::error::{Context, Error, Result};
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+
+/// Reads lines of at most `limit` bytes.
+pub(super) struct Lines<R> {
+    source: Arc<str>,
+    input: BufReader<R>,
+    limit: usize,
+    line: u64,
+    failed: bool,
+    pub(super) consumed: u64,
+}
+
+impl<R: Read> Lines<R> {
+    pub(super) fn new(source: &str, input: R, limit: usize) -> Lines<R> {
+        let input = BufReader::with_capacity(super::reader::CHUNK, input);
+        Lines { source: source.into(), input, limit, line: 0, failed: false, consumed: 0 }
+    }
+
+    /// The next line, without its end; `None` at the end of the input.
+    pub(super) fn next(&mut self) -> Option<Result<Value>> {
+        if self.failed {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let read = self.input.by_ref().take(self.limit as u64 + 2).read_until(b'\n', &mut bytes);
+        self.line += 1;
+        let place = Place::new(self.source.clone(), self.line);
+        match read.context(format_args!("cannot read {}", self.source)) {
+            Ok(0) => return None,
+            Ok(read) => self.consumed += read as u64,
+            Err(error) => {
+                self.failed = true;
+                return Some(Err(error));
+            }
+        }
+        let ended = bytes.ends_with(b"\n");
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if text.len() > self.limit {
+            if !ended && let Err(error) = self.skip() {
+                self.failed = true;
+                return Some(Err(error));
+            }
+            return Some(Err(too_long(self.limit).at(place)));
+        }
+        let Ok(text) = std::str::from_utf8(text) else {
+            return Some(Err(Error::new("invalid UTF-8").at(place)));
+        };
+        let mut object = Object::default();
+        object.set_text("text", text);
+        Some(Ok(Value { place, object }))
+    }
+
+    /// Drops the rest of a line without holding it.
+    fn skip(&mut self) -> Result<()> {
+        loop {
+            let what = format!("cannot read {}", self.source);
+            let buffer = self.input.fill_buf().context(what)?;
+            let (length, end) = match memchr::memchr(b'\n', buffer) {
+                Some(at) => (at + 1, true),
+                None => (buffer.len(), buffer.is_empty()),
+            };
+            self.input.consume(length);
+            if end {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether no whole line is left of what has been read.
+    pub(super) fn drained(&self) -> bool {
+        memchr::memchr(b'\n', self.input.buffer()).is_none()
+    }
+}
