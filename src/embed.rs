@@ -9,6 +9,8 @@ mod model;
 mod pieces;
 mod prepare;
 mod registry;
+#[allow(dead_code)]
+mod remote;
 mod shelf;
 mod vocabulary;
 

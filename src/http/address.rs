@@ -31,6 +31,17 @@ impl Address {
         self
     }
 
+    /// The path, which begins with a slash.
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    /// The same server at another path.
+    pub fn with_path(mut self, path: &str) -> Address {
+        self.0.set_path(path);
+        self
+    }
+
     /// Whether this is our own machine, as far as the name alone tells.
     pub fn is_here(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
