@@ -31,6 +31,11 @@ impl Address {
         self
     }
 
+    /// The port, be it that of the scheme.
+    pub fn port(&self) -> Option<u16> {
+        self.0.port_or_known_default()
+    }
+
     /// The path, which begins with a slash.
     pub fn path(&self) -> &str {
         self.0.path()
