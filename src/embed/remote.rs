@@ -76,6 +76,11 @@ impl Remote {
         }))
     }
 
+    /// Asks for a model by another name from now on.
+    pub(super) fn ask_for(&mut self, model: &str) {
+        self.model = model.to_owned();
+    }
+
     /// Whether it is an rsv-proxy, which adds what its model wants before questions and answers, and cuts long
     /// texts in windows.
     pub(super) fn is_proxy(&self) -> bool {
