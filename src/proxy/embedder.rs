@@ -83,3 +83,27 @@ pub(super) fn is_meant(settings: &Settings, own: SocketAddr) -> bool {
     let here = |address: Address| address.is_here() && address.port() == Some(own.port());
     via == "proxy" || Address::parse(&via).is_ok_and(here)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Common;
+    use crate::config;
+
+    #[test]
+    fn a_proxy_knows_itself() {
+        let mut settings = config::load(&Common::default()).unwrap();
+        let own = "127.0.0.1:3017".parse().unwrap();
+        for (via, meant) in [
+            ("local", false),
+            ("proxy", true),
+            ("http://localhost:3017/v1", true),
+            ("http://[::1]:3017", true),
+            ("http://127.0.0.1:3018/v1", false),
+            ("https://h:3017", false),
+        ] {
+            settings.overrule("embed.via", "--via", via).unwrap();
+            assert_eq!(is_meant(&settings, own), meant, "{via}");
+        }
+    }
+}

@@ -146,7 +146,7 @@ fn what_the_proxy_stores_gets_vectors_before_its_end() {
         let chat = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"Is it {turn}?"}}]}}"#);
         assert_eq!(proxy.post("/v1/chat/completions", "", &chat).0, 200);
         assert_eq!(proxy.end(), Some(0));
-        let vectors = home.export().matches(r#""embedding_model":"some-model""#).count();
+        let vectors = home.export().matches(r#""kind":"embedding""#).count();
         assert_eq!(vectors, 2 * turn, "{}", home.export());
     }
     let asked: Value = serde_json::from_str(server.seen()[1].text()).unwrap();
