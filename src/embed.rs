@@ -10,6 +10,7 @@ mod model;
 mod pieces;
 mod prepare;
 mod registry;
+mod remote;
 mod shelf;
 mod vocabulary;
 
@@ -21,6 +22,8 @@ use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::record::{Object, quote};
 use encoder::Encoder;
+use model::Model;
+use remote::{Remote, Trouble};
 use shelf::{Installed, Shelf};
 use std::mem::ManuallyDrop;
 use std::path::Path;
@@ -47,7 +50,12 @@ pub enum Work {
 pub struct Embedder {
     settings: Settings,
     work: Work,
-    installed: Installed,
+    notes: Notes,
+    model: Model,
+    /// Who is asked, as long as that helps.
+    remote: Option<Remote>,
+    /// The model's files; a server may have it without them.
+    installed: Option<Installed>,
     /// Never taken down: freeing it takes longer than embedding a question did.
     encoder: Option<ManuallyDrop<Encoder>>,
 }
@@ -59,25 +67,40 @@ impl Embedder {
         Embedder::named(settings, None, work, notes)
     }
 
-    /// The embedder of a model, in any spelling; `None` is that of the settings.
-    pub fn named(settings: &Settings, model: Option<&str>, work: Work, _notes: &Notes) -> Result<Embedder> {
-        let installed = installed(settings, model)?;
-        Ok(Embedder { settings: settings.clone(), work, installed, encoder: None })
+    /// The embedder of a model, in any spelling; `None` is that of the settings. A server knows its models by
+    /// their own spelling.
+    pub fn named(settings: &Settings, model: Option<&str>, work: Work, notes: &Notes) -> Result<Embedder> {
+        let name = model.map(str::to_owned).or(settings.text("embed.model"));
+        let mut remote = Remote::of(settings, name.as_deref().unwrap_or_default(), notes)?;
+        let needed = remote.as_ref().is_none_or(Remote::is_proxy);
+        let installed = if needed { installed(settings, model) } else { Err(unnamed()) };
+        let (model, installed) = match (installed, &name) {
+            (Ok(installed), _) => (installed.model.clone(), Some(installed)),
+            (Err(_), Some(name)) if remote.is_some() => {
+                (registry::find(name).unwrap_or_else(|| Model::unknown(name)), None)
+            }
+            (Err(error), _) => return Err(error),
+        };
+        if let Some(remote) = remote.as_mut().filter(|remote| remote.is_proxy()) {
+            remote.ask_for(&model.id);
+        }
+        let (settings, notes) = (settings.clone(), notes.clone());
+        Ok(Embedder { settings, work, notes, model, remote, installed, encoder: None })
     }
 
     /// The canonical id of the model.
     pub fn model(&self) -> &str {
-        &self.installed.model.id
+        &self.model.id
     }
 
     /// The similarity (raw cosine) from which on a message may have to do with a question.
     pub fn floor(&self) -> f32 {
-        self.installed.model.recall
+        self.model.recall
     }
 
     /// The similarity (raw cosine) from which on two messages are linked by a synapse.
     pub fn synapse_floor(&self) -> f32 {
-        self.installed.model.synapse
+        self.model.synapse
     }
 
     /// Whether the model is at hand, so that what cannot be embedded is the text's own fault.
@@ -88,8 +111,11 @@ impl Embedder {
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
     /// Errors if the model cannot be loaded, or makes no vector of its dimension.
     pub fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
-        if self.encoder.is_none() {
-            let encoder = Encoder::load(&self.settings, &self.installed, self.work)?;
+        if let Some(vectors) = self.ask(texts, side)? {
+            return Ok(vectors);
+        }
+        if let (None, Some(installed)) = (&self.encoder, &self.installed) {
+            let encoder = Encoder::load(&self.settings, installed, self.work)?;
             self.encoder = Some(ManuallyDrop::new(encoder));
         }
         match &mut self.encoder {
@@ -97,6 +123,32 @@ impl Embedder {
             None => Ok(Vec::new()),
         }
     }
+
+    /// What the server says; `None` if the model is to be used that is installed here.
+    fn ask(&mut self, texts: &[&str], side: Side) -> Result<Option<Vec<Vec<f32>>>> {
+        let Some(remote) = &mut self.remote else { return Ok(None) };
+        let asked = if remote.is_proxy() {
+            remote.embed(texts, side)
+        } else {
+            let prefix = if side == Side::Query { &self.model.query } else { &self.model.passage };
+            let worded: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
+            remote.embed(&worded.iter().map(String::as_str).collect::<Vec<_>>(), side)
+        };
+        match asked {
+            Ok(vectors) => Ok(Some(vectors)),
+            Err(Trouble::Absent(error) | Trouble::Model(error)) if self.installed.is_some() => {
+                self.notes.detail(format_args!("{error}: {} is loaded here", self.model.id));
+                self.remote = None;
+                Ok(None)
+            }
+            Err(trouble) => Err(trouble.into()),
+        }
+    }
+}
+
+fn unnamed() -> Error {
+    Error::new("embed.model is not set, and the server needs the name of a model")
+        .hint("rsv-config set embed.model MODEL")
 }
 
 /// The model of a name, or that of the settings, or the best of those that are installed.

@@ -1,13 +1,17 @@
 //! The one HTTP client: it follows no redirects, waits for a bounded time, and says in words what failed.
 
 mod address;
+mod blocking;
 mod download;
+mod said;
 
 pub use address::Address;
+pub use blocking::{Blocking, Reply};
+pub use said::{said, without};
 
 use crate::config::{Secret, Settings};
 use crate::error::{Context, Result};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use std::error::Error as _;
 use std::fmt;
@@ -155,6 +159,12 @@ impl Response {
     /// The status, 100 to 999.
     pub fn status(&self) -> u16 {
         self.inner.status().as_u16()
+    }
+
+    /// How long the server wants not to be asked again, if it says so in seconds (RFC 9110, 10.2.3).
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.inner.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+        Some(Duration::from_secs(seconds))
     }
 
     /// Waits for the body, of at most `limit` bytes.

@@ -1,7 +1,11 @@
 //! The tools chained behind HTTP: enrich, forward and ingest in one process, for clients of OpenAI's chat
-//! completions. It decides nothing that a shell pipe would not do.
+//! completions. It decides nothing that a shell pipe would not do. Beside that it embeds, since it has a model
+//! in memory that a tool would have to load.
 
 mod answer;
+mod background;
+mod embedder;
+mod embeddings;
 mod route;
 mod serve;
 
@@ -26,12 +30,23 @@ pub struct Proxy {
     notes: Notes,
     /// Opened at the first use, and again after it failed.
     store: Mutex<Option<Box<dyn Store>>>,
+    embedder: embedder::Shared,
+    background: background::Background,
 }
 
 impl Proxy {
     pub fn new(settings: Settings, scope: Scope, clock: Clock, notes: Notes) -> Result<Proxy> {
         let forwarder = Forwarder::new(&settings)?;
-        Ok(Proxy { settings, scope, forwarder, clock, notes, store: Mutex::new(None) })
+        Ok(Proxy {
+            settings,
+            scope,
+            forwarder,
+            clock,
+            notes,
+            store: Mutex::new(None),
+            embedder: embedder::Shared::default(),
+            background: background::Background::default(),
+        })
     }
 
     /// One turn: recalls, asks the provider, stores. The answer is the line that the pipe gives. Memory that
@@ -61,6 +76,9 @@ impl Proxy {
             let response = response.clone();
             self.with_store(move |proxy, store| proxy.ingest(store, &response)).await
         };
+        if stored.is_ok() {
+            self.wake();
+        }
         Ok(stored.unwrap_or_else(|error| {
             self.notes.fault(&error.at("the turn is not stored"));
             (response.to_json() + "\n").into_bytes()
@@ -105,6 +123,7 @@ impl Proxy {
     ) -> Result<T> {
         let proxy = self.clone();
         let done = tokio::task::spawn_blocking(move || {
+            let _at_work = proxy.embedder.at_work();
             let mut held = proxy.store.lock().unwrap_or_else(PoisonError::into_inner);
             let mut store = match held.take() {
                 Some(store) => store,

@@ -13,7 +13,7 @@ mod reader;
 mod scope;
 pub mod time;
 
-pub use embedding::{Embedding, Vectors, write_vector};
+pub use embedding::{Embedding, Vectors, read_vector, write_vector};
 pub use feed::{Feed, Next};
 pub use link::{Link, RESPONDED_WITH};
 pub use message::{Content, Draft, Fill, Message, Position, Role, Vector};

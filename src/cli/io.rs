@@ -28,7 +28,7 @@ pub struct Io {
 }
 
 /// Standard error, for those who outlive the call that got them: a server's threads.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Notes {
     tool: String,
     quiet: bool,

@@ -2,15 +2,12 @@
 
 use crate::config::Secret;
 use crate::error::Error;
-use crate::http::{Failed, Kind, reason};
+use crate::http::{Failed, Kind, reason, said, without};
 use crate::provider::{Refusal, Target};
 use crate::record::{Object, error_line, quote};
 
 /// How much of a provider's body an error carries, in bytes.
 pub(super) const MAX_BODY: usize = 64 << 10;
-
-/// How much of a provider's own words a message quotes, in characters.
-const MAX_QUOTED: usize = 300;
 
 /// One request that was not answered. No text in it holds a key.
 #[derive(Clone, PartialEq, Debug)]
@@ -87,8 +84,7 @@ impl Failure {
 
     /// The provider answered with a status other than 200 to 299.
     pub(super) fn refused(target: &Target, status: u16, body: &[u8], key: Option<&Secret>) -> Failure {
-        let said = Object::parse_bytes(body).ok().and_then(|body| words(&body));
-        let said = said.map_or(String::new(), |said| format!(": {}", without(key, &said)));
+        let said = said(body, key).map_or(String::new(), |said| format!(": {said}"));
         let head = format!("{} answered {status} {}", target.title(), reason(status));
         let message = format!("{}{said}", head.trim_end());
         let failure = Failure::new(status, "provider_error", message).body(body, key);
@@ -166,14 +162,6 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// A provider may repeat what it was sent.
-fn without(key: Option<&Secret>, text: &str) -> String {
-    match key.map(Secret::expose) {
-        Some(key) if !key.is_empty() => text.replace(key, "****"),
-        _ => text.to_owned(),
-    }
-}
-
 /// A JSON object or array of objects as it came; anything else as a JSON string.
 fn as_json(text: &str) -> Box<str> {
     if let Ok(object) = Object::parse(text) {
@@ -186,18 +174,4 @@ fn as_json(text: &str) -> Box<str> {
         }
         Err(_) => quote(text).into(),
     }
-}
-
-/// The provider's own words in the body of an error: `error.message` as OpenAI has it, `error` as Ollama does.
-fn words(body: &Object) -> Option<String> {
-    let error = body.object("error").ok().flatten();
-    let said = match error {
-        Some(error) => error.text("message").ok().flatten(),
-        None => body.text("error").ok().flatten(),
-    }?;
-    let mut short: String = said.chars().take(MAX_QUOTED).collect();
-    if short.len() < said.len() {
-        short.push('…');
-    }
-    Some(short)
 }

@@ -31,6 +31,22 @@ impl Address {
         self
     }
 
+    /// The port, be it that of the scheme.
+    pub fn port(&self) -> Option<u16> {
+        self.0.port_or_known_default()
+    }
+
+    /// The path, which begins with a slash.
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    /// The same server at another path.
+    pub fn with_path(mut self, path: &str) -> Address {
+        self.0.set_path(path);
+        self
+    }
+
     /// Whether this is our own machine, as far as the name alone tells.
     pub fn is_here(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();

@@ -9,6 +9,8 @@ use percent_encoding::percent_decode_str;
 pub(super) enum Route {
     /// A chat completion in a scope.
     Chat(Scope),
+    /// Vectors, which are the same in every scope.
+    Embeddings,
     Health,
     /// The root, which clients probe.
     Root,
@@ -19,21 +21,24 @@ impl Route {
     /// Reads a path; one that names no scope means `own`. Errors if a name in it is empty or no UTF-8.
     pub(super) fn of(path: &str, own: &Scope) -> Result<Route> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-        let (partition, instance) = match parts[..] {
+        let (chat, base) = match &parts[..] {
             [""] => return Ok(Route::Root),
             ["health"] => return Ok(Route::Health),
-            ["v1", "chat", "completions"] => return Ok(Route::Chat(own.clone())),
-            ["v1", "chat", "completions", p, i] => (p, Some(i)),
-            ["v1", "partition", p, "chat", "completions"] | ["partition", p, "v1", "chat", "completions"] => {
-                (p, None)
-            }
-            ["v1", "partition", p, "instance", i, "chat", "completions"]
-            | ["partition", p, "instance", i, "v1", "chat", "completions"] => (p, Some(i)),
+            ["v1", "chat", "completions", p, i] => (true, &["partition", p, "instance", i, "v1"][..]),
+            [base @ .., "chat", "completions"] => (true, base),
+            [base @ .., "embeddings"] => (false, base),
+            _ => return Ok(Route::Unknown),
+        };
+        let (partition, instance) = match *base {
+            ["v1"] => return Ok(if chat { Route::Chat(own.clone()) } else { Route::Embeddings }),
+            ["v1", "partition", p] | ["partition", p, "v1"] => (p, None),
+            ["v1", "partition", p, "instance", i] | ["partition", p, "instance", i, "v1"] => (p, Some(i)),
             _ => return Ok(Route::Unknown),
         };
         let partition = decoded("partition", partition)?;
         let instance = instance.map(|name| decoded("instance", name)).transpose()?;
-        Scope::of(Some(&partition), instance.as_deref()).map(Route::Chat)
+        let scope = Scope::of(Some(&partition), instance.as_deref())?;
+        Ok(if chat { Route::Chat(scope) } else { Route::Embeddings })
     }
 }
 
@@ -61,7 +66,11 @@ mod tests {
         ] {
             let scope = Scope { partition: partition.into(), instance: instance.into() };
             assert_eq!(Route::of(path, &own).unwrap(), Route::Chat(scope), "{path}");
+            if let Some(base) = path.trim_end_matches('/').strip_suffix("/chat/completions") {
+                assert_eq!(Route::of(&format!("{base}/embeddings"), &own).unwrap(), Route::Embeddings);
+            }
         }
+        assert_eq!(Route::of("/embeddings", &own).unwrap(), Route::Unknown);
         assert_eq!(Route::of("/", &own).unwrap(), Route::Root);
         assert_eq!(Route::of("/partition/p/x", &own).unwrap(), Route::Unknown);
         assert!(Route::of("/partition/%FF/v1/chat/completions", &own).is_err());

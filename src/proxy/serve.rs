@@ -2,6 +2,8 @@
 
 use super::Proxy;
 use super::answer::{self, Answer};
+use super::embedder;
+use super::embeddings::Asked;
 use super::route::Route;
 use crate::config::Secret;
 use crate::error::{Context, Error, Result};
@@ -32,7 +34,7 @@ const BREATH: Duration = Duration::from_millis(50);
 impl Proxy {
     /// Serves on `address` until SIGTERM or SIGINT; requests that were accepted are answered first.
     /// `listening` is called with the address that was bound.
-    pub async fn serve(self, address: SocketAddr, listening: impl FnOnce(SocketAddr)) -> Result<()> {
+    pub async fn serve(mut self, address: SocketAddr, listening: impl FnOnce(SocketAddr)) -> Result<()> {
         if !address.ip().is_loopback() {
             return Err(Error::new(format!(
                 "{address} is not a loopback address, and anybody could ask there"
@@ -42,7 +44,11 @@ impl Proxy {
         let listener =
             TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"))?;
         let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
-        listening(listener.local_addr().context("cannot tell the address")?);
+        let bound = listener.local_addr().context("cannot tell the address")?;
+        if embedder::is_meant(&self.settings, bound) {
+            self.settings.overrule("embed.via", "--listen", "local")?;
+        }
+        listening(bound);
         let proxy = Arc::new(self);
         let graceful = GracefulShutdown::new();
         loop {
@@ -57,6 +63,9 @@ impl Proxy {
         }
         drop(listener);
         graceful.shutdown().await;
+        if !proxy.background.finish().await {
+            proxy.notes.note("not all messages have a vector yet: rsv-embed --pending");
+        }
         Ok(())
     }
 
@@ -86,7 +95,8 @@ impl Proxy {
         };
         match (route, &head.method) {
             (Route::Chat(scope), &Method::POST) => self.chat(scope, &head.headers, body).await,
-            (Route::Chat(_), _) => answer::wrong_method("POST"),
+            (Route::Embeddings, &Method::POST) => self.vectors(body).await,
+            (Route::Chat(_) | Route::Embeddings, _) => answer::wrong_method("POST"),
             (Route::Health, &Method::GET | &Method::HEAD) => self.health().await,
             (Route::Root, &Method::GET | &Method::HEAD) => {
                 answer::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n")
@@ -116,8 +126,23 @@ impl Proxy {
         match turn.await {
             Ok(Ok(line)) => answer::json(StatusCode::OK, line),
             Ok(Err(failure)) => answer::failure(&failure),
-            Err(_) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a step was cut short"),
+            Err(_) => cut_short(),
         }
+    }
+
+    async fn vectors(self: Arc<Proxy>, body: Incoming) -> Answer {
+        let bytes = match read(body, self.settings.max_line()).await {
+            Ok(bytes) => bytes,
+            Err(refusal) => return refusal,
+        };
+        let asked = match Asked::parse(&bytes) {
+            Ok(asked) => asked,
+            Err(error) => {
+                return answer::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string());
+            }
+        };
+        let answered = tokio::task::spawn_blocking(move || self.embeddings(&asked)).await;
+        answered.unwrap_or_else(|_| cut_short())
     }
 
     async fn health(self: Arc<Proxy>) -> Answer {
@@ -135,6 +160,10 @@ impl Proxy {
             }
         }
     }
+}
+
+fn cut_short() -> Answer {
+    answer::error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a step was cut short")
 }
 
 fn stop(kind: SignalKind) -> Result<tokio::signal::unix::Signal> {

@@ -34,7 +34,7 @@ impl Embedding {
     pub fn parse(mut line: Object) -> Result<Embedding> {
         let required =
             |member| name(&line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
-        let vector = numbers(line.get("vector").ok_or_else(|| Error::new("vector: is missing"))?)?;
+        let vector = read_vector(line.get("vector").ok_or_else(|| Error::new("vector: is missing"))?)?;
         match line.integer("dim")? {
             Some(dim) if usize::try_from(dim) != Ok(vector.len()) => {
                 Err(Error::new(format!("dim: is {dim}, but the vector has {} numbers", vector.len())))
@@ -74,7 +74,7 @@ pub fn write_vector(vector: &[f32], form: Vectors, out: &mut Vec<u8>) {
 }
 
 /// Reads a vector from its JSON text: finite numbers, or base64 of f32 little-endian.
-pub(super) fn numbers(json: &str) -> Result<Vec<f32>> {
+pub fn read_vector(json: &str) -> Result<Vec<f32>> {
     let wanted = "an array of numbers, or base64 of 32-bit floats";
     let vector: Vec<f32> = if json.starts_with('"') {
         let text: String = serde_json::from_str(json).map_err(|_| expected("vector", wanted, json))?;

@@ -371,7 +371,7 @@ fn vector(line: &Object) -> Result<Option<Vector>> {
     let Some(json) = line.get("embedding").filter(|json| !matches!(*json, "null" | "[]")) else {
         return Ok(None);
     };
-    let numbers = super::embedding::numbers(json)?;
+    let numbers = super::embedding::read_vector(json)?;
     let model = match line.text("embedding_model")? {
         Some(model) if !model.is_empty() => model,
         _ => reservoir_model(numbers.len())?.to_owned(),

@@ -11,13 +11,13 @@ const NOW: &str = "2026-11-21T07:03:00Z";
 const REPLY: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1.0,"model":"llama3.1","choices":[{"index":0,"message":{"role":"assistant","content":"In \u00c9vora."},"finish_reason":"stop"}],"usage":{"total_tokens":12345678901234567890}}"#;
 
 /// A proxy on a port of its own.
-struct Proxy {
+pub(crate) struct Proxy {
     child: Child,
     port: u16,
 }
 
 impl Proxy {
-    fn start(home: &Home) -> Proxy {
+    pub(crate) fn start(home: &Home) -> Proxy {
         Proxy::start_with(home, &[])
     }
 
@@ -28,6 +28,10 @@ impl Proxy {
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
         let port = line.trim().rsplit(':').next().unwrap().parse().unwrap_or_else(|_| panic!("{line}"));
         Proxy { child, port }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     fn connect(&self) -> TcpStream {
@@ -44,12 +48,18 @@ impl Proxy {
         answer(stream)
     }
 
-    fn post(&self, path: &str, headers: &str, body: &str) -> (u16, String) {
+    pub(crate) fn post(&self, path: &str, headers: &str, body: &str) -> (u16, String) {
         self.raw(&post(path, headers, body))
     }
 
-    fn get(&self, path: &str) -> (u16, String) {
+    pub(crate) fn get(&self, path: &str) -> (u16, String) {
         self.raw(format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").as_bytes())
+    }
+
+    /// Terminates it, and waits for the exit status.
+    pub(crate) fn end(&mut self) -> Option<i32> {
+        self.terminate();
+        self.child.wait().unwrap().code()
     }
 
     fn terminate(&mut self) {

@@ -1,0 +1,392 @@
+//! Vectors from somebody else's server: OpenAI's `/v1/embeddings`, as many others have it, Ollama's
+//! `/api/embed`, or that of an rsv-proxy, which has its model in memory already.
+
+mod answer;
+mod site;
+
+use super::Side;
+use crate::cli::Notes;
+use crate::config::Settings;
+use crate::error::{Error, Result};
+use crate::http::{self, Blocking, Cut, Failed, Reply};
+use site::{Kind, Site};
+use std::time::Duration;
+
+/// A server that embeds by one model.
+pub(super) struct Remote {
+    site: Site,
+    client: Blocking,
+    model: String,
+    notes: Notes,
+    /// How many numbers its vectors have, once one has been seen.
+    dim: Option<usize>,
+    /// How many texts it takes at once, as far as is known.
+    most: usize,
+    /// Whether it may be asked for base64.
+    base64: bool,
+}
+
+/// Why there are no vectors.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Nobody is there, or nobody who embeds.
+    Absent(Error),
+    /// It serves another model.
+    Model(Error),
+    /// It takes fewer texts at once, or shorter ones.
+    Size(Error),
+    Failed(Error),
+}
+
+impl From<Trouble> for Error {
+    fn from(trouble: Trouble) -> Error {
+        match trouble {
+            Trouble::Absent(error)
+            | Trouble::Model(error)
+            | Trouble::Size(error)
+            | Trouble::Failed(error) => error,
+        }
+    }
+}
+
+/// How often a server is asked that is busy or not there. A proxy is asked once: who has a model of its own
+/// need not wait for it.
+const ATTEMPTS: usize = 4;
+/// The first pause between two attempts; each next one is twice as long.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The longest pause that a server may ask for.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The longest answer: a batch of OpenAI's longest vectors as numbers has some 80 MB.
+const MAX_ANSWER: usize = 256 << 20;
+
+impl Remote {
+    /// The server that `embed.via` names; `None` if that is this process itself. Nothing is opened yet. Errors
+    /// as the addresses and keys of the settings have them.
+    pub(super) fn of(settings: &Settings, model: &str, notes: &Notes) -> Result<Option<Remote>> {
+        let Some(site) = Site::of(settings)? else { return Ok(None) };
+        Ok(Some(Remote {
+            most: site.limits().0,
+            base64: site.kind != Kind::Ollama,
+            client: Blocking::new(settings),
+            model: model.to_owned(),
+            notes: notes.clone(),
+            dim: None,
+            site,
+        }))
+    }
+
+    /// Asks for a model by another name from now on.
+    pub(super) fn ask_for(&mut self, model: &str) {
+        self.model = model.to_owned();
+    }
+
+    /// Whether it is an rsv-proxy, which adds what its model wants before questions and answers, and cuts long
+    /// texts in windows.
+    pub(super) fn is_proxy(&self) -> bool {
+        self.site.kind == Kind::Proxy
+    }
+
+    /// The vectors of texts, in their order, each of length 1. `side` is for a proxy to know. Errors tell
+    /// whether another model, or none of the server's, may help.
+    pub(super) fn embed(
+        &mut self,
+        texts: &[&str],
+        side: Side,
+    ) -> std::result::Result<Vec<Vec<f32>>, Trouble> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        while vectors.len() < texts.len() {
+            let batch = self.batch(&texts[vectors.len()..]);
+            match self.ask(batch, side) {
+                Ok(more) => vectors.extend(more),
+                Err(Trouble::Size(_)) if batch.len() > 1 => self.most = batch.len() / 2,
+                Err(Trouble::Size(error)) => {
+                    self.most = self.site.limits().0;
+                    let length = batch.iter().map(|text| text.chars().count()).sum::<usize>();
+                    return Err(Trouble::Size(error.at(format_args!("a text of {length} characters"))));
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// The texts at the beginning that are sent at once: at least one.
+    fn batch<'a, 't>(&self, texts: &'a [&'t str]) -> &'a [&'t str] {
+        let mut bytes = 0;
+        let fits = |text: &&&str| {
+            bytes += text.len();
+            bytes <= self.site.limits().1
+        };
+        let count = texts.iter().take(self.most).take_while(fits).count();
+        &texts[..count.max(1)]
+    }
+
+    fn ask(&mut self, texts: &[&str], side: Side) -> std::result::Result<Vec<Vec<f32>>, Trouble> {
+        let reply = match self.post(texts, side) {
+            Ok(reply) => reply,
+            Err(failed) => return Err(self.unanswered(&failed)),
+        };
+        if !(200..300).contains(&reply.status) {
+            let said = http::said(&reply.body.bytes, self.site.key.as_ref()).unwrap_or_default();
+            if self.base64 && said.contains("encoding_format") {
+                self.base64 = false;
+                return self.ask(texts, side);
+            }
+            return Err(self.refused(&reply, &said));
+        }
+        self.read(&reply, texts.len())
+    }
+
+    /// Asks until there is an answer that another attempt would not change, or has been asked often enough.
+    fn post(&mut self, texts: &[&str], side: Side) -> std::result::Result<Reply, Failed> {
+        let mut left = if self.is_proxy() { 1 } else { ATTEMPTS };
+        let mut pause = PAUSE;
+        loop {
+            let json = self.site.request(&self.model, texts, side, self.base64);
+            let reply = self.client.post(&self.site.address, self.site.key.as_ref(), json, MAX_ANSWER);
+            left -= 1;
+            let (why, wanted) = match &reply {
+                Ok(Reply { status: status @ (429 | 500 | 502 | 503 | 504), retry_after, .. }) => {
+                    (format!("answered {status} {}", http::reason(*status)), *retry_after)
+                }
+                Err(Failed { kind: http::Kind::Connect | http::Kind::Broken, cause }) => {
+                    (cause.clone(), None)
+                }
+                _ => return reply,
+            };
+            if left == 0 {
+                return reply;
+            }
+            let rest = wanted.unwrap_or(pause).min(LONGEST_PAUSE);
+            self.notes.detail(format_args!("{}: {why}; again in {rest:?}", self.site.address));
+            std::thread::sleep(rest);
+            pause *= 2;
+        }
+    }
+
+    /// The vectors in a good answer.
+    fn read(&mut self, reply: &Reply, count: usize) -> std::result::Result<Vec<Vec<f32>>, Trouble> {
+        match &reply.body.cut {
+            None => {}
+            Some(Cut::Failed(failed)) => return Err(self.unanswered(failed)),
+            Some(Cut::Limit) => {
+                let mib = MAX_ANSWER >> 20;
+                return Err(Trouble::Failed(self.error(format_args!("the answer is longer than {mib} MiB"))));
+            }
+        }
+        let vectors = answer::vectors(self.site.kind, &reply.body.bytes, count)
+            .map_err(|e| Trouble::Failed(self.error(format_args!("the answer is wrong: {e}"))))?;
+        for vector in &vectors {
+            let dim = *self.dim.get_or_insert(vector.len());
+            if vector.len() != dim {
+                let wrong = format!("the answer is wrong: {} numbers in a vector, after {dim}", vector.len());
+                return Err(Trouble::Failed(self.error(wrong)));
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// There was no answer.
+    fn unanswered(&self, failed: &Failed) -> Trouble {
+        let error = self.error(failed);
+        match (failed.kind, self.site.kind) {
+            (http::Kind::Connect | http::Kind::Broken, Kind::Proxy) => {
+                Trouble::Absent(error.hint("rsv-proxy"))
+            }
+            (http::Kind::Connect | http::Kind::Broken, Kind::Ollama) => Trouble::Absent(
+                error.hint(format!("is Ollama running? if elsewhere, set {}", self.site.setting)),
+            ),
+            (http::Kind::Connect | http::Kind::Broken, Kind::OpenAi) => {
+                Trouble::Absent(error.hint(format!("check {}", self.site.setting)))
+            }
+            (http::Kind::Late, _) => {
+                Trouble::Failed(error.hint("raise the limit with: rsv-config set request_timeout 20m"))
+            }
+            (http::Kind::Setup, _) => {
+                Trouble::Failed(error.hint("install the certificates of the system: package ca-certificates"))
+            }
+            (http::Kind::Key, _) => Trouble::Failed(self.check_key(error)),
+        }
+    }
+
+    /// The server answered with a status other than 200 to 299, and said why.
+    fn refused(&self, reply: &Reply, said: &str) -> Trouble {
+        let status = reply.status;
+        let head = format!("answered {status} {}", http::reason(status));
+        let error = self.error(if said.is_empty() { head } else { format!("{head}: {said}") });
+        let model = String::from_utf8_lossy(&reply.body.bytes).contains("model_not_found");
+        match (status, self.site.kind) {
+            (404, Kind::Ollama) => Trouble::Model(error.hint(format!("ollama pull {}", self.model))),
+            (404, _) if model => Trouble::Model(error),
+            (404 | 503, Kind::Proxy) => Trouble::Absent(error),
+            (400 | 413 | 422, _) => Trouble::Size(error),
+            (401 | 403, _) => Trouble::Failed(self.check_key(error)),
+            (300..=399 | 404 | 405, _) => Trouble::Failed(error.hint(format!("check {}", self.site.setting))),
+            _ => Trouble::Failed(error),
+        }
+    }
+
+    fn error(&self, cause: impl std::fmt::Display) -> Error {
+        Error::new(format!("cannot embed by {}", self.site.address)).because(cause)
+    }
+
+    fn check_key(&self, error: Error) -> Error {
+        let variable = self.site.key_variable.as_deref().unwrap_or("embed.key_variable");
+        error.hint(format!("check {variable}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Common;
+    use crate::config;
+    use std::sync::{Arc, Mutex};
+    use tiny_http::{Header, Response, Server};
+
+    /// A server that gives these answers, and hangs when it has no more; what it was asked.
+    struct Fake {
+        url: String,
+        asked: Arc<Mutex<Vec<serde_json::Value>>>,
+    }
+
+    impl Fake {
+        fn new(script: &[(u16, &str)]) -> Fake {
+            let server = Server::http("127.0.0.1:0").unwrap();
+            let url = format!("http://{}", server.server_addr().to_ip().unwrap());
+            let asked = Arc::new(Mutex::new(Vec::new()));
+            let mut script: Vec<_> =
+                script.iter().map(|(status, body)| (*status, body.to_string())).collect();
+            script.reverse();
+            let seen = asked.clone();
+            std::thread::spawn(move || {
+                let mut hanging = Vec::new();
+                for mut request in server.incoming_requests() {
+                    seen.lock().unwrap().push(serde_json::from_reader(request.as_reader()).unwrap());
+                    match script.pop() {
+                        None => hanging.push(request),
+                        Some((status, body)) => {
+                            let soon = Header::from_bytes("Retry-After", "0").unwrap();
+                            let answer = Response::from_string(body).with_status_code(status);
+                            request.respond(answer.with_header(soon)).unwrap();
+                        }
+                    }
+                }
+            });
+            Fake { url, asked }
+        }
+
+        /// How many texts each request had.
+        fn batches(&self) -> Vec<usize> {
+            self.asked.lock().unwrap().iter().map(|body| body["input"].as_array().unwrap().len()).collect()
+        }
+    }
+
+    fn remote(via: &str) -> Remote {
+        configured(&format!("request_timeout = '300ms'\nembed.via = '{via}'"))
+    }
+
+    fn configured(lines: &str) -> Remote {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("rsv.toml");
+        std::fs::write(&file, lines).unwrap();
+        let common = Common { config: Some(file), ..Common::default() };
+        Remote::of(&config::load(&common).unwrap(), "m", &Notes::default()).unwrap().unwrap()
+    }
+
+    fn said(remote: &mut Remote, texts: &[&str]) -> String {
+        Error::from(remote.embed(texts, Side::Passage).unwrap_err()).to_string()
+    }
+
+    const ONE: &str = r#"{"data":[{"index":0,"embedding":[0,1]}]}"#;
+    const TWO: &str = r#"{"data":[{"index":1,"embedding":[1,0]},{"index":0,"embedding":[0,1]}]}"#;
+
+    #[test]
+    fn a_busy_server_is_asked_again() {
+        let fake = Fake::new(&[(429, "{}"), (500, ""), (503, "x"), (200, TWO)]);
+        let vectors = remote(&fake.url).embed(&["a", "b"], Side::Query).unwrap();
+        assert_eq!(vectors, [[0.0, 1.0], [1.0, 0.0]]);
+        assert_eq!(fake.batches(), [2; 4]);
+        assert_eq!(fake.asked.lock().unwrap()[3]["model"], "m");
+    }
+
+    #[test]
+    fn a_server_that_stays_busy_is_given_up() {
+        let fake = Fake::new(&[(502, "{\"error\":\"loading\"}"); 5]);
+        let said = said(&mut remote(&fake.url), &["a"]);
+        let address = format!("{}/v1/embeddings", fake.url);
+        assert_eq!(said, format!("cannot embed by {address}: answered 502 Bad Gateway: loading"));
+        assert_eq!(fake.batches(), [1; 4]);
+    }
+
+    #[test]
+    fn a_server_that_hangs_is_left() {
+        let fake = Fake::new(&[]);
+        assert!(said(&mut remote(&fake.url), &["a"]).ends_with(": not done within 300ms"));
+        assert_eq!(fake.batches(), [1]);
+    }
+
+    #[test]
+    fn a_batch_that_is_too_large_is_halved() {
+        let fake = Fake::new(&[(413, ""), (200, TWO), (200, TWO), (200, ONE)]);
+        assert_eq!(remote(&fake.url).embed(&["a"; 5], Side::Query).unwrap().len(), 5);
+        assert_eq!(fake.batches(), [5, 2, 2, 1]);
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_told() {
+        let fake = Fake::new(&[(400, ""), (400, r#"{"error":{"message":"at most 8 tokens"}}"#)]);
+        let mut remote = remote(&format!("{}/api/embed", fake.url));
+        let said = said(&mut remote, &["äöü", "b"]);
+        assert!(said.starts_with("a text of 3 characters: cannot embed by "), "{said}");
+        assert!(said.ends_with("/api/embed: answered 400 Bad Request: at most 8 tokens"), "{said}");
+        assert_eq!(fake.asked.lock().unwrap()[0]["truncate"], false);
+        assert_eq!(remote.most, 64);
+    }
+
+    #[test]
+    fn many_texts_go_in_batches() {
+        let remote = remote("http://127.0.0.1:1");
+        let long = "x".repeat(100 << 10);
+        assert_eq!(remote.batch(&["a"; 3000]).len(), 2048);
+        assert_eq!(remote.batch(&[&long, &long, &long]).len(), 2);
+        let longest = "x".repeat(1 << 20);
+        assert_eq!(remote.batch(&[&longest, "a"]).len(), 1);
+    }
+
+    #[test]
+    fn a_model_keeps_its_dimension() {
+        let fake = Fake::new(&[(200, ONE), (200, r#"{"data":[{"index":0,"embedding":[1,2,3]}]}"#)]);
+        let mut remote = remote(&fake.url);
+        remote.embed(&["a"], Side::Query).unwrap();
+        assert!(said(&mut remote, &["b"]).ends_with("the answer is wrong: 3 numbers in a vector, after 2"));
+    }
+
+    #[test]
+    fn base64_is_not_insisted_on() {
+        let refusal = r#"{"detail":"","message":"encoding_format: base64 is not supported"}"#;
+        let fake = Fake::new(&[(422, refusal), (200, ONE), (200, ONE)]);
+        let mut remote = remote(&fake.url);
+        for _ in 0..2 {
+            remote.embed(&["a"], Side::Query).unwrap();
+        }
+        let asked = fake.asked.lock().unwrap();
+        let formats: Vec<bool> = asked.iter().map(|body| body.get("encoding_format").is_some()).collect();
+        assert_eq!(formats, [true, false, false]);
+    }
+
+    #[test]
+    fn another_model_and_nobody_are_told_apart() {
+        let missing = r#"{"error":{"message":"m is not here","code":"model_not_found"}}"#;
+        let fake = Fake::new(&[(404, missing), (404, "{}"), (503, "{}")]);
+        let (host, port) = fake.url.trim_start_matches("http://").split_once(':').unwrap();
+        let mut proxy =
+            configured(&format!("embed.via = 'proxy'\nreservoir_host = '{host}'\nreservoir_port = {port}"));
+        assert!(matches!(proxy.embed(&["a"], Side::Query), Err(Trouble::Model(_))));
+        assert!(matches!(proxy.embed(&["a"], Side::Query), Err(Trouble::Absent(_))));
+        assert!(matches!(proxy.embed(&["a"], Side::Query), Err(Trouble::Absent(_))));
+        assert_eq!(fake.asked.lock().unwrap()[0]["input_type"], "query");
+        assert!(matches!(remote("http://127.0.0.1:1").embed(&["a"], Side::Query), Err(Trouble::Absent(_))));
+    }
+}

@@ -1,0 +1,114 @@
+//! Vectors out of a server's answer.
+
+use super::site::Kind;
+use crate::error::{Error, Result};
+use crate::record::{Object, read_vector};
+use serde_json::value::RawValue;
+
+/// Reads the vectors of `count` texts, in the texts' order, and makes each of length 1. Errors say what the
+/// answer is that it must not be.
+pub(super) fn vectors(kind: Kind, body: &[u8], count: usize) -> Result<Vec<Vec<f32>>> {
+    let body = Object::parse_bytes(body).map_err(|e| e.at("no JSON object"))?;
+    let vectors = match kind {
+        Kind::Ollama => in_order(&body, count)?,
+        Kind::OpenAi | Kind::Proxy => by_index(&body, count)?,
+    };
+    let unit = |(at, vector)| unit(vector).map_err(|e| e.at(format_args!("vector {at}")));
+    vectors.into_iter().enumerate().map(unit).collect()
+}
+
+/// OpenAI's `data`, whose elements say which text they are of.
+fn by_index(body: &Object, count: usize) -> Result<Vec<Vec<f32>>> {
+    let data = body.objects("data")?.ok_or_else(|| Error::new("data: is missing"))?;
+    enough(data.len(), count)?;
+    let mut vectors = vec![Vec::new(); count];
+    for (at, element) in data.iter().enumerate() {
+        let index = element.integer("index")?.map_or(Some(at), |index| usize::try_from(index).ok());
+        let place = index.and_then(|index| vectors.get_mut(index)).filter(|place| place.is_empty());
+        let place = place.ok_or_else(|| Error::new("index: is of no text, or comes twice"))?;
+        *place = element
+            .get("embedding")
+            .ok_or_else(|| Error::new("embedding: is missing"))
+            .and_then(read_vector)?;
+    }
+    Ok(vectors)
+}
+
+/// Ollama's `embeddings`.
+fn in_order(body: &Object, count: usize) -> Result<Vec<Vec<f32>>> {
+    let json = body.get("embeddings").ok_or_else(|| Error::new("embeddings: is missing"))?;
+    let vectors: Vec<&RawValue> =
+        serde_json::from_str(json).map_err(|_| Error::new("embeddings: is no array"))?;
+    enough(vectors.len(), count)?;
+    vectors.into_iter().map(|vector| read_vector(vector.get())).collect()
+}
+
+fn enough(found: usize, count: usize) -> Result<()> {
+    if found != count {
+        return Err(Error::new(format!("{found} vectors for {count} texts")));
+    }
+    Ok(())
+}
+
+/// The vector of length 1 of the same direction. One that has that length already keeps its numbers.
+fn unit(mut vector: Vec<f32>) -> Result<Vec<f32>> {
+    let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+    if length == 0.0 {
+        return Err(Error::new("has no direction: all its numbers are 0"));
+    }
+    if (length - 1.0).abs() > 1e-6 {
+        vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+    }
+    Ok(vector)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn openai(body: &str, count: usize) -> Result<Vec<Vec<f32>>> {
+        vectors(Kind::OpenAi, body.as_bytes(), count)
+    }
+
+    #[test]
+    fn vectors_stand_in_the_order_of_the_texts_and_have_length_1() {
+        let body = r#"{"object":"list","data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":"AACAPwAAAAA="}]}"#;
+        assert_eq!(openai(body, 2).unwrap(), [[1.0, 0.0], [0.0, 1.0]]);
+        let unnumbered = r#"{"data":[{"embedding":[3,4]},{"embedding":[1e30,0]}]}"#;
+        assert_eq!(openai(unnumbered, 2).unwrap(), [[0.6, 0.8], [1.0, 0.0]]);
+        let ollama = br#"{"model":"m","embeddings":[[0,5],[-1e-20,0]],"total_duration":1}"#;
+        assert_eq!(vectors(Kind::Ollama, ollama, 2).unwrap(), [[0.0, 1.0], [-1.0, 0.0]]);
+    }
+
+    #[test]
+    fn what_is_almost_of_length_1_keeps_its_numbers() {
+        let x = f32::from_bits(0.6f32.to_bits() + 1);
+        assert_eq!(unit(vec![x, 0.8]).unwrap(), [x, 0.8]);
+    }
+
+    #[test]
+    fn what_is_no_vector_is_refused() {
+        for (body, error) in [
+            ("<html>", "no JSON object: "),
+            ("{}", "data: is missing"),
+            (r#"{"data":[]}"#, "0 vectors for 1 texts"),
+            (r#"{"data":[{"index":0}]}"#, "embedding: is missing"),
+            (r#"{"data":[{"index":0,"embedding":null}]}"#, "vector: expected an array of numbers"),
+            (r#"{"data":[{"index":0,"embedding":[1,null]}]}"#, "vector: expected an array of numbers"),
+            (r#"{"data":[{"index":0,"embedding":[1,NaN]}]}"#, "no JSON object: "),
+            (r#"{"data":[{"index":0,"embedding":[1,1e39]}]}"#, "vector: holds a number that is not finite"),
+            (r#"{"data":[{"index":0,"embedding":"AADAfw=="}]}"#, "vector: holds a number that is not finite"),
+            (r#"{"data":[{"index":0,"embedding":[]}]}"#, "vector: expected 1 to "),
+            (r#"{"data":[{"index":0,"embedding":[0,0]}]}"#, "vector 0: has no direction"),
+            (r#"{"data":[{"index":1,"embedding":[1]}]}"#, "index: is of no text"),
+            (r#"{"data":[{"index":-1,"embedding":[1]}]}"#, "index: is of no text"),
+        ] {
+            let said = openai(body, 1).unwrap_err().to_string();
+            assert!(said.starts_with(error), "{body}: {said}");
+        }
+        let twice = r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#;
+        assert!(openai(twice, 2).unwrap_err().to_string().contains("comes twice"));
+        let ollama = vectors(Kind::Ollama, br#"{"embedding":[1]}"#, 1).unwrap_err();
+        assert_eq!(ollama.to_string(), "embeddings: is missing");
+    }
+}

@@ -1,0 +1,235 @@
+//! Where `embed.via` leads to, and how one asks there.
+
+use crate::config::{Secret, Settings};
+use crate::embed::Side;
+use crate::error::{Error, Result};
+use crate::http::Address;
+use crate::record::quote;
+
+/// What a server understands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// `/v1/embeddings` as OpenAI has it.
+    OpenAi,
+    /// `/api/embed`.
+    Ollama,
+    /// `/v1/embeddings` of rsv-proxy, which words questions and answers for its model itself.
+    Proxy,
+}
+
+/// A server, and the key that it is sent.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) kind: Kind,
+    pub(super) address: Address,
+    pub(super) key: Option<Secret>,
+    /// The setting that has the address, for hints.
+    pub(super) setting: &'static str,
+    /// The variable that has the key, for hints.
+    pub(super) key_variable: Option<String>,
+}
+
+impl Site {
+    /// The server that the settings name; `None` if they name none. Errors if it is no address, or if a key
+    /// is missing or would go to another machine in the clear.
+    pub(super) fn of(settings: &Settings) -> Result<Option<Site>> {
+        let site = match settings.text("embed.via").as_deref() {
+            None | Some("local") => return Ok(None),
+            Some("proxy") => proxy(settings)?,
+            Some("openai") => Site {
+                kind: Kind::OpenAi,
+                address: beside_chat(configured(settings, "openai_base_url")?, "/v1", "/embeddings"),
+                key: settings.secret("openai_api_key"),
+                setting: "openai_base_url",
+                key_variable: Some("OPENAI_API_KEY".to_owned()),
+            },
+            Some("ollama") => Site {
+                kind: Kind::Ollama,
+                address: beside_chat(configured(settings, "ollama_base_url")?, "", "/api/embed"),
+                key: settings.secret("ollama_api_key"),
+                setting: "ollama_base_url",
+                key_variable: None,
+            },
+            Some(text) => named(settings, text)?,
+        };
+        site.check().map(Some)
+    }
+
+    fn check(self) -> Result<Site> {
+        let address = &self.address;
+        match (&self.key, &self.key_variable) {
+            (None, Some(variable)) => Err(Error::new(format!("no key for {address}: {variable} is not set"))
+                .hint(format!("set {variable}"))),
+            (Some(_), _) if address.is_plain() && !address.is_here() => {
+                Err(Error::new(format!("the key for {address} would go there in the clear"))
+                    .hint(format!("give an https address: {}", self.setting)))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// How many texts, and how many bytes of them, are sent at once. OpenAI takes 2048 texts of together
+    /// 300 000 tokens, of which none is shorter than a byte; the others work while one waits.
+    pub(super) fn limits(&self) -> (usize, usize) {
+        match self.kind {
+            Kind::OpenAi => (2048, 256 << 10),
+            Kind::Ollama | Kind::Proxy => (64, 256 << 10),
+        }
+    }
+
+    /// The body of a request. Ollama would cut a long text without a word; `base64` is a third of the bytes.
+    pub(super) fn request(&self, model: &str, texts: &[&str], side: Side, base64: bool) -> Vec<u8> {
+        let texts: Vec<String> = texts.iter().map(|text| quote(text)).collect();
+        let more = match (self.kind, side) {
+            (Kind::Ollama, _) => ",\"truncate\":false",
+            (_, _) if !base64 => "",
+            (Kind::OpenAi, _) => ",\"encoding_format\":\"base64\"",
+            (Kind::Proxy, Side::Query) => ",\"encoding_format\":\"base64\",\"input_type\":\"query\"",
+            (Kind::Proxy, Side::Passage) => ",\"encoding_format\":\"base64\",\"input_type\":\"passage\"",
+        };
+        format!("{{\"model\":{},\"input\":[{}]{more}}}", quote(model), texts.join(",")).into_bytes()
+    }
+}
+
+fn configured(settings: &Settings, setting: &str) -> Result<Address> {
+    settings.check(setting)?;
+    Address::parse(&settings.text(setting).unwrap_or_default()).map_err(|e| e.at(setting))
+}
+
+fn proxy(settings: &Settings) -> Result<Site> {
+    let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
+    let host = if host.contains(':') { format!("[{host}]") } else { host };
+    let port = settings.integer("reservoir_port").unwrap_or(3017);
+    let address = Address::parse(&format!("http://{host}:{port}/v1/embeddings"));
+    Ok(Site {
+        kind: Kind::Proxy,
+        address: address.map_err(|e| e.at("reservoir_host"))?,
+        key: None,
+        setting: "reservoir_port",
+        key_variable: None,
+    })
+}
+
+fn named(settings: &Settings, text: &str) -> Result<Site> {
+    if !text.contains("://") {
+        return Err(Error::new(format!("embed.via: is {text:?}"))
+            .hint("set it to local, proxy, openai, ollama, or an address: http://HOST:PORT/v1"));
+    }
+    let address = Address::parse(text).map_err(|e| e.at("embed.via"))?;
+    let ollama = address.path().ends_with("/api/embed");
+    let key_variable = settings.text("embed.key_variable");
+    Ok(Site {
+        kind: if ollama { Kind::Ollama } else { Kind::OpenAi },
+        address: if ollama { address } else { beside_chat(address, "/v1", "/embeddings") },
+        key: key_variable.as_ref().and_then(|name| settings.variable(name)),
+        setting: "embed.via",
+        key_variable,
+    })
+}
+
+/// Where embeddings are made, by the address of the chat completions, or by a base for both, with or without
+/// `/v1`. An address of another shape is taken as it is.
+fn beside_chat(address: Address, version: &str, endpoint: &str) -> Address {
+    let path = address.path().trim_end_matches('/');
+    let base = path.strip_suffix("/chat/completions").unwrap_or(path);
+    match base.strip_suffix("/v1") {
+        Some(root) => address.clone().with_path(&format!("{root}{version}{endpoint}")),
+        None if base.is_empty() => address.clone().with_path(&format!("{version}{endpoint}")),
+        None if base != path => address.clone().with_path(&format!("{base}{endpoint}")),
+        None => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Common;
+    use crate::config;
+
+    /// The site of these lines of a settings' file.
+    fn site(lines: &str) -> Result<Option<Site>> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("rsv.toml");
+        std::fs::write(&file, lines).unwrap();
+        let common = Common { config: Some(file), ..Common::default() };
+        Site::of(&config::load(&common).unwrap())
+    }
+
+    #[test]
+    fn an_address_is_found_from_every_setting() {
+        for (lines, kind, address) in [
+            ("embed.via = 'proxy'", Kind::Proxy, "http://127.0.0.1:3017/v1/embeddings"),
+            (
+                "embed.via = 'proxy'\nreservoir_host = '::1'\nreservoir_port = 9",
+                Kind::Proxy,
+                "http://[::1]:9/v1/embeddings",
+            ),
+            ("embed.via = 'ollama'", Kind::Ollama, "http://localhost:11434/api/embed"),
+            (
+                "embed.via = 'ollama'\nollama_base_url = 'https://h/x/v1'",
+                Kind::Ollama,
+                "https://h/x/api/embed",
+            ),
+            ("embed.via = 'ollama'\nollama_base_url = 'http://h'", Kind::Ollama, "http://h/api/embed"),
+            ("embed.via = 'http://h'", Kind::OpenAi, "http://h/v1/embeddings"),
+            ("embed.via = 'http://h/v1/'", Kind::OpenAi, "http://h/v1/embeddings"),
+            ("embed.via = 'http://h/v1/embeddings'", Kind::OpenAi, "http://h/v1/embeddings"),
+            ("embed.via = 'https://h/openai/v1?x=1'", Kind::OpenAi, "https://h/openai/v1/embeddings"),
+            (
+                "embed.via = 'https://h/v1beta/openai/chat/completions'",
+                Kind::OpenAi,
+                "https://h/v1beta/openai/embeddings",
+            ),
+            ("embed.via = 'https://h/other'", Kind::OpenAi, "https://h/other"),
+            ("embed.via = 'http://h:1/api/embed'", Kind::Ollama, "http://h:1/api/embed"),
+        ] {
+            let site = site(lines).unwrap().unwrap();
+            assert_eq!((site.kind, site.address.to_string().as_str()), (kind, address), "{lines}");
+        }
+        assert!(site("").unwrap().is_none() && site("embed.via = 'local'").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_key_is_asked_for_and_goes_nowhere_in_the_clear() {
+        let said = |lines| site(lines).err().map(|e| e.to_string());
+        // HOME is a variable that is there, and holds no secret.
+        let with_key = "\nembed.key_variable = 'HOME'";
+        for (lines, error) in [
+            ("embed.via = 'http://h'", None),
+            ("embed.via = 'https://h'\nembed.key_variable = 'HOME'", None),
+            ("embed.via = 'http://127.0.0.1:1'\nembed.key_variable = 'HOME'", None),
+            (
+                "embed.via = 'https://h'\nembed.key_variable = 'RSV_NOT_SET'",
+                Some("no key for https://h/v1/embeddings: RSV_NOT_SET is not set"),
+            ),
+            ("embed.via = 'Remote'", Some("embed.via: is \"Remote\"")),
+            (
+                "embed.via = 'ftp://h'",
+                Some("embed.via: invalid address: expected http://HOST or https://HOST"),
+            ),
+        ] {
+            assert_eq!(said(lines).as_deref(), error, "{lines}");
+        }
+        let plain = said(&format!("embed.via = 'http://u:pw@h'{with_key}")).unwrap();
+        assert_eq!(plain, "the key for http://h/v1/embeddings would go there in the clear");
+    }
+
+    #[test]
+    fn each_kind_is_asked_in_its_own_words() {
+        let body = |kind, side, base64| {
+            let address = Address::parse("http://h").unwrap();
+            let site = Site { kind, address, key: None, setting: "", key_variable: None };
+            String::from_utf8(site.request("m", &["a\"", "b"], side, base64)).unwrap()
+        };
+        let all = r#"{"model":"m","input":["a\"","b"]"#;
+        for (kind, side, base64, more) in [
+            (Kind::OpenAi, Side::Query, true, r#","encoding_format":"base64"}"#),
+            (Kind::OpenAi, Side::Query, false, "}"),
+            (Kind::Ollama, Side::Query, true, r#","truncate":false}"#),
+            (Kind::Proxy, Side::Query, true, r#","encoding_format":"base64","input_type":"query"}"#),
+            (Kind::Proxy, Side::Passage, true, r#","encoding_format":"base64","input_type":"passage"}"#),
+        ] {
+            assert_eq!(body(kind, side, base64), format!("{all}{more}"));
+        }
+    }
+}

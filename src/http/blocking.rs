@@ -1,0 +1,61 @@
+//! The client for a thread that may wait.
+
+use super::{Address, Body, Client, Failed, Kind};
+use crate::config::{Secret, Settings};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// Asks and waits, over connections that stay open from one request to the next. Not to be used by a thread
+/// that runs an event loop itself.
+pub struct Blocking {
+    client: Client,
+    runtime: Option<Runtime>,
+}
+
+/// A whole answer.
+pub struct Reply {
+    pub status: u16,
+    /// How long the server wants not to be asked again.
+    pub retry_after: Option<Duration>,
+    pub body: Body,
+}
+
+impl Blocking {
+    /// A client with the settings' timeouts; nothing is started yet.
+    pub fn new(settings: &Settings) -> Blocking {
+        Blocking { client: Client::new(settings), runtime: None }
+    }
+
+    /// As `Client::post`, with the body of the answer, of at most `limit` bytes.
+    pub fn post(
+        &mut self,
+        address: &Address,
+        key: Option<&Secret>,
+        json: Vec<u8>,
+        limit: usize,
+    ) -> Result<Reply, Failed> {
+        let client = &self.client;
+        let asked = async {
+            let response = client.post(address, key, json).await?;
+            let (status, retry_after) = (response.status(), response.retry_after());
+            Ok(Reply { status, retry_after, body: response.body(limit).await })
+        };
+        let runtime = match self.runtime.take() {
+            Some(runtime) => runtime,
+            None => Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|e| Failed { kind: Kind::Setup, cause: format!("no event loop: {e}") })?,
+        };
+        let reply = runtime.block_on(asked);
+        self.runtime = Some(runtime);
+        reply
+    }
+}
+
+impl Drop for Blocking {
+    fn drop(&mut self) {
+        // A name server that does not answer must not hold up the exit.
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}

@@ -1,0 +1,109 @@
+//! The one embedder of the proxy, loaded at its first use: for those who ask at /v1/embeddings, and in the
+//! background for what the proxy stores.
+
+use super::Proxy;
+use crate::config::Settings;
+use crate::embed::{Embedder, Side, Work};
+use crate::error::Result;
+use crate::http::Address;
+use std::net::SocketAddr;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The embedder, and who is at work.
+#[derive(Default)]
+pub(super) struct Shared {
+    held: Mutex<Option<Embedder>>,
+    /// How many requests work with the store or the embedder, or wait for them.
+    busy: Mutex<usize>,
+    idle: Condvar,
+}
+
+/// A request that is at work as long as this is kept.
+pub(super) struct AtWork<'a>(&'a Shared);
+
+/// How long the background lets others go first, so that it gets somewhere under constant load too.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Shared {
+    /// Keeps the background from beginning anything.
+    pub(super) fn at_work(&self) -> AtWork<'_> {
+        *self.busy.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        AtWork(self)
+    }
+
+    /// Waits until no request is at work, within bounds.
+    pub(super) fn leisure(&self) {
+        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.idle.wait_timeout_while(busy, PATIENCE, |busy| *busy > 0);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        let mut busy = self.0.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        *busy -= 1;
+        if *busy == 0 {
+            self.0.idle.notify_all();
+        }
+    }
+}
+
+impl Proxy {
+    /// Works with the embedder, on a thread that may wait for it. Errors first if there is none.
+    pub(super) fn with_embedder<T>(&self, work: impl FnOnce(&mut Embedder) -> T) -> Result<T> {
+        let mut held = self.embedder.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let embedder = match held.take() {
+            Some(embedder) => embedder,
+            None => Embedder::of(&self.settings, Work::Many, &self.notes)?,
+        };
+        Ok(work(held.insert(embedder)))
+    }
+
+    /// The canonical id of the model, and whether `name` means it.
+    pub(super) fn serves(&self, name: Option<&str>) -> Result<(String, bool)> {
+        let model = self.with_embedder(|embedder| embedder.model().to_owned())?;
+        let same = name.is_none_or(|name| {
+            let named = || Embedder::named(&self.settings, Some(name), Work::Many, &self.notes);
+            name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
+        });
+        Ok((model, same))
+    }
+
+    /// The vectors of texts.
+    pub(super) fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
+        self.with_embedder(|embedder| embedder.embed(texts, side))?
+    }
+}
+
+/// Whether `embed.via` means the proxy at this address, which must not ask itself.
+pub(super) fn is_meant(settings: &Settings, own: SocketAddr) -> bool {
+    let via = settings.text("embed.via").unwrap_or_default();
+    let here = |address: Address| address.is_here() && address.port() == Some(own.port());
+    via == "proxy" || Address::parse(&via).is_ok_and(here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Common;
+    use crate::config;
+
+    #[test]
+    fn a_proxy_knows_itself() {
+        let mut settings = config::load(&Common::default()).unwrap();
+        let own = "127.0.0.1:3017".parse().unwrap();
+        for (via, meant) in [
+            ("local", false),
+            ("proxy", true),
+            ("http://localhost:3017/v1", true),
+            ("http://[::1]:3017", true),
+            ("http://127.0.0.1:3018/v1", false),
+            ("https://h:3017", false),
+        ] {
+            settings.overrule("embed.via", "--via", via).unwrap();
+            assert_eq!(is_meant(&settings, own), meant, "{via}");
+        }
+    }
+}
