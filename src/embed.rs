@@ -103,9 +103,10 @@ impl Embedder {
         self.model.synapse
     }
 
-    /// Whether the model is at hand, so that what cannot be embedded is the text's own fault.
+    /// Whether the model is loaded, or its server has answered, so that what cannot be embedded is the text's
+    /// own fault.
     pub fn is_ready(&self) -> bool {
-        self.encoder.is_some()
+        self.encoder.is_some() || self.remote.as_ref().is_some_and(Remote::has_answered)
     }
 
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.

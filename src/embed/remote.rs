@@ -76,6 +76,11 @@ impl Remote {
         }))
     }
 
+    /// Whether it has given vectors.
+    pub(super) fn has_answered(&self) -> bool {
+        self.dim.is_some()
+    }
+
     /// Asks for a model by another name from now on.
     pub(super) fn ask_for(&mut self, model: &str) {
         self.model = model.to_owned();
