@@ -1,17 +1,23 @@
 //! Records in one SQLite file, in WAL mode, shared by any number of processes.
 
+mod chunk;
+mod cosine;
+mod embedding;
 mod find;
 mod index;
+mod lacking;
+mod nearest;
 mod read;
 mod schema;
+mod select;
 mod write;
 
 use super::{Access, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
 use crate::record::{Embedding, Hit, Message, Record, Scope, Scopes};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use std::fs::{self, OpenOptions};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::time::Duration;
 
@@ -125,36 +131,60 @@ impl Store for Sqlite {
         self.count_scopes().map_err(|e| self.failed("read", e))
     }
 
-    fn nearest(&mut self, _model: &str, _vector: &[f32], _which: &Select, _limit: usize) -> Result<Vec<Hit>> {
-        Err(Error::new("not there yet"))
+    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        let found = self.find_nearest(model, vector, which, limit).map_err(|e| self.failed("search", e))?;
+        found.map_err(|dim| {
+            Error::new(format!(
+                "the question's vector has {} numbers, but those of {model} have {dim}",
+                vector.len()
+            ))
+        })
     }
 
-    fn pending(&mut self, _model: &str, _which: &Select, _limit: usize) -> Result<(Vec<Message>, u64)> {
-        Err(Error::new("not there yet"))
+    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {
+        self.read_pending(model, which, limit).map_err(|e| self.failed("read", e))
     }
 
     fn models(&mut self) -> Result<Vec<Model>> {
-        Err(Error::new("not there yet"))
+        embedding::models(&self.connection).map_err(|e| self.failed("read", e))
     }
 
-    fn replace(&mut self, _vectors: &[Embedding], _fact: Option<(&str, &str)>) -> Result<()> {
-        Err(Error::new("not there yet"))
+    fn replace(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()> {
+        let replaced = embedding::replace(&mut self.connection, vectors, fact);
+        replaced.map_err(|e| self.failed("write to", e))?.map_err(Error::new)
     }
 
-    fn forget(&mut self, _model: &str) -> Result<()> {
-        Err(Error::new("not there yet"))
+    fn forget(&mut self, model: &str) -> Result<()> {
+        embedding::forget(&mut self.connection, model).map_err(|e| self.failed("write to", e))
     }
 
-    fn fact(&mut self, _name: &str) -> Result<Option<String>> {
-        Err(Error::new("not there yet"))
+    fn fact(&mut self, name: &str) -> Result<Option<String>> {
+        let sql = "SELECT value FROM fact WHERE name = ?";
+        let value = self.connection.query_row(sql, [name], |row| row.get(0)).optional();
+        value.map_err(|e| self.failed("read", e))
     }
 
-    fn set_fact(&mut self, _name: &str, _value: Option<&str>) -> Result<()> {
-        Err(Error::new("not there yet"))
+    fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        embedding::remember(&self.connection, name, value).map_err(|e| self.failed("write to", e))
     }
 
-    fn claim(&mut self, _job: &str) -> Result<Option<Claim>> {
-        Err(Error::new("not there yet"))
+    fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
+        match self.connection.path() {
+            Some(path) if !path.is_empty() => lock(format!("{path}-{job}").as_ref()),
+            // A store that is not there is nobody else's either.
+            _ => Ok(Some(Claim(Box::new(())))),
+        }
+    }
+}
+
+/// Locks a file, which is made if need be; `None` if another has locked it. The system unlocks it when the
+/// guard is dropped or the process ends, however it does; the file stays, for whoever comes next.
+fn lock(path: &Path) -> Result<Option<Claim>> {
+    let file = open_private(path).context(format_args!("cannot open {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Claim(Box::new(file)))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(cause)) => Err(cause).context(format_args!("cannot lock {}", path.display())),
     }
 }
 
@@ -166,10 +196,15 @@ fn make(path: &Path) -> Result<()> {
         std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
         directory.recursive(true).create(parent).context(format_args!("cannot make {}", parent.display()))?;
     }
+    open_private(path).context("cannot make the file").map(drop)
+}
+
+/// Opens a file, making an empty one that only its owner can read.
+fn open_private(path: &Path) -> std::io::Result<File> {
     let mut file = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
-    file.write(true).create(true).truncate(false).open(path).context("cannot make the file").map(drop)
+    file.write(true).create(true).truncate(false).open(path)
 }
 
 fn connect(path: &Path, access: Access) -> Result<Connection> {

@@ -19,4 +19,5 @@ mod scopes;
 mod search;
 mod store;
 mod support;
+mod vectors;
 mod view;

@@ -146,7 +146,8 @@ impl Sqlite {
         Ok(in_order(hits, limit))
     }
 
-    fn nth(&self, n: i64) -> rusqlite::Result<Option<Message>> {
+    /// The message that has a number.
+    pub(super) fn nth(&self, n: i64) -> rusqlite::Result<Option<Message>> {
         let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE record.n = ?");
         self.connection.prepare_cached(&sql)?.query_row([n], message).optional()
     }
@@ -241,7 +242,7 @@ fn combine(mut runs: Vec<Run>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)>
 }
 
 /// The best hits in their order: by score, then newest first, then by id.
-fn in_order(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+pub(super) fn in_order(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
     hits.sort_by(|a, b| {
         let by_time = b.message.timestamp.cmp(&a.message.timestamp);
         descending(a.score, b.score).then(by_time).then_with(|| a.message.id.cmp(&b.message.id))

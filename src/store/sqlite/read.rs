@@ -1,10 +1,12 @@
-//! Reading selections: the last messages, or everything in order.
+//! Reading everything that a selection holds, in order.
 
 use super::super::{Select, Visit, Walk};
 use super::Sqlite;
+use super::embedding::numbers;
+use super::select::Filter;
 use crate::error::Error;
 use crate::record::{Account, Content, Embedding, Link, Message, Object, Record, Role, Scope, Vector};
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Value, ValueRef};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{OptionalExtension, Row, params_from_iter};
 
 /// Why a walk ended early.
@@ -28,41 +30,6 @@ pub(super) const COLUMNS: &str = "record.kind, record.id, record.trace_id, scope
 pub(super) const TABLES: &str = "record JOIN scope ON scope.n = record.scope";
 
 impl Sqlite {
-    pub(super) fn read_last(&mut self, which: &Select, count: usize) -> rusqlite::Result<Vec<Message>> {
-        let limit = i64::try_from(count).unwrap_or(i64::MAX);
-        let snapshot = self.connection.unchecked_transaction()?;
-        let mut found = match self.scope_numbers(&which.scopes)? {
-            None => self.last_of(which, None, limit)?,
-            // Each scope's index gives its own last ones; the last of all are among them.
-            Some(scopes) => {
-                let mut found = Vec::new();
-                for scope in scopes {
-                    found.append(&mut self.last_of(which, Some(scope), limit)?);
-                }
-                found
-            }
-        };
-        snapshot.finish()?;
-        found.sort_by_cached_key(Message::position);
-        Ok(found.split_off(found.len().saturating_sub(count)))
-    }
-
-    fn last_of(&self, which: &Select, scope: Option<i64>, limit: i64) -> rusqlite::Result<Vec<Message>> {
-        let mut filter = Filter::of(which);
-        if let Some(scope) = scope {
-            // A trace is the shorter list, where it is known.
-            filter
-                .add(if which.trace_id.is_some() { "+record.scope = ?" } else { "record.scope = ?" }, scope);
-        }
-        let sql = format!(
-            "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'message'{} \
-             ORDER BY record.timestamp DESC, record.seq DESC, record.id DESC LIMIT {limit}",
-            filter.sql
-        );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        statement.query_map(params_from_iter(filter.values), message)?.collect()
-    }
-
     pub(super) fn walk_all(&mut self, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
         self.connection.pragma_update(None, "mmap_size", 0)?;
         let snapshot = self.connection.unchecked_transaction()?;
@@ -109,8 +76,7 @@ impl Sqlite {
 
     /// The number and name of the model that has the most vectors.
     fn main_model(&self) -> rusqlite::Result<Option<(i64, String)>> {
-        let sql = "SELECT model.n, model.name FROM embedding JOIN model ON model.n = embedding.model
-                   GROUP BY model.n ORDER BY count(*) DESC, model.name LIMIT 1";
+        let sql = "SELECT n, name FROM model ORDER BY vectors DESC, name LIMIT 1";
         self.connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
@@ -183,68 +149,6 @@ impl Sqlite {
         })?;
         rows.collect()
     }
-}
-
-/// Conditions on the table `record`, each preceded by AND, and their values.
-struct Filter {
-    sql: String,
-    values: Vec<Value>,
-}
-
-impl Filter {
-    /// The conditions of a selection, scope aside.
-    fn of(which: &Select) -> Filter {
-        let mut filter = Filter { sql: String::new(), values: Vec::new() };
-        if let Some(trace) = &which.trace_id {
-            filter.add("record.trace_id = ?", trace.clone());
-        }
-        if !which.roles.is_empty() {
-            let marks = vec!["?"; which.roles.len()].join(", ");
-            filter.sql.push_str(&format!(" AND record.role IN ({marks})"));
-            filter.values.extend(which.roles.iter().map(|role| Value::from(role.name().to_owned())));
-        }
-        if let Some(since) = which.since {
-            filter.add("record.timestamp >= ?", since);
-        }
-        if let Some(until) = which.until {
-            filter.add("record.timestamp <= ?", until);
-        }
-        if let Some(before) = &which.before {
-            filter.sql.push_str(" AND (record.timestamp, record.seq, record.id) < (?, ?, ?)");
-            let place = [before.timestamp.into(), i64::from(before.seq).into(), before.id.clone().into()];
-            filter.values.extend::<[Value; 3]>(place);
-        }
-        filter
-    }
-
-    fn add(&mut self, condition: &str, value: impl Into<Value>) {
-        self.sql.push_str(" AND ");
-        self.sql.push_str(condition);
-        self.values.push(value.into());
-    }
-
-    /// Narrows to scopes. One is read by its index, in order; several by the order of time.
-    fn add_scopes(&mut self, table: &str, scopes: Option<&[i64]>) {
-        match scopes {
-            None => {}
-            Some([scope]) => self.add(&format!("{table}.scope = ?"), *scope),
-            Some(scopes) => {
-                let numbers: Vec<String> = scopes.iter().map(i64::to_string).collect();
-                self.sql.push_str(&format!(" AND +{table}.scope IN ({})", numbers.join(", ")));
-            }
-        }
-    }
-
-    /// Makes the conditions hold for another table too.
-    fn and_for(&mut self, table: &str) {
-        self.sql.push_str(&self.sql.replace("record.", &format!("{table}.")));
-        self.values.extend(self.values.clone());
-    }
-}
-
-/// A stored vector: f32, little-endian.
-fn numbers(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
 /// A row of `COLUMNS` as a record.

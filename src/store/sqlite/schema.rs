@@ -1,5 +1,6 @@
 //! The tables, and how an older file is brought up to date.
 
+use super::embedding;
 use crate::error::{Context, Result};
 use rusqlite::Connection;
 
@@ -8,7 +9,7 @@ pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// Every change of the tables that there ever was, in order; a file's `user_version` is how many of them
 /// it has seen. Only ever added to.
-const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 1] = [m001_records];
+const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 2] = [m001_records, m002_vectors];
 
 /// The `user_version` of a file that is up to date.
 pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
@@ -61,4 +62,29 @@ fn m001_records(connection: &Connection) -> rusqlite::Result<()> {
            part INTEGER NOT NULL REFERENCES part, word BLOB NOT NULL, docs BLOB NOT NULL, PRIMARY KEY (part, word)
          ) STRICT, WITHOUT ROWID;",
     )
+}
+
+/// The vector index (`chunk.rs`) with what is loose of it; the messages that lack a vector (`lacking.rs`); and
+/// what the store remembers about itself. An index names records without a reference: nothing but the record
+/// leads to its entries there.
+fn m002_vectors(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "ALTER TABLE model ADD COLUMN vectors INTEGER NOT NULL DEFAULT 0;
+         CREATE TABLE chunk (
+           n INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
+           low INTEGER NOT NULL, high INTEGER NOT NULL, heads BLOB NOT NULL, codes BLOB NOT NULL
+         ) STRICT;
+         CREATE INDEX chunk_scope ON chunk (model, scope, low, high);
+         CREATE TABLE loose (
+           model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
+           record INTEGER NOT NULL, heads BLOB NOT NULL, codes BLOB NOT NULL, PRIMARY KEY (model, scope, record)
+         ) STRICT, WITHOUT ROWID;
+         CREATE TABLE lacking (
+           model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
+           timestamp INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (model, scope, timestamp, record)
+         ) STRICT, WITHOUT ROWID;
+         CREATE INDEX lacking_time ON lacking (model, timestamp);
+         CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;",
+    )?;
+    embedding::index_all(connection)
 }

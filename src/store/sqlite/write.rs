@@ -1,7 +1,8 @@
 //! Writing a batch of records.
 
 use super::super::Written;
-use super::index;
+use super::embedding::{self, Grown};
+use super::{index, lacking};
 use crate::record::{Account, Content, Embedding, Link, Message, Object, Record, Scope};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +21,8 @@ pub(super) fn write(
     batch: &[Record],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut writer = Writer { transaction: &transaction, known, fresh: BTreeMap::new() };
+    let mut writer =
+        Writer { transaction: &transaction, known, fresh: BTreeMap::new(), vectors: Grown::default() };
     let written = batch
         .iter()
         .map(|record| match record {
@@ -33,6 +35,7 @@ pub(super) fn write(
     for (scope, count) in std::mem::take(&mut writer.fresh) {
         index::grow(&transaction, scope, count)?;
     }
+    writer.vectors.settle(&transaction)?;
     transaction.commit()?;
     Ok(written)
 }
@@ -42,13 +45,14 @@ struct Writer<'a> {
     known: &'a mut Known,
     /// How many messages are new, by scope.
     fresh: BTreeMap<i64, i64>,
+    vectors: Grown,
 }
 
 impl Writer<'_> {
     /// Writes a message and the vector that came with it, or neither.
     fn message(&mut self, message: &Message) -> rusqlite::Result<Written> {
         let Some(vector) = &message.vector else { return self.without_vector(message) };
-        if let Some(misfit) = self.misfit(&vector.model, vector.numbers.len() as i64)? {
+        if let Some(misfit) = self.misfit(&vector.model, vector.numbers.len())? {
             return Ok(misfit);
         }
         let written = self.without_vector(message)?;
@@ -80,7 +84,8 @@ impl Writer<'_> {
         let (role, seq) = (message.role.name(), message.seq);
         let row =
             params![message.id, scope, message.trace_id, message.timestamp, seq, role, text, parts, extra];
-        self.transaction.prepare_cached(sql)?.execute(row)?;
+        let n = self.transaction.prepare_cached(sql)?.insert(row)?;
+        lacking::note(self.transaction, (n, scope, message.timestamp), &text)?;
         *self.fresh.entry(scope).or_default() += 1;
         Ok(Written::New)
     }
@@ -119,35 +124,26 @@ impl Writer<'_> {
     }
 
     fn embedding(&mut self, embedding: &Embedding) -> rusqlite::Result<Written> {
-        let Some(record) = self.record(&embedding.of)? else { return Ok(unknown("of", &embedding.of)) };
-        let dim = embedding.vector.len() as i64;
-        if let Some(misfit) = self.misfit(&embedding.model, dim)? {
+        let Some(place) = embedding::place(self.transaction, &embedding.of)? else {
+            return Ok(unknown("of", &embedding.of));
+        };
+        if let Some(misfit) = self.misfit(&embedding.model, embedding.vector.len())? {
             return Ok(misfit);
         }
-        let sql = "INSERT INTO model (name, dim) VALUES (?, ?) ON CONFLICT DO NOTHING";
-        self.transaction.prepare_cached(sql)?.execute(params![embedding.model, dim])?;
-        let bytes: Vec<u8> = embedding.vector.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let sql = "INSERT INTO embedding (record, model, vector, extra)
-                   VALUES (?, (SELECT n FROM model WHERE name = ?), ?, ?) ON CONFLICT DO NOTHING";
-        let row = params![record, embedding.model, bytes, as_json(&embedding.extra)];
-        if self.transaction.prepare_cached(sql)?.execute(row)? == 1 {
+        let model = embedding::known_model(self.transaction, &embedding.model, embedding.vector.len())?;
+        if embedding::insert(self.transaction, model, &place, embedding)? {
+            self.vectors.add(self.transaction, model, &place, embedding)?;
             return Ok(Written::New);
         }
-        let sql = "SELECT vector = ? FROM embedding WHERE record = ?
-                   AND model = (SELECT n FROM model WHERE name = ?)";
-        let known = params![bytes, record, embedding.model];
+        let sql = "SELECT vector = ? FROM embedding WHERE record = ? AND model = ?";
+        let known = params![embedding::bytes(&embedding.vector), place.n, model];
         let same = self.transaction.prepare_cached(sql)?.query_row(known, |row| row.get(0))?;
         Ok(if same { Written::Same(embedding.of.clone()) } else { Written::Differs })
     }
 
     /// The refusal of a vector whose length is not that of its model's others.
-    fn misfit(&self, model: &str, dim: i64) -> rusqlite::Result<Option<Written>> {
-        let sql = "SELECT dim FROM model WHERE name = ?";
-        let stored: Option<i64> =
-            self.transaction.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
-        Ok(stored.filter(|stored| *stored != dim).map(|stored| {
-            Written::Refused(format!("embedding: has {dim} numbers, but those of {model} have {stored}"))
-        }))
+    fn misfit(&self, model: &str, dim: usize) -> rusqlite::Result<Option<Written>> {
+        Ok(embedding::misfit(self.transaction, model, dim)?.map(Written::Refused))
     }
 
     /// A question has one answer and an answer one question, which the tables see to.
@@ -194,7 +190,7 @@ impl Writer<'_> {
 }
 
 /// Members without a column, if there are any.
-fn as_json(extra: &Object) -> Option<String> {
+pub(super) fn as_json(extra: &Object) -> Option<String> {
     (!extra.is_empty()).then(|| extra.to_json())
 }
 

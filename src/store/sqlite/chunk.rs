@@ -1,0 +1,192 @@
+//! The vector index: the eight-bit code of every message's vector, in chunks of one scope and model that are
+//! read from end to end. The newest of a scope are loose, a row each, until they make a chunk, so that
+//! storing one costs little. Beside each code stands what a selection asks for, so that a search looks only
+//! at what it may find.
+
+use super::cosine::Coded;
+use super::embedding::Place;
+use crate::record::Role;
+use rusqlite::{Connection, Row, params};
+use std::collections::BTreeSet;
+
+/// So many loose codes make a chunk.
+const CHUNK: usize = 256;
+
+/// What stands beside a code.
+pub(super) struct Head {
+    /// The number of the record.
+    pub(super) n: i64,
+    pub(super) timestamp: i64,
+    /// The size of the code's steps.
+    pub(super) step: f32,
+    /// The `bit` of the role.
+    pub(super) role: u8,
+}
+
+/// The length of a head in bytes: its members one after the other, little-endian.
+const HEAD: usize = 8 + 8 + 4 + 1;
+
+impl Head {
+    fn bytes(&self) -> Vec<u8> {
+        let (n, timestamp, step) =
+            (self.n.to_le_bytes(), self.timestamp.to_le_bytes(), self.step.to_le_bytes());
+        [&n[..], &timestamp, &step, &[self.role]].concat()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Head> {
+        let (n, bytes) = bytes.split_first_chunk()?;
+        let (timestamp, bytes) = bytes.split_first_chunk()?;
+        let (step, bytes) = bytes.split_first_chunk()?;
+        Some(Head {
+            n: i64::from_le_bytes(*n),
+            timestamp: i64::from_le_bytes(*timestamp),
+            step: f32::from_le_bytes(*step),
+            role: *bytes.first()?,
+        })
+    }
+}
+
+/// A role as one bit of a set of them.
+pub(super) fn bit(role: Role) -> u8 {
+    match role {
+        Role::User => 1,
+        Role::Assistant => 2,
+        Role::System => 4,
+        Role::Tool => 8,
+    }
+}
+
+/// Adds the vector of a message, in the place of one that is loose. It is loose until `pack`.
+pub(super) fn add(
+    connection: &Connection,
+    model: i64,
+    place: &Place,
+    vector: &[f32],
+) -> rusqlite::Result<()> {
+    let Some(role) = place.role else { return Ok(()) };
+    let Coded { step, codes } = Coded::of(vector);
+    let head = Head { n: place.n, timestamp: place.timestamp, step, role: bit(role) };
+    let codes: Vec<u8> = codes.into_iter().map(|code| code as u8).collect();
+    let sql = "INSERT OR REPLACE INTO loose (model, scope, record, heads, codes) VALUES (?, ?, ?, ?, ?)";
+    let row = params![model, place.scope, place.n, head.bytes(), codes];
+    connection.prepare_cached(sql)?.execute(row).map(drop)
+}
+
+/// Makes chunks of what is loose, oldest records first, as long as there is enough of it.
+pub(super) fn pack(connection: &Connection, model: i64, scope: i64) -> rusqlite::Result<()> {
+    let sql = "SELECT count(*) FROM loose WHERE model = ? AND scope = ?";
+    let mut loose: usize =
+        connection.prepare_cached(sql)?.query_row([model, scope], |row| row.get::<_, u32>(0))? as usize;
+    while loose >= CHUNK {
+        let (mut heads, mut codes) = (Vec::new(), Vec::new());
+        let sql = "SELECT heads, codes FROM loose WHERE model = ? AND scope = ? ORDER BY record LIMIT ?";
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![model, scope, CHUNK as i64])?;
+        while let Some(row) = rows.next()? {
+            heads.extend_from_slice(row.get_ref(0)?.as_blob()?);
+            codes.extend_from_slice(row.get_ref(1)?.as_blob()?);
+        }
+        let (low, high) = range(&heads);
+        let sql = "INSERT INTO chunk (model, scope, low, high, heads, codes) VALUES (?, ?, ?, ?, ?, ?)";
+        connection.prepare_cached(sql)?.execute(params![model, scope, low, high, heads, codes])?;
+        let sql = "DELETE FROM loose WHERE model = ? AND scope = ? AND record <= ?";
+        connection.prepare_cached(sql)?.execute([model, scope, high])?;
+        loose -= CHUNK;
+    }
+    Ok(())
+}
+
+/// Takes the codes of records out of the index.
+pub(super) fn remove(
+    connection: &Connection,
+    model: i64,
+    scope: i64,
+    records: &BTreeSet<i64>,
+) -> rusqlite::Result<()> {
+    let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(()) };
+    let sql = "DELETE FROM loose WHERE model = ? AND scope = ? AND record = ?";
+    for n in records {
+        connection.prepare_cached(sql)?.execute([model, scope, *n])?;
+    }
+    let sql = "SELECT n FROM chunk WHERE model = ? AND scope = ? AND low <= ? AND high >= ?";
+    let chunks: Vec<i64> = connection
+        .prepare_cached(sql)?
+        .query_map([model, scope, *last, *first], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    chunks.into_iter().try_for_each(|chunk| take_out(connection, chunk, records))
+}
+
+/// Writes a chunk without some records, if it holds any of them; without the last it is none.
+fn take_out(connection: &Connection, chunk: i64, records: &BTreeSet<i64>) -> rusqlite::Result<()> {
+    let sql = "SELECT heads, codes FROM chunk WHERE n = ?";
+    let (mut heads, mut codes) = (Vec::new(), Vec::new());
+    let changed = connection.prepare_cached(sql)?.query_row([chunk], |row| {
+        let before = row.get_ref(0)?.as_blob()?;
+        let goes: Vec<bool> = each(before).map(|head| records.contains(&head.n)).collect();
+        if !goes.contains(&true) {
+            return Ok(false);
+        }
+        let block = row.get_ref(1)?.as_blob()?;
+        let width = (block.len() / goes.len()).max(1);
+        for ((head, code), goes) in before.chunks_exact(HEAD).zip(block.chunks_exact(width)).zip(goes) {
+            if !goes {
+                heads.extend_from_slice(head);
+                codes.extend_from_slice(code);
+            }
+        }
+        Ok(true)
+    })?;
+    if !changed {
+        return Ok(());
+    }
+    if heads.is_empty() {
+        return connection.prepare_cached("DELETE FROM chunk WHERE n = ?")?.execute([chunk]).map(drop);
+    }
+    let (low, high) = range(&heads);
+    let sql = "UPDATE chunk SET low = ?, high = ?, heads = ?, codes = ? WHERE n = ?";
+    connection.prepare_cached(sql)?.execute(params![low, high, heads, codes, chunk]).map(drop)
+}
+
+/// The lowest and the highest record number.
+fn range(heads: &[u8]) -> (i64, i64) {
+    each(heads).fold((i64::MAX, i64::MIN), |(low, high), head| (low.min(head.n), high.max(head.n)))
+}
+
+fn each(heads: &[u8]) -> impl Iterator<Item = Head> {
+    heads.chunks_exact(HEAD).filter_map(Head::of)
+}
+
+/// Codes that are read at once; not before they are asked for.
+pub(super) struct Block<'a>(&'a Row<'a>);
+
+impl Block<'_> {
+    /// What stands beside each code.
+    pub(super) fn heads(&self) -> rusqlite::Result<impl Iterator<Item = Head>> {
+        Ok(each(self.0.get_ref(0)?.as_blob()?))
+    }
+
+    /// The codes, one vector after the other.
+    pub(super) fn codes(&self) -> rusqlite::Result<&[u8]> {
+        Ok(self.0.get_ref(1)?.as_blob()?)
+    }
+}
+
+/// Visits the codes of a model: of one scope, or of all.
+pub(super) fn visit(
+    connection: &Connection,
+    model: i64,
+    scope: Option<i64>,
+    visit: &mut impl FnMut(&Block) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let of_scope = if scope.is_some() { "AND scope = ?2" } else { "" };
+    let sql = format!(
+        "SELECT heads, codes FROM chunk WHERE model = ?1 {of_scope} \
+         UNION ALL SELECT heads, codes FROM loose WHERE model = ?1 {of_scope}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(rusqlite::params_from_iter([model].into_iter().chain(scope)))?;
+    while let Some(row) = rows.next()? {
+        visit(&Block(row))?;
+    }
+    Ok(())
+}

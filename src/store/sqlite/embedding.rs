@@ -1,0 +1,205 @@
+//! The vectors of records, as they came, and the models that made them; every index of them is kept right in
+//! the same transaction.
+
+use super::super::Model;
+use super::write::as_json;
+use super::{chunk, lacking};
+use crate::record::{Embedding, Role};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A record as the indexes know it.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Its number.
+    pub(super) n: i64,
+    pub(super) scope: i64,
+    pub(super) timestamp: i64,
+    /// Of a message; what has none is not searched for.
+    pub(super) role: Option<Role>,
+}
+
+/// The record that has an id.
+pub(super) fn place(connection: &Connection, id: &str) -> rusqlite::Result<Option<Place>> {
+    let sql = "SELECT n, scope, timestamp, role FROM record WHERE id = ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let place = |row: &rusqlite::Row| {
+        Ok(Place { n: row.get(0)?, scope: row.get(1)?, timestamp: row.get(2)?, role: row.get(3)? })
+    };
+    statement.query_row([id], place).optional()
+}
+
+/// The number and the dimension of a model.
+pub(super) fn model(connection: &Connection, name: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+    let sql = "SELECT n, dim FROM model WHERE name = ?";
+    connection.prepare_cached(sql)?.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
+/// Why a vector cannot be one of its model's: it has another length than the others.
+pub(super) fn misfit(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<Option<String>> {
+    let known = model(connection, name)?.filter(|(_, known)| *known != dim as i64);
+    Ok(known.map(|(_, known)| format!("embedding: has {dim} numbers, but those of {name} have {known}")))
+}
+
+/// The number of a model, which is made if it is new: every message lacks a vector of it then.
+pub(super) fn known_model(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<i64> {
+    if let Some((n, _)) = model(connection, name)? {
+        return Ok(n);
+    }
+    let sql = "INSERT INTO model (name, dim) VALUES (?, ?)";
+    let n = connection.prepare_cached(sql)?.insert(params![name, dim as i64])?;
+    lacking::begin(connection, n)?;
+    Ok(n)
+}
+
+/// Writes a vector, unless there is one; whether it did. The indexes are for `Grown` to tell.
+pub(super) fn insert(
+    connection: &Connection,
+    model: i64,
+    place: &Place,
+    embedding: &Embedding,
+) -> rusqlite::Result<bool> {
+    let sql =
+        "INSERT INTO embedding (record, model, vector, extra) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    let row = params![place.n, model, bytes(&embedding.vector), as_json(&embedding.extra)];
+    Ok(connection.prepare_cached(sql)?.execute(row)? == 1)
+}
+
+/// A vector as it is stored: f32, little-endian.
+pub(super) fn bytes(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// How many vectors a transaction has written, by model and scope.
+#[derive(Default)]
+pub(super) struct Grown(BTreeMap<(i64, i64), i64>);
+
+impl Grown {
+    /// Tells the indexes of a new vector.
+    pub(super) fn add(
+        &mut self,
+        connection: &Connection,
+        model: i64,
+        place: &Place,
+        embedding: &Embedding,
+    ) -> rusqlite::Result<()> {
+        *self.0.entry((model, place.scope)).or_default() += 1;
+        chunk::add(connection, model, place, &embedding.vector)?;
+        lacking::strike(connection, model, place)
+    }
+
+    /// Counts and packs what was written; to be called before the transaction ends.
+    pub(super) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
+        for ((model, scope), count) in self.0 {
+            let sql = "UPDATE model SET vectors = vectors + ? WHERE n = ?";
+            connection.prepare_cached(sql)?.execute([count, model])?;
+            chunk::pack(connection, model, scope)?;
+        }
+        Ok(())
+    }
+}
+
+/// The models, by name.
+pub(super) fn models(connection: &Connection) -> rusqlite::Result<Vec<Model>> {
+    let mut statement = connection.prepare_cached("SELECT name, dim, vectors FROM model ORDER BY name")?;
+    let rows = statement.query_map([], |row| {
+        let [dim, vectors] = [row.get::<_, i64>(1)?, row.get(2)?].map(i64::unsigned_abs);
+        Ok(Model { name: row.get(0)?, dim: dim as usize, vectors })
+    })?;
+    rows.collect()
+}
+
+/// Writes vectors, be there others in their place or not, and a fact with them. The inner error says why none
+/// of them can be written.
+pub(super) fn replace(
+    connection: &mut Connection,
+    vectors: &[Embedding],
+    fact: Option<(&str, &str)>,
+) -> rusqlite::Result<Result<(), String>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut gone: BTreeMap<(i64, i64), BTreeSet<i64>> = BTreeMap::new();
+    let mut written = Vec::new();
+    for embedding in vectors {
+        let Some(place) = place(&transaction, &embedding.of)? else { continue };
+        if let Some(misfit) = misfit(&transaction, &embedding.model, embedding.vector.len())? {
+            return Ok(Err(misfit));
+        }
+        let model = known_model(&transaction, &embedding.model, embedding.vector.len())?;
+        if remove(&transaction, model, &place)? {
+            gone.entry((model, place.scope)).or_default().insert(place.n);
+        }
+        insert(&transaction, model, &place, embedding)?;
+        written.push((model, place, embedding));
+    }
+    let mut grown = Grown::default();
+    for ((model, scope), records) in gone {
+        chunk::remove(&transaction, model, scope, &records)?;
+    }
+    for (model, place, embedding) in written {
+        grown.add(&transaction, model, &place, embedding)?;
+    }
+    grown.settle(&transaction)?;
+    if let Some((name, value)) = fact {
+        remember(&transaction, name, Some(value))?;
+    }
+    transaction.commit().map(Ok)
+}
+
+/// Removes the vector of a record, if it has one; whether it had. The index is for `chunk::remove` to tell.
+fn remove(connection: &Connection, model: i64, place: &Place) -> rusqlite::Result<bool> {
+    let sql = "DELETE FROM embedding WHERE record = ? AND model = ?";
+    if connection.prepare_cached(sql)?.execute([place.n, model])? == 0 {
+        return Ok(false);
+    }
+    let sql = "UPDATE model SET vectors = vectors - 1 WHERE n = ?";
+    connection.prepare_cached(sql)?.execute([model])?;
+    Ok(true)
+}
+
+/// Removes a model with all that was made by it: vectors, their indexes, and the synapses they gave.
+pub(super) fn forget(connection: &mut Connection, name: &str) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for table in ["chunk", "loose", "lacking", "embedding"] {
+        let sql = format!("DELETE FROM {table} WHERE model = (SELECT n FROM model WHERE name = ?)");
+        transaction.execute(&sql, [name])?;
+    }
+    transaction.execute("DELETE FROM link WHERE rel = 'SYNAPSE' AND model = ?", [name])?;
+    transaction.execute("DELETE FROM model WHERE name = ?", [name])?;
+    transaction.commit()
+}
+
+/// Remembers a fact, or forgets it.
+pub(super) fn remember(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
+    let sql = match value {
+        Some(_) => {
+            "INSERT INTO fact (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2"
+        }
+        None => "DELETE FROM fact WHERE name = ?1 AND ?2 IS NULL",
+    };
+    connection.prepare_cached(sql)?.execute(params![name, value]).map(drop)
+}
+
+/// Makes the indexes of all vectors there are.
+pub(super) fn index_all(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "UPDATE model SET vectors = (SELECT count(*) FROM embedding WHERE embedding.model = model.n)",
+    )?;
+    let sql = "SELECT n, scope, timestamp, role, model, vector FROM embedding JOIN record ON n = record";
+    let mut spaces = BTreeSet::new();
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let place = Place { n: row.get(0)?, scope: row.get(1)?, timestamp: row.get(2)?, role: row.get(3)? };
+        let model = row.get(4)?;
+        chunk::add(connection, model, &place, &numbers(row.get_ref(5)?.as_blob()?))?;
+        spaces.insert((model, place.scope));
+    }
+    spaces.iter().try_for_each(|(model, scope)| chunk::pack(connection, *model, *scope))?;
+    let mut statement = connection.prepare("SELECT n FROM model")?;
+    statement.query_map([], |row| row.get(0))?.try_for_each(|model| lacking::begin(connection, model?))
+}
+
+/// A stored vector.
+pub(super) fn numbers(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
+}

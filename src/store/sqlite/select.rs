@@ -1,0 +1,170 @@
+//! What a selection is in SQL; the newest messages of one, and how many there are.
+
+use super::super::Select;
+use super::Sqlite;
+use super::lacking;
+use super::read::{COLUMNS, TABLES, message};
+use crate::record::Message;
+use rusqlite::params_from_iter;
+use rusqlite::types::Value;
+
+impl Sqlite {
+    pub(super) fn read_last(&mut self, which: &Select, count: usize) -> rusqlite::Result<Vec<Message>> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let scopes = self.scope_numbers(&which.scopes)?;
+        let found = self.last_of(&Source::messages(which), scopes.as_deref(), count)?;
+        snapshot.finish()?;
+        Ok(found)
+    }
+
+    /// The last `count` messages of a source and some scopes, oldest first.
+    pub(super) fn last_of(
+        &self,
+        source: &Source,
+        scopes: Option<&[i64]>,
+        count: usize,
+    ) -> rusqlite::Result<Vec<Message>> {
+        let Source { tables, time, .. } = source;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let mut found = Vec::new();
+        // Each scope's index gives its own last ones; the last of all are among them.
+        for filter in source.by_scope(scopes) {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM {tables} WHERE 1{} \
+                 ORDER BY {time} DESC, record.seq DESC, record.id DESC LIMIT {limit}",
+                filter.sql
+            );
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            for message in statement.query_map(params_from_iter(filter.values), message)? {
+                found.push(message?);
+            }
+        }
+        found.sort_by_cached_key(Message::position);
+        Ok(found.split_off(found.len().saturating_sub(count)))
+    }
+
+    /// How many messages of a source are in some scopes.
+    pub(super) fn count(&self, source: &Source, scopes: Option<&[i64]>) -> rusqlite::Result<u64> {
+        let mut total = 0;
+        for filter in source.by_scope(scopes) {
+            let sql = format!("SELECT count(*) FROM {} WHERE 1{}", source.counted, filter.sql);
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            total += statement.query_row(params_from_iter(filter.values), |row| row.get::<_, i64>(0))?;
+        }
+        Ok(total.unsigned_abs())
+    }
+}
+
+/// Messages to choose from.
+pub(super) struct Source {
+    tables: &'static str,
+    /// What is enough to count them.
+    counted: &'static str,
+    /// The columns that tell scope and time.
+    scope: &'static str,
+    time: &'static str,
+    filter: Filter,
+}
+
+impl Source {
+    /// Every message of a selection, scope aside.
+    pub(super) fn messages(which: &Select) -> Source {
+        let mut filter = Filter::of(which);
+        filter.sql.push_str(" AND record.kind = 'message'");
+        Source {
+            tables: TABLES,
+            counted: "record",
+            // A trace is the shorter list, where it is known.
+            scope: if which.trace_id.is_some() { "+record.scope" } else { "record.scope" },
+            time: "record.timestamp",
+            filter,
+        }
+    }
+
+    /// The same, as far as they have words.
+    pub(super) fn with_words(which: &Select) -> Source {
+        let mut source = Source::messages(which);
+        source.filter.add(lacking::HAS_WORDS, lacking::spaces());
+        source
+    }
+
+    /// The same, as far as they lack a vector of a model.
+    pub(super) fn lacking(which: &Select, model: i64) -> Source {
+        const TABLES: &str = "lacking CROSS JOIN record ON record.n = lacking.record \
+                              CROSS JOIN scope ON scope.n = lacking.scope";
+        let mut filter = Filter::of(which);
+        let counted = if filter.sql.is_empty() { "lacking" } else { TABLES };
+        filter.add("lacking.model = ?", model);
+        Source { tables: TABLES, counted, scope: "lacking.scope", time: "lacking.timestamp", filter }
+    }
+
+    /// Its conditions in each of some scopes, or once for all there are.
+    fn by_scope(&self, scopes: Option<&[i64]>) -> Vec<Filter> {
+        let Some(scopes) = scopes else { return vec![self.filter.clone()] };
+        let within = |scope: &i64| {
+            let mut filter = self.filter.clone();
+            filter.add(&format!("{} = ?", self.scope), *scope);
+            filter
+        };
+        scopes.iter().map(within).collect()
+    }
+}
+
+/// Conditions on the table `record`, each preceded by AND, and their values.
+#[derive(Clone)]
+pub(super) struct Filter {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
+}
+
+impl Filter {
+    /// The conditions of a selection, scope aside.
+    pub(super) fn of(which: &Select) -> Filter {
+        let mut filter = Filter { sql: String::new(), values: Vec::new() };
+        if let Some(trace) = &which.trace_id {
+            filter.add("record.trace_id = ?", trace.clone());
+        }
+        if !which.roles.is_empty() {
+            let marks = vec!["?"; which.roles.len()].join(", ");
+            filter.sql.push_str(&format!(" AND record.role IN ({marks})"));
+            filter.values.extend(which.roles.iter().map(|role| Value::from(role.name().to_owned())));
+        }
+        if let Some(since) = which.since {
+            filter.add("record.timestamp >= ?", since);
+        }
+        if let Some(until) = which.until {
+            filter.add("record.timestamp <= ?", until);
+        }
+        if let Some(before) = &which.before {
+            filter.sql.push_str(" AND (record.timestamp, record.seq, record.id) < (?, ?, ?)");
+            let place = [before.timestamp.into(), i64::from(before.seq).into(), before.id.clone().into()];
+            filter.values.extend::<[Value; 3]>(place);
+        }
+        filter
+    }
+
+    /// Adds a condition on one value.
+    pub(super) fn add(&mut self, condition: &str, value: impl Into<Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self.values.push(value.into());
+    }
+
+    /// Narrows to scopes. One is read by its index, in order; several by the order of time.
+    pub(super) fn add_scopes(&mut self, table: &str, scopes: Option<&[i64]>) {
+        match scopes {
+            None => {}
+            Some([scope]) => self.add(&format!("{table}.scope = ?"), *scope),
+            Some(scopes) => {
+                let numbers: Vec<String> = scopes.iter().map(i64::to_string).collect();
+                self.sql.push_str(&format!(" AND +{table}.scope IN ({})", numbers.join(", ")));
+            }
+        }
+    }
+
+    /// Makes the conditions hold for another table too.
+    pub(super) fn and_for(&mut self, table: &str) {
+        self.sql.push_str(&self.sql.replace("record.", &format!("{table}.")));
+        self.values.extend(self.values.clone());
+    }
+}

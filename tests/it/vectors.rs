@@ -1,0 +1,571 @@
+//! The vectors of a store: what is nearest, what lacks one, and what becomes of those of a model.
+
+use crate::support::{Dice, Home};
+use rsv::record::{
+    Account, Content, Embedding, Link, Message, Object, Position, Record, Role, Scope, Scopes, Vector,
+};
+use rsv::store::{self, Access, Model, Select, Store, Walk, Written};
+
+const ROLES: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
+
+fn open(home: &Home) -> Box<dyn Store> {
+    store::open(&format!("sqlite:{}", home.store().display()), Access::Write).unwrap()
+}
+
+fn scope(partition: &str, instance: &str) -> Scope {
+    Scope { partition: partition.into(), instance: instance.into() }
+}
+
+fn message(id: &str, timestamp: i64, text: &str) -> Message {
+    Message {
+        id: id.into(),
+        trace_id: "t".into(),
+        scope: scope("p", "p"),
+        role: Role::User,
+        content: Content::Text(text.into()),
+        timestamp,
+        seq: 0,
+        vector: None,
+        extra: Object::default(),
+    }
+}
+
+fn embedding(of: &str, model: &str, vector: &[f32]) -> Embedding {
+    Embedding { of: of.into(), model: model.into(), vector: vector.into(), extra: Object::default() }
+}
+
+fn all() -> Select {
+    Select::of(Scopes::All)
+}
+
+fn ids(messages: &[Message]) -> Vec<&str> {
+    messages.iter().map(|message| message.id.as_str()).collect()
+}
+
+/// The ids and similarities of what is nearest.
+fn nearest(
+    store: &mut dyn Store,
+    model: &str,
+    vector: &[f32],
+    which: &Select,
+    limit: usize,
+) -> Vec<(String, f64)> {
+    let hits = store.nearest(model, vector, which, limit).unwrap();
+    assert!(hits.iter().all(|hit| hit.why == [("similarity", hit.score)]));
+    hits.into_iter().map(|hit| (hit.message.id, hit.score)).collect()
+}
+
+/// Messages with their vectors, of which what is nearest is found by comparing all.
+#[derive(Default)]
+struct Shadow(Vec<(Message, Vec<f32>)>);
+
+impl Shadow {
+    fn nearest(&self, vector: &[f32], which: &Select, limit: usize) -> Vec<(String, f64)> {
+        let mut scored: Vec<(&Message, f64)> = self
+            .0
+            .iter()
+            .filter(|(message, _)| meets(message, which))
+            .map(|(message, other)| (message, cosine(vector, other)))
+            .collect();
+        scored.sort_by(|a, b| {
+            let by_time = b.0.timestamp.cmp(&a.0.timestamp);
+            b.1.total_cmp(&a.1).then(by_time).then_with(|| a.0.id.cmp(&b.0.id))
+        });
+        scored.truncate(limit);
+        scored.into_iter().map(|(message, score)| (message.id.clone(), score)).collect()
+    }
+
+    /// Fails unless a store finds the same, whatever is asked for.
+    fn check(&self, store: &mut dyn Store, model: &str, dice: &mut Dice) {
+        for round in 0..40 {
+            let near = &self.0[dice.below(self.0.len())].1;
+            let vector: Vec<f32> =
+                near.iter().map(|x| x * 3.0 + number(dice) * [0.0, 0.1, 1.0][round % 3]).collect();
+            let which = self.selection(dice);
+            let limit = [1, 10, 30, 5000][dice.below(4)];
+            let (found, wanted) =
+                (nearest(store, model, &vector, &which, limit), self.nearest(&vector, &which, limit));
+            let ids =
+                |hits: &[(String, f64)]| -> Vec<String> { hits.iter().map(|hit| hit.0.clone()).collect() };
+            assert_eq!(ids(&found), ids(&wanted), "{which:?} {limit}");
+            assert!(found.iter().zip(&wanted).all(|(a, b)| (a.1 - b.1).abs() < 1e-6), "{found:?} {wanted:?}");
+        }
+    }
+
+    /// A selection by any of the conditions that there are.
+    fn selection(&self, dice: &mut Dice) -> Select {
+        let mut some = || self.0[dice.below(self.0.len())].0.clone();
+        let (one, other) = (some(), some());
+        let mut which = Select::of(match dice.below(4) {
+            0 => Scopes::All,
+            1 => Scopes::Partition(one.scope.partition.clone()),
+            _ => Scopes::One(one.scope.clone()),
+        });
+        match dice.below(7) {
+            0 => which.trace_id = Some(other.trace_id),
+            1 => which.roles = vec![other.role, Role::Tool],
+            2 => which.since = Some(other.timestamp),
+            3 => which.until = Some(other.timestamp),
+            4 => which.before = Some(other.position()),
+            5 => {
+                which.before = Some(Position { seq: 0, id: String::new(), ..one.position() });
+                which.since = Some(other.timestamp.min(one.timestamp));
+                which.roles = vec![one.role];
+            }
+            _ => {}
+        }
+        which
+    }
+}
+
+/// Whether a message is of a selection, said anew.
+fn meets(message: &Message, which: &Select) -> bool {
+    which.scopes.hold(&message.scope)
+        && which.trace_id.as_ref().is_none_or(|trace| message.trace_id == *trace)
+        && (which.roles.is_empty() || which.roles.contains(&message.role))
+        && which.since.is_none_or(|since| since <= message.timestamp)
+        && which.until.is_none_or(|until| message.timestamp <= until)
+        && which.before.as_ref().is_none_or(|before| message.position() < *before)
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+    let lengths = dot(a, a).sqrt() * dot(b, b).sqrt();
+    if lengths == 0.0 { 0.0 } else { dot(a, b) / lengths }
+}
+
+/// Between -1 and 1.
+fn number(dice: &mut Dice) -> f32 {
+    dice.below(2_000_001) as f32 / 1e6 - 1.0
+}
+
+/// A vector of any length: near one of a few middles, far from all, as another is, or of zeros.
+fn vector(dim: usize, others: &Shadow, dice: &mut Dice) -> Vec<f32> {
+    let kind = dice.below(50);
+    if kind == 0 {
+        return vec![0.0; dim];
+    }
+    if kind < 5 && !others.0.is_empty() {
+        return others.0[dice.below(others.0.len())].1.clone();
+    }
+    let mut middle = Dice(dice.below(5) as u64);
+    let (spread, length) = (if kind < 35 { 0.05 } else { 5.0 }, 10_f32.powi(dice.below(7) as i32 - 3));
+    (0..dim).map(|_| (number(&mut middle) + number(dice) * spread) * length).collect()
+}
+
+/// A message in one of the scopes: few in some, many in another; times repeat.
+fn any_message(n: usize, dice: &mut Dice) -> Message {
+    let instance = ["few", "many", "many", "many", "some"][dice.below(5)];
+    let partition = if dice.below(40) == 0 { "rare" } else { "p" };
+    Message {
+        scope: scope(partition, instance),
+        trace_id: format!("t{}", dice.below(20)),
+        role: ROLES[dice.below(4)],
+        seq: dice.below(3) as u32,
+        ..message(&format!("m{n}-{}", dice.below(1000)), dice.below(300) as i64, &format!("said {n}"))
+    }
+}
+
+#[test]
+fn what_is_nearest_is_what_comparing_all_would_find() {
+    for dim in [2, 48] {
+        let home = Home::new();
+        let mut store = open(&home);
+        let mut dice = Dice(dim as u64);
+        let mut shadow = Shadow::default();
+        while shadow.0.len() < 1500 {
+            let mut batch = Vec::new();
+            for _ in 0..1 + dice.below(400) {
+                let message = any_message(shadow.0.len(), &mut dice);
+                let numbers = vector(dim, &shadow, &mut dice);
+                let travelling = dice.below(2) == 0;
+                let with = Some(Vector { model: "m".into(), numbers: numbers.clone() });
+                batch.push(Record::Message(Message {
+                    vector: with.filter(|_| travelling),
+                    ..message.clone()
+                }));
+                if !travelling {
+                    batch.push(Record::Embedding(embedding(&message.id, "m", &numbers)));
+                }
+                batch.push(Record::Embedding(embedding(&message.id, "other", &[1.0, 2.0, 3.0])));
+                shadow.0.push((message, numbers));
+            }
+            assert!(store.write(&batch).unwrap().iter().all(|written| *written == Written::New));
+            shadow.check(&mut *store, "m", &mut dice);
+        }
+        // What is there stays, and others can be put in the place of any.
+        let twice: Vec<Record> = shadow.0[..50]
+            .iter()
+            .map(|(m, _)| Record::Embedding(embedding(&m.id, "m", &vec![9.0; dim])))
+            .collect();
+        assert!(store.write(&twice).unwrap().iter().all(|written| *written != Written::New));
+        shadow.check(&mut *store, "m", &mut dice);
+        for _ in 0..5 {
+            let mut vectors = vec![embedding("nobody", "m", &vec![1.0; dim])];
+            let (first, count) = (dice.below(1000), dice.below(500));
+            for _ in 0..count {
+                let at = first + dice.below(500);
+                let numbers = vector(dim, &shadow, &mut dice);
+                vectors.push(embedding(&shadow.0[at].0.id, "m", &numbers));
+                shadow.0[at].1 = numbers;
+            }
+            store.replace(&vectors, None).unwrap();
+            shadow.check(&mut *open(&home), "m", &mut dice);
+        }
+        store.forget("other").unwrap();
+        shadow.check(&mut *store, "m", &mut dice);
+        let models = [Model { name: "m".into(), dim, vectors: shadow.0.len() as u64 }];
+        assert_eq!(store.models().unwrap(), models);
+        home.check();
+    }
+}
+
+#[test]
+fn a_few_among_many_are_found() {
+    let home = Home::new();
+    let mut store = open(&home);
+    let mut dice = Dice(7);
+    let mut lone = Shadow::default();
+    let records: Vec<Record> = (0..3000)
+        .map(|n| {
+            // All but the last three of every thousand are nearer.
+            let few = n % 1000 == 500;
+            let middle = if few { -1.0 } else { 1.0 };
+            let numbers: Vec<f32> = (0..8).map(|_| middle + 0.1 * number(&mut dice)).collect();
+            let message = Message {
+                scope: scope("p", if few { "few" } else { "many" }),
+                role: if few { Role::Tool } else { Role::User },
+                ..message(&format!("m{n}"), n, "said")
+            };
+            if few {
+                lone.0.push((message.clone(), numbers.clone()));
+            }
+            Record::Message(Message { vector: Some(Vector { model: "m".into(), numbers }), ..message })
+        })
+        .collect();
+    store.write(&records).unwrap();
+    let by_role = Select { roles: vec![Role::Tool], ..all() };
+    for which in [Select::of(Scopes::One(scope("p", "few"))), by_role] {
+        let found = nearest(&mut *store, "m", &[1.0; 8], &which, 10);
+        assert_eq!(found.len(), 3);
+        assert_eq!(found, lone.nearest(&[1.0; 8], &which, 10));
+    }
+}
+
+#[test]
+fn of_equals_the_newest_is_first_however_many_there_are() {
+    let home = Home::new();
+    let mut store = open(&home);
+    let records: Vec<Record> = (0..900)
+        .map(|n| {
+            let vector = Some(Vector { model: "m".into(), numbers: vec![0.3, 0.4, 0.5] });
+            // The order of time is not that of arrival.
+            Record::Message(Message {
+                vector,
+                ..message(&format!("m{n:03}"), n * 7 % 900 / 2, &format!("said {n}"))
+            })
+        })
+        .collect();
+    store.write(&records).unwrap();
+    let found: Vec<String> =
+        nearest(&mut *store, "m", &[1.0, 0.0, 0.0], &all(), 3).into_iter().map(|hit| hit.0).collect();
+    let at = |time: i64| (0..900).filter(move |n| n * 7 % 900 / 2 == time).map(|n| format!("m{n:03}"));
+    assert_eq!(found, at(449).chain(at(448)).take(3).collect::<Vec<_>>());
+    assert_eq!(nearest(&mut *store, "m", &[0.0; 3], &all(), 1)[0], (at(449).next().unwrap(), 0.0));
+}
+
+#[test]
+fn many_that_write_at_once_leave_one_index() {
+    let home = Home::new();
+    drop(open(&home));
+    let parts: Vec<Shadow> = std::thread::scope(|threads| {
+        let write = |thread: usize| {
+            let home = &home;
+            move || {
+                let (mut store, mut dice, mut shadow) = (open(home), Dice(thread as u64), Shadow::default());
+                for batch in 0..12 {
+                    let records: Vec<Record> = (0..1 + dice.below(60))
+                        .map(|n| {
+                            let id = thread * 10_000 + batch * 100 + n;
+                            let (message, numbers) =
+                                (any_message(id, &mut dice), vector(16, &shadow, &mut dice));
+                            shadow.0.push((message.clone(), numbers.clone()));
+                            let vector = Some(Vector { model: "m".into(), numbers });
+                            Record::Message(Message { vector, ..message })
+                        })
+                        .collect();
+                    store.write(&records).unwrap();
+                    let at = dice.below(shadow.0.len());
+                    shadow.0[at].1 = vector(16, &Shadow::default(), &mut dice);
+                    store.replace(&[embedding(&shadow.0[at].0.id, "m", &shadow.0[at].1)], None).unwrap();
+                }
+                shadow
+            }
+        };
+        let running: Vec<_> = (0..4).map(|thread| threads.spawn(write(thread))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let whole = Shadow(parts.into_iter().flat_map(|part| part.0).collect());
+    let mut store = open(&home);
+    whole.check(&mut *store, "m", &mut Dice(9));
+    assert_eq!(store.models().unwrap()[0].vectors, whole.0.len() as u64);
+    assert_eq!(store.pending("m", &all(), 9).unwrap(), (vec![], 0));
+    home.check();
+}
+
+#[test]
+fn what_has_words_and_no_vector_is_pending() {
+    let home = Home::new();
+    let mut store = open(&home);
+    let parts = |json: &str| Content::Parts(json.into());
+    let empty = [
+        message("e1", 1, " \t\r\n\u{a0}\u{2003}\u{3000}\u{85}"),
+        Message { content: Content::Null, ..message("e2", 2, "") },
+        Message {
+            content: parts(r#"[{"type":"image_url","image_url":{"url":"u"}}]"#),
+            ..message("e3", 3, "")
+        },
+    ];
+    let said = [
+        message("a", 50, "first"),
+        message("b", 40, "\0"),
+        Message { scope: scope("q", "q"), role: Role::Tool, ..message("c", 60, "c") },
+        Message { content: parts(r#"[{"type":"text","text":"d"}]"#), ..message("d", 30, "") },
+    ];
+    let account = Account {
+        id: "account".into(),
+        trace_id: "t".into(),
+        scope: scope("p", "p"),
+        timestamp: 99,
+        members: Object::default(),
+    };
+    let batch: Vec<Record> =
+        empty.into_iter().chain(said).map(Record::Message).chain([Record::Account(account)]).collect();
+    store.write(&batch).unwrap();
+    let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
+        for model in ["new", "known"] {
+            let (messages, count) = store.pending(model, which, limit).unwrap();
+            assert_eq!((ids(&messages), count), (ids_wanted.to_vec(), total), "{model} {which:?}");
+        }
+        if store.models().unwrap().is_empty() {
+            // A model is known from its first vector on, be it an account's.
+            store.write(&[Record::Embedding(embedding("account", "known", &[1.0]))]).unwrap();
+        }
+    };
+    let one = Select::of(Scopes::One(scope("p", "p")));
+    for _ in 0..2 {
+        wanted(&all(), 9, &["c", "a", "b", "d"], 4);
+    }
+    wanted(&all(), 2, &["c", "a"], 4);
+    wanted(&all(), 0, &[], 4);
+    wanted(&one, 1, &["a"], 3);
+    wanted(&Select::of(Scopes::Partition("q".into())), 9, &["c"], 1);
+    wanted(&Select::of(Scopes::Partition("nowhere".into())), 9, &[], 0);
+    wanted(&Select { roles: vec![Role::Tool], ..all() }, 9, &["c"], 1);
+    wanted(&Select { until: Some(45), ..all() }, 1, &["b"], 2);
+    let place = message("b", 40, "").position();
+    wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
+    // What has a vector is pending no longer; what comes late is, however old it is.
+    store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))]).unwrap();
+    store.replace(&[embedding("b", "known", &[1.0])], None).unwrap();
+    let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });
+    let late = [
+        Message { vector, ..message("l1", 1000, "with its vector") },
+        message("l2", -5, "very old"),
+        message("l3", 70, "new"),
+    ];
+    store.write(&late.map(Record::Message)).unwrap();
+    let (messages, total) = store.pending("known", &all(), 9).unwrap();
+    assert_eq!((ids(&messages), total), (vec!["l3", "a", "d", "l2"], 4));
+    assert_eq!(store.pending("new", &all(), 0).unwrap().1, 7);
+    store.forget("known").unwrap();
+    assert_eq!(store.pending("known", &all(), 0).unwrap().1, 7);
+    home.check();
+}
+
+#[test]
+fn what_is_pending_is_what_a_scan_finds() {
+    let home = Home::new();
+    let mut store = open(&home);
+    let mut dice = Dice(3);
+    let mut bare: Vec<Message> = Vec::new();
+    for round in 0..25 {
+        let fresh: Vec<Message> =
+            (0..dice.below(40)).map(|n| any_message(round * 100 + n, &mut dice)).collect();
+        bare.extend(fresh.iter().cloned());
+        store.write(&fresh.into_iter().map(Record::Message).collect::<Vec<_>>()).unwrap();
+        let mut vectors = Vec::new();
+        for _ in 0..dice.below(40).min(bare.len()) {
+            vectors.push(embedding(&bare.swap_remove(dice.below(bare.len())).id, "m", &[1.0]));
+        }
+        if round % 2 == 0 {
+            store.replace(&vectors, None).unwrap();
+        } else {
+            store.write(&vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>()).unwrap();
+        }
+        let shadow = Shadow(bare.iter().map(|message| (message.clone(), vec![])).collect());
+        for _ in 0..10 {
+            let which = if bare.is_empty() { all() } else { shadow.selection(&mut dice) };
+            let mut wanted: Vec<Message> = bare.iter().filter(|m| meets(m, &which)).cloned().collect();
+            wanted.sort_by_key(|message| std::cmp::Reverse(message.position()));
+            let total = wanted.len() as u64;
+            wanted.truncate(7);
+            assert_eq!(store.pending("m", &which, 7).unwrap(), (wanted, total), "{which:?}");
+        }
+    }
+}
+
+#[test]
+fn what_replaces_vectors_does_so_whole_or_not_at_all() {
+    let home = Home::new();
+    let mut store = open(&home);
+    store.write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Message)).unwrap();
+    let note = {
+        let mut extra = Object::default();
+        extra.set("note", "1.0");
+        Embedding { extra, ..embedding("a", "m", &[1.0, 0.0]) }
+    };
+    store
+        .replace(&[embedding("none", "m", &[1.0]), note, embedding("b", "m", &[0.0, 2.0])], Some(("k", "v")))
+        .unwrap();
+    assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
+    let vectors = |store: &mut dyn Store| {
+        let mut all = Vec::new();
+        let what = Walk { embeddings: true, ..Walk::messages(all_of("p")) };
+        store
+            .walk(&what, &mut |record| {
+                if let Record::Embedding(embedding) = record {
+                    all.push((embedding.of, embedding.vector, embedding.extra.is_empty()));
+                }
+                Ok(())
+            })
+            .unwrap();
+        all
+    };
+    let before = [("a".to_owned(), vec![1.0, 0.0], false), ("b".to_owned(), vec![0.0, 2.0], true)];
+    assert_eq!(vectors(&mut *store), before);
+    let misfit = [embedding("a", "m", &[5.0, 5.0]), embedding("b", "m", &[5.0])];
+    let error = store.replace(&misfit, Some(("k", "w"))).unwrap_err();
+    assert_eq!(error.to_string(), "embedding: has 1 numbers, but those of m have 2");
+    assert_eq!(vectors(&mut *store), before);
+    assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
+    // Of two for the same message the later stays, and it is counted once.
+    store.replace(&[embedding("a", "m", &[3.0, 0.0]), embedding("a", "m", &[0.0, -4.0])], None).unwrap();
+    assert_eq!(vectors(&mut *store)[0], ("a".to_owned(), vec![0.0, -4.0], true));
+    assert_eq!(store.models().unwrap()[0].vectors, 2);
+    assert_eq!(
+        nearest(&mut *store, "m", &[0.0, 1.0], &all(), 9),
+        [("b".to_owned(), 1.0), ("a".to_owned(), -1.0)]
+    );
+    let error = store.nearest("m", &[1.0], &all(), 9).unwrap_err();
+    assert_eq!(error.to_string(), "the question's vector has 1 numbers, but those of m have 2");
+    assert_eq!(nearest(&mut *store, "another", &[1.0], &all(), 9), []);
+}
+
+fn all_of(partition: &str) -> Select {
+    Select::of(Scopes::Partition(partition.into()))
+}
+
+#[test]
+fn a_model_is_forgotten_with_all_it_made() {
+    let home = Home::new();
+    let mut store = open(&home);
+    let synapse = |from: &str, to: &str, rel: &str, model: &str| {
+        Record::Link(Link { rel: rel.into(), model: Some(model.into()), ..Link::responded_with(from, to, 1) })
+    };
+    let batch = [
+        Record::Message(message("a", 1, "a")),
+        Record::Message(message("b", 2, "b")),
+        Record::Embedding(embedding("a", "old", &[1.0])),
+        Record::Embedding(embedding("a", "new", &[1.0, 2.0])),
+        synapse("a", "b", "SYNAPSE", "old"),
+        synapse("b", "a", "SYNAPSE", "new"),
+        synapse("a", "b", "CONSOLIDATED_INTO", "old"),
+    ];
+    store.write(&batch).unwrap();
+    store.forget("old").unwrap();
+    let mut left = Vec::new();
+    let what = Walk { embeddings: true, links: true, ..Walk::messages(all()) };
+    store
+        .walk(&what, &mut |record| {
+            left.push(record);
+            Ok(())
+        })
+        .unwrap();
+    let [a, b, _, new, _, by_new, other] = batch;
+    assert_eq!(left, [a, b, new, other, by_new]);
+    assert_eq!(store.models().unwrap(), [Model { name: "new".into(), dim: 2, vectors: 1 }]);
+    assert_eq!(nearest(&mut *store, "old", &[1.0], &all(), 9), []);
+    // Another dimension under the same name is no trouble then.
+    assert_eq!(store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))]).unwrap(), [Written::New]);
+    store.forget("nothing").unwrap();
+    home.check();
+}
+
+#[test]
+fn facts_are_remembered_until_they_are_not() {
+    let home = Home::new();
+    open(&home).set_fact("model", Some("m'1")).unwrap();
+    open(&home).set_fact("other", Some("")).unwrap();
+    assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m'1"));
+    assert_eq!(open(&home).fact("other").unwrap().as_deref(), Some(""));
+    open(&home).set_fact("model", Some("m2")).unwrap();
+    assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m2"));
+    open(&home).set_fact("model", None).unwrap();
+    assert_eq!(open(&home).fact("model").unwrap(), None);
+}
+
+#[test]
+fn a_job_is_one_process_at_a_time() {
+    let home = Home::new();
+    let (mut one, mut other) = (open(&home), open(&home));
+    let claim = one.claim("embed").unwrap();
+    assert!(claim.is_some());
+    assert!(other.claim("embed").unwrap().is_none());
+    assert!(other.claim("something-else").unwrap().is_some());
+    drop(claim);
+    assert!(other.claim("embed").unwrap().is_some());
+    let file = std::fs::metadata(home.store().with_file_name("store.db-embed")).unwrap();
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777, 0o600);
+    assert_eq!(file.len(), 0);
+}
+
+#[test]
+fn a_store_that_is_missing_has_no_vectors() {
+    let home = Home::new();
+    let mut store = store::open(&format!("sqlite:{}", home.store().display()), Access::Read).unwrap();
+    assert_eq!(store.models().unwrap(), []);
+    assert_eq!(store.pending("m", &all(), 9).unwrap(), (vec![], 0));
+    assert_eq!(nearest(&mut *store, "m", &[1.0], &all(), 9), []);
+    assert_eq!(store.fact("model").unwrap(), None);
+    assert!(store.claim("embed").unwrap().is_some());
+    assert!(!home.path(".local").exists());
+}
+
+/// The tables of a store as they were before there was an index of vectors.
+const BEFORE_VECTORS: &str = "DROP TABLE chunk; DROP TABLE loose; DROP TABLE lacking; DROP TABLE fact;
+    ALTER TABLE model DROP COLUMN vectors; PRAGMA user_version = 1;";
+
+#[test]
+fn a_store_of_the_first_version_is_brought_up_to_date() {
+    let home = Home::new();
+    let (mut dice, mut shadow) = (Dice(5), Shadow::default());
+    let mut records =
+        vec![Record::Message(message("bare", 5, "no vector")), Record::Message(message("none", 6, " "))];
+    for n in 0..700 {
+        let (message, numbers) = (any_message(n, &mut dice), vector(16, &shadow, &mut dice));
+        shadow.0.push((message.clone(), numbers.clone()));
+        let vector = Some(Vector { model: "m".into(), numbers });
+        records.push(Record::Message(Message { vector, ..message }));
+    }
+    open(&home).write(&records).unwrap();
+    rusqlite::Connection::open(home.store()).unwrap().execute_batch(BEFORE_VECTORS).unwrap();
+    // Reading is enough.
+    let mut store = store::open(&format!("sqlite:{}", home.store().display()), Access::Read).unwrap();
+    shadow.check(&mut *store, "m", &mut dice);
+    let (messages, total) = store.pending("m", &all(), 9).unwrap();
+    assert_eq!((ids(&messages), total), (vec!["bare"], 1));
+    assert_eq!(store.models().unwrap(), [Model { name: "m".into(), dim: 16, vectors: 700 }]);
+    home.check();
+}
