@@ -1,5 +1,10 @@
-//! What is related to a question: hits, best first.
+//! What is related to a question: hits, best first. By its words, by its meaning, or by both.
 
+mod hybrid;
+
+pub use hybrid::{hybrid, related};
+
+use crate::embed::{Embedder, Side};
 use crate::error::{Error, Result};
 use crate::record::Hit;
 use crate::store::words::Term;
@@ -12,6 +17,9 @@ const STOP_WORDS: &str = "a about all also am an and any are as at be been but b
     she should so some tell than that the their them then there these they this to too up us was we were what when \
     where which who why will with would you your";
 
+/// How many words of a long text are looked up.
+const TERMS: usize = 64;
+
 /// The messages in which every word of `question` occurs, be it as a part of a word.
 pub fn keyword(store: &mut dyn Store, question: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
     let terms = Term::all(question);
@@ -21,13 +29,30 @@ pub fn keyword(store: &mut dyn Store, question: &str, which: &Select, limit: usi
     store.find(&terms, Occur::All, which, limit)
 }
 
-/// The messages that share words with `text`, which may be long; none if it has no telling word.
-pub fn related(store: &mut dyn Store, text: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
+/// The messages whose vectors are nearest to that of `question`.
+pub fn semantic(
+    store: &mut dyn Store,
+    embedder: &mut Embedder,
+    question: &str,
+    which: &Select,
+    limit: usize,
+) -> Result<Vec<Hit>> {
+    let vector = vector(embedder, question)?;
+    store.nearest(embedder.model(), &vector, which, limit)
+}
+
+/// The messages that share telling words with `text`, which may be long; none if it has none.
+pub fn sharing_words(store: &mut dyn Store, text: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
     let mut terms = Term::all(text);
     terms.retain(|term| !STOP_WORDS.split(' ').any(|stop| term.runs.iter().all(|run| run == stop)));
     terms.truncate(TERMS);
     store.find(&terms, Occur::Any, which, limit)
 }
 
-/// How many words of a long text are looked up.
-const TERMS: usize = 64;
+/// The vector of a question.
+fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
+    if question.trim().is_empty() {
+        return Err(Error::new("there is nothing to search for").hint("give a word"));
+    }
+    embedder.embed(&[question], Side::Query)?.pop().ok_or_else(|| Error::new("the model made no vector"))
+}

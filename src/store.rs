@@ -39,6 +39,14 @@ pub trait Store: Send {
     /// first; ties by time, newest first, then by id. Errors if the model's vectors have another dimension.
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>>;
 
+    /// The cosines of a vector with those of messages, by their ids; those that have none of the model are left
+    /// out.
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Vec<(String, f64)>>;
+
+    /// The messages of a selection that stand around each of these in its scope: up to `reach` before it and as
+    /// many after it, nearest first.
+    fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>>;
+
     /// The last `limit` messages of a selection that have words but no vector of `model`, newest first, and
     /// how many there are of them in all.
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)>;
@@ -64,6 +72,13 @@ pub trait Store: Send {
     fn claim(&mut self, job: &str) -> Result<Option<Claim>>;
 }
 
+/// What stands around a message in its scope, nearest first.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Around {
+    pub before: Vec<Message>,
+    pub after: Vec<Message>,
+}
+
 /// A model of which there are vectors.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Model {
@@ -85,7 +100,7 @@ pub type Visit<'a> = dyn FnMut(Record) -> Result<()> + 'a;
 pub enum Occur {
     /// Every term, be it as a part of a word.
     All,
-    /// At least one, as a whole word.
+    /// At least one, as a whole word or as another word of its stem.
     Any,
 }
 

@@ -1,7 +1,9 @@
 //! Texts that are longer than a model reads at once.
 //!
-//! Such a text is cut into pieces of the model's window, at the end of a word where there is one; its vector
-//! is the mean of the pieces' vectors, each weighted by its tokens, brought to length 1. Nothing is left out.
+//! Such a text is cut into pieces of half the model's window, at the end of a word where there is one; its
+//! vector is the mean of the pieces' vectors, each weighted by its tokens, brought to length 1. Nothing is left
+//! out. Measured on long turns of real conversations: cutting at the window finds least, whole windows less
+//! than halves, and overlaps or more weight for the beginning gain nothing.
 
 use crate::error::{Context, Result};
 use tokenizers::Tokenizer;
@@ -24,7 +26,7 @@ pub(super) fn split(tokenizer: &Tokenizer, prefix: &str, text: &str, window: usi
     if tokens <= window {
         return Ok(vec![Piece { text: whole, tokens }]);
     }
-    let room = window.saturating_sub(count(prefix)?).max(1);
+    let room = (window / 2).saturating_sub(count(prefix)?).max(1);
     let mut pieces = Vec::new();
     for part in parts(tokenizer, text, room)? {
         add(&mut pieces, prefix, part, window, &count)?;

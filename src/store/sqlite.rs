@@ -12,7 +12,7 @@ mod schema;
 mod select;
 mod write;
 
-use super::{Access, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
+use super::{Access, Around, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
 use crate::record::{Embedding, Hit, Message, Record, Scope, Scopes};
 use rusqlite::config::DbConfig;
@@ -139,6 +139,16 @@ impl Store for Sqlite {
                 vector.len()
             ))
         })
+    }
+
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Vec<(String, f64)>> {
+        self.cosines(model, vector, ids).map_err(|e| self.failed("read", e))
+    }
+
+    fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>> {
+        let around = |message: &&Message| self.standing_around(message, which, reach);
+        let found: rusqlite::Result<Vec<Around>> = messages.iter().map(around).collect();
+        found.map_err(|e| self.failed("read", e))
     }
 
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {

@@ -1,7 +1,10 @@
 //! Words: what keyword search compares. Text and question go through the same folding, so that case,
 //! accents and width do not matter.
 
+use rust_stemmers::{Algorithm, Stemmer};
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
 /// Words longer than this many characters are indexed as overlapping windows of this length.
@@ -40,6 +43,20 @@ fn windows(run: &str) -> Vec<&str> {
     let count = starts.len() - 1;
     let firsts = (0..count.saturating_sub(STEP).max(1)).step_by(STEP);
     firsts.map(|first| &run[starts[first]..starts[(first + WINDOW).min(count)]]).collect()
+}
+
+/// The stem of a word of English (Porter's second algorithm); of any other writing the word itself.
+pub fn stem(word: &str) -> Cow<'_, str> {
+    static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
+    if word.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(word) } else { Cow::Borrowed(word) }
+}
+
+/// What every word of a stem begins with: its last letter may be another one in the word (`citi`, `city`).
+pub fn beginning(stem: &str) -> &str {
+    match stem.char_indices().next_back() {
+        Some((end, _)) if stem.len() > 3 => &stem[..end],
+        _ => stem,
+    }
 }
 
 /// One word of a question, as the user separated it by white space: it must occur somewhere.
@@ -85,6 +102,17 @@ mod tests {
         assert_eq!(fold("Čapek’s ÉTUDE ＡＢＣ Ёж"), "capek’s etude abc еж");
         assert_eq!(fold("がぎ"), fold("がぎ"));
         assert_ne!(fold("か"), fold("が"));
+    }
+
+    #[test]
+    fn words_of_one_stem_begin_alike() {
+        for (word, other) in
+            [("painted", "painting"), ("city", "cities"), ("happy", "happiness"), ("dogs", "dog"), ("ran", "ran")]
+        {
+            assert_eq!(stem(word), stem(other));
+            assert!(word.starts_with(beginning(&stem(word))) && other.starts_with(beginning(&stem(word))));
+        }
+        assert_eq!((stem("über"), stem("3d")), ("über".into(), "3d".into()));
     }
 
     #[test]

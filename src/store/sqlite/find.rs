@@ -8,14 +8,16 @@ use super::read::{COLUMNS, TABLES, message};
 use crate::record::{Hit, Message};
 use rusqlite::OptionalExtension;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// How much a word counts that only contains what was asked for.
 const PIECE: f64 = 0.5;
 
-/// Okapi BM25's constants, as Robertson and Zaragoza (2009) and Lucene have them.
-const K1: f64 = 1.2;
-const B: f64 = 0.75;
+/// Okapi BM25's constants, as Anserini has them (Yang, Fang and Lin 2017): messages are short, and their
+/// length says little.
+const K1: f64 = 0.9;
+const B: f64 = 0.4;
 
 /// A run that lies in more words of one part than this tells nothing: it is looked for in the messages
 /// themselves, and does not count.
@@ -24,9 +26,29 @@ const MANY: usize = 1000;
 /// A run of letters and digits of the question, and where it occurs.
 struct Run<'a> {
     text: &'a str,
+    /// Where words of the same stem count, that stem.
+    stem: Option<Cow<'a, str>>,
     /// The words that hold it, for each part.
     words: Vec<Vec<&'a [u8]>>,
     docs: Vec<Doc>,
+}
+
+impl Run<'_> {
+    /// What is in every word that counts.
+    fn piece(&self) -> &str {
+        self.stem.as_deref().map_or(self.text, words::beginning)
+    }
+
+    /// How much a word counts that has the piece in it.
+    fn weight(&self, word: &str) -> f64 {
+        match &self.stem {
+            _ if word == self.text => 1.0,
+            Some(stem) if word.starts_with(self.piece()) && words::stem(word) == *stem => 1.0,
+            Some(_) => 0.0,
+            None if word.contains(self.text) => PIECE,
+            None => 0.0,
+        }
+    }
 }
 
 /// A message, how often it holds the run, and its length in words.
@@ -100,24 +122,26 @@ impl Sqlite {
         }
         for scope in scopes {
             index::tail(&self.connection, *scope, |n, folded| {
-                look_at(n, folded, &mut runs, occur, &mut corpus)
+                look_at(n, folded, &mut runs, &mut corpus)
             })?;
         }
         Ok(combine(runs, occur, &corpus))
     }
 
     fn look_up(&self, part: &Part, at: usize, run: &mut Run) -> rusqlite::Result<()> {
-        let words = &run.words[at];
-        if let [word] = words[..] {
-            let weight = weight(word, run.text);
+        let weighed: Vec<(&[u8], f64)> = run.words[at]
+            .iter()
+            .map(|word| (*word, run.weight(std::str::from_utf8(word).unwrap_or_default())))
+            .filter(|(_, weight)| *weight > 0.0)
+            .collect();
+        if let [(word, weight)] = weighed[..] {
             return part.postings(&self.connection, word, |place, times| {
                 let place = part.places[place];
                 run.docs.push(Doc { n: place.n, times: times as f64 * weight, length: place.length });
             });
         }
-        let mut times_of = vec![0.0; if words.is_empty() { 0 } else { part.places.len() }];
-        for word in words {
-            let weight = weight(word, run.text);
+        let mut times_of = vec![0.0; if weighed.is_empty() { 0 } else { part.places.len() }];
+        for (word, weight) in weighed {
             part.postings(&self.connection, word, |place, times| times_of[place] += times as f64 * weight)?;
         }
         let held = times_of.iter().zip(&part.places).filter(|(times, _)| **times > 0.0);
@@ -177,40 +201,40 @@ impl Sqlite {
     }
 }
 
-fn weight(word: &[u8], run: &str) -> f64 {
-    if word == run.as_bytes() { 1.0 } else { PIECE }
-}
-
-/// The runs of the terms that can tell messages apart, with the words of each part that hold them.
+/// The runs of the terms that can tell messages apart, with the words of each part that may hold them.
 fn telling<'a>(terms: &'a [Term], occur: Occur, parts: &'a [Part]) -> Vec<Run<'a>> {
     let mut runs: Vec<Run> = Vec::new();
     for text in terms.iter().flat_map(|term| &term.runs) {
-        if runs.iter().any(|run| run.text == text) {
+        let stem = (occur == Occur::Any).then(|| words::stem(text));
+        let known = |run: &Run| run.text == text || stem.is_some() && run.stem == stem;
+        // What an apostrophe cut off is in every other message.
+        let scrap = occur == Occur::Any && text.len() == 1;
+        if scrap || runs.iter().any(known) {
             continue;
         }
-        let words: Vec<Vec<&[u8]>> = match occur {
-            Occur::Any => parts.iter().map(|_| vec![text.as_bytes()]).collect(),
-            Occur::All => parts.iter().map(|part| part.words_with(text, MANY)).collect(),
-        };
-        if words.iter().all(|words| words.len() <= MANY) {
-            runs.push(Run { text, words, docs: Vec::new() });
+        let mut run = Run { text, stem, words: Vec::new(), docs: Vec::new() };
+        run.words = parts.iter().map(|part| part.words_with(run.piece(), MANY)).collect();
+        let many = run.words.iter().any(|words| words.len() > MANY);
+        if many && occur == Occur::Any {
+            run.words = parts.iter().map(|_| vec![text.as_bytes()]).collect();
+        }
+        if !many || occur == Occur::Any {
+            runs.push(run);
         }
     }
     runs
 }
 
 /// Looks for the runs in a message that is in no part yet.
-fn look_at(n: i64, folded: &str, runs: &mut [Run], occur: Occur, corpus: &mut Corpus) {
+fn look_at(n: i64, folded: &str, runs: &mut [Run], corpus: &mut Corpus) {
     let words: Vec<&str> = words::words(folded).collect();
     corpus.docs += 1.0;
     corpus.words += words.len() as f64;
     for run in runs {
-        if memchr::memmem::find(folded.as_bytes(), run.text.as_bytes()).is_none() {
+        if memchr::memmem::find(folded.as_bytes(), run.piece().as_bytes()).is_none() {
             continue;
         }
-        let counted =
-            words.iter().filter(|word| **word == run.text || occur == Occur::All && word.contains(run.text));
-        let times: f64 = counted.map(|word| weight(word.as_bytes(), run.text)).sum();
+        let times: f64 = words.iter().map(|word| run.weight(word)).sum();
         if times > 0.0 {
             run.docs.push(Doc { n, times, length: words.len() as u32 });
         }

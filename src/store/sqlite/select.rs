@@ -1,6 +1,6 @@
 //! What a selection is in SQL; the newest messages of one, and how many there are.
 
-use super::super::Select;
+use super::super::{Around, Select};
 use super::Sqlite;
 use super::lacking;
 use super::read::{COLUMNS, TABLES, message};
@@ -41,6 +41,29 @@ impl Sqlite {
         }
         found.sort_by_cached_key(Message::position);
         Ok(found.split_off(found.len().saturating_sub(count)))
+    }
+
+    /// The messages of a selection that stand around one in its scope.
+    pub(super) fn standing_around(&self, message: &Message, which: &Select, reach: usize) -> rusqlite::Result<Around> {
+        let side = |sign: &str, order: &str| -> rusqlite::Result<Vec<Message>> {
+            let mut filter = Filter::of(which);
+            let sql = format!(
+                "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'message'{} AND record.scope =                  (SELECT n FROM scope WHERE partition = ? AND instance = ?)                  AND (record.timestamp, record.seq, record.id) {sign} (?, ?, ?)                  ORDER BY record.timestamp {order}, record.seq {order}, record.id {order} LIMIT {reach}",
+                filter.sql
+            );
+            let (scope, place) = (&message.scope, message.position());
+            let values: [Value; 5] = [
+                scope.partition.clone().into(),
+                scope.instance.clone().into(),
+                place.timestamp.into(),
+                i64::from(place.seq).into(),
+                place.id.into(),
+            ];
+            filter.values.extend(values);
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            statement.query_map(params_from_iter(filter.values), super::read::message)?.collect()
+        };
+        Ok(Around { before: side("<", "DESC")?, after: side(">", "ASC")? })
     }
 
     /// How many messages of a source are in some scopes.

@@ -1,0 +1,152 @@
+//! Words and meaning together, and what stands around a hit in its conversation.
+//!
+//! A message's own score is its BM25 as a part of the best one's, and MEANING times its cosine as a part of
+//! the best one's. To that comes what its neighbours in the conversation lend it: of the two at one step the
+//! better one's own score, and of the two at two steps, since what answers a question often stands beside
+//! what resembles it. To add both neighbours up, instead of taking the better, finds less.
+
+use super::{sharing_words, vector};
+use crate::embed::Embedder;
+use crate::error::Result;
+use crate::record::{Hit, Message};
+use crate::store::{Around, Select, Store};
+use std::collections::HashMap;
+
+/// What a cosine counts beside a word's score.
+const MEANING: f64 = 0.7;
+/// What a neighbour lends, at one step and at two.
+const LENT: [f64; 2] = [0.5, 0.3];
+/// How many messages are looked at of either kind, at least, and for each that is wanted.
+const CANDIDATES: usize = 60;
+const PER_HIT: usize = 3;
+
+/// The messages that are related to a question by its words and by its meaning.
+pub fn hybrid(
+    store: &mut dyn Store,
+    embedder: &mut Embedder,
+    question: &str,
+    which: &Select,
+    limit: usize,
+) -> Result<Vec<Hit>> {
+    let vector = vector(embedder, question)?;
+    ranked(store, question, Some((embedder.model(), &vector)), which, limit)
+}
+
+/// The messages that are related to a text: by words and meaning, or where there is no model by words.
+pub fn related(
+    store: &mut dyn Store,
+    embedder: Option<&mut Embedder>,
+    text: &str,
+    which: &Select,
+    limit: usize,
+) -> Result<Vec<Hit>> {
+    match embedder {
+        Some(embedder) if !text.trim().is_empty() => hybrid(store, embedder, text, which, limit),
+        _ => ranked(store, text, None, which, limit),
+    }
+}
+
+/// A message and what speaks for it.
+struct Candidate {
+    message: Message,
+    keyword: f64,
+    similarity: Option<f64>,
+}
+
+/// The candidates, each once, in the order in which they were found.
+#[derive(Default)]
+struct Pool {
+    all: Vec<Candidate>,
+    places: HashMap<String, usize>,
+}
+
+impl Pool {
+    fn add(&mut self, message: Message) -> &mut Candidate {
+        let place = *self.places.entry(message.id.clone()).or_insert(self.all.len());
+        if place == self.all.len() {
+            self.all.push(Candidate { message, keyword: 0.0, similarity: None });
+        }
+        &mut self.all[place]
+    }
+}
+
+fn ranked(
+    store: &mut dyn Store,
+    question: &str,
+    meant: Option<(&str, &[f32])>,
+    which: &Select,
+    limit: usize,
+) -> Result<Vec<Hit>> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
+    let wanted = CANDIDATES.max(limit.saturating_mul(PER_HIT));
+    let mut pool = Pool::default();
+    for hit in sharing_words(store, question, which, wanted)? {
+        pool.add(hit.message).keyword = hit.score;
+    }
+    if let Some((model, vector)) = meant {
+        for hit in store.nearest(model, vector, which, wanted)? {
+            pool.add(hit.message).similarity = Some(hit.score);
+        }
+    }
+    let found: Vec<&Message> = pool.all.iter().map(|candidate| &candidate.message).collect();
+    let around = store.around(&found, which, LENT.len())?;
+    for message in around.iter().flat_map(|around| around.before.iter().chain(&around.after)) {
+        pool.add(message.clone());
+    }
+    if let Some((model, vector)) = meant {
+        let unknown = pool.all.iter().filter(|candidate| candidate.similarity.is_none());
+        let unknown: Vec<String> = unknown.map(|candidate| candidate.message.id.clone()).collect();
+        let ids: Vec<&str> = unknown.iter().map(String::as_str).collect();
+        for (id, cosine) in store.similarities(model, vector, &ids)? {
+            pool.all[pool.places[&id]].similarity = Some(cosine);
+        }
+    }
+    Ok(order(pool, &around, limit))
+}
+
+/// The best candidates in their order; ties by time, newest first, then by id.
+fn order(pool: Pool, around: &[Around], limit: usize) -> Vec<Hit> {
+    let best = |score: fn(&Candidate) -> f64| pool.all.iter().map(score).fold(f64::MIN_POSITIVE, f64::max);
+    let cosine = |candidate: &Candidate| candidate.similarity.unwrap_or_default().max(0.0);
+    let keyword = best(|candidate| candidate.keyword);
+    let similarity = best(|candidate| candidate.similarity.unwrap_or_default().max(0.0));
+    let own: Vec<f64> =
+        pool.all.iter().map(|one| one.keyword / keyword + MEANING * cosine(one) / similarity).collect();
+    let lent = lent(&pool, around, &own);
+    let mut hits: Vec<Hit> = Vec::with_capacity(pool.all.len());
+    for (at, candidate) in pool.all.into_iter().enumerate() {
+        let mut why = Vec::new();
+        if candidate.keyword > 0.0 {
+            why.push(("keyword", candidate.keyword));
+        }
+        why.extend(candidate.similarity.map(|similarity| ("similarity", similarity)));
+        if lent[at] > 0.0 {
+            why.push(("around", lent[at]));
+        }
+        hits.push(Hit { message: candidate.message, score: own[at] + lent[at], why });
+    }
+    hits.sort_by(|a, b| {
+        let by_time = b.message.timestamp.cmp(&a.message.timestamp);
+        b.score.total_cmp(&a.score).then(by_time).then_with(|| a.message.id.cmp(&b.message.id))
+    });
+    hits.truncate(limit);
+    hits
+}
+
+/// What the neighbours of each candidate lend it. Who stands around whom is known of those that were found;
+/// it holds the other way round too.
+fn lent(pool: &Pool, around: &[Around], own: &[f64]) -> Vec<f64> {
+    let mut best = vec![[0.0_f64; LENT.len()]; own.len()];
+    for (at, around) in around.iter().enumerate() {
+        for side in [&around.before, &around.after] {
+            for (step, message) in side.iter().enumerate() {
+                let other = pool.places[&message.id];
+                best[at][step] = best[at][step].max(own[other]);
+                best[other][step] = best[other][step].max(own[at]);
+            }
+        }
+    }
+    best.iter().map(|steps| steps.iter().zip(LENT).map(|(score, part)| score * part).sum()).collect()
+}
