@@ -24,7 +24,7 @@ const ANNOUNCED: &str = "announced";
 const BATCH: usize = 256;
 
 /// The model that a store is searched by: the one it remembers, else that of most of its vectors.
-fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
+pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
     if let Some(model) = store.fact(MODEL)? {
         return Ok(Some(model));
     }

@@ -3,10 +3,10 @@
 //! There is no queue: the store knows which messages have no vector, and a stored turn is a sign to look.
 
 use super::Proxy;
-use crate::embed::{Embedder, Side};
 use crate::error::{Error, Result};
-use crate::record::{Embedding, Message, Object, Record, Scopes};
-use crate::store::{self, Access, Select, Store};
+use crate::fill;
+use crate::record::Scopes;
+use crate::store::{self, Access, Select};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -109,13 +109,16 @@ impl Proxy {
         self.with_embedder(|_| ())?;
         // A store of its own: no turn has to wait until this one is free.
         let mut store = store::open(&self.settings.store()?, Access::Write)?;
+        self.follow(&mut *store)?;
+        let all = Select::of(Scopes::All);
         for _ in 0..AT_ONCE / MESSAGES {
             self.embedder.leisure();
             if !self.background.has_time() {
                 return Ok(Ended::TooEarly);
             }
-            let remaining = self.with_embedder(|embedder| some(&mut *store, embedder))??;
-            if remaining == 0 {
+            let filled =
+                self.with_embedder(|embedder| fill::some(&mut *store, embedder, &all, MESSAGES))??;
+            if filled.remaining == 0 {
                 break;
             }
         }
@@ -140,19 +143,4 @@ enum Ended {
     ForNow,
     /// With the proxy.
     TooEarly,
-}
-
-/// Embeds some of the messages that have no vector; how many are left.
-fn some(store: &mut dyn Store, embedder: &mut Embedder) -> Result<u64> {
-    let (messages, pending) = store.pending(embedder.model(), &Select::of(Scopes::All), MESSAGES)?;
-    let texts: Vec<String> = messages.iter().map(|message| message.content.text()).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let vectors = embedder.embed(&texts, Side::Passage)?;
-    let record = |(message, vector): (Message, Vec<f32>)| {
-        let (of, model) = (message.id, embedder.model().to_owned());
-        Record::Embedding(Embedding { of, model, vector, extra: Object::default() })
-    };
-    let records: Vec<Record> = messages.into_iter().zip(vectors).map(record).collect();
-    store.write(&records)?;
-    Ok(pending.saturating_sub(records.len() as u64))
 }

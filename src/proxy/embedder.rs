@@ -5,18 +5,26 @@ use super::Proxy;
 use crate::config::Settings;
 use crate::embed::{Embedder, Side, Work};
 use crate::error::Result;
+use crate::fill;
 use crate::http::Address;
+use crate::store::{self, Access, Store};
 use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The embedder, and who is at work.
 #[derive(Default)]
 pub(super) struct Shared {
-    held: Mutex<Option<Embedder>>,
+    held: Mutex<Option<Held>>,
     /// How many requests work with the store or the embedder, or wait for them.
     busy: Mutex<usize>,
     idle: Condvar,
+}
+
+/// The embedder, and the model of the store's vectors when it was chosen.
+struct Held {
+    embedder: Embedder,
+    stored: Option<String>,
 }
 
 /// A request that is at work as long as this is kept.
@@ -26,6 +34,10 @@ pub(super) struct AtWork<'a>(&'a Shared);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Shared {
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Keeps the background from beginning anything.
     pub(super) fn at_work(&self) -> AtWork<'_> {
         *self.busy.lock().unwrap_or_else(PoisonError::into_inner) += 1;
@@ -53,22 +65,62 @@ impl Drop for AtWork<'_> {
 impl Proxy {
     /// Works with the embedder, on a thread that may wait for it. Errors first if there is none.
     pub(super) fn with_embedder<T>(&self, work: impl FnOnce(&mut Embedder) -> T) -> Result<T> {
-        let mut held = self.embedder.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let embedder = match held.take() {
-            Some(embedder) => embedder,
-            None => Embedder::of(&self.settings, Work::Many, &self.notes)?,
+        let mut held = self.embedder.held();
+        let held = match &mut *held {
+            Some(held) => held,
+            none => none.insert(self.choose()?),
         };
-        Ok(work(held.insert(embedder)))
+        Ok(work(&mut held.embedder))
+    }
+
+    /// The embedder for the vectors of the store; where that cannot be read, of the settings.
+    fn choose(&self) -> Result<Held> {
+        let Ok(mut store) = self.to_read() else {
+            let embedder = Embedder::of(&self.settings, Work::Many, &self.notes)?;
+            return Ok(Held { embedder, stored: None });
+        };
+        let stored = fill::model_of(&mut *store)?;
+        let embedder = fill::embedder(&mut *store, &self.settings, Work::Many, &self.notes)?;
+        Ok(Held { embedder, stored })
+    }
+
+    fn to_read(&self) -> Result<Box<dyn Store>> {
+        store::open(&self.settings.store()?, Access::Read)
+    }
+
+    /// Goes with the store to another model; what is loaded stays as long as it is of the right one.
+    pub(super) fn follow(&self, store: &mut dyn Store) -> Result<()> {
+        let stored = fill::model_of(store)?;
+        let mut held = self.embedder.held();
+        let Some(held) = held.as_mut().filter(|held| held.stored != stored) else { return Ok(()) };
+        let embedder = fill::embedder(store, &self.settings, Work::Many, &self.notes)?;
+        if embedder.model() != held.embedder.model() {
+            held.embedder = embedder;
+        }
+        held.stored = stored;
+        Ok(())
     }
 
     /// The canonical id of the model, and whether `name` means it.
     pub(super) fn serves(&self, name: Option<&str>) -> Result<(String, bool)> {
-        let model = self.with_embedder(|embedder| embedder.model().to_owned())?;
-        let same = name.is_none_or(|name| {
-            let named = || Embedder::named(&self.settings, Some(name), Work::Many, &self.notes);
-            name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
-        });
-        Ok((model, same))
+        let served = || -> Result<(String, bool)> {
+            let model = self.with_embedder(|embedder| embedder.model().to_owned())?;
+            let same = name.is_none_or(|name| {
+                let named = || Embedder::named(&self.settings, Some(name), Work::Many, &self.notes);
+                name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
+            });
+            Ok((model, same))
+        };
+        match served()? {
+            (_, false) => {
+                // The store may have got another model meanwhile.
+                if let Ok(mut store) = self.to_read() {
+                    self.follow(&mut *store)?;
+                }
+                served()
+            }
+            yes => Ok(yes),
+        }
     }
 
     /// The vectors of texts.

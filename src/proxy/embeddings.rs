@@ -140,7 +140,7 @@ mod tests {
         assert_eq!((asked.form, asked.side, asked.dimensions), (Vectors::Base64, Side::Query, Some(8)));
         let many = format!(r#"{{"input":[{}"x"]}}"#, "\"x\",".repeat(MOST));
         for (body, error) in [
-            ("[]", "invalid JSON"),
+            ("[]", "invalid type: sequence"),
             ("{}", "input: is missing"),
             (r#"{"input":[]}"#, "input: is empty"),
             (r#"{"input":[1,2]}"#, "input: expected a text or an array of texts; token numbers"),

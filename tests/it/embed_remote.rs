@@ -1,9 +1,11 @@
 //! Vectors from servers, and rsv-proxy as one.
 
 use crate::fake::{Answer, Fake, dead};
+use crate::models::cosine;
 use crate::proxy::Proxy;
-use crate::support::Home;
+use crate::support::{Home, lines_of};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 const PATH: &str = "/v1/embeddings";
 
@@ -22,6 +24,12 @@ fn home(server: &Fake) -> Home {
 fn ask(proxy: &Proxy, body: Value) -> (u16, Value) {
     let (status, text) = proxy.post(PATH, "", &body.to_string());
     (status, serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}")))
+}
+
+/// The vectors in lines of rsv-embed.
+fn vectors_of(lines: &str) -> Vec<Vec<f64>> {
+    let vector = |line: Value| serde_json::from_value(line["embedding"].clone()).unwrap();
+    lines_of(lines).into_iter().map(vector).collect()
 }
 
 #[test]
@@ -164,4 +172,61 @@ fn an_embedder_that_fails_stops_no_turn() {
     assert_eq!(proxy.end(), Some(0));
     assert!(!server.seen().is_empty());
     assert_eq!(home.run("rsv-view", &[], "").ok().lines().count(), 2);
+}
+
+#[test]
+fn the_tool_asks_a_server() {
+    let busy = Answer::new(429, "{}").header("Retry-After", "0");
+    let server = Fake::new([busy, vectors(json!([[0, 1], [1, 0]]))]);
+    let home = home(&server);
+    let lines = home.run("rsv-embed", &["--text"], "one\ntwo\n").ok();
+    assert_eq!(vectors_of(&lines), [[0.0, 1.0], [1.0, 0.0]]);
+    let asked: Value = serde_json::from_str(server.seen()[1].text()).unwrap();
+    assert_eq!(asked, json!({"model": "some-model", "input": ["one", "two"], "encoding_format": "base64"}));
+}
+
+#[test]
+fn an_answer_that_is_none_is_trouble() {
+    let one = |embedding| json!({"data": [{"index": 0, "embedding": embedding}]}).to_string();
+    for (body, says) in [
+        ("{\"data\":[]}".to_owned(), "0 vectors for 1 texts"),
+        ("<html>".to_owned(), "no JSON object"),
+        (one(json!([1, null])), "expected an array of numbers"),
+        (one(json!([0, 0])), "has no direction"),
+    ] {
+        let server = Fake::new([Answer::new(200, body)]);
+        let ran = home(&server).run("rsv-embed", &["--text"], "x\n");
+        assert_eq!(ran.stdout, "");
+        let said = ran.trouble();
+        assert!(said.contains("/v1/embeddings: the answer is wrong: ") && said.contains(says), "{said}");
+    }
+    let server = Fake::new([Answer::new(200, "{}").after(Duration::from_secs(2))]);
+    let said =
+        home(&server).env("RSV_REQUEST_TIMEOUT", "300ms").run("rsv-embed", &["--text"], "x\n").trouble();
+    assert!(said.contains("not done within 300ms") && said.contains("hint: raise the limit"), "{said}");
+}
+
+#[test]
+fn a_proxy_lends_its_model_and_may_go() {
+    let home = Home::with_model();
+    let mut proxy = Proxy::start(&home);
+    let via = home.env("RSV_EMBED_VIA", "proxy").env("RESERVOIR_PORT", &proxy.port().to_string());
+    let text = "How do I bake bread?\n\u{e9}t\u{e9}\n";
+    let embed = |home: &Home| vectors_of(&home.run("rsv-embed", &["--text"], text).ok());
+    let own = embed(&home);
+    let agree = |other: Vec<Vec<f64>>| {
+        assert_eq!(other.len(), own.len());
+        for (a, b) in own.iter().zip(&other) {
+            assert!(cosine(a, b) > 0.99999, "{}", cosine(a, b));
+        }
+    };
+    agree(embed(&via));
+    // The proxy is asked indeed: without a library the tool could not do it alone.
+    let unable = via.env("RSV_EMBED_LIBRARY", "/nowhere");
+    agree(embed(&unable));
+    assert_eq!(proxy.end(), Some(0));
+    agree(embed(&via));
+    let ran = via.run("rsv-embed", &["--text", "-v"], text);
+    assert!(ran.stderr.contains("connection refused") && ran.stderr.contains("is loaded here"), "{ran}");
+    assert!(unable.run("rsv-embed", &["--text"], text).trouble().contains("/nowhere"));
 }

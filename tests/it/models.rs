@@ -22,7 +22,7 @@ fn numbers(line: &Value) -> Vec<f64> {
     line["embedding"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }
 
-fn cosine(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn cosine(a: &[f64], b: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }

@@ -112,7 +112,7 @@ fn proxy(settings: &Settings) -> Result<Site> {
 
 fn named(settings: &Settings, text: &str) -> Result<Site> {
     if !text.contains("://") {
-        return Err(Error::new(format!("embed.via: is {text:?}"))
+        return Err(Error::new(format!("embed.via: {text:?} is no server"))
             .hint("set it to local, proxy, openai, ollama, or an address: http://HOST:PORT/v1"));
     }
     let address = Address::parse(text).map_err(|e| e.at("embed.via"))?;
@@ -202,7 +202,7 @@ mod tests {
                 "embed.via = 'https://h'\nembed.key_variable = 'RSV_NOT_SET'",
                 Some("no key for https://h/v1/embeddings: RSV_NOT_SET is not set"),
             ),
-            ("embed.via = 'Remote'", Some("embed.via: is \"Remote\"")),
+            ("embed.via = 'Remote'", Some("embed.via: \"Remote\" is no server")),
             (
                 "embed.via = 'ftp://h'",
                 Some("embed.via: invalid address: expected http://HOST or https://HOST"),
