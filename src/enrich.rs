@@ -6,8 +6,11 @@ mod placement;
 mod recall;
 
 use crate::chat::{Request, Rsv, fence};
+use crate::cli::Notes;
 use crate::config::Settings;
+use crate::embed::Embedder;
 use crate::error::Result;
+use crate::fill;
 use crate::record::{Account, Clock, Content, Object, Scope, id};
 use crate::store::Store;
 use crate::tokens::{self, Counter, Limits};
@@ -24,6 +27,8 @@ pub struct Options {
     pub recent: usize,
     /// The model's window and reserve, in tokens.
     pub limits: Limits,
+    /// How many messages without a vector are embedded first, at most.
+    pub catch_up: usize,
     /// What the counted tokens are multiplied with, to be on the safe side.
     pub token_multiplier: f64,
 }
@@ -48,6 +53,7 @@ impl Options {
                 window: by_model.max_context_tokens.unwrap_or(known.window),
                 reserve: by_model.reserve_tokens.or(size("token_reserve")).unwrap_or(known.reserve),
             },
+            catch_up: fill::catch_up_limit(settings),
             token_multiplier: by_partition.token_multiplier.unwrap_or(1.0),
         })
     }
@@ -57,6 +63,13 @@ impl Options {
 pub struct Enriched {
     pub request: Object,
     pub account: Account,
+}
+
+/// What is recalled from: without an embedder by words alone.
+pub struct Memory<'a> {
+    pub store: &'a mut dyn Store,
+    pub embedder: Option<&'a mut Embedder>,
+    pub notes: &'a Notes,
 }
 
 /// Who asks, and when.
@@ -69,12 +82,7 @@ pub struct Turn<'a> {
 
 /// Recalls what helps with the user's last message and places it there; everything else of the request
 /// stays. A request whose last message is not a user's (a tool's result) is only accounted for.
-pub fn enrich(
-    store: &mut dyn Store,
-    mut request: Request,
-    turn: &Turn,
-    options: &Options,
-) -> Result<Enriched> {
+pub fn enrich(memory: Memory, mut request: Request, turn: &Turn, options: &Options) -> Result<Enriched> {
     let mut rsv = request.take_rsv()?;
     let trace_id = match turn.trace_id.clone().or(rsv.trace_id) {
         Some(trace) => trace,
@@ -84,7 +92,7 @@ pub fn enrich(
     let counter = Counter::of(&options.model);
     let mut account = Object::default();
     let found = match &rsv.user {
-        Some(user) => recall::recall(store, &request, user, turn.scope, options)?,
+        Some(user) => recall::recall(memory, &request, user, turn.scope, options)?,
         None => Recalled::default(),
     };
     let budget = budget::Budget::of(&request, &counter, options)?;

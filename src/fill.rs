@@ -70,6 +70,36 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) ->
     Ok(())
 }
 
+/// The same, where one can do without: `None` if no model is installed. One that was asked for and cannot be
+/// had is told of.
+pub fn optional(store: &mut dyn Store, settings: &Settings, work: Work, notes: &Notes) -> Option<Embedder> {
+    let found = embedder(store, settings, work, notes);
+    if let Err(error) = &found {
+        let text = format!("{error}; messages are found by their words only");
+        if settings.text("embed.model").is_some() { notes.note(text) } else { notes.detail(text) }
+    }
+    found.ok()
+}
+
+/// Embeds the newest messages of a selection that have no vector before it is searched, `limit` of them at
+/// most. What remains is told, and so is what goes wrong; the search goes on.
+pub fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, limit: usize, notes: &Notes) {
+    match some(store, embedder, which, limit) {
+        Ok(Filled { remaining: 0, .. }) => {}
+        Ok(Filled { remaining, .. }) => {
+            notes.note(format_args!("{remaining} messages have no vector yet: rsv-embed --pending"));
+        }
+        // Where the model cannot be loaded the search says so itself.
+        Err(_) if !embedder.is_ready() => {}
+        Err(error) => notes.note(format_args!("{error}; some messages have no vector yet")),
+    }
+}
+
+/// How many messages are embedded before a search, by the settings.
+pub fn catch_up_limit(settings: &Settings) -> usize {
+    settings.integer("embed.catch_up").and_then(|limit| usize::try_from(limit).ok()).unwrap_or_default()
+}
+
 /// How many messages got a vector, and how many still have none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Filled {

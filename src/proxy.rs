@@ -12,7 +12,8 @@ mod serve;
 use crate::chat::{Request, Rsv};
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
-use crate::enrich::{self, Turn};
+use crate::embed::Embedder;
+use crate::enrich::{self, Memory, Turn};
 use crate::error::{Context, Result};
 use crate::forward::{Failure, Forwarder};
 use crate::ingest::{Ingest, Options};
@@ -88,7 +89,14 @@ impl Proxy {
     fn enrich(&self, store: &mut dyn Store, request: Request, scope: &Scope) -> Result<Object> {
         let options = enrich::Options::of(&self.settings, &request, scope)?;
         let turn = Turn { scope, trace_id: None, clock: &self.clock };
-        let enriched = enrich::enrich(store, request, &turn, &options)?;
+        let mut enrich = |embedder: Option<&mut Embedder>, request| {
+            enrich::enrich(Memory { store, embedder, notes: &self.notes }, request, &turn, &options)
+        };
+        let enriched = match self.with_embedder(|embedder| enrich(Some(embedder), request.clone())) {
+            Ok(enriched) => enriched?,
+            // No model is installed.
+            Err(_) => enrich(None, request)?,
+        };
         self.notes.detail(format_args!("account {}", enriched.account.members.to_json()));
         Ok(enriched.request)
     }

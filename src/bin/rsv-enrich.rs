@@ -2,11 +2,12 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
-use rsv::enrich::{self, Options, Turn};
+use rsv::embed::Work;
+use rsv::enrich::{self, Memory, Options, Turn};
 use rsv::error::Result;
 use rsv::record::{Object, Reader, Scope};
-use rsv::store::{self, Access, Store};
-use rsv::{chat, config};
+use rsv::store::{self, Access};
+use rsv::{chat, config, fill};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -33,11 +34,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let scope = io.common.scope()?;
     let sources = io.sources(&args.files)?;
     let mut store = store::open(&settings.store()?, Access::Read)?;
+    let mut embedder = fill::optional(&mut *store, &settings, Work::Few, &io.notes());
     for (name, input) in sources {
         let mut reader = Reader::new(&name, input, settings.max_line());
         while let Some(next) = reader.next() {
             let enriched = next.and_then(|value| {
-                let line = line(value.object, &args.trace, &scope, &mut *store, &settings, io);
+                let notes = io.notes();
+                let memory = Memory { store: &mut *store, embedder: embedder.as_mut(), notes: &notes };
+                let line = line(value.object, &args.trace, &scope, memory, &settings, io);
                 line.map_err(|e| e.at(value.place))
             });
             match enriched {
@@ -60,7 +64,7 @@ fn line(
     line: Object,
     trace: &Option<String>,
     scope: &Scope,
-    store: &mut dyn Store,
+    memory: Memory,
     settings: &config::Settings,
     io: &Io,
 ) -> Result<Object> {
@@ -70,7 +74,7 @@ fn line(
     let scope = own.as_ref().unwrap_or(scope);
     let options = Options::of(settings, &request, scope)?;
     let turn = Turn { scope, trace_id: trace.clone(), clock: &io.clock };
-    let enriched = enrich::enrich(store, request, &turn, &options)?;
+    let enriched = enrich::enrich(memory, request, &turn, &options)?;
     io.detail(format_args!("account {}", enriched.account.members.to_json()));
     Ok(enriched.request)
 }

@@ -1,12 +1,14 @@
 //! Which messages to recall: those related to the question and the last ones, of the same scope, each
 //! once, and none that the request already holds.
 
-use super::Options;
+use super::{Memory, Options};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
+use crate::fill;
+use crate::record::Hit;
 use crate::record::{Message, Object, Role, Scope, Scopes};
 use crate::search;
-use crate::store::{Select, Store};
+use crate::store::Select;
 use std::collections::HashSet;
 
 /// A message that may be recalled.
@@ -35,7 +37,7 @@ pub(super) struct LeftOut {
 const FLOOR: f64 = 0.3;
 
 pub(super) fn recall(
-    store: &mut dyn Store,
+    mut memory: Memory,
     request: &Request,
     user: &Object,
     scope: &Scope,
@@ -43,10 +45,10 @@ pub(super) fn recall(
 ) -> Result<Recalled> {
     let mut which = Select::of(Scopes::One(scope.clone()));
     which.roles = vec![Role::User, Role::Assistant];
-    let recent = if options.recent == 0 { Vec::new() } else { store.last(&which, options.recent)? };
+    let recent = if options.recent == 0 { Vec::new() } else { memory.store.last(&which, options.recent)? };
     // More than are wanted, since some will fall to the request's own turns.
     let wanted = if options.similar == 0 { 0 } else { options.similar * 2 + request.messages.len() };
-    let similar = search::related(store, &chat::text(user), &which, wanted)?;
+    let similar = related(&mut memory, &chat::text(user), &which, wanted, options.catch_up)?;
     let floor = similar.first().map_or(0.0, |best| best.score * FLOOR);
 
     let mut sieve = Sieve::of(request, user);
@@ -66,6 +68,25 @@ pub(super) fn recall(
         }
     }
     Ok(recalled)
+}
+
+/// The related messages. A model that fails is told of; words are left.
+fn related(
+    memory: &mut Memory,
+    text: &str,
+    which: &Select,
+    wanted: usize,
+    catch_up: usize,
+) -> Result<Vec<Hit>> {
+    let Memory { store, embedder, notes } = memory;
+    if let Some(embedder) = embedder.as_deref_mut().filter(|_| wanted > 0 && !text.trim().is_empty()) {
+        fill::catch_up(&mut **store, embedder, which, catch_up, notes);
+        match search::hybrid(&mut **store, embedder, text, which, wanted) {
+            Ok(hits) => return Ok(hits),
+            Err(error) => notes.note(format_args!("{error}; messages are found by their words only")),
+        }
+    }
+    search::related(&mut **store, text, which, wanted)
 }
 
 /// Lets every message through once, and none that the request holds.

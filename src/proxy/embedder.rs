@@ -76,11 +76,11 @@ impl Proxy {
     /// The embedder for the vectors of the store; where that cannot be read, of the settings.
     fn choose(&self) -> Result<Held> {
         let Ok(mut store) = self.to_read() else {
-            let embedder = Embedder::of(&self.settings, Work::Many, &self.notes)?;
+            let embedder = Embedder::of(&self.settings, Work::Few, &self.notes)?;
             return Ok(Held { embedder, stored: None });
         };
         let stored = fill::model_of(&mut *store)?;
-        let embedder = fill::embedder(&mut *store, &self.settings, Work::Many, &self.notes)?;
+        let embedder = fill::embedder(&mut *store, &self.settings, Work::Few, &self.notes)?;
         Ok(Held { embedder, stored })
     }
 
@@ -93,7 +93,7 @@ impl Proxy {
         let stored = fill::model_of(store)?;
         let mut held = self.embedder.held();
         let Some(held) = held.as_mut().filter(|held| held.stored != stored) else { return Ok(()) };
-        let embedder = fill::embedder(store, &self.settings, Work::Many, &self.notes)?;
+        let embedder = fill::embedder(store, &self.settings, Work::Few, &self.notes)?;
         if embedder.model() != held.embedder.model() {
             held.embedder = embedder;
         }
@@ -106,7 +106,7 @@ impl Proxy {
         let served = || -> Result<(String, bool)> {
             let model = self.with_embedder(|embedder| embedder.model().to_owned())?;
             let same = name.is_none_or(|name| {
-                let named = || Embedder::named(&self.settings, Some(name), Work::Many, &self.notes);
+                let named = || Embedder::named(&self.settings, Some(name), Work::Few, &self.notes);
                 name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
             });
             Ok((model, same))

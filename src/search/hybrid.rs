@@ -1,7 +1,8 @@
 //! Words and meaning together, and what stands around a hit in its conversation.
 //!
-//! A message's own score is its BM25 as a part of the best one's, and MEANING times its cosine as a part of
-//! the best one's. To that comes what its neighbours in the conversation lend it: of the two at one step the
+//! A message's own score is its BM25 as a part of the best one's, and MEANING times its place between the
+//! lowest cosine of all candidates and the best, if its cosine reaches the model's floor: models differ in where
+//! their cosines lie. To that comes what its neighbours in the conversation lend it: of the two at one step the
 //! better one's own score, and of the two at two steps, since what answers a question often stands beside
 //! what resembles it. To add both neighbours up, instead of taking the better, finds less.
 
@@ -29,21 +30,21 @@ pub fn hybrid(
     limit: usize,
 ) -> Result<Vec<Hit>> {
     let vector = vector(embedder, question)?;
-    ranked(store, question, Some((embedder.model(), &vector)), which, limit)
+    let meant = Meant { model: embedder.model(), vector: &vector, floor: f64::from(embedder.floor()) };
+    ranked(store, question, Some(meant), which, limit)
 }
 
-/// The messages that are related to a text: by words and meaning, or where there is no model by words.
-pub fn related(
-    store: &mut dyn Store,
-    embedder: Option<&mut Embedder>,
-    text: &str,
-    which: &Select,
-    limit: usize,
-) -> Result<Vec<Hit>> {
-    match embedder {
-        Some(embedder) if !text.trim().is_empty() => hybrid(store, embedder, text, which, limit),
-        _ => ranked(store, text, None, which, limit),
-    }
+/// The messages that are related to a text by its words.
+pub fn related(store: &mut dyn Store, text: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
+    ranked(store, text, None, which, limit)
+}
+
+/// What a question means to a model.
+struct Meant<'a> {
+    model: &'a str,
+    vector: &'a [f32],
+    /// The cosine from which on a message may have to do with it.
+    floor: f64,
 }
 
 /// A message and what speaks for it.
@@ -73,7 +74,7 @@ impl Pool {
 fn ranked(
     store: &mut dyn Store,
     question: &str,
-    meant: Option<(&str, &[f32])>,
+    meant: Option<Meant>,
     which: &Select,
     limit: usize,
 ) -> Result<Vec<Hit>> {
@@ -85,7 +86,7 @@ fn ranked(
     for hit in sharing_words(store, question, which, wanted)? {
         pool.add(hit.message).keyword = hit.score;
     }
-    if let Some((model, vector)) = meant {
+    if let Some(Meant { model, vector, .. }) = meant {
         for hit in store.nearest(model, vector, which, wanted)? {
             pool.add(hit.message).similarity = Some(hit.score);
         }
@@ -95,7 +96,7 @@ fn ranked(
     for message in around.iter().flat_map(|around| around.before.iter().chain(&around.after)) {
         pool.add(message.clone());
     }
-    if let Some((model, vector)) = meant {
+    if let Some(Meant { model, vector, .. }) = meant {
         let unknown = pool.all.iter().filter(|candidate| candidate.similarity.is_none());
         let unknown: Vec<String> = unknown.map(|candidate| candidate.message.id.clone()).collect();
         let ids: Vec<&str> = unknown.iter().map(String::as_str).collect();
@@ -103,19 +104,29 @@ fn ranked(
             pool.all[pool.places[&id]].similarity = Some(cosine);
         }
     }
-    Ok(order(pool, &around, limit))
+    Ok(order(pool, &around, meant.map_or(f64::INFINITY, |meant| meant.floor), limit))
 }
 
-/// The best candidates in their order; ties by time, newest first, then by id.
-fn order(pool: Pool, around: &[Around], limit: usize) -> Vec<Hit> {
-    let best = |score: fn(&Candidate) -> f64| pool.all.iter().map(score).fold(f64::MIN_POSITIVE, f64::max);
-    let cosine = |candidate: &Candidate| candidate.similarity.unwrap_or_default().max(0.0);
-    let keyword = best(|candidate| candidate.keyword);
-    let similarity = best(|candidate| candidate.similarity.unwrap_or_default().max(0.0));
-    let own: Vec<f64> =
-        pool.all.iter().map(|one| one.keyword / keyword + MEANING * cosine(one) / similarity).collect();
+/// The own scores of the candidates, 0 where nothing speaks for one.
+fn own(pool: &Pool, floor: f64) -> Vec<f64> {
+    let keyword = pool.all.iter().map(|one| one.keyword).fold(f64::MIN_POSITIVE, f64::max);
+    let cosines = || pool.all.iter().filter_map(|one| one.similarity);
+    let (lowest, best) =
+        (cosines().fold(f64::INFINITY, f64::min), cosines().fold(f64::NEG_INFINITY, f64::max));
+    let meaning = |cosine: f64| match best - lowest {
+        _ if cosine < floor => 0.0,
+        width if width > 0.0 => (cosine - lowest) / width,
+        _ => 1.0,
+    };
+    let score = |one: &Candidate| one.keyword / keyword + MEANING * one.similarity.map_or(0.0, meaning);
+    pool.all.iter().map(score).collect()
+}
+
+/// The best candidates for which anything speaks, in their order; ties by time, newest first, then by id.
+fn order(pool: Pool, around: &[Around], floor: f64, limit: usize) -> Vec<Hit> {
+    let own = own(&pool, floor);
     let lent = lent(&pool, around, &own);
-    let mut hits: Vec<Hit> = Vec::with_capacity(pool.all.len());
+    let mut hits: Vec<Hit> = Vec::new();
     for (at, candidate) in pool.all.into_iter().enumerate() {
         let mut why = Vec::new();
         if candidate.keyword > 0.0 {
@@ -127,6 +138,7 @@ fn order(pool: Pool, around: &[Around], limit: usize) -> Vec<Hit> {
         }
         hits.push(Hit { message: candidate.message, score: own[at] + lent[at], why });
     }
+    hits.retain(|hit| hit.score > 0.0);
     hits.sort_by(|a, b| {
         let by_time = b.message.timestamp.cmp(&a.message.timestamp);
         b.score.total_cmp(&a.score).then(by_time).then_with(|| a.message.id.cmp(&b.message.id))

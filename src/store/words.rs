@@ -106,9 +106,13 @@ mod tests {
 
     #[test]
     fn words_of_one_stem_begin_alike() {
-        for (word, other) in
-            [("painted", "painting"), ("city", "cities"), ("happy", "happiness"), ("dogs", "dog"), ("ran", "ran")]
-        {
+        for (word, other) in [
+            ("painted", "painting"),
+            ("city", "cities"),
+            ("happy", "happiness"),
+            ("dogs", "dog"),
+            ("ran", "ran"),
+        ] {
             assert_eq!(stem(word), stem(other));
             assert!(word.starts_with(beginning(&stem(word))) && other.starts_with(beginning(&stem(word))));
         }

@@ -121,9 +121,7 @@ impl Sqlite {
             }
         }
         for scope in scopes {
-            index::tail(&self.connection, *scope, |n, folded| {
-                look_at(n, folded, &mut runs, &mut corpus)
-            })?;
+            index::tail(&self.connection, *scope, |n, folded| look_at(n, folded, &mut runs, &mut corpus))?;
         }
         Ok(combine(runs, occur, &corpus))
     }

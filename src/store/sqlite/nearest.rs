@@ -52,7 +52,12 @@ impl Sqlite {
     }
 
     /// The cosines of a vector with those that some messages have of a model.
-    pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> rusqlite::Result<Vec<(String, f64)>> {
+    pub(super) fn cosines(
+        &self,
+        model: &str,
+        vector: &[f32],
+        ids: &[&str],
+    ) -> rusqlite::Result<Vec<(String, f64)>> {
         let query = Query::of(vector);
         let sql = "SELECT embedding.vector FROM record JOIN embedding ON embedding.record = record.n
                    AND embedding.model = (SELECT n FROM model WHERE name = ? AND dim = ?) WHERE record.id = ?";
@@ -61,7 +66,9 @@ impl Sqlite {
         for id in ids {
             let row = params![model, vector.len() as i64, id];
             let cosine = |row: &rusqlite::Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
-            found.extend(statement.query_row(row, cosine).optional()?.map(|cosine| ((*id).to_owned(), cosine)));
+            found.extend(
+                statement.query_row(row, cosine).optional()?.map(|cosine| ((*id).to_owned(), cosine)),
+            );
         }
         Ok(found)
     }

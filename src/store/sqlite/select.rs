@@ -44,7 +44,12 @@ impl Sqlite {
     }
 
     /// The messages of a selection that stand around one in its scope.
-    pub(super) fn standing_around(&self, message: &Message, which: &Select, reach: usize) -> rusqlite::Result<Around> {
+    pub(super) fn standing_around(
+        &self,
+        message: &Message,
+        which: &Select,
+        reach: usize,
+    ) -> rusqlite::Result<Around> {
         let side = |sign: &str, order: &str| -> rusqlite::Result<Vec<Message>> {
             let mut filter = Filter::of(which);
             let sql = format!(
