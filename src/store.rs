@@ -35,8 +35,9 @@ pub trait Store: Send {
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>>;
 
     /// The best `limit` messages by the cosine of their vector of `model` with `vector`, filtered before
-    /// they are ranked. The score is that cosine, -1 to 1, computed from the vector as it is stored. Best
-    /// first; ties by time, newest first, then by id. Errors if the model's vectors have another dimension.
+    /// they are ranked. The score is that cosine, -1 to 1, computed from the vector as it is stored, of
+    /// whatever length; it is 0 if either is zero. Best first; ties by time, newest first, then by id. None
+    /// for a model that the store does not know; errors if its vectors have another dimension.
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>>;
 
     /// The cosines of a vector with those of messages, by their ids; those that have none of the model are left
@@ -48,17 +49,19 @@ pub trait Store: Send {
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>>;
 
     /// The last `limit` messages of a selection that have words but no vector of `model`, newest first, and
-    /// how many there are of them in all.
+    /// how many there are of them in all. Costs as much as there are, not as much as there is in the store,
+    /// once there is a first vector of the model.
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)>;
 
     /// The models that the store has vectors of, by name.
     fn models(&mut self) -> Result<Vec<Model>>;
 
     /// Puts vectors in the place of those that messages have of their model; together with a fact, if one is
-    /// given. A vector of a record that is not there is left out.
+    /// given. A vector of a record that is not there is left out. Errors, and changes nothing, if one has
+    /// another dimension than its model.
     fn replace(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()>;
 
-    /// Removes every vector of a model.
+    /// Removes every vector of a model, and the synapses that they gave; what lacks one is pending again.
     fn forget(&mut self, model: &str) -> Result<()>;
 
     /// Something that the store remembers about itself under a name.

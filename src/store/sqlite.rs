@@ -180,9 +180,10 @@ impl Store for Sqlite {
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
         match self.connection.path() {
-            Some(path) if !path.is_empty() => lock(format!("{path}-{job}").as_ref()),
             // A store that is not there is nobody else's either.
-            _ => Ok(Some(Claim(Box::new(())))),
+            Some("") => Ok(Some(Claim(Box::new(())))),
+            Some(path) => lock(format!("{path}-{job}").as_ref()),
+            None => Err(Error::new(format!("cannot lock store {}: its path is not UTF-8", self.address))),
         }
     }
 }

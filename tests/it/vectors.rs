@@ -5,6 +5,7 @@ use rsv::record::{
     Account, Content, Embedding, Link, Message, Object, Position, Record, Role, Scope, Scopes, Vector,
 };
 use rsv::store::{self, Access, Model, Select, Store, Walk, Written};
+use std::io::Write as _;
 
 const ROLES: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
 
@@ -310,6 +311,55 @@ fn many_that_write_at_once_leave_one_index() {
     whole.check(&mut *store, "m", &mut Dice(9));
     assert_eq!(store.models().unwrap()[0].vectors, whole.0.len() as u64);
     assert_eq!(store.pending("m", &all(), 9).unwrap(), (vec![], 0));
+    home.check();
+}
+
+#[test]
+fn what_is_killed_while_it_writes_leaves_an_index_of_all_there_is() {
+    let home = Home::new();
+    let mut dice = Dice(11);
+    for round in 0..12 {
+        let mut stream = home.talk("rsv-ingest", &["-p", "p", "-i", "many"]);
+        let mut input = stream.input.take().unwrap();
+        let lines: Vec<String> = (0..200)
+            .map(|n| {
+                let numbers = vector(8, &Shadow::default(), &mut dice);
+                let content = format!("said {round} {n}");
+                format!(
+                    "{}\n",
+                    serde_json::json!({"role": "user", "content": content, "embedding": numbers, "embedding_model": "m"})
+                )
+            })
+            .collect();
+        std::thread::scope(|threads| {
+            threads.spawn(move || {
+                // The tool may be dead by now.
+                lines.chunks(10).try_for_each(|lines| input.write_all(lines.concat().as_bytes())).ok();
+                input
+            });
+            for _ in 0..dice.below(150) {
+                stream.hear().unwrap();
+            }
+            stream.child.kill().unwrap();
+            stream.child.wait().unwrap();
+        });
+    }
+    let mut store = open(&home);
+    let mut shadow = Shadow::default();
+    let what = Walk { vectors: true, ..Walk::messages(all()) };
+    store
+        .walk(&what, &mut |record| {
+            if let Record::Message(mut message) = record {
+                let vector = message.vector.take().unwrap();
+                shadow.0.push((message, vector.numbers));
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert!(shadow.0.len() > 256, "{}", shadow.0.len());
+    shadow.check(&mut *store, "m", &mut dice);
+    assert_eq!(store.models().unwrap()[0].vectors, shadow.0.len() as u64);
+    assert_eq!(store.pending("m", &all(), 1).unwrap().1, 0);
     home.check();
 }
 

@@ -159,12 +159,16 @@ fn remove(connection: &Connection, model: i64, place: &Place) -> rusqlite::Resul
 /// Removes a model with all that was made by it: vectors, their indexes, and the synapses they gave.
 pub(super) fn forget(connection: &mut Connection, name: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for table in ["chunk", "loose", "lacking", "embedding"] {
-        let sql = format!("DELETE FROM {table} WHERE model = (SELECT n FROM model WHERE name = ?)");
-        transaction.execute(&sql, [name])?;
+    if let Some((n, _)) = model(&transaction, name)? {
+        for table in ["chunk", "loose", "lacking"] {
+            transaction.execute(&format!("DELETE FROM {table} WHERE model = ?"), [n])?;
+        }
+        // The rows are named by the index of the table, which is a hundredth of it.
+        let sql = "DELETE FROM embedding WHERE rowid IN (SELECT rowid FROM embedding WHERE model = ?)";
+        transaction.execute(sql, [n])?;
+        transaction.execute("DELETE FROM model WHERE n = ?", [n])?;
     }
     transaction.execute("DELETE FROM link WHERE rel = 'SYNAPSE' AND model = ?", [name])?;
-    transaction.execute("DELETE FROM model WHERE name = ?", [name])?;
     transaction.commit()
 }
 

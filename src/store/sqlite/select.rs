@@ -98,7 +98,8 @@ impl Source {
     /// Every message of a selection, scope aside.
     pub(super) fn messages(which: &Select) -> Source {
         let mut filter = Filter::of(which);
-        filter.sql.push_str(" AND record.kind = 'message'");
+        // The plus: the index of all messages does not know their order.
+        filter.sql.push_str(" AND +record.kind = 'message'");
         Source {
             tables: TABLES,
             counted: "record",
