@@ -23,12 +23,32 @@ _rsv__embed() {
 
     case "${cmd}" in
         rsv__embed)
-            opts="-p -i -q -v -h -V --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-p -i -q -v -h -V --text --field --query --format --pending --replay --fetch --models --keep --from --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --field)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "jsonl raw" -- "${cur}"))
+                    return 0
+                    ;;
+                --replay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fetch)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --partition)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
