@@ -48,6 +48,8 @@ pub(super) fn recall(
     let recent = if options.recent == 0 { Vec::new() } else { memory.store.last(&which, options.recent)? };
     // More than are wanted, since some will fall to the request's own turns.
     let wanted = if options.similar == 0 { 0 } else { options.similar * 2 + request.messages.len() };
+    let empty = recent.is_empty() && memory.store.last(&which, 1)?.is_empty();
+    let wanted = if empty { 0 } else { wanted };
     let similar = related(&mut memory, &chat::text(user), &which, wanted, options.catch_up)?;
     let floor = similar.first().map_or(0.0, |best| best.score * FLOOR);
 

@@ -147,7 +147,9 @@ fn a_server_that_is_not_there_is_told() {
 #[test]
 fn what_the_proxy_stores_gets_vectors_before_its_end() {
     let provider = Fake::new(vec![Answer::new(200, r#"{"choices":[{"message":{"content":"yes"}}]}"#); 2]);
-    let server = Fake::new([vectors(json!([[0, 1], [1, 0]])), vectors(json!([[0, 1], [1, 0]]))]);
+    // The first turn has nothing to recall; the second asks for its question's vector too.
+    let pair = || vectors(json!([[0, 1], [1, 0]]));
+    let server = Fake::new([pair(), vectors(json!([[0, 1]])), pair()]);
     let home = home(&server).env("RSV_OLLAMA_BASE_URL", &provider.url());
     for turn in 1..=2 {
         let mut proxy = Proxy::start(&home);
@@ -157,7 +159,7 @@ fn what_the_proxy_stores_gets_vectors_before_its_end() {
         let vectors = home.export().matches(r#""kind":"embedding""#).count();
         assert_eq!(vectors, 2 * turn, "{}", home.export());
     }
-    let asked: Value = serde_json::from_str(server.seen()[1].text()).unwrap();
+    let asked: Value = serde_json::from_str(server.seen()[2].text()).unwrap();
     assert_eq!(asked["input"], json!(["yes", "Is it 2?"]));
 }
 

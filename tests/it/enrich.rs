@@ -73,7 +73,7 @@ fn what_is_recalled_stands_fenced_before_the_question() {
 
 #[test]
 fn rsv_tells_who_asked_and_what_was_done() {
-    let home = home_of(&["What hunts at night?", "Owls do."]);
+    let home = home_of(&["What hunts at night?", "Owls do.", "Good.", "Indeed.", "It rained.", "So it did."]);
     let given = request(&[("user", "Which owls?")]).replace("llama3.1", "gpt-4o");
     let enriched = enrich(&home, &given);
     let rsv = &enriched["rsv"];
@@ -85,7 +85,8 @@ fn rsv_tells_who_asked_and_what_was_done() {
     assert_eq!((&account["timestamp"], &account["partition"]), (&json!(1_795_244_580_000_i64), &json!("w")));
     assert_eq!(
         (ids(&enriched, "recalled"), ids(&enriched, "recent")),
-        (vec!["m001".into()], vec!["m000".into()])
+        // What stands beside a hit is related too.
+        (["m003", "m002", "m001", "m000"].map(String::from).to_vec(), vec!["m005".into(), "m004".into()])
     );
     // What is recalled is counted, and no more than the request as it leaves.
     let tokens = |list: &str| -> u64 {

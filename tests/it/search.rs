@@ -169,7 +169,7 @@ fn a_hit_is_a_message_with_its_rank() {
     let text = home.run("rsv-search", &["owl", "--format", "text"], "").ok();
     assert_eq!(
         text,
-        " 1. 0.20 1970-01-01 00:00 user: An owl\n 2. 0.17 1970-01-01 00:00 user: The owl hunts\n"
+        " 1. 0.19 1970-01-01 00:00 user: An owl\n 2. 0.18 1970-01-01 00:00 user: The owl hunts\n"
     );
 }
 
