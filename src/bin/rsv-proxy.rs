@@ -10,8 +10,8 @@ use std::process::ExitCode;
 /// Serves chat completions with memory, for any OpenAI client
 ///
 /// POST /v1/chat/completions, under /partition/NAME/instance/NAME too, recalls what helps, asks the provider
-/// of the model, stores the turn and answers what 'rsv-enrich | rsv-forward | rsv-ingest' would. GET /health
-/// tells how it is. SIGTERM ends it when all is answered.
+/// of the model, stores the turn and answers what 'rsv-enrich | rsv-forward | rsv-ingest' would. POST
+/// /v1/embeddings makes vectors. GET /health tells how it is. SIGTERM ends it when all is answered.
 #[derive(clap::Args)]
 struct Args {
     /// The port [default: 3017, see reservoir_port]; 0 means any that is free
