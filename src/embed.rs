@@ -2,11 +2,13 @@
 //!
 //! Nothing is loaded before the first text is embedded, so that asking which model is used costs nothing.
 
+mod each;
 mod encoder;
 mod fetch;
 mod library;
 mod line;
 mod model;
+mod pace;
 mod pieces;
 mod prepare;
 mod registry;
@@ -16,6 +18,7 @@ mod vocabulary;
 
 pub use fetch::Report;
 pub use line::{set_vector, text_of};
+pub use pace::Pace;
 
 use crate::cli::Notes;
 use crate::config::Settings;

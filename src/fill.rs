@@ -9,19 +9,19 @@ pub use replay::{Replayed, replay};
 
 use crate::cli::Notes;
 use crate::config::Settings;
-use crate::embed::{Embedder, Side, Work};
+use crate::embed::{Embedder, Pace, Side, Work};
 use crate::error::{Error, Result};
 use crate::record::{Embedding, Message, Object, Record, Scopes};
-use crate::store::{Claim, Select, Store};
+use crate::store::{Claim, Select, Store, Written};
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The facts of a store: the model that it is searched by, and the change that was told of.
 const MODEL: &str = "model";
 const ANNOUNCED: &str = "announced";
 
-/// How many messages are embedded and written at a time.
-const BATCH: usize = 256;
+/// The value of `embed.via` that nobody has to set.
+const LOCAL: &str = "local";
 
 /// The model that a store is searched by: the one it remembers, else that of most of its vectors.
 pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
@@ -39,8 +39,7 @@ pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &
     if wanted.as_ref().is_ok_and(|wanted| wanted.model() == stored) {
         return wanted;
     }
-    let own = Embedder::named(settings, Some(&stored), work, notes);
-    match (own, wanted) {
+    match (stored_one(settings, &stored, work, notes), wanted) {
         (Ok(own), Ok(wanted)) => {
             announce(store, &stored, wanted.model(), notes)?;
             Ok(own)
@@ -57,9 +56,18 @@ pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &
     }
 }
 
+/// The embedder of the store's model, which the settings do not name: what is installed here goes before the
+/// server that they may name for their own.
+fn stored_one(settings: &Settings, stored: &str, work: Work, notes: &Notes) -> Result<Embedder> {
+    let mut here = settings.clone();
+    here.overrule("embed.via", "embed.via", LOCAL)?;
+    Embedder::named(&here, Some(stored), work, notes)
+        .or_else(|_| Embedder::named(settings, Some(stored), work, notes))
+}
+
 /// Tells of a change of the model, once a store.
 fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) -> Result<()> {
-    if store.fact(ANNOUNCED)?.as_deref() == Some(wanted) {
+    if notes.is_quiet() || store.fact(ANNOUNCED)?.as_deref() == Some(wanted) {
         return Ok(());
     }
     notes.note(format_args!(
@@ -70,13 +78,15 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) ->
     Ok(())
 }
 
-/// The same, where one can do without: `None` if no model is installed. One that was asked for and cannot be
-/// had is told of.
+/// The same, where one can do without: `None` if no model is installed. One that was asked for, or that the
+/// store has vectors of, and cannot be had is told of.
 pub fn optional(store: &mut dyn Store, settings: &Settings, work: Work, notes: &Notes) -> Option<Embedder> {
     let found = embedder(store, settings, work, notes);
     if let Err(error) = &found {
         let text = format!("{error}; messages are found by their words only");
-        if settings.text("embed.model").is_some() { notes.note(text) } else { notes.detail(text) }
+        let wanted =
+            settings.text("embed.model").is_some() || model_of(store).is_ok_and(|model| model.is_some());
+        if wanted { notes.note(text) } else { notes.detail(text) }
     }
     found.ok()
 }
@@ -85,9 +95,11 @@ pub fn optional(store: &mut dyn Store, settings: &Settings, work: Work, notes: &
 /// most. What remains is told, and so is what goes wrong; the search goes on.
 pub fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, limit: usize, notes: &Notes) {
     match some(store, embedder, which, limit) {
-        Ok(Filled { remaining: 0, .. }) => {}
-        Ok(Filled { remaining, .. }) => {
-            notes.note(format_args!("{remaining} messages have no vector yet: rsv-embed --pending"));
+        Ok(Filled { failed, remaining, .. }) => {
+            failed.iter().for_each(|error| notes.note(error));
+            if remaining > 0 {
+                notes.note(format_args!("{}: rsv-embed --pending", lacking(remaining)));
+            }
         }
         // Where the model cannot be loaded the search says so itself.
         Err(_) if !embedder.is_ready() => {}
@@ -101,21 +113,27 @@ pub fn catch_up_limit(settings: &Settings) -> usize {
 }
 
 /// How many messages got a vector, and how many still have none.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Default, Debug)]
 pub struct Filled {
     pub done: usize,
     pub remaining: u64,
+    /// Why some of them can have none.
+    pub failed: Vec<Error>,
 }
 
 /// Embeds the newest messages of a selection that have no vector, `limit` of them at most.
 pub fn some(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, limit: usize) -> Result<Filled> {
-    let (messages, total) = store.pending(embedder.model(), which, limit)?;
-    let done = messages.len();
-    for batch in messages.chunks(BATCH) {
-        let made = vectors(embedder, batch)?;
-        write(store, embedder.model(), made)?;
+    let mut failed = Vec::new();
+    let filled = work_off(store, embedder, which, limit, &mut |_, _| {}, &mut |error| failed.push(error))?;
+    Ok(Filled { failed, ..filled })
+}
+
+/// `3 messages have no vector yet`.
+fn lacking(count: u64) -> String {
+    match count {
+        1 => "1 message has no vector yet".to_owned(),
+        _ => format!("{count} messages have no vector yet"),
     }
-    Ok(Filled { done, remaining: total - done as u64 })
 }
 
 /// Embeds every message of a selection that has no vector. `report` gets how many are done, and of how many.
@@ -127,67 +145,78 @@ pub fn all(
     report: &mut dyn FnMut(u64, u64),
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
-    let mut failed = HashSet::new();
-    let mut done = 0;
-    loop {
-        let (mut messages, total) = store.pending(embedder.model(), which, BATCH + failed.len())?;
-        messages.retain(|message| !failed.contains(&message.id));
-        if messages.is_empty() {
-            return Ok(());
-        }
-        report(done, done + total);
-        let made = match vectors(embedder, &messages) {
-            Ok(made) => made,
-            Err(error) if messages.len() == 1 || !embedder.is_ready() => return Err(error),
-            Err(_) => one_by_one(embedder, &messages, &mut failed, fault),
-        };
-        done += made.len() as u64;
-        write(store, embedder.model(), made)?;
-    }
+    work_off(store, embedder, which, usize::MAX, report, fault).map(drop)
 }
 
-/// What can be embedded of a batch of which something cannot.
-fn one_by_one(
+/// Embeds what has no vector in batches, each written before the next is begun.
+fn work_off(
+    store: &mut dyn Store,
     embedder: &mut Embedder,
-    messages: &[Message],
-    failed: &mut HashSet<String>,
+    which: &Select,
+    limit: usize,
+    report: &mut dyn FnMut(u64, u64),
     fault: &mut dyn FnMut(Error),
-) -> Vec<Embedding> {
-    let mut made = Vec::new();
-    for message in messages {
-        match vectors(embedder, std::slice::from_ref(message)) {
-            Ok(one) => made.extend(one),
-            Err(error) => {
-                fault(error.at(format_args!("message {}", message.id)));
-                failed.insert(message.id.clone());
-            }
+) -> Result<Filled> {
+    // What failed stays pending, and is not to be met again and again.
+    let mut failed = HashSet::new();
+    let mut filled = Filled::default();
+    let mut pace = Pace::default();
+    let mut tried = 0;
+    loop {
+        let size = pace.size().min(limit - tried);
+        let (mut messages, total) = store.pending(embedder.model(), which, size + failed.len())?;
+        messages.retain(|message| !failed.contains(&message.id));
+        messages.truncate(size);
+        filled.remaining = total;
+        report(filled.done as u64, filled.done as u64 + total);
+        if messages.is_empty() {
+            return Ok(filled);
+        }
+        tried += messages.len();
+        let begun = Instant::now();
+        let (made, faults) = vectors(embedder, &messages)?;
+        let refused = write(store, embedder.model(), &made)?;
+        pace.took(begun.elapsed());
+        filled.done += made.len() - refused.len();
+        for (of, error) in faults.into_iter().chain(refused) {
+            fault(error.at(format_args!("message {of}")));
+            failed.insert(of);
         }
     }
-    made
 }
 
-/// The vectors of messages, by the embedder's model.
-fn vectors(embedder: &mut Embedder, messages: &[Message]) -> Result<Vec<Embedding>> {
+/// Messages of which there is no vector, and why.
+type Faults = Vec<(String, Error)>;
+
+/// The vectors of messages, by the embedder's model. If they cannot be had together, each is tried alone, so
+/// that a text which a server does not take keeps no other from its vector. Errors if it is not for the texts.
+fn vectors(embedder: &mut Embedder, messages: &[Message]) -> Result<(Vec<Embedding>, Faults)> {
     let texts: Vec<String> = messages.iter().map(|message| message.content.text()).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let made = embedder.embed(&texts, Side::Passage)?;
-    let embedding = |(message, vector): (&Message, Vec<f32>)| Embedding {
-        of: message.id.clone(),
-        model: embedder.model().to_owned(),
-        vector,
-        extra: Object::default(),
-    };
-    Ok(messages.iter().zip(made).map(embedding).collect())
+    let (mut made, mut faults) = (Vec::new(), Vec::new());
+    for (message, vector) in messages.iter().zip(embedder.each(&texts, Side::Passage)?) {
+        let (of, model, extra) = (message.id.clone(), embedder.model().to_owned(), Object::default());
+        match vector {
+            Ok(vector) => made.push(Embedding { of, model, vector, extra }),
+            Err(error) => faults.push((of, error)),
+        }
+    }
+    Ok((made, faults))
 }
 
-/// Writes vectors; the first of a store settle its model.
-fn write(store: &mut dyn Store, model: &str, made: Vec<Embedding>) -> Result<()> {
-    if !made.is_empty() && store.fact(MODEL)?.is_none() && model_of(store)?.is_none() {
+/// Writes vectors; the first of a store settle its model. What the store refuses (its vectors of the model have
+/// another dimension) is given back.
+fn write(store: &mut dyn Store, model: &str, made: &[Embedding]) -> Result<Faults> {
+    if !made.is_empty() && model_of(store)?.is_none() {
         store.set_fact(MODEL, Some(model))?;
     }
-    let records: Vec<Record> = made.into_iter().map(Record::Embedding).collect();
-    // What somebody else wrote meanwhile is the same; a message that is gone needs no vector.
-    store.write(&records).map(drop)
+    let records: Vec<Record> = made.iter().cloned().map(Record::Embedding).collect();
+    let written = store.write(&records)?;
+    let refused = made.iter().zip(written).filter_map(|(embedding, written)| match written {
+        Written::Refused(why) => Some((embedding.of.clone(), Error::new(why))),
+        _ => None,
+    });
+    Ok(refused.collect())
 }
 
 /// How often it is looked whether another filler has done.

@@ -2,13 +2,15 @@
 
 use rsv::cli::{self, Io, Outcome, Progress};
 use rsv::config::{self, Settings};
-use rsv::embed::{self, Embedder, Side, Work};
+use rsv::embed::{self, Embedder, Pace, Side, Work};
 use rsv::error::{Error, Result};
 use rsv::fill::{self, Replayed};
 use rsv::record::{Feed, Next, Object, Place, Value};
 use rsv::store::{self, Access, Select};
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// Adds vectors to lines, or to what the store holds
 ///
@@ -120,22 +122,23 @@ fn models(settings: &Settings, io: &mut Io) -> Result<()> {
 
 fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let which = Select::of(io.common.to_cover()?);
-    let mut store = store::open(&settings.store()?, Access::Write)?;
+    let mut store = store::open(&settings.store()?, Access::Read)?;
     let _claim = fill::claim(&mut *store, &io.notes())?;
     let mut embedder = fill::embedder(&mut *store, settings, Work::Many, &io.notes())?;
-    let mut bar = io.progress();
-    let mut report = |done, of| bar.set("embedding", done, Some(of));
-    fill::all(&mut *store, &mut embedder, &which, &mut report, &mut |error| io.fault(&error))
+    let bar = RefCell::new(io.progress());
+    let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
+    let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
+    fill::all(&mut *store, &mut embedder, &which, &mut report, &mut fault)
 }
 
 fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> Result<()> {
     let which = Select::of(io.common.to_cover()?);
-    let mut store = store::open(&settings.store()?, Access::Write)?;
+    let mut store = store::open(&settings.store()?, Access::Read)?;
     let _claim = fill::claim(&mut *store, &io.notes())?;
     let mut embedder = Embedder::named(settings, model, Work::Many, &io.notes())?;
-    let mut bar = io.progress();
-    let mut report = |done, of| bar.set("embedding", done, Some(of));
-    let mut fault = |error| io.fault(&error);
+    let bar = RefCell::new(io.progress());
+    let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
+    let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
     let done = fill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
     drop(bar);
     if let Replayed::Partly(lacking, before) = done {
@@ -162,8 +165,7 @@ impl Waiting {
     }
 }
 
-/// How many lines wait at most, and how many bytes of them.
-const BATCH: usize = 512;
+/// How many bytes of lines wait at most.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Adds vectors to lines, in their order; a pause in the input passes on what is there.
@@ -175,13 +177,18 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
         Feed::new(sources, settings.max_line())
     };
     let field = if args.text { Some("text") } else { args.field.as_deref() };
-    let (mut waiting, mut bytes) = (Vec::new(), 0);
+    let raw = args.format == "raw";
+    let (mut waiting, mut bytes, mut pace) = (Vec::new(), 0, Pace::default());
     let mut embedder = None;
     loop {
         let next = feed.next();
         let (pause, end) = (!matches!(next, Next::Value(_)), matches!(next, Next::End));
         if let Next::Value(value) = next {
             match value.and_then(|value| Waiting::of(value, field, args.query)) {
+                // Among bare vectors it could not be told from the others that there is none.
+                Ok(line) if raw && line.text.is_none() => {
+                    io.fault(&Error::new("there is no text to embed").at(line.place));
+                }
                 Ok(line) => {
                     bytes += line.text.as_ref().map_or(0, |(text, _)| text.len());
                     waiting.push(line);
@@ -189,17 +196,20 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
                 Err(error) => io.fault(&error),
             }
         }
-        let full = waiting.len() == BATCH || bytes > BATCH_BYTES;
+        let full = waiting.len() >= pace.size() || bytes > BATCH_BYTES;
         if (pause || full) && !waiting.is_empty() {
             let embedder = match &mut embedder {
                 Some(embedder) => embedder,
-                None => embedder.insert(Embedder::of(
-                    settings,
-                    if full { Work::Many } else { Work::Few },
-                    &io.notes(),
-                )?),
+                None => {
+                    let work = if full { Work::Many } else { Work::Few };
+                    embedder.insert(Embedder::of(settings, work, &io.notes())?)
+                }
             };
-            pass_on(std::mem::take(&mut waiting), embedder, args.format == "raw", io)?;
+            let begun = Instant::now();
+            pass_on(std::mem::take(&mut waiting), embedder, raw, io)?;
+            if full {
+                pace.took(begun.elapsed());
+            }
             bytes = 0;
         }
         if end {
@@ -208,41 +218,26 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
     }
 }
 
-/// Embeds and writes lines. If together they cannot be embedded, each is tried alone and the bad one named.
+/// Embeds and writes lines; one of which the embedder makes no vector is named.
 fn pass_on(waiting: Vec<Waiting>, embedder: &mut Embedder, raw: bool, io: &mut Io) -> Result<()> {
-    let texts = |side| -> Vec<&str> {
-        let of_side = waiting.iter().filter_map(move |w| w.text.as_ref().filter(|(_, s)| *s == side));
-        of_side.map(|(text, _)| text.as_str()).collect()
-    };
     let mut made = Vec::new();
     for side in [Side::Passage, Side::Query] {
-        let texts = texts(side);
-        let whole = if texts.is_empty() { Ok(Vec::new()) } else { embedder.embed(&texts, side) };
-        let vectors: Vec<Result<Vec<f32>>> = match whole {
-            Ok(vectors) => vectors.into_iter().map(Ok).collect(),
-            Err(error) if !embedder.is_ready() => return Err(error),
-            Err(_) => texts
-                .iter()
-                .map(|text| embedder.embed(&[*text], side).map(|mut one| one.swap_remove(0)))
-                .collect(),
-        };
-        made.push(vectors.into_iter());
+        let of_side = waiting.iter().filter_map(|w| w.text.as_ref().filter(|(_, s)| *s == side));
+        let texts: Vec<&str> = of_side.map(|(text, _)| text.as_str()).collect();
+        made.push(embedder.each(&texts, side)?.into_iter());
     }
     for Waiting { place, mut line, text } in waiting {
         let vector = text.and_then(|(_, side)| made[usize::from(side == Side::Query)].next()).transpose();
         match vector.map_err(|e: Error| e.at(place)) {
             Ok(vector) => io.out.with(|out| {
+                if raw {
+                    return out.extend(vector.iter().flatten().flat_map(|x| x.to_le_bytes()));
+                }
                 if let Some(vector) = &vector {
-                    if raw {
-                        out.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
-                    } else {
-                        embed::set_vector(&mut line, vector, embedder.model());
-                    }
+                    embed::set_vector(&mut line, vector, embedder.model());
                 }
-                if !raw {
-                    line.write(out);
-                    out.push(b'\n');
-                }
+                line.write(out);
+                out.push(b'\n');
             })?,
             Err(error) => io.fault(&error),
         }

@@ -1,14 +1,16 @@
-//! rsv-search: messages that hold the words asked for.
+//! rsv-search: messages that hold the words asked for, or mean what is asked.
 
 use rsv::cli::{self, Filter, Io, Layout, Outcome};
+use rsv::config::{self, Settings};
+use rsv::embed::{Embedder, Work};
 use rsv::error::Result;
-use rsv::record::{Query, Reader, Value};
+use rsv::record::{Hit, Query, Reader, Scopes, Value};
 use rsv::store::{self, Access, Select, Store};
-use rsv::{config, search, view};
+use rsv::{fill, search, view};
 use std::io::Read;
 use std::process::ExitCode;
 
-/// Finds messages that hold all of the words asked for, best first
+/// Finds messages that hold all of the words asked for, or mean what is asked, best first
 ///
 /// A word may be a part of a word; case and accents do not matter. A partition alone means all of its
 /// instances; with neither, default/default is searched. Nothing found: exit status 1.
@@ -17,6 +19,12 @@ struct Args {
     /// The words; without any, standard input is read, as query lines if it begins with '{'
     #[arg(value_name = "TERM")]
     terms: Vec<String>,
+    /// Find what is nearest in meaning, by an embedding model (see rsv-embed)
+    #[arg(long)]
+    semantic: bool,
+    /// What to do if no model can be used: keyword, to search by words
+    #[arg(long, value_name = "HOW", requires = "semantic", value_parser = ["keyword"], hide_possible_values = true)]
+    fallback: Option<String>,
     /// At most so many hits
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
@@ -43,7 +51,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ..Select::of(io.common.to_read(args.all)?)
     };
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
-    let search = Search { which, limit: args.limit, layout: text.then(|| io.layout()) };
+    let meaning = Meaning { embedder: None, fallback: args.fallback.is_some(), filled: Vec::new() };
+    let mut search = Search {
+        which,
+        limit: args.limit,
+        layout: text.then(|| io.layout()),
+        meaning: args.semantic.then_some(meaning),
+        settings: &settings,
+    };
     let open = || store::open(&settings.store()?, Access::Read);
     let found = if !args.terms.is_empty() {
         search.answer(&args.terms.join(" "), None, &mut *open()?, io)?
@@ -60,17 +75,29 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 }
 
 /// What the command line says of every question.
-struct Search {
+struct Search<'a> {
     which: Select,
     limit: usize,
     /// How hits are shown to people; else they are JSON lines.
     layout: Option<Layout>,
+    /// How meaning is searched; else words are.
+    meaning: Option<Meaning>,
+    settings: &'a Settings,
 }
 
-impl Search {
+/// What a search by meaning needs.
+struct Meaning {
+    embedder: Option<Embedder>,
+    /// Whether words will do if there is no model.
+    fallback: bool,
+    /// The scopes whose messages were given vectors before they were searched.
+    filled: Vec<Scopes>,
+}
+
+impl Search<'_> {
     /// Prints the hits of a question; whether there are any. What a query line says goes before the flags.
     fn answer(
-        &self,
+        &mut self,
         question: &str,
         query: Option<&Query>,
         store: &mut dyn Store,
@@ -78,7 +105,7 @@ impl Search {
     ) -> Result<bool> {
         let which = query.map_or_else(|| self.which.clone(), |query| self.narrowed(query));
         let limit = query.and_then(|query| query.limit).unwrap_or(self.limit);
-        let hits = search::keyword(store, question, &which, limit)?;
+        let hits = self.find(question, &which, limit, store, io)?;
         match (query, &self.layout) {
             (Some(_), Some(_)) => io.out.write(format!("{}\n", view::visible(question)).as_bytes())?,
             (Some(query), None) if hits.is_empty() => io.out.with(|out| query.write_miss(out))?,
@@ -93,9 +120,29 @@ impl Search {
         io.out.flush().map(|()| !hits.is_empty())
     }
 
+    /// The hits of a question, by meaning or by words.
+    fn find(
+        &mut self,
+        question: &str,
+        which: &Select,
+        limit: usize,
+        store: &mut dyn Store,
+        io: &Io,
+    ) -> Result<Vec<Hit>> {
+        let Some(meaning) = &mut self.meaning else { return search::keyword(store, question, which, limit) };
+        match meaning.find(question, which, limit, store, self.settings, io) {
+            Err(why) if meaning.fallback => {
+                io.note(format_args!("searching by words: {why}"));
+                self.meaning = None;
+                search::keyword(store, question, which, limit)
+            }
+            found => found,
+        }
+    }
+
     /// Answers query lines in their order; whether any has hits.
     fn answer_lines<R: Read>(
-        &self,
+        &mut self,
         mut lines: Reader<R>,
         store: &mut dyn Store,
         io: &mut Io,
@@ -123,5 +170,28 @@ impl Search {
             until: query.until.or(self.which.until),
             ..self.which.clone()
         }
+    }
+}
+
+impl Meaning {
+    /// The nearest messages; those that lack a vector get one first.
+    fn find(
+        &mut self,
+        question: &str,
+        which: &Select,
+        limit: usize,
+        store: &mut dyn Store,
+        settings: &Settings,
+        io: &Io,
+    ) -> Result<Vec<Hit>> {
+        let embedder = match &mut self.embedder {
+            Some(embedder) => embedder,
+            none => none.insert(fill::embedder(store, settings, Work::Few, &io.notes())?),
+        };
+        if !self.filled.contains(&which.scopes) {
+            self.filled.push(which.scopes.clone());
+            fill::catch_up(store, embedder, which, fill::catch_up_limit(settings), &io.notes());
+        }
+        search::semantic(store, embedder, question, which, limit)
     }
 }

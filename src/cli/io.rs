@@ -36,6 +36,11 @@ pub struct Notes {
 }
 
 impl Notes {
+    /// Whether nobody hears what is only worth knowing.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Tells something worth knowing, unless `-q`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {

@@ -39,6 +39,14 @@ impl Progress {
         bar.set_message(what.to_owned());
         bar.set_position(done);
     }
+
+    /// Tells something on standard error while the bar is out of the way.
+    pub fn aside(&self, tell: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(tell),
+            None => tell(),
+        }
+    }
 }
 
 impl Drop for Progress {

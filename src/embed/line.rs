@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::record::{Content, Object, Vectors, quote, write_vector};
 
 /// The text of a line and what it is: the member `field` if one is named; else a query's question, the last
-/// user's message of a request, a title with its content, or a message's text. `None` for a message without
-/// words. Errors name the member.
+/// user's message of a request, a title with its content, or a message's text. `None` where nothing is
+/// said: a call of tools, a link. Errors name the member.
 pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Side)>> {
     if let Some(field) = field {
         let text = line.text(field)?.ok_or_else(|| Error::new(format!("{field}: is missing")))?;
@@ -20,19 +20,29 @@ pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Sid
         let text = user.map(|user| fence::remove(&chat::text(user)));
         return Ok(text.map(|text| (text, Side::Query)));
     }
-    if line.text("kind")?.as_deref() == Some("query") {
+    let kind = line.text("kind")?;
+    if kind.as_deref() == Some("query") || kind.is_none() && line.has("query") && !line.has("content") {
         let text = line.text("query")?.ok_or_else(|| Error::new("query: is missing"))?;
         return Ok(Some((text, Side::Query)));
     }
     if !line.has("content") {
+        if line.has("role") || kind.is_some_and(|kind| WORDLESS.contains(&kind.as_str())) {
+            return Ok(None);
+        }
         return Err(Error::new("content: is missing").hint("name another member with --field"));
     }
     let mut text = Content::of(line)?.text();
-    if let Some(title) = line.text("title")? {
+    // A message's title is a member that rsv does not know.
+    if !line.has("role")
+        && let Some(title) = line.text("title")?
+    {
         text = format!("{title}\n{text}");
     }
     Ok(Some((text, Side::Passage)).filter(|(text, _)| !text.trim().is_empty()))
 }
+
+/// The kinds of lines in which nothing is said that could be embedded.
+const WORDLESS: [&str; 5] = ["account", "chunk", "embedding", "error", "link"];
 
 /// Sets a line's vector and the model that made it.
 pub fn set_vector(line: &mut Object, vector: &[f32], model: &str) {

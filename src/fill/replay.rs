@@ -1,13 +1,17 @@
 //! Embedding everything anew: with another model, or once more with the same. What is stopped goes on.
 
-use super::{ANNOUNCED, BATCH, MODEL, all, count, model_of, vectors};
-use crate::embed::Embedder;
+use super::{ANNOUNCED, MODEL, all, count, model_of, vectors};
+use crate::embed::{Embedder, Pace};
 use crate::error::{Error, Result};
-use crate::record::{Object, Position, quote};
+use crate::record::{Message, Object, Position, Scopes};
 use crate::store::{Select, Store};
+use std::time::Instant;
 
 /// The fact that tells how far a replay with the same model is.
 const REPLAY: &str = "replay";
+
+/// The fact that names a model whose vectors are being removed.
+const LEAVING: &str = "leaving";
 
 /// What a replay came to.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,34 +34,50 @@ pub fn replay(
     fault: &mut dyn FnMut(Error),
 ) -> Result<Replayed> {
     let before = model_of(store)?;
+    let finished = finish(store, before.as_deref())?;
     match before {
         Some(before) if before != embedder.model() => {
             // Vectors that came from elsewhere are searched by until the change is made.
             store.set_fact(MODEL, Some(&before))?;
             all(store, embedder, which, report, fault)?;
-            switch(store, embedder.model(), before, keep)
+            return switch(store, embedder.model(), before, keep);
         }
-        _ => {
-            again(store, embedder, which, report)?;
-            all(store, embedder, which, report, fault)?;
-            Ok(Replayed::Done)
-        }
+        Some(_) if !finished => again(store, embedder, which, report, fault)?,
+        _ => {}
     }
+    all(store, embedder, which, report, fault)?;
+    Ok(Replayed::Done)
 }
 
 /// Makes the embedder's model the store's, if nothing lacks a vector of it.
 fn switch(store: &mut dyn Store, model: &str, before: String, keep: bool) -> Result<Replayed> {
-    let everything = Select::of(crate::record::Scopes::All);
+    let everything = Select::of(Scopes::All);
     let (_, lacking) = store.pending(model, &everything, 0)?;
     if lacking > 0 {
         return Ok(Replayed::Partly(lacking, before));
     }
-    store.set_fact(MODEL, Some(model))?;
-    store.set_fact(ANNOUNCED, None)?;
     if !keep {
-        store.forget(&before)?;
+        store.set_fact(LEAVING, Some(&before))?;
     }
+    store.set_fact(MODEL, Some(model))?;
+    for fact in [ANNOUNCED, REPLAY] {
+        store.set_fact(fact, None)?;
+    }
+    finish(store, Some(model))?;
     Ok(Replayed::Done)
+}
+
+/// Removes the vectors of a model that the store has left; whether there was one. What was stopped just then is
+/// brought to its end by the next replay.
+fn finish(store: &mut dyn Store, model: Option<&str>) -> Result<bool> {
+    let Some(leaving) = store.fact(LEAVING)? else { return Ok(false) };
+    // Stopped before the change, the store has not left it.
+    let left = model != Some(&leaving);
+    if left {
+        store.forget(&leaving)?;
+    }
+    store.set_fact(LEAVING, None)?;
+    Ok(left)
 }
 
 /// Replaces the vectors of a model, from the newest message to the oldest. How far it is stands in the store,
@@ -67,34 +87,56 @@ fn again(
     embedder: &mut Embedder,
     which: &Select,
     report: &mut dyn FnMut(u64, u64),
+    fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
     let task = format!("{} {:?}", embedder.model(), which.scopes);
-    let mut before = store.fact(REPLAY)?.and_then(|fact| position(&fact, &task));
+    let mut way = store.fact(REPLAY)?.and_then(|fact| Way::read(&fact, &task)).unwrap_or_default();
     let total = count(store, &which.scopes)?;
-    let mut done = 0;
+    let mut pace = Pace::default();
     loop {
-        let page = store.last(&Select { before: before.clone(), ..which.clone() }, BATCH)?;
-        let Some(oldest) = page.first().map(|message| message.position()) else { break };
-        let worded: Vec<_> = page.iter().filter(|m| !m.content.text().trim().is_empty()).cloned().collect();
-        let made = vectors(embedder, &worded)?;
-        store.replace(&made, Some((REPLAY, &fact(&oldest, &task))))?;
-        done += page.len() as u64;
-        report(done, total.max(done));
-        before = Some(oldest);
+        report(way.done, total.max(way.done));
+        let page = store.last(&Select { before: way.before.clone(), ..which.clone() }, pace.size())?;
+        let Some(oldest) = page.first() else { break };
+        way = Way { before: Some(oldest.position()), done: way.done + page.len() as u64 };
+        let worded: Vec<Message> =
+            page.into_iter().filter(|message| !message.content.text().trim().is_empty()).collect();
+        let begun = Instant::now();
+        let (made, faults) = vectors(embedder, &worded)?;
+        store.replace(&made, Some((REPLAY, &way.fact(&task))))?;
+        pace.took(begun.elapsed());
+        faults.into_iter().for_each(|(of, error)| fault(error.at(format_args!("message {of}"))));
     }
     store.set_fact(REPLAY, None)
 }
 
-fn fact(position: &Position, task: &str) -> String {
-    let (id, task) = (quote(&position.id), quote(task));
-    format!("{{\"task\":{task},\"timestamp\":{},\"seq\":{},\"id\":{id}}}", position.timestamp, position.seq)
+/// How far a replay with the same model is.
+#[derive(Default)]
+struct Way {
+    /// What stands before this is left to do; `None` at the beginning.
+    before: Option<Position>,
+    done: u64,
 }
 
-/// Where a replay of the same task had got to.
-fn position(fact: &str, task: &str) -> Option<Position> {
-    let fact = Object::parse(fact).ok()?;
-    let same = fact.text("task").ok()?.as_deref() == Some(task);
-    let seq = fact.integer("seq").ok()?.and_then(|seq| u32::try_from(seq).ok())?;
-    let (timestamp, id) = (fact.integer("timestamp").ok()??, fact.text("id").ok()??);
-    same.then_some(Position { timestamp, seq, id })
+impl Way {
+    fn fact(&self, task: &str) -> String {
+        let mut fact = Object::default();
+        fact.set_text("task", task);
+        fact.set("done", self.done.to_string());
+        if let Some(before) = &self.before {
+            fact.set("timestamp", before.timestamp.to_string());
+            fact.set("seq", before.seq.to_string());
+            fact.set_text("id", &before.id);
+        }
+        fact.to_json()
+    }
+
+    /// Where a replay of the same task had got to.
+    fn read(fact: &str, task: &str) -> Option<Way> {
+        let fact = Object::parse(fact).ok()?;
+        let same = fact.text("task").ok()?.as_deref() == Some(task);
+        let number = |name: &str| fact.integer(name).ok().flatten();
+        let (timestamp, seq) = (number("timestamp")?, u32::try_from(number("seq")?).ok()?);
+        let before = Some(Position { timestamp, seq, id: fact.text("id").ok()?? });
+        same.then_some(Way { before, done: u64::try_from(number("done")?).ok()? })
+    }
 }

@@ -6,6 +6,9 @@ use crate::error::{Context, Error, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
+/// What Windows puts in front of UTF-8.
+const MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// Reads lines of at most `limit` bytes.
 pub(super) struct Lines<R> {
     source: Arc<str>,
@@ -42,6 +45,7 @@ impl<R: Read> Lines<R> {
         let ended = bytes.ends_with(b"\n");
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
+        let text = text.strip_prefix(MARK).filter(|_| self.line == 1).unwrap_or(text);
         if text.len() > self.limit {
             if !ended && let Err(error) = self.skip() {
                 self.failed = true;
