@@ -52,7 +52,12 @@ pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &
             ));
             Ok(wanted)
         }
-        (own, Err(_)) => own,
+        (Ok(own), Err(_)) => {
+            // It may not be installed yet.
+            settings.text("embed.model").map_or(Ok(()), |named| announce(store, &stored, &named, notes))?;
+            Ok(own)
+        }
+        (Err(why), Err(_)) => Err(why),
     }
 }
 

@@ -19,11 +19,10 @@ struct Args {
     /// The words; without any, standard input is read, as query lines if it begins with '{'
     #[arg(value_name = "TERM")]
     terms: Vec<String>,
-    /// Find what is nearest in meaning, by an embedding model (see rsv-embed)
-    #[arg(long)]
-    semantic: bool,
+    #[command(flatten)]
+    by: By,
     /// What to do if no model can be used: keyword, to search by words
-    #[arg(long, value_name = "HOW", requires = "semantic", value_parser = ["keyword"], hide_possible_values = true)]
+    #[arg(long, value_name = "HOW", requires = "By", value_parser = ["keyword"], hide_possible_values = true)]
     fallback: Option<String>,
     /// At most so many hits
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
@@ -36,6 +35,18 @@ struct Args {
     /// The output: jsonl or text [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
     format: Option<String>,
+}
+
+/// What a search goes by, if not by words alone.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct By {
+    /// Find what is nearest in meaning, by an embedding model (see rsv-embed)
+    #[arg(long)]
+    semantic: bool,
+    /// Find by words and by meaning together
+    #[arg(long)]
+    hybrid: bool,
 }
 
 fn main() -> ExitCode {
@@ -51,12 +62,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ..Select::of(io.common.to_read(args.all)?)
     };
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
-    let meaning = Meaning { embedder: None, fallback: args.fallback.is_some(), filled: Vec::new() };
+    let By { semantic, hybrid } = args.by;
+    let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
     let mut search = Search {
         which,
         limit: args.limit,
         layout: text.then(|| io.layout()),
-        meaning: args.semantic.then_some(meaning),
+        meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
     };
     let open = || store::open(&settings.store()?, Access::Read);
@@ -87,7 +99,10 @@ struct Search<'a> {
 
 /// What a search by meaning needs.
 struct Meaning {
+    /// Loaded for the first question.
     embedder: Option<Embedder>,
+    /// Whether words count too.
+    hybrid: bool,
     /// Whether words will do if there is no model.
     fallback: bool,
     /// The scopes whose messages were given vectors before they were searched.
@@ -192,6 +207,9 @@ impl Meaning {
             self.filled.push(which.scopes.clone());
             fill::catch_up(store, embedder, which, fill::catch_up_limit(settings), &io.notes());
         }
-        search::semantic(store, embedder, question, which, limit)
+        match self.hybrid {
+            true => search::hybrid(store, embedder, question, which, limit),
+            false => search::semantic(store, embedder, question, which, limit),
+        }
     }
 }

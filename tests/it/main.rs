@@ -3,6 +3,7 @@
 
 mod config;
 mod door;
+mod embed;
 mod embed_remote;
 mod enrich;
 mod fake;
