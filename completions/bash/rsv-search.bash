@@ -23,12 +23,16 @@ _rsv__search() {
 
     case "${cmd}" in
         rsv__search)
-            opts="-p -i -q -v -h -V --limit --role --since --until --all --format --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-p -i -q -v -h -V --semantic --hybrid --fallback --limit --role --since --until --all --format --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --fallback)
+                    COMPREPLY=($(compgen -W "keyword" -- "${cur}"))
+                    return 0
+                    ;;
                 --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -1,3 +1,4 @@
+complete -c rsv-search -l fallback -d 'What to do if no model can be used: keyword, to search by words' -r -f -a "keyword\t''"
 complete -c rsv-search -l limit -d 'At most so many hits' -r
 complete -c rsv-search -l role -d 'Only messages of this role: user, assistant, system or tool' -r
 complete -c rsv-search -l since -d 'Only messages from this time on: a date, RFC 3339, or milliseconds' -r
@@ -11,6 +12,8 @@ complete -c rsv-search -l config -d 'The settings\' file [default: RSV_CONFIG, e
 complete -c rsv-search -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c rsv-search -l semantic -d 'Find what is nearest in meaning, by an embedding model (see rsv-embed)'
+complete -c rsv-search -l hybrid -d 'Find by words and by meaning together'
 complete -c rsv-search -l all -d 'All scopes of the store'
 complete -c rsv-search -s q -l quiet -d 'Print no notes on standard error'
 complete -c rsv-search -s v -l verbose -d 'Print details on standard error'

@@ -59,6 +59,7 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
 }
 
 /// Where the library may be, in order, and whether somebody asked for this very file.
+#[cfg(feature = "load-dynamic")]
 fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
     let places = settings.places();
     let mut found = Vec::new();
