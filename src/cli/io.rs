@@ -95,7 +95,7 @@ impl Io {
 
     /// A bar that counts things, with their rate and the time that is left.
     pub fn progress(&self) -> Progress {
-        Progress::new(!self.common.quiet, "{msg} {wide_bar} {pos}/{len}, {per_sec}, {eta} left")
+        Progress::new(!self.common.quiet, "{msg} {wide_bar} {pos}/{len}, {rate}, {eta} left")
     }
 
     /// A bar that counts bytes.
