@@ -1,6 +1,6 @@
 //! rsv-embed with a real model: vectors for lines, and for what a store holds.
 
-use crate::fake::{Answer, Fake};
+use crate::fake::{Answer, Fake, dead};
 use crate::support::{Home, MODEL, lines_of, model_files, text};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -472,4 +472,16 @@ fn a_message_that_a_server_does_not_take_keeps_no_other_from_its_vector() {
     let said = home.run("rsv-embed", &["--pending"], "").trouble();
     assert!(said.contains("rsv-embed: error: message ") && said.contains("too many tokens"), "{said}");
     assert_eq!((said.matches("error: ").count(), stored(&home, "m").len()), (1, 2));
+}
+
+#[test]
+fn a_store_is_searched_by_its_own_model_though_the_settings_name_a_server() {
+    let home = Home::with_model();
+    ingest_many(&home, 5);
+    home.run("rsv-embed", &["--pending"], "").ok();
+    let away = named(&home.env("RSV_EMBED_VIA", &(dead() + "/v1")), "m");
+    let question = "Invoice 2 for 2 boxes was paid after 2 days.";
+    let told = finds(&away, question);
+    assert!(told.contains("the model is now m") && told.lines().count() == 1, "{told}");
+    assert_eq!(finds(&away, question), "");
 }
