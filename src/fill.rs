@@ -83,7 +83,13 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) ->
     Ok(())
 }
 
-/// The same, where one can do without: `None` if no model is installed. One that was asked for, or that the
+/// Who has just chosen a store's model need not be told that the settings would choose another.
+pub fn settle(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<()> {
+    let wanted = Embedder::of(settings, Work::Many, notes).ok();
+    store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))
+}
+
+/// The `embedder`, where one can do without: `None` if no model is installed. One that was asked for, or that the
 /// store has vectors of, and cannot be had is told of.
 pub fn optional(store: &mut dyn Store, settings: &Settings, work: Work, notes: &Notes) -> Option<Embedder> {
     let found = embedder(store, settings, work, notes);

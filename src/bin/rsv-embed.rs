@@ -141,6 +141,7 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
     let done = fill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
     drop(bar);
+    fill::settle(&mut *store, settings, &io.notes())?;
     if let Replayed::Partly(lacking, before) = done {
         io.note(format_args!(
             "{lacking} messages have no vector of {} yet; until then {before} is searched by",

@@ -9,24 +9,37 @@ use crate::error::{Context, Error, Result};
 use fastembed::{InitOptionsUserDefined, TextEmbedding, TokenizerFiles, UserDefinedEmbeddingModel};
 use ort::environment::Environment;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
 use tokenizers::Tokenizer;
 
 /// A loaded model.
 pub(super) struct Encoder {
-    inner: TextEmbedding,
+    /// One that has all threads, or one for each thread.
+    workers: Vec<TextEmbedding>,
     tokenizer: Tokenizer,
     window: usize,
     dim: Option<usize>,
     query: String,
     passage: String,
-    /// How many texts of one length are embedded at once.
+    /// How many texts are embedded at once.
     batch: usize,
+    /// The part by which texts that are embedded at once may be filled up to one length.
+    slack: f64,
 }
 
 /// The most texts, and the most tokens, that are embedded at once: more is not faster, and needs memory.
 const BATCH: usize = 32;
 const BATCH_TOKENS: usize = 8192;
+
+/// Texts of exactly one length have the same vector alone and together, to the bit. Where many are embedded,
+/// some may be filled up by this part of their length, which moves the seventh digit.
+const SLACK: f64 = 0.1;
+
+/// Up to so many bytes of a model each thread may have a copy of.
+const OWN_WEIGHTS: u64 = 256 << 20;
 
 /// What shows that a graph rounds by the range of the whole batch, so that a text's vector depends on its
 /// company: such texts are embedded one by one.
@@ -88,23 +101,27 @@ impl Encoder {
                 Some(directory) => vocabulary::read(directory),
                 None => vocabulary::of_json(&json),
             });
-            let graph = session(settings, &form.graph, installed.model.pooling, environment, work);
+            let graph = workers(settings, &form.graph, installed.model.pooling, environment, work);
             let broken = || Err(Error::new("reading the tokenizer was cut short"));
             (tokenizer.join().unwrap_or_else(|_| broken()), graph)
         });
         let remedied =
             |e: Error| e.at(format_args!("cannot load {name}")).hint(format!("rsv-embed --fetch {name}"));
-        let (tokenizer, (mut inner, dynamic)) = (tokenizer.map_err(remedied)?, graph.map_err(remedied)?);
-        inner.tokenizer = tokenizer.clone();
+        let (tokenizer, (mut workers, dynamic)) = (tokenizer.map_err(remedied)?, graph.map_err(remedied)?);
+        let filled = vocabulary::padded(&tokenizer);
+        let slack = if filled.is_some() && work == Work::Many { SLACK } else { 0.0 };
+        let filled = filled.unwrap_or_else(|| tokenizer.clone());
+        workers.iter_mut().for_each(|worker| worker.tokenizer = filled.clone());
         let model = &installed.model;
         Ok(Encoder {
-            inner,
+            workers,
             tokenizer,
             window: model.window,
             dim: model.dim,
             query: model.query.clone(),
             passage: model.passage.clone(),
             batch: if dynamic { 1 } else { BATCH },
+            slack,
         })
     }
 
@@ -124,24 +141,54 @@ impl Encoder {
         whole.collect()
     }
 
-    /// The vectors of pieces: those of one length together, so that nothing is filled up and a vector is the
-    /// same in any company.
+    /// The vectors of pieces: those of like length together, each worker taking the next batch.
     fn by_length(&mut self, all: &[&pieces::Piece]) -> Result<Vec<Vec<f32>>> {
-        let mut order: Vec<usize> = (0..all.len()).collect();
-        order.sort_by_key(|at| all[*at].tokens);
-        let mut vectors = vec![Vec::new(); all.len()];
-        for alike in order.chunk_by(|a, b| all[*a].tokens == all[*b].tokens) {
-            let tokens = all[alike[0]].tokens.max(1);
-            for batch in alike.chunks(self.batch.min(BATCH_TOKENS / tokens).max(1)) {
+        let batches = self.batches(all);
+        let next = AtomicUsize::new(0);
+        let work = |worker: &mut TextEmbedding| -> Result<Vec<(usize, Vec<f32>)>> {
+            let mut done = Vec::new();
+            while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let texts: Vec<&str> = batch.iter().map(|at| all[*at].text.as_str()).collect();
-                let made = self.inner.embed(&texts, Some(texts.len())).context("cannot embed")?;
+                let made = worker.embed(&texts, Some(texts.len())).context("cannot embed")?;
                 if made.len() != batch.len() {
                     return Err(Error::new("the model made too few vectors"));
                 }
-                batch.iter().zip(made).for_each(|(at, vector)| vectors[*at] = vector);
+                done.extend(batch.iter().copied().zip(made));
             }
+            Ok(done)
+        };
+        let done: Vec<Result<Vec<(usize, Vec<f32>)>>> = match &mut self.workers[..] {
+            [worker] => vec![work(worker)],
+            workers => std::thread::scope(|scope| {
+                let running: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(|| work(worker))).collect();
+                let broken = || Err(Error::new("embedding was cut short"));
+                running.into_iter().map(|worker| worker.join().unwrap_or_else(|_| broken())).collect()
+            }),
+        };
+        let mut vectors = vec![Vec::new(); all.len()];
+        for done in done {
+            done?.into_iter().for_each(|(at, vector)| vectors[at] = vector);
         }
         Ok(vectors)
+    }
+
+    /// Pieces, by their places, that are embedded at once.
+    fn batches(&self, all: &[&pieces::Piece]) -> Vec<Vec<usize>> {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|at| all[*at].tokens);
+        let (mut batches, mut rest) = (Vec::new(), &order[..]);
+        while let Some(first) = rest.first() {
+            let shortest = all[*first].tokens.max(1);
+            let longest = (shortest as f64 * (1.0 + self.slack)) as usize;
+            let most = self.batch.min(BATCH_TOKENS / longest).max(1);
+            let alike = rest.iter().take(most).take_while(|at| all[**at].tokens <= longest).count();
+            let (batch, others) = rest.split_at(alike.max(1));
+            batches.push(batch.to_vec());
+            rest = others;
+        }
+        // The longest first, so that no worker is left alone with them.
+        batches.reverse();
+        batches
     }
 
     /// Refuses what is no vector of this model.
@@ -158,23 +205,30 @@ impl Encoder {
     }
 }
 
-/// The graph, ready to run, and whether it rounds by the batch.
-fn session(
+/// The graph, ready to run, and whether it rounds by the batch. Threads that work side by side do more than
+/// those that share one batch, as long as each can have weights of its own.
+fn workers(
     settings: &Settings,
     graph: &Path,
     pooling: Pooling,
     environment: Environment,
     work: Work,
-) -> Result<(TextEmbedding, bool)> {
+) -> Result<(Vec<TextEmbedding>, bool)> {
     let bytes = fs::read(graph).context(format_args!("cannot read {}", graph.display()))?;
     let dynamic = DYNAMIC.iter().any(|name| memchr::memmem::find(&bytes, name).is_some());
-    let directory = graph.parent().unwrap_or(Path::new(".")).to_string_lossy().into_owned();
+    let directory = graph.parent().unwrap_or(Path::new("."));
     let threads = settings.integer("embed.threads").and_then(|n| usize::try_from(n).ok());
+    let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
+    let apart = work == Work::Many && directory_size(directory) <= OWN_WEIGHTS;
+    let (count, each) = if apart { (threads, 1) } else { (1, threads) };
     let mut options = InitOptionsUserDefined::new()
         .with_environment(environment)
         .with_max_length(usize::MAX)
-        .with_session_config("session.model_external_initializers_file_folder_path", directory);
-    options.intra_threads = threads;
+        .with_intra_threads(each)
+        .with_session_config(
+            "session.model_external_initializers_file_folder_path",
+            directory.to_string_lossy().into_owned(),
+        );
     if work == Work::Few {
         // Weights are used where they are mapped. Packed they are a fifth faster, once that is paid for.
         options = options.with_session_config("session.disable_prepacking", "1");
@@ -184,8 +238,14 @@ fn session(
         Pooling::Mean => fastembed::Pooling::Mean,
     };
     let model = UserDefinedEmbeddingModel::new(bytes, no_tokenizer()).with_pooling(pooling);
-    let loaded = TextEmbedding::try_new_from_user_defined(model, options);
+    let load = |_| TextEmbedding::try_new_from_user_defined(model.clone(), options.clone());
+    let loaded: fastembed::Result<Vec<TextEmbedding>> = (0..count).map(load).collect();
     loaded.map(|loaded| (loaded, dynamic)).map_err(|e| Error::new("the model cannot be used").because(e))
+}
+
+fn directory_size(directory: &Path) -> u64 {
+    let files = fs::read_dir(directory).into_iter().flatten().flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
 /// The least that fastembed takes for a tokenizer, until ours is put in its place.

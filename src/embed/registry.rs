@@ -9,9 +9,9 @@ struct Row {
     id: &'static str,
     /// The repository on the hub; none where no hub has this very file, which `package` names then.
     repository: Option<&'static str>,
-    /// The graph in the repository. A file of its weights has the same name and `_data`.
+    /// The graph in the repository, and the files of its weights, where they are apart.
     graph: &'static str,
-    split: bool,
+    weights: &'static [&'static str],
     dim: usize,
     pooling: Pooling,
     /// The longest input in tokens, the two around it included.
@@ -33,13 +33,13 @@ const BGE_QUERY: &str = "Represent this sentence for searching relevant passages
 /// package registry only; `scripts/fetch-model` gets it.
 #[rustfmt::skip]
 static MODELS: [Row; 7] = [
-    Row { id: "bge-large-en-v1.5", repository: Some("Xenova/bge-large-en-v1.5"), graph: "onnx/model.onnx", split: false, dim: 1024, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
-    Row { id: "bge-m3", repository: Some("BAAI/bge-m3"), graph: "onnx/model.onnx", split: true, dim: 1024, pooling: Pooling::Cls, window: 8192, query: "", passage: "", recall: 0.4, synapse: 0.8, licence: "MIT", sha256: None },
-    Row { id: "nomic-embed-text-v1.5", repository: Some("nomic-ai/nomic-embed-text-v1.5"), graph: "onnx/model.onnx", split: false, dim: 768, pooling: Pooling::Mean, window: 2048, query: "search_query: ", passage: "search_document: ", recall: 0.5, synapse: 0.85, licence: "Apache-2.0", sha256: None },
-    Row { id: "multilingual-e5-small", repository: Some("intfloat/multilingual-e5-small"), graph: "onnx/model.onnx", split: false, dim: 384, pooling: Pooling::Mean, window: 512, query: "query: ", passage: "passage: ", recall: 0.76, synapse: 0.92, licence: "MIT", sha256: None },
-    Row { id: "bge-small-en-v1.5", repository: Some("Xenova/bge-small-en-v1.5"), graph: "onnx/model.onnx", split: false, dim: 384, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
-    Row { id: "all-minilm-l6-v2", repository: Some("Qdrant/all-MiniLM-L6-v2-onnx"), graph: "model.onnx", split: false, dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: None },
-    Row { id: "all-minilm-l6-v2-int8", repository: None, graph: "model.onnx", split: false, dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: Some("8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6") },
+    Row { id: "bge-large-en-v1.5", repository: Some("Xenova/bge-large-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 1024, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
+    Row { id: "bge-m3", repository: Some("BAAI/bge-m3"), graph: "onnx/model.onnx", weights: &["onnx/model.onnx_data", "onnx/Constant_7_attr__value"], dim: 1024, pooling: Pooling::Cls, window: 8192, query: "", passage: "", recall: 0.4, synapse: 0.8, licence: "MIT", sha256: None },
+    Row { id: "nomic-embed-text-v1.5", repository: Some("nomic-ai/nomic-embed-text-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 768, pooling: Pooling::Mean, window: 2048, query: "search_query: ", passage: "search_document: ", recall: 0.5, synapse: 0.85, licence: "Apache-2.0", sha256: None },
+    Row { id: "multilingual-e5-small", repository: Some("intfloat/multilingual-e5-small"), graph: "onnx/model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 512, query: "query: ", passage: "passage: ", recall: 0.76, synapse: 0.92, licence: "MIT", sha256: None },
+    Row { id: "bge-small-en-v1.5", repository: Some("Xenova/bge-small-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 384, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
+    Row { id: "all-minilm-l6-v2", repository: Some("Qdrant/all-MiniLM-L6-v2-onnx"), graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: None },
+    Row { id: "all-minilm-l6-v2-int8", repository: None, graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: Some("8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6") },
 ];
 
 /// The model of a name, case and punctuation aside: the documents of Reservoir write `bge-large-en-v15`,
@@ -72,11 +72,10 @@ pub(super) fn folded(name: &str) -> String {
 
 impl Row {
     fn model(&self) -> Model {
-        let weights = self.split.then(|| format!("{}_data", self.graph));
         let files = self.repository.map(|repository| Files {
             repository: repository.to_owned(),
             graph: self.graph.to_owned(),
-            weights: weights.into_iter().collect(),
+            weights: self.weights.iter().map(|path| (*path).to_owned()).collect(),
         });
         Model {
             id: self.id.to_owned(),

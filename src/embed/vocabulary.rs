@@ -9,7 +9,7 @@ use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::{AddedToken, PaddingParams, Tokenizer};
 
 /// The list of words, a line each, and all else that makes the tokenizer.
 pub(super) const WORDS: &str = "vocab.txt";
@@ -32,6 +32,19 @@ pub(super) fn of_json(path: &Path) -> Result<Tokenizer> {
     tokenizer.with_padding(None);
     tokenizer.with_truncation(None).map_err(|e| Error::new("cannot use the tokenizer").because(e))?;
     Ok(tokenizer)
+}
+
+/// The same tokenizer, which fills texts up that are taken together; `None` if it has no token for that.
+pub(super) fn padded(tokenizer: &Tokenizer) -> Option<Tokenizer> {
+    let (token, id) =
+        ["[PAD]", "<pad>"].iter().find_map(|token| Some((*token, tokenizer.token_to_id(token)?)))?;
+    let mut padded = tokenizer.clone();
+    padded.with_padding(Some(PaddingParams {
+        pad_id: id,
+        pad_token: token.to_owned(),
+        ..PaddingParams::default()
+    }));
+    Some(padded)
 }
 
 /// Writes the fast form of a tokenizer into a directory, if it has one; whether it does.

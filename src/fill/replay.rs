@@ -1,6 +1,6 @@
 //! Embedding everything anew: with another model, or once more with the same. What is stopped goes on.
 
-use super::{ANNOUNCED, MODEL, all, count, model_of, vectors};
+use super::{MODEL, all, count, model_of, vectors};
 use crate::embed::{Embedder, Pace};
 use crate::error::{Error, Result};
 use crate::record::{Message, Object, Position, Scopes};
@@ -60,9 +60,7 @@ fn switch(store: &mut dyn Store, model: &str, before: String, keep: bool) -> Res
         store.set_fact(LEAVING, Some(&before))?;
     }
     store.set_fact(MODEL, Some(model))?;
-    for fact in [ANNOUNCED, REPLAY] {
-        store.set_fact(fact, None)?;
-    }
+    store.set_fact(REPLAY, None)?;
     finish(store, Some(model))?;
     Ok(Replayed::Done)
 }
