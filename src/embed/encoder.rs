@@ -45,6 +45,9 @@ const OWN_WEIGHTS: u64 = 256 << 20;
 /// company: such texts are embedded one by one.
 const DYNAMIC: [&[u8]; 3] = [b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"MatMulInteger"];
 
+/// Vectors, each with the place of its piece.
+type Placed = Vec<(usize, Vec<f32>)>;
+
 /// Where the files lie from which a model is loaded.
 pub(super) struct Form {
     pub(super) graph: PathBuf,
@@ -145,7 +148,7 @@ impl Encoder {
     fn by_length(&mut self, all: &[&pieces::Piece]) -> Result<Vec<Vec<f32>>> {
         let batches = self.batches(all);
         let next = AtomicUsize::new(0);
-        let work = |worker: &mut TextEmbedding| -> Result<Vec<(usize, Vec<f32>)>> {
+        let work = |worker: &mut TextEmbedding| -> Result<Placed> {
             let mut done = Vec::new();
             while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let texts: Vec<&str> = batch.iter().map(|at| all[*at].text.as_str()).collect();
@@ -157,7 +160,7 @@ impl Encoder {
             }
             Ok(done)
         };
-        let done: Vec<Result<Vec<(usize, Vec<f32>)>>> = match &mut self.workers[..] {
+        let done: Vec<Result<Placed>> = match &mut self.workers[..] {
             [worker] => vec![work(worker)],
             workers => std::thread::scope(|scope| {
                 let running: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(|| work(worker))).collect();

@@ -29,7 +29,7 @@ pub(super) fn fetch(
     report: &mut dyn Report,
 ) -> Result<String> {
     let shelf = Shelf::of(settings)?;
-    let (model, from) = wanted(name, from)?;
+    let (model, from) = wanted(&shelf, name, from)?;
     let _lock = lock(&shelf, report)?;
     if let Some(directory) = &from {
         take_library(&shelf, directory, report)?;
@@ -41,6 +41,10 @@ pub(super) fn fetch(
         Some(there) if whole(&there) => there,
         there => {
             let stage = shelf.models().join(format!(".{}", model.id));
+            if from.is_some() {
+                // What a download left there is of another origin.
+                let _ = fs::remove_dir_all(&stage);
+            }
             make(&stage)?;
             match &from {
                 Some(directory) => copy(directory, &model, &stage, report)?,
@@ -58,11 +62,15 @@ pub(super) fn fetch(
 }
 
 /// The model that is meant, and the directory that it comes from.
-fn wanted(name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
-    if let Some(model) = registry::find(name) {
+fn wanted(shelf: &Shelf, name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
+    let path = Path::new(name);
+    let known = registry::find(name).or_else(|| {
+        let own = shelf.find(name).ok().flatten().filter(|_| !path.exists());
+        own.map(|own| own.model)
+    });
+    if let Some(model) = known {
         return Ok((model, from.map(Path::to_owned)));
     }
-    let path = Path::new(name);
     let own = match (path.is_dir(), path.is_file() && path.extension().is_some_and(|e| e == "onnx")) {
         (true, _) => path.to_owned(),
         (_, true) => path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
@@ -73,7 +81,8 @@ fn wanted(name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
         }
     };
     let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let id = full.file_stem().filter(|stem| *stem != "model").or(full.parent().and_then(Path::file_name));
+    let last = if full.is_file() { full.file_stem() } else { full.file_name() };
+    let id = last.filter(|last| *last != "model").or(full.parent().and_then(Path::file_name));
     let id = id.map(|id| id.to_string_lossy().to_lowercase()).unwrap_or_default();
     if id.is_empty() || id.starts_with('.') || id.contains('@') {
         return Err(Error::new(format!("{name}: no model can be called {id:?}")).hint("rename it"));
@@ -220,8 +229,8 @@ fn download(
     report: &mut dyn Report,
 ) -> Result<()> {
     let Some(files) = &model.files else {
-        let text = format!("{} is on no hub, but in a package registry", model.id);
-        return Err(Error::new(text).hint("scripts/fetch-model, or with the files at hand: --from DIRECTORY"));
+        let text = format!("{} is on no hub", model.id);
+        return Err(Error::new(text).hint("with the files at hand: --from DIRECTORY, or scripts/fetch-model"));
     };
     let hub = settings.text("embed.hub").unwrap_or_default();
     settings.check("embed.hub")?;

@@ -309,6 +309,10 @@ fn a_model_of_ones_own_is_asked_as_its_files_say() {
     assert!(own.join("model.onnx").exists());
     let lines = lines_of(&home.run("rsv-embed", &["--text"], "a\n").ok());
     assert_eq!(lines[0]["embedding_model"], "own-model");
+    // It is checked and prepared again by its name.
+    std::fs::remove_dir_all(home.path(".cache/rsv/models")).unwrap();
+    home.fetch(&["own-model"]).ok();
+    assert!(home.path(".cache/rsv/models").read_dir().unwrap().next().is_some());
     let said = home.fetch(&["no-such-model"]).trouble();
     assert!(said.contains("no embedding model is known as no-such-model"), "{said}");
     let said = home.env("RSV_EMBED_MODEL", "bge_large_en_v15").run("rsv-embed", &["--text"], "a\n").trouble();
@@ -360,5 +364,5 @@ fn a_fetch_that_fails_says_why_and_keeps_what_it_has() {
     let said = home.env("HF_ENDPOINT", &empty.url()).fetch(&["bge-small-en-v1.5"]).trouble();
     assert!(said.contains("status 404 Not Found"), "{said}");
     let said = home.fetch(&[MODEL]).trouble();
-    assert!(said.contains("is on no hub") && said.contains("hint: scripts/fetch-model"), "{said}");
+    assert!(said.contains("is on no hub") && said.contains("or scripts/fetch-model"), "{said}");
 }
