@@ -175,6 +175,11 @@ fn installed(settings: &Settings, name: Option<&str>) -> Result<Installed> {
     })
 }
 
+/// The canonical id of a model that everybody knows, however it is spelt; any other name as it is.
+pub fn canonical(name: &str) -> &str {
+    registry::canonical(name).unwrap_or(name)
+}
+
 /// Gets a model, checks and prepares it: by its name from the hub of the settings, or from a directory.
 /// See `Report` for how it tells what it does. Gives the canonical id. Nothing is left half-installed.
 pub fn fetch(

@@ -5,6 +5,7 @@ mod pair;
 mod turn;
 
 use crate::chat::fence;
+use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{
     Clock, Content, Draft, Feed, Fill, Line, Message, Next, Object, Place, Record, Role, Scope, Scopes,
@@ -184,8 +185,14 @@ impl Ingest {
         Ok(())
     }
 
-    fn add(&mut self, place: Option<Place>, records: Vec<Record>, passed_on: Option<Object>, pair: bool) {
+    fn add(&mut self, place: Option<Place>, mut records: Vec<Record>, passed_on: Option<Object>, pair: bool) {
         let begin = self.records.len();
+        records.iter_mut().filter_map(model).for_each(|model| {
+            let canonical = embed::canonical(model);
+            if canonical != model {
+                *model = canonical.to_owned();
+            }
+        });
         self.bytes += records.iter().map(weight).sum::<usize>();
         self.records.extend(records);
         let records = begin..self.records.len();
@@ -252,6 +259,16 @@ fn weight(record: &Record) -> usize {
         }
         Record::Embedding(embedding) => 4 * embedding.vector.len(),
         Record::Account(_) | Record::Link(_) => 256,
+    }
+}
+
+/// The name of the model that made a record's vector, or found it.
+fn model(record: &mut Record) -> Option<&mut String> {
+    match record {
+        Record::Message(message) => message.vector.as_mut().map(|vector| &mut vector.model),
+        Record::Embedding(embedding) => Some(&mut embedding.model),
+        Record::Link(link) => link.model.as_mut(),
+        Record::Account(_) => None,
     }
 }
 

@@ -97,6 +97,8 @@ impl Encoder {
         environment: Environment,
         work: Work,
     ) -> Result<Encoder> {
+        // Taking texts apart is little work; the threads that would share it cost more to start.
+        tokenizers::utils::parallelism::set_parallelism(false);
         let name = &installed.model.id;
         let json = installed.directory.join(TOKENIZER);
         let (tokenizer, graph) = std::thread::scope(|scope| {

@@ -55,6 +55,12 @@ pub(super) fn find(name: &str) -> Option<Model> {
     })
 }
 
+/// The canonical id of a model of the table, however it is spelt.
+pub(super) fn canonical(name: &str) -> Option<&'static str> {
+    let wanted = folded(name);
+    MODELS.iter().map(|row| row.id).find(|id| folded(id) == wanted)
+}
+
 /// The models of the table, the best first; then those that only fastembed's list has, by name.
 pub(super) fn all() -> Vec<Model> {
     let mut models: Vec<Model> = MODELS.iter().map(Row::model).collect();

@@ -609,3 +609,22 @@ fn within_one_time_the_order_is_that_of_arrival() {
     assert_eq!(home.export(), before);
     assert_eq!(home.run("rsv-link", &[], "").ok(), "");
 }
+
+#[test]
+fn a_known_model_has_one_name() {
+    let home = Home::new();
+    let vector: Vec<f32> = vec![0.5; 1024];
+    let line = |id: &str, model: &str| {
+        let line =
+            json!({"id": id, "role": "user", "content": id, "embedding": vector, "embedding_model": model});
+        line.to_string() + "\n"
+    };
+    home.ingest(
+        &[],
+        &(line("a", "bge-large-en-v15") + &line("b", "BGE-Large-EN-v1.5") + &line("c", "my-bge")),
+    );
+    let export = lines_of(&home.export());
+    let models: Vec<&Value> =
+        export.iter().filter(|line| line["kind"] == "embedding").map(|e| &e["model"]).collect();
+    assert_eq!(models, ["bge-large-en-v1.5", "bge-large-en-v1.5", "my-bge"]);
+}
