@@ -35,7 +35,9 @@ pub(super) fn prepare(settings: &Settings, shelf: &Shelf, installed: &Installed)
     let plain = probe(&Form::plain(installed))?;
     let parent = place.parent().unwrap_or(Path::new("."));
     let what = || format!("cannot prepare {} in {}", installed.model.id, parent.display());
-    let making = parent.join(format!(".{}.{}", installed.model.id, std::process::id()));
+    // Only one fetch is at work: what is there was left by one that was killed.
+    let making = parent.join(format!(".{}", installed.model.id));
+    let _ = fs::remove_dir_all(&making);
     let made = || -> Result<()> {
         fs::create_dir_all(&making).context("cannot make the directory")?;
         write(installed, &making, &environment)?;

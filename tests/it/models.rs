@@ -309,10 +309,15 @@ fn a_model_of_ones_own_is_asked_as_its_files_say() {
     assert!(own.join("model.onnx").exists());
     let lines = lines_of(&home.run("rsv-embed", &["--text"], "a\n").ok());
     assert_eq!(lines[0]["embedding_model"], "own-model");
-    // It is checked and prepared again by its name.
-    std::fs::remove_dir_all(home.path(".cache/rsv/models")).unwrap();
+    // It is checked and prepared again by its name; what a fetch left that was killed is gone then.
+    fs::remove_dir_all(home.path(".cache/rsv/models")).unwrap();
+    home.write(".cache/rsv/models/.own-model/weights.bin", "half of them");
     home.fetch(&["own-model"]).ok();
-    assert!(home.path(".cache/rsv/models").read_dir().unwrap().next().is_some());
+    let prepared = tree(&home.path(".cache/rsv/models"));
+    assert!(
+        prepared[0].starts_with("own-model@") && !prepared.iter().any(|name| name.starts_with('.')),
+        "{prepared:?}"
+    );
     let said = home.fetch(&["no-such-model"]).trouble();
     assert!(said.contains("no embedding model is known as no-such-model"), "{said}");
     let said = home.env("RSV_EMBED_MODEL", "bge_large_en_v15").run("rsv-embed", &["--text"], "a\n").trouble();
