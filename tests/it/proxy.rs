@@ -2,6 +2,7 @@
 
 use crate::fake::{Answer, Fake, dead};
 use crate::support::Home;
+use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -135,6 +136,46 @@ fn the_pipe_and_the_proxy_give_the_same_bytes() {
         let user = request.contains("bones");
         assert_eq!(by_pipe.one().text().contains("<rsv-memory>"), user, "{}", by_pipe.one().text());
         assert_eq!(stored(&pipe).lines().count(), if user { 7 } else { 5 }, "{}", stored(&pipe));
+    }
+}
+
+#[test]
+fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
+    let texts = [
+        "The bones chapel is in Evora",
+        "My dog fears thunder",
+        "Trams leave at nine",
+        "We ate sardines",
+        "The roof leaks",
+        "Ilse is eighty four",
+        "A ticket costs six euros",
+        "It rained all of Tuesday",
+    ];
+    let lines: String = texts.iter().enumerate().map(|(n, text)| {
+        json!({"role": "user", "content": text, "trace_id": n.to_string(), "timestamp": 1_700_000_000_000_u64 + n as u64})
+            .to_string() + "\n"
+    }).collect();
+    for question in [
+        "Where are the skeletons kept?",
+        "Is the puppy afraid of storms, and what is the price of admission?",
+    ] {
+        let (by_pipe, by_proxy) =
+            (Fake::new([Answer::new(200, REPLY)]), Fake::new([Answer::new(200, REPLY)]));
+        let recalling = |provider: &Fake| {
+            let home =
+                Home::with_model().at("2026-11-21T07:03:00Z").env("RSV_OLLAMA_BASE_URL", &provider.url());
+            home.write(".config/rsv/config.toml", "recent_context_size = 0\n");
+            home.ingest(&[], &lines);
+            home
+        };
+        let (pipe, proxied) = (recalling(&by_pipe), recalling(&by_proxy));
+        let enriched = pipe.run("rsv-enrich", &[], asking(question)).ok();
+        let answered = pipe.run("rsv-forward", &[], enriched).ok();
+        let piped = pipe.run("rsv-ingest", &[], answered).ok();
+        let proxy = Proxy::start(&proxied);
+        assert_eq!(proxy.post("/v1/chat/completions", "", &asking(question)), (200, piped.clone()));
+        assert_eq!(by_proxy.one().text(), by_pipe.one().text());
+        assert!(piped.contains("\"score\":") && by_pipe.one().text().contains("<rsv-memory>"), "{piped}");
     }
 }
 
