@@ -153,6 +153,16 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// The best hits in their order: by score, then newest first, then by id.
+    pub fn best(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+        hits.sort_by(|a, b| {
+            let by_time = b.message.timestamp.cmp(&a.message.timestamp);
+            b.score.total_cmp(&a.score).then(by_time).then_with(|| a.message.id.cmp(&b.message.id))
+        });
+        hits.truncate(limit);
+        hits
+    }
+
     /// Appends the hit as one line; `rank` counts from 1. Of many questions, `query` names the one.
     pub fn write_line(&self, rank: usize, query: Option<&Query>, out: &mut Vec<u8>) {
         out.push(b'{');

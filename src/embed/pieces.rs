@@ -89,10 +89,11 @@ pub(super) fn join(pieces: &[Piece], mut vectors: Vec<Vec<f32>>) -> Vec<f32> {
     unit(sum)
 }
 
-/// A vector of the same direction and of length 1; one without a direction stays as it is.
+/// The vector of the same direction and of length 1. One that has that length already keeps its numbers, and
+/// one without a direction.
 pub(super) fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
-    if length > 0.0 {
+    if length > 0.0 && (length - 1.0).abs() > 1e-6 {
         vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
     }
     vector

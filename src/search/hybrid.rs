@@ -139,12 +139,7 @@ fn order(pool: Pool, around: &[Around], floor: f64, limit: usize) -> Vec<Hit> {
         hits.push(Hit { message: candidate.message, score: own[at] + lent[at], why });
     }
     hits.retain(|hit| hit.score > 0.0);
-    hits.sort_by(|a, b| {
-        let by_time = b.message.timestamp.cmp(&a.message.timestamp);
-        b.score.total_cmp(&a.score).then(by_time).then_with(|| a.message.id.cmp(&b.message.id))
-    });
-    hits.truncate(limit);
-    hits
+    Hit::best(hits, limit)
 }
 
 /// What the neighbours of each candidate lend it. Who stands around whom is known of those that were found;

@@ -1,5 +1,6 @@
 //! Vectors out of a server's answer.
 
+use super::super::pieces;
 use super::site::Kind;
 use crate::error::{Error, Result};
 use crate::record::{Object, read_vector};
@@ -50,16 +51,12 @@ fn enough(found: usize, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// The vector of length 1 of the same direction. One that has that length already keeps its numbers.
-fn unit(mut vector: Vec<f32>) -> Result<Vec<f32>> {
-    let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
-    if length == 0.0 {
+/// The vector of length 1 of the same direction, if it has one.
+fn unit(vector: Vec<f32>) -> Result<Vec<f32>> {
+    if vector.iter().all(|x| *x == 0.0) {
         return Err(Error::new("has no direction: all its numbers are 0"));
     }
-    if (length - 1.0).abs() > 1e-6 {
-        vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
-    }
-    Ok(vector)
+    Ok(pieces::unit(vector))
 }
 
 #[cfg(test)]

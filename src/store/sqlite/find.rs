@@ -9,7 +9,6 @@ use crate::record::{Hit, Message};
 use rusqlite::OptionalExtension;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
 /// How much a word counts that only contains what was asked for.
 const PIECE: f64 = 0.5;
@@ -155,7 +154,7 @@ impl Sqlite {
         which: &Select,
         limit: usize,
     ) -> rusqlite::Result<Vec<Hit>> {
-        scored.sort_unstable_by(|a, b| descending(a.1, b.1).then(b.0.cmp(&a.0)));
+        scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
         let mut hits: Vec<Hit> = Vec::new();
         for (n, score) in scored {
             if hits.len() >= limit && hits.last().is_some_and(|worst| worst.score > score) {
@@ -165,7 +164,7 @@ impl Sqlite {
                 hits.push(Hit { message, score, why: vec![("keyword", score)] });
             }
         }
-        Ok(in_order(hits, limit))
+        Ok(Hit::best(hits, limit))
     }
 
     /// The message that has a number.
@@ -195,7 +194,7 @@ impl Sqlite {
                 hits.push(Hit { message: message?, score: 0.0, why: vec![("keyword", 0.0)] });
             }
         }
-        Ok(in_order(hits, limit))
+        Ok(Hit::best(hits, limit))
     }
 }
 
@@ -261,20 +260,6 @@ fn combine(mut runs: Vec<Run>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)>
         }
     }
     scores.into_iter().filter(|(_, (held, _))| *held >= wanted).map(|(n, (_, score))| (n, score)).collect()
-}
-
-/// The best hits in their order: by score, then newest first, then by id.
-pub(super) fn in_order(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
-    hits.sort_by(|a, b| {
-        let by_time = b.message.timestamp.cmp(&a.message.timestamp);
-        descending(a.score, b.score).then(by_time).then_with(|| a.message.id.cmp(&b.message.id))
-    });
-    hits.truncate(limit);
-    hits
-}
-
-fn descending(a: f64, b: f64) -> Ordering {
-    b.total_cmp(&a)
 }
 
 fn holds(terms: &[&Term], message: &Message) -> bool {

@@ -6,7 +6,6 @@ use super::Sqlite;
 use super::chunk::{self, Block, Head};
 use super::cosine::Query;
 use super::embedding;
-use super::find::in_order;
 use super::select::Filter;
 use crate::record::Hit;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
@@ -163,7 +162,7 @@ impl Sqlite {
                 hits.push(Hit { message, score: *score, why: vec![("similarity", *score)] });
             }
         }
-        Ok(in_order(hits, limit))
+        Ok(Hit::best(hits, limit))
     }
 }
 
