@@ -252,6 +252,14 @@ impl Settings {
         }
     }
 
+    /// A number, above the bound of its row.
+    pub fn real(&self, key: &str) -> Option<f64> {
+        match self.value(key)? {
+            Value::Real(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// A yes or no.
     pub fn boolean(&self, key: &str) -> Option<bool> {
         match self.value(key)? {

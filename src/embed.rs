@@ -50,6 +50,14 @@ pub enum Work {
     Many,
 }
 
+/// The similarity (raw cosine) from which on two messages are linked by a synapse, by the vectors of a model that
+/// need not be here.
+pub fn synapse_floor(settings: &Settings, model: &str) -> f64 {
+    let here = installed(settings, Some(model)).map(|installed| installed.model);
+    let model = here.ok().or_else(|| registry::find(model)).unwrap_or_else(|| Model::unknown(model));
+    f64::from(model.synapse)
+}
+
 /// Makes vectors by one model.
 pub struct Embedder {
     settings: Settings,
@@ -100,11 +108,6 @@ impl Embedder {
     /// The similarity (raw cosine) from which on a message may have to do with a question.
     pub fn floor(&self) -> f32 {
         self.model.recall
-    }
-
-    /// The similarity (raw cosine) from which on two messages are linked by a synapse.
-    pub fn synapse_floor(&self) -> f32 {
-        self.model.synapse
     }
 
     /// Whether the model is loaded, or its server has answered, so that what cannot be embedded is the text's

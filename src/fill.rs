@@ -233,15 +233,16 @@ fn write(store: &mut dyn Store, model: &str, made: &[Embedding]) -> Result<Fault
 /// How often it is looked whether another filler has done.
 const STEP: Duration = Duration::from_millis(200);
 
-/// Waits until nobody else fills the store, and keeps others waiting as long as the claim is kept.
-pub fn claim(store: &mut dyn Store, notes: &Notes) -> Result<Claim> {
+/// Waits until nobody else does a job in the store, and keeps others waiting as long as the claim is kept. A job
+/// has the name of the tool that does it: `embed`, `link`.
+pub fn claim(store: &mut dyn Store, job: &str, notes: &Notes) -> Result<Claim> {
     let mut told = false;
     loop {
-        if let Some(claim) = store.claim("embed")? {
+        if let Some(claim) = store.claim(job)? {
             return Ok(claim);
         }
         if !std::mem::replace(&mut told, true) {
-            notes.note("another rsv-embed works on this store: waiting");
+            notes.note(format_args!("another rsv-{job} works on this store: waiting"));
         }
         std::thread::sleep(STEP);
     }

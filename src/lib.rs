@@ -22,8 +22,8 @@ pub mod store; // 5  where records are kept
 
 pub mod fill; // 6  vectors for the messages that have none
 pub mod ingest; // 6  records into the store
-pub mod link; // 6  which messages belong together
 
+pub mod link; // 7  which messages belong together
 pub mod search; // 7  what is related to a question
 
 pub mod enrich; // 8  what to recall, how much fits, how it is worded

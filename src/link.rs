@@ -1,4 +1,10 @@
-//! Which messages belong together: every answer and its question.
+//! Which messages belong together: every answer and its question, and those that resemble each other.
+
+mod graph;
+mod picture;
+pub mod synapse;
+
+pub use graph::{Graph, Stats};
 
 use crate::error::Result;
 use crate::record::{Link, Message, RESPONDED_WITH, Record, Role, Scope, Scopes};

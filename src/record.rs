@@ -15,7 +15,7 @@ pub mod time;
 
 pub use embedding::{Embedding, Vectors, read_vector, write_vector};
 pub use feed::{Feed, Next};
-pub use link::{Link, RESPONDED_WITH};
+pub use link::{Link, RESPONDED_WITH, SYNAPSE};
 pub use message::{Content, Draft, Fill, Message, Position, Role, Vector};
 pub use object::{Object, quote};
 pub use query::Query;

@@ -3,6 +3,7 @@
 //! An embedding and a link name a record by its id, whatever its kind, so that a new kind is one more
 //! row here and not another store.
 
+pub mod graph;
 mod sqlite;
 pub mod words;
 
@@ -12,7 +13,7 @@ use words::Term;
 
 /// A store that any number of processes use at once. Nothing that a method writes is seen, or lost, in
 /// part; what is written is durable when the method returns; what a read gives is of one instant.
-pub trait Store: Send {
+pub trait Store: graph::Graph + Send {
     /// Writes a batch, whole or not at all, and tells for each record what became of it. What is there
     /// already changes nothing. An embedding or a link may name a record that stands earlier in the batch.
     fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>>;
@@ -63,6 +64,9 @@ pub trait Store: Send {
 
     /// Removes every vector of a model, and the synapses that they gave; what lacks one is pending again.
     fn forget(&mut self, model: &str) -> Result<()>;
+
+    /// Compares the indexes of vectors with the vectors, and makes those anew that differ. Gives their number.
+    fn mend(&mut self) -> Result<u64>;
 
     /// Something that the store remembers about itself under a name.
     fn fact(&mut self, name: &str) -> Result<Option<String>>;

@@ -5,8 +5,9 @@ use rsv::config::{self, Settings};
 use rsv::embed::{self, Embedder, Pace, Side, Work};
 use rsv::error::{Error, Result};
 use rsv::fill::{self, Replayed};
-use rsv::record::{Feed, Next, Object, Place, Value};
-use rsv::store::{self, Access, Select};
+use rsv::link::synapse::{self, Plan};
+use rsv::record::{Feed, Next, Object, Place, Scopes, Value};
+use rsv::store::{self, Access, Select, Store};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -123,18 +124,32 @@ fn models(settings: &Settings, io: &mut Io) -> Result<()> {
 fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let which = Select::of(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, Access::Read)?;
-    let _claim = fill::claim(&mut *store, &io.notes())?;
+    let _claim = fill::claim(&mut *store, "embed", &io.notes())?;
     let mut embedder = fill::embedder(&mut *store, settings, Work::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
     let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
-    fill::all(&mut *store, &mut embedder, &which, &mut report, &mut fault)
+    fill::all(&mut *store, &mut embedder, &which, &mut report, &mut fault)?;
+    drop(bar);
+    link(&mut *store, settings, &which.scopes, false, io)
+}
+
+/// Links what has got a vector; after a change of the model all that was linked by the one before.
+fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: bool, io: &Io) -> Result<()> {
+    let Some(plan) = Plan::of(store, settings, None, None)? else { return Ok(()) };
+    let _claim = fill::claim(store, "link", &io.notes())?;
+    let mut bar = io.progress();
+    let mut report = |done, of| bar.set("linking", done, Some(of));
+    match update {
+        true => synapse::update(store, &plan, scopes, false, &mut report, &mut |_| Ok(())),
+        false => synapse::grow(store, &plan, scopes, &mut report, &mut |_| Ok(())),
+    }
 }
 
 fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> Result<()> {
     let which = Select::of(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, Access::Read)?;
-    let _claim = fill::claim(&mut *store, &io.notes())?;
+    let _claim = fill::claim(&mut *store, "embed", &io.notes())?;
     let mut embedder = Embedder::named(settings, model, Work::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
@@ -142,6 +157,7 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     let done = fill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
     drop(bar);
     fill::settle(&mut *store, settings, &io.notes())?;
+    link(&mut *store, settings, &which.scopes, true, io)?;
     if let Replayed::Partly(lacking, before) = done {
         io.note(format_args!(
             "{lacking} messages have no vector of {} yet; until then {before} is searched by",

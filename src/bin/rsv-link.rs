@@ -1,21 +1,57 @@
-//! rsv-link: brings the links between messages up to date.
+//! rsv-link: brings the links between messages up to date, and shows them.
 
 use rsv::cli::{self, Io, Outcome};
-use rsv::error::Result;
-use rsv::record::{Record, Vectors};
-use rsv::store::{self, Access};
-use rsv::{config, link};
+use rsv::config::{self, Settings};
+use rsv::error::{Error, Result};
+use rsv::fill;
+use rsv::link::synapse::{self, Plan};
+use rsv::link::{self, Graph};
+use rsv::record::{Link, Record, Scopes, Vectors};
+use rsv::store::{self, Access, Select, Store};
 use std::process::ExitCode;
 
-/// Links answers to their questions where that is missing, and prints the links it made
+/// Links answers to their questions and messages that resemble each other, and prints the links it made
 ///
-/// An answer belongs to the user's turn before it in its trace (RESPONDED_WITH). The whole store is brought
-/// up to date, or the scope that -p and -i name.
+/// An answer belongs to the user's turn before it in its trace (RESPONDED_WITH). Messages of one scope whose
+/// vectors are near enough are linked (SYNAPSE): those that have got a vector since the last time are compared
+/// with all others. The whole store is brought up to date, or the scope that -p and -i name.
 #[derive(clap::Args)]
 struct Args {
-    /// Print the links that are missing; nothing is written
-    #[arg(long)]
+    /// Print the links that would be made; nothing is written
+    #[arg(long, conflicts_with = "Show")]
     dry_run: bool,
+    /// Make all synapses anew, instead of those of new messages only
+    #[arg(long, conflicts_with = "Show")]
+    rebuild: bool,
+    /// The least similarity (cosine) of a synapse [default: link.threshold, else the model's own]
+    #[arg(long, value_name = "COSINE", conflicts_with = "Show", allow_negative_numbers = true)]
+    threshold: Option<f64>,
+    /// At most so many synapses a message, its strongest [default: link.max_degree, 32]
+    #[arg(long, value_name = "COUNT", conflicts_with = "Show", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_degree: Option<u32>,
+    #[command(flatten)]
+    show: Show,
+    /// With --format: only what is near this message
+    #[arg(long, value_name = "ID", requires = "format")]
+    around: Option<String>,
+    /// With --around: at most so many links away
+    #[arg(long, value_name = "COUNT", default_value_t = 2, requires = "around")]
+    hops: usize,
+}
+
+/// What is shown, instead of making links.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Show {
+    /// Show how each scope hangs together: a line of degrees, components and hubs
+    #[arg(long)]
+    stats: bool,
+    /// Print the links of the strongest path between two messages; none: exit status 1
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
+    path: Option<Vec<String>>,
+    /// Show the graph itself: dot, to be drawn by Graphviz, or json
+    #[arg(long, value_name = "FORMAT", value_parser = ["dot", "json"], hide_possible_values = true)]
+    format: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -25,13 +61,96 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     let mut store = store::open(&settings.store()?, Access::Read)?;
-    let links: Vec<Record> =
-        link::missing(&mut *store, &io.common.to_cover()?)?.into_iter().map(Record::Link).collect();
-    if !args.dry_run && !links.is_empty() {
-        store.write(&links)?;
+    let scopes = io.common.to_cover()?;
+    if args.show.stats {
+        return stats(&mut *store, &scopes, io);
     }
-    for link in &links {
-        io.out.with(|out| link.write_line(Vectors::Numbers, out))?;
+    if let Some([from, to]) = args.show.path.as_deref() {
+        return path(&mut *store, &scopes, from, to, io);
+    }
+    if let Some(format) = &args.show.format {
+        return draw(&mut *store, &scopes, format, &args, io);
+    }
+    make(&mut *store, &settings, &scopes, &args, io)
+}
+
+/// Makes the links that are missing, and prints them.
+fn make(
+    store: &mut dyn Store,
+    settings: &Settings,
+    scopes: &Scopes,
+    args: &Args,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let degree = args.max_degree.map(|degree| degree as usize);
+    let plan = Plan::of(store, settings, args.threshold, degree)?;
+    let _claim = if args.dry_run { None } else { Some(fill::claim(store, "link", &io.notes())?) };
+    let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
+    if !args.dry_run && !answers.is_empty() {
+        store.write(&answers)?;
+    }
+    answers.iter().try_for_each(|link| io.out.with(|out| link.write_line(Vectors::Numbers, out)))?;
+    let Some(plan) = plan else {
+        io.detail(
+            "no message has a vector yet, so that none is known to resemble another: rsv-embed --pending",
+        );
+        return Ok(Outcome::Yes);
+    };
+    let mut bar = io.progress();
+    let out = &mut io.out;
+    let mut made = |links: synapse::Made| {
+        links
+            .into_values()
+            .try_for_each(|link| out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out)))
+    };
+    let mut report = |done, of| bar.set("linking", done, Some(of));
+    match args.dry_run {
+        true => synapse::rehearse(store, &plan, scopes, args.rebuild, &mut made)?,
+        false => synapse::update(store, &plan, scopes, args.rebuild, &mut report, &mut made)?,
     }
     Ok(Outcome::Yes)
+}
+
+fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {
+    for (scope, messages) in store.scopes()? {
+        if messages > 0 && scopes.hold(&scope) {
+            let line = Graph::of(store, &Scopes::One(scope.clone()))?.stats().to_object(&scope);
+            io.out.write(format!("{}\n", line.to_json()).as_bytes())?;
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+fn path(store: &mut dyn Store, scopes: &Scopes, from: &str, to: &str, io: &mut Io) -> Result<Outcome> {
+    let scope = known(store, scopes, from)?;
+    known(store, scopes, to)?;
+    let graph = Graph::of(store, &scope)?;
+    let Some(path) = graph.path(from, to) else { return Ok(Outcome::No) };
+    let links: Vec<Link> = path.into_iter().cloned().collect();
+    links
+        .into_iter()
+        .try_for_each(|link| io.out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out)))?;
+    Ok(Outcome::Yes)
+}
+
+fn draw(store: &mut dyn Store, scopes: &Scopes, format: &str, args: &Args, io: &mut Io) -> Result<Outcome> {
+    let graph = match &args.around {
+        Some(id) => {
+            let scope = known(store, scopes, id)?;
+            Graph::of(store, &scope)?.near(id, args.hops)
+        }
+        None => Graph::of(store, scopes)?,
+    };
+    let text = if format == "dot" { graph.to_dot() } else { graph.to_json() };
+    io.out.write(text.as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+/// The scope of a message, which must be one of those that are asked for.
+fn known(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
+    let message = store.messages(&[id], &Select::of(scopes.clone()))?.pop();
+    message.map(|message| Scopes::One(message.scope)).ok_or_else(|| {
+        Error::new(format!("there is no message {id}"))
+            .hint("rsv-view and rsv-search show the ids of messages")
+    })
 }

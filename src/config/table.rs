@@ -80,6 +80,9 @@ pub(super) static ROWS: &[Row] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the file of ONNX Runtime's library; unset, it is looked for"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP, Some("https://huggingface.co"), "where rsv-embed --fetch gets models"),
 
+    row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0), None, "the similarity (cosine) from which on two messages are linked; unset, the embedding model's own"),
+    row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "how many messages one is linked with at most by similarity"),
+
     row("log", &["RUST_LOG"], Text, None, "what is told on standard error: with debug or trace in it, as -v"),
 
     row("models.*.max_context_tokens", &[], TOKENS, None, "how many tokens the model takes"),

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 /// A question and its answer.
 pub const RESPONDED_WITH: &str = "RESPONDED_WITH";
 
+/// Two messages that resemble each other.
+pub const SYNAPSE: &str = "SYNAPSE";
+
 /// A directed edge: `rel` is a name in capitals such as RESPONDED_WITH or SYNAPSE.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Link {
@@ -36,7 +39,22 @@ impl Link {
         }
     }
 
-    /// Reads a link line.
+    /// The edge between two messages that resemble each other; it has no direction, and is kept from the lesser
+    /// id to the greater.
+    pub fn synapse(one: &str, other: &str, timestamp: i64, score: f64, model: &str) -> Link {
+        let (from, to) = if one < other { (one, other) } else { (other, one) };
+        Link {
+            rel: SYNAPSE.into(),
+            from: from.into(),
+            to: to.into(),
+            timestamp: Some(timestamp),
+            score: Some(score),
+            model: Some(model.into()),
+            extra: Object::default(),
+        }
+    }
+
+    /// Reads a link line. The ends of a synapse are put in their order.
     pub fn parse(mut line: Object) -> Result<Link> {
         let required =
             |member| name(&line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
@@ -48,7 +66,10 @@ impl Link {
                 line.get("rel").unwrap_or(""),
             ));
         }
-        let (from, to) = (required("from")?, required("to")?);
+        let (mut from, mut to) = (required("from")?, required("to")?);
+        if rel == SYNAPSE && from > to {
+            std::mem::swap(&mut from, &mut to);
+        }
         if from == to {
             return Err(Error::new("to: is the same record as from"));
         }

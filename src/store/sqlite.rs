@@ -1,9 +1,11 @@
 //! Records in one SQLite file, in WAL mode, shared by any number of processes.
 
+mod alike;
 mod chunk;
 mod cosine;
 mod embedding;
 mod find;
+mod graph;
 mod index;
 mod lacking;
 mod nearest;
@@ -12,9 +14,10 @@ mod schema;
 mod select;
 mod write;
 
+use super::graph::{Alike, Change, Graph, Linked, Of, Rule};
 use super::{Access, Around, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
-use crate::record::{Embedding, Hit, Message, Record, Scope, Scopes};
+use crate::record::{Embedding, Hit, Link, Message, Record, Scope, Scopes};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -168,6 +171,10 @@ impl Store for Sqlite {
         embedding::forget(&mut self.connection, model).map_err(|e| self.failed("write to", e))
     }
 
+    fn mend(&mut self) -> Result<u64> {
+        embedding::mend(&mut self.connection).map_err(|e| self.failed("mend", e))
+    }
+
     fn fact(&mut self, name: &str) -> Result<Option<String>> {
         let sql = "SELECT value FROM fact WHERE name = ?";
         let value = self.connection.query_row(sql, [name], |row| row.get(0)).optional();
@@ -185,6 +192,33 @@ impl Store for Sqlite {
             Some(path) => lock(format!("{path}-{job}").as_ref()),
             None => Err(Error::new(format!("cannot lock store {}: its path is not UTF-8", self.address))),
         }
+    }
+}
+
+impl Graph for Sqlite {
+    fn links(&mut self, ids: &[&str]) -> Result<Vec<Link>> {
+        self.read_links(ids).map_err(|e| self.failed("read", e))
+    }
+
+    fn messages(&mut self, ids: &[&str], which: &Select) -> Result<Vec<Message>> {
+        self.read_messages(ids, which).map_err(|e| self.failed("read", e))
+    }
+
+    fn linked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Linked>> {
+        self.read_linked(model, scopes).map_err(|e| self.failed("read", e))
+    }
+
+    fn alike(&mut self, model: &str, scope: &Scope, of: Of, floor: f64, limit: usize) -> Result<Vec<Alike>> {
+        self.find_alike(model, scope, of, floor, limit).map_err(|e| self.failed("read", e))
+    }
+
+    fn relink(&mut self, model: &str, scope: &Scope, rule: Rule, changes: &[Change]) -> Result<()> {
+        let made = graph::relink(&mut self.connection, model, scope, rule, changes);
+        made.map_err(|e| self.failed("write to", e))
+    }
+
+    fn prune(&mut self, model: &str, scope: &Scope, rule: Rule, anew: bool) -> Result<u64> {
+        graph::prune(&mut self.connection, model, scope, rule, anew).map_err(|e| self.failed("write to", e))
     }
 }
 

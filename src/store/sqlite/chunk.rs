@@ -4,9 +4,9 @@
 //! at what it may find.
 
 use super::cosine::Coded;
-use super::embedding::Place;
+use super::embedding::{Place, numbers};
 use crate::record::Role;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 
 /// So many loose codes make a chunk.
@@ -96,7 +96,7 @@ pub(super) fn pack(connection: &Connection, model: i64, scope: i64) -> rusqlite:
     Ok(())
 }
 
-/// Takes the codes of records out of the index.
+/// Takes the codes of records out of the index, which has them.
 pub(super) fn remove(
     connection: &Connection,
     model: i64,
@@ -104,10 +104,13 @@ pub(super) fn remove(
     records: &BTreeSet<i64>,
 ) -> rusqlite::Result<()> {
     let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(()) };
+    let mut gone = Count::default();
     let sql = "DELETE FROM loose WHERE model = ? AND scope = ? AND record = ?";
     for n in records {
         connection.prepare_cached(sql)?.execute([model, scope, *n])?;
+        gone.add(*n);
     }
+    count(connection, model, scope, &Count { vectors: -gone.vectors, sum: -gone.sum })?;
     let sql = "SELECT n FROM chunk WHERE model = ? AND scope = ? AND low <= ? AND high >= ?";
     let chunks: Vec<i64> = connection
         .prepare_cached(sql)?
@@ -156,37 +159,106 @@ fn each(heads: &[u8]) -> impl Iterator<Item = Head> {
     heads.chunks_exact(HEAD).filter_map(Head::of)
 }
 
-/// Codes that are read at once; not before they are asked for.
-pub(super) struct Block<'a>(&'a Row<'a>);
-
-impl Block<'_> {
+/// Codes that are read at once.
+pub(super) struct Block<'a> {
     /// What stands beside each code.
-    pub(super) fn heads(&self) -> rusqlite::Result<impl Iterator<Item = Head>> {
-        Ok(each(self.0.get_ref(0)?.as_blob()?))
-    }
-
+    pub(super) heads: &'a [Head],
     /// The codes, one vector after the other.
-    pub(super) fn codes(&self) -> rusqlite::Result<&[u8]> {
-        Ok(self.0.get_ref(1)?.as_blob()?)
-    }
+    pub(super) codes: &'a [u8],
 }
 
-/// Visits the codes of a model: of one scope, or of all.
+/// Visits the codes of a model, of some scopes or of all. Tells whether the index was as it must be: what was
+/// visited is not to be trusted otherwise.
 pub(super) fn visit(
     connection: &Connection,
     model: i64,
+    scopes: Option<&[i64]>,
+    visit: &mut impl FnMut(&Block),
+) -> rusqlite::Result<bool> {
+    let Some(scopes) = scopes else { return visit_one(connection, model, None, visit) };
+    let mut sound = true;
+    for scope in scopes {
+        sound &= visit_one(connection, model, Some(*scope), visit)?;
+    }
+    Ok(sound)
+}
+
+fn visit_one(
+    connection: &Connection,
+    model: i64,
     scope: Option<i64>,
-    visit: &mut impl FnMut(&Block) -> rusqlite::Result<()>,
-) -> rusqlite::Result<()> {
+    visit: &mut impl FnMut(&Block),
+) -> rusqlite::Result<bool> {
     let of_scope = if scope.is_some() { "AND scope = ?2" } else { "" };
+    let values = || rusqlite::params_from_iter([model].into_iter().chain(scope));
+    let sql = format!(
+        "SELECT (SELECT dim FROM model WHERE n = ?1), ifnull(sum(vectors), 0), ifnull(sum(sum), 0) \
+         FROM space WHERE model = ?1 {of_scope}"
+    );
+    let (dim, wanted) = connection.prepare_cached(&sql)?.query_row(values(), |row| {
+        Ok((row.get::<_, i64>(0)?, Count { vectors: row.get(1)?, sum: row.get(2)? }))
+    })?;
     let sql = format!(
         "SELECT heads, codes FROM chunk WHERE model = ?1 {of_scope} \
          UNION ALL SELECT heads, codes FROM loose WHERE model = ?1 {of_scope}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(rusqlite::params_from_iter([model].into_iter().chain(scope)))?;
+    let mut rows = statement.query(values())?;
+    let (mut found, mut heads) = (Count::default(), Vec::new());
     while let Some(row) = rows.next()? {
-        visit(&Block(row))?;
+        let (beside, codes) = (row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?);
+        heads.clear();
+        heads.extend(each(beside));
+        if beside.len() % HEAD != 0 || codes.len() as i64 != heads.len() as i64 * dim {
+            return Ok(false);
+        }
+        heads.iter().for_each(|head| found.add(head.n));
+        visit(&Block { heads: &heads, codes });
+    }
+    Ok(found == wanted)
+}
+
+/// Makes the index of a model anew in some scopes.
+pub(super) fn make(connection: &Connection, model: i64, scopes: &[i64]) -> rusqlite::Result<()> {
+    for scope in scopes {
+        for table in ["chunk", "loose", "space"] {
+            let sql = format!("DELETE FROM {table} WHERE model = ? AND scope = ?");
+            connection.prepare_cached(&sql)?.execute([model, *scope])?;
+        }
+        let sql = "SELECT n, timestamp, role, vector FROM record INDEXED BY record_words
+                   JOIN embedding ON embedding.record = n AND embedding.model = ?
+                   WHERE kind = 'message' AND scope = ?";
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query([model, *scope])?;
+        let mut made = Count::default();
+        while let Some(row) = rows.next()? {
+            let place = Place { n: row.get(0)?, scope: *scope, timestamp: row.get(1)?, role: row.get(2)? };
+            add(connection, model, &place, &numbers(row.get_ref(3)?.as_blob()?))?;
+            made.add(place.n);
+        }
+        count(connection, model, *scope, &made)?;
+        pack(connection, model, *scope)?;
     }
     Ok(())
+}
+
+/// How many vectors there are, and the sum of their records' numbers: by these an index is seen to be whole.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Count {
+    vectors: i64,
+    sum: i64,
+}
+
+impl Count {
+    pub(super) fn add(&mut self, n: i64) {
+        self.vectors += 1;
+        self.sum = self.sum.wrapping_add(n);
+    }
+}
+
+/// Notes that a scope has so many more codes.
+pub(super) fn count(connection: &Connection, model: i64, scope: i64, more: &Count) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO space (model, scope, vectors, sum) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT DO UPDATE SET vectors = vectors + ?3, sum = sum + ?4";
+    connection.prepare_cached(sql)?.execute([model, scope, more.vectors, more.sum]).map(drop)
 }

@@ -2,8 +2,9 @@
 //! the same transaction.
 
 use super::super::Model;
+use super::chunk::Count;
 use super::write::as_json;
-use super::{chunk, lacking};
+use super::{chunk, graph, lacking};
 use crate::record::{Embedding, Role};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,9 +71,9 @@ pub(super) fn bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// How many vectors a transaction has written, by model and scope.
+/// What a transaction has written: by model and scope how many vectors, and how many of them of messages.
 #[derive(Default)]
-pub(super) struct Grown(BTreeMap<(i64, i64), i64>);
+pub(super) struct Grown(BTreeMap<(i64, i64), (i64, Count)>);
 
 impl Grown {
     /// Tells the indexes of a new vector.
@@ -83,16 +84,23 @@ impl Grown {
         place: &Place,
         embedding: &Embedding,
     ) -> rusqlite::Result<()> {
-        *self.0.entry((model, place.scope)).or_default() += 1;
+        let (vectors, coded) = self.0.entry((model, place.scope)).or_default();
+        *vectors += 1;
+        if place.role.is_none() {
+            return Ok(());
+        }
+        coded.add(place.n);
         chunk::add(connection, model, place, &embedding.vector)?;
+        graph::note(connection, model, place)?;
         lacking::strike(connection, model, place)
     }
 
     /// Counts and packs what was written; to be called before the transaction ends.
     pub(super) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
-        for ((model, scope), count) in self.0 {
+        for ((model, scope), (vectors, coded)) in self.0 {
             let sql = "UPDATE model SET vectors = vectors + ? WHERE n = ?";
-            connection.prepare_cached(sql)?.execute([count, model])?;
+            connection.prepare_cached(sql)?.execute([vectors, model])?;
+            chunk::count(connection, model, scope, &coded)?;
             chunk::pack(connection, model, scope)?;
         }
         Ok(())
@@ -127,6 +135,7 @@ pub(super) fn replace(
         let model = known_model(&transaction, &embedding.model, embedding.vector.len())?;
         if remove(&transaction, model, &place)? {
             gone.entry((model, place.scope)).or_default().insert(place.n);
+            graph::cut(&transaction, &embedding.model, place.n)?;
         }
         insert(&transaction, model, &place, embedding)?;
         written.push((model, place, embedding));
@@ -160,7 +169,7 @@ fn remove(connection: &Connection, model: i64, place: &Place) -> rusqlite::Resul
 pub(super) fn forget(connection: &mut Connection, name: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if let Some((n, _)) = model(&transaction, name)? {
-        for table in ["chunk", "loose", "lacking"] {
+        for table in ["chunk", "loose", "space", "lacking", "waiting", "graph"] {
             transaction.execute(&format!("DELETE FROM {table} WHERE model = ?"), [n])?;
         }
         // The rows are named by the index of the table, which is a hundredth of it.
@@ -185,22 +194,52 @@ pub(super) fn remember(connection: &Connection, name: &str, value: Option<&str>)
 
 /// Makes the indexes of all vectors there are.
 pub(super) fn index_all(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(
-        "UPDATE model SET vectors = (SELECT count(*) FROM embedding WHERE embedding.model = model.n)",
-    )?;
-    let sql = "SELECT n, scope, timestamp, role, model, vector FROM embedding JOIN record ON n = record";
-    let mut spaces = BTreeSet::new();
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let place = Place { n: row.get(0)?, scope: row.get(1)?, timestamp: row.get(2)?, role: row.get(3)? };
-        let model = row.get(4)?;
-        chunk::add(connection, model, &place, &numbers(row.get_ref(5)?.as_blob()?))?;
-        spaces.insert((model, place.scope));
+    let scopes = rows(connection, "scope")?;
+    rows(connection, "model")?.iter().try_for_each(|model| index(connection, *model, &scopes))
+}
+
+/// The numbers of all scopes, or models.
+pub(super) fn rows(connection: &Connection, table: &str) -> rusqlite::Result<Vec<i64>> {
+    connection.prepare_cached(&format!("SELECT n FROM {table}"))?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Makes the indexes of a model's vectors anew in some scopes.
+pub(super) fn index(connection: &Connection, model: i64, scopes: &[i64]) -> rusqlite::Result<()> {
+    let sql = "UPDATE model SET vectors = (SELECT count(*) FROM embedding WHERE model = ?1) WHERE n = ?1";
+    connection.prepare_cached(sql)?.execute([model])?;
+    chunk::make(connection, model, scopes)?;
+    for scope in scopes {
+        graph::begin(connection, model, *scope)?;
     }
-    spaces.iter().try_for_each(|(model, scope)| chunk::pack(connection, *model, *scope))?;
-    let mut statement = connection.prepare("SELECT n FROM model")?;
-    statement.query_map([], |row| row.get(0))?.try_for_each(|model| lacking::begin(connection, model?))
+    lacking::begin(connection, model)
+}
+
+/// Compares what the indexes count with the vectors, and makes those anew that differ. Gives their number.
+pub(super) fn mend(connection: &mut Connection) -> rusqlite::Result<u64> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let there = "SELECT model, scope, count(*), sum(n) FROM embedding JOIN record ON n = record
+                 WHERE kind = 'message' GROUP BY model, scope";
+    let known = "SELECT model, scope, vectors, sum FROM space WHERE vectors > 0";
+    let sql = format!(
+        "SELECT model, scope FROM (SELECT * FROM ({there} EXCEPT {known}) \
+         UNION ALL SELECT * FROM ({known} EXCEPT {there})) GROUP BY model, scope"
+    );
+    let mut odd: Vec<(i64, i64)> = transaction
+        .prepare(&sql)?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut spaces = transaction.prepare("SELECT model, scope FROM space WHERE vectors > 0")?;
+    for space in spaces.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))? {
+        let (model, scope) = space?;
+        if !chunk::visit(&transaction, model, Some(&[scope]), &mut |_| {})? {
+            odd.push((model, scope));
+        }
+    }
+    drop(spaces);
+    odd.sort_unstable();
+    odd.dedup();
+    odd.iter().try_for_each(|(model, scope)| index(&transaction, *model, &[*scope]))?;
+    transaction.commit().map(|()| odd.len() as u64)
 }
 
 /// A stored vector.

@@ -36,13 +36,13 @@ pub(super) fn strike(connection: &Connection, model: i64, place: &Place) -> rusq
     connection.prepare_cached(sql)?.execute([model, place.scope, place.timestamp, place.n]).map(drop)
 }
 
-/// Notes every message that lacks a vector of a model which is not known yet.
+/// Notes every message that lacks a vector of a model.
 pub(super) fn begin(connection: &Connection, model: i64) -> rusqlite::Result<()> {
     let sql = format!(
         "INSERT INTO lacking (model, scope, timestamp, record) \
          SELECT ?1, scope, timestamp, n FROM record WHERE kind = 'message' AND {HAS_WORDS} \
          AND NOT EXISTS (SELECT 1 FROM embedding WHERE record = record.n AND model = ?1) \
-         ORDER BY scope, timestamp"
+         ORDER BY scope, timestamp ON CONFLICT DO NOTHING"
     );
     connection.prepare_cached(&sql)?.execute(params![model, spaces()]).map(drop)
 }

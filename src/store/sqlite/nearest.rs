@@ -8,17 +8,23 @@ use super::cosine::Query;
 use super::embedding;
 use super::select::Filter;
 use crate::record::Hit;
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 use rustc_hash::FxHashSet;
+use std::cmp::Ordering;
 
 /// So many candidates are held before the worse ones are dropped.
 const HELD: usize = 4096;
 
 /// A message and its exact cosine.
-struct Scored {
-    n: i64,
-    timestamp: i64,
-    score: f64,
+pub(super) struct Scored {
+    pub(super) n: i64,
+    pub(super) timestamp: i64,
+    pub(super) score: f64,
+}
+
+/// The best first; of equals the newest.
+pub(super) fn by_score(a: &Scored, b: &Scored) -> Ordering {
+    b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
 }
 
 impl Sqlite {
@@ -32,22 +38,55 @@ impl Sqlite {
     ) -> rusqlite::Result<Result<Vec<Hit>, i64>> {
         // Whoever writes does not map the file by itself.
         self.connection.pragma_update(None, "mmap_size", super::MAPPED)?;
-        let snapshot = self.connection.unchecked_transaction()?;
-        let hits = match embedding::model(&self.connection, model)? {
-            Some((_, dim)) if dim != vector.len() as i64 => Err(dim),
-            Some((model, _)) if limit > 0 => {
-                let query = Query::of(vector);
-                let scopes = self.scope_numbers(&which.scopes)?;
-                let scored = match which.trace_id {
-                    Some(_) => self.of_trace(model, &query, which, scopes.as_deref())?,
-                    None => self.by_codes(model, &query, which, scopes.as_deref(), limit)?,
-                };
-                Ok(self.hits(scored, limit)?)
-            }
-            _ => Ok(Vec::new()),
+        let Some((model, dim)) = embedding::model(&self.connection, model)? else {
+            return Ok(Ok(Vec::new()));
         };
-        snapshot.finish()?;
-        Ok(hits)
+        if dim != vector.len() as i64 {
+            return Ok(Err(dim));
+        }
+        let query = Query::of(vector);
+        let scopes = self.scope_numbers(&which.scopes)?;
+        let scopes = scopes.as_deref();
+        let hits = self.trusted(model, scopes, |store, sound| {
+            let scored = match which.trace_id {
+                _ if limit == 0 => Vec::new(),
+                Some(_) => store.by_vectors(model, &query, which, scopes)?,
+                None => {
+                    let (scored, whole) = store.by_codes(model, &query, which, scopes, limit)?;
+                    *sound = whole;
+                    scored
+                }
+            };
+            store.hits(scored, limit)
+        })?;
+        Ok(Ok(hits))
+    }
+
+    /// What is found by the codes of some scopes, at one instant. Codes that are not as they must be are made
+    /// anew, and it is looked for again; `look` tells whether they were.
+    pub(super) fn trusted<T>(
+        &mut self,
+        model: i64,
+        scopes: Option<&[i64]>,
+        mut look: impl FnMut(&Sqlite, &mut bool) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        for mended in [false, true] {
+            let snapshot = self.connection.unchecked_transaction()?;
+            let mut sound = true;
+            let found = look(self, &mut sound)?;
+            snapshot.finish()?;
+            if sound || mended {
+                return Ok(found);
+            }
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let all = match scopes {
+                Some(scopes) => scopes.to_vec(),
+                None => embedding::rows(&transaction, "scope")?,
+            };
+            chunk::make(&transaction, model, &all)?;
+            transaction.commit()?;
+        }
+        Err(rusqlite::Error::QueryReturnedNoRows)
     }
 
     /// The cosines of a vector with those that some messages have of a model.
@@ -73,7 +112,7 @@ impl Sqlite {
     }
 
     /// All messages of a trace, which are few.
-    fn of_trace(
+    fn by_vectors(
         &self,
         model: i64,
         query: &Query,
@@ -103,39 +142,45 @@ impl Sqlite {
         which: &Select,
         scopes: Option<&[i64]>,
         limit: usize,
-    ) -> rusqlite::Result<Vec<Scored>> {
+    ) -> rusqlite::Result<(Vec<Scored>, bool)> {
         let mut scan = Scan {
             query,
             wanted: Wanted::of(&self.connection, which)?,
-            best: Best { limit, floor: f32::NEG_INFINITY, held: Vec::new(), room: HELD },
+            best: Best::above(f64::NEG_INFINITY, limit),
             products: Vec::new(),
         };
-        let mut look = |block: &Block| scan.look_at(block);
-        match scopes {
-            None => chunk::visit(&self.connection, model, None, &mut look)?,
-            Some(scopes) => scopes
-                .iter()
-                .try_for_each(|scope| chunk::visit(&self.connection, model, Some(*scope), &mut look))?,
-        }
-        self.compare(model, query, scan.best)
+        let sound = chunk::visit(&self.connection, model, scopes, &mut |block| scan.look_at(block))?;
+        let (scored, there) = self.compare(model, query, scan.best, usize::MAX)?;
+        Ok((scored, sound && there))
     }
 
-    /// The exact cosines of the candidates, likeliest first, as far as they may be among the best.
-    fn compare(&self, model: i64, query: &Query, mut best: Best) -> rusqlite::Result<Vec<Scored>> {
-        best.held.sort_unstable_by(|a, b| b.high.total_cmp(&a.high));
+    /// The exact cosines of the candidates, likeliest first, as far as they may be among the best; `most` of them
+    /// are looked at. And whether each has a vector, as its code says.
+    pub(super) fn compare(
+        &self,
+        model: i64,
+        query: &Query,
+        mut best: Best,
+        most: usize,
+    ) -> rusqlite::Result<(Vec<Scored>, bool)> {
+        best.held.sort_unstable_by(|a, b| {
+            b.high.total_cmp(&a.high).then(b.timestamp.cmp(&a.timestamp)).then(b.n.cmp(&a.n))
+        });
         let mut statement =
             self.connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
-        let mut scored = Vec::new();
+        let (mut scored, mut there) = (Vec::new(), true);
         // The best scores so far, in order.
         let mut scores: Vec<f64> = Vec::new();
-        for candidate in best.held {
+        for candidate in best.held.into_iter().take(most) {
             let worst = scores.get(best.limit - 1);
             if worst.is_some_and(|worst| f64::from(candidate.high) < *worst) {
                 break;
             }
             let cosine = |row: &rusqlite::Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
             let row = params![candidate.n, model];
-            if let Some(score) = statement.query_row(row, cosine).optional()? {
+            let score = statement.query_row(row, cosine).optional()?;
+            there &= score.is_some();
+            if let Some(score) = score {
                 let place = scores.partition_point(|other| *other >= score);
                 if place < best.limit {
                     scores.truncate(best.limit - 1);
@@ -144,16 +189,14 @@ impl Sqlite {
                 scored.push(Scored { n: candidate.n, timestamp: candidate.timestamp, score });
             }
         }
-        Ok(scored)
+        Ok((scored, there))
     }
 
     /// The best of them, with their messages; of equals that do not all fit, every one is looked at.
     fn hits(&self, mut scored: Vec<Scored>, limit: usize) -> rusqlite::Result<Vec<Hit>> {
-        let order =
-            |a: &Scored, b: &Scored| b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp));
-        scored.sort_unstable_by(order);
+        scored.sort_unstable_by(by_score);
         let end = match scored.get(limit - 1) {
-            Some(last) => scored.partition_point(|one| order(one, last).is_le()),
+            Some(last) => scored.partition_point(|one| by_score(one, last).is_le()),
             None => scored.len(),
         };
         let mut hits = Vec::new();
@@ -215,47 +258,57 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn look_at(&mut self, block: &Block) -> rusqlite::Result<()> {
-        if !block.heads()?.any(|head| self.wanted.admits(&head)) {
-            return Ok(());
+    fn look_at(&mut self, block: &Block) {
+        if !block.heads.iter().any(|head| self.wanted.admits(head)) {
+            return;
         }
-        self.query.products(block.codes()?, &mut self.products);
-        for (head, product) in block.heads()?.zip(&self.products) {
+        self.query.products(block.codes, &mut self.products);
+        for (head, product) in block.heads.iter().zip(&self.products) {
             let (near, off) = self.query.estimate(*product, head.step);
-            if near + off >= self.best.floor && self.wanted.admits(&head) {
-                let Head { n, timestamp, .. } = head;
-                self.best.add(Candidate { n, timestamp, low: near - off, high: near + off });
+            if near + off >= self.best.floor && self.wanted.admits(head) {
+                self.best.add(Candidate::of(head, near, off));
             }
         }
-        Ok(())
     }
 }
 
 /// A message, and between what its cosine lies.
-struct Candidate {
+pub(super) struct Candidate {
     n: i64,
     timestamp: i64,
     low: f32,
     high: f32,
 }
 
+impl Candidate {
+    /// A message whose cosine is `near`, give or take `off`.
+    pub(super) fn of(head: &Head, near: f32, off: f32) -> Candidate {
+        Candidate { n: head.n, timestamp: head.timestamp, low: near - off, high: near + off }
+    }
+}
+
 /// Every message that may be among the best `limit`.
-struct Best {
+pub(super) struct Best {
     limit: usize,
-    /// So near are `limit` of them at least.
-    floor: f32,
+    /// So near must one be, or are `limit` of them at least.
+    pub(super) floor: f32,
     held: Vec<Candidate>,
     /// When so many are held, those below the floor are dropped.
     room: usize,
 }
 
 impl Best {
-    fn add(&mut self, candidate: Candidate) {
+    /// None yet; what is below a cosine is not wanted.
+    pub(super) fn above(floor: f64, limit: usize) -> Best {
+        Best { limit, floor: floor as f32, held: Vec::new(), room: HELD }
+    }
+
+    pub(super) fn add(&mut self, candidate: Candidate) {
         self.held.push(candidate);
         if self.held.len() >= self.room && self.held.len() > self.limit {
             let (_, worst, _) =
                 self.held.select_nth_unstable_by(self.limit - 1, |a, b| b.low.total_cmp(&a.low));
-            self.floor = worst.low;
+            self.floor = self.floor.max(worst.low);
             self.held.retain(|candidate| candidate.high >= self.floor);
             self.room = HELD.max(2 * self.held.len());
         }

@@ -28,6 +28,11 @@ pub(super) const COLUMNS: &str = "record.kind, record.id, record.trace_id, scope
     record.role, record.content, record.parts, record.timestamp, record.seq, record.extra";
 /// Where the columns come from.
 pub(super) const TABLES: &str = "record JOIN scope ON scope.n = record.scope";
+/// The columns that make a link, and where they come from.
+pub(super) const LINK: &str =
+    "link.rel, record.id, other.id, link.timestamp, link.score, link.model, link.extra";
+pub(super) const ENDS: &str =
+    "link JOIN record ON record.n = link.source JOIN record AS other ON other.n = link.target";
 
 impl Sqlite {
     pub(super) fn walk_all(&mut self, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
@@ -108,25 +113,12 @@ impl Sqlite {
         let mut filter = Filter::of(which);
         filter.add_scopes("record", scopes);
         filter.and_for("other");
-        let sql = format!(
-            "SELECT link.rel, record.id, other.id, link.timestamp, link.score, link.model, link.extra \
-             FROM link JOIN record ON record.n = link.source JOIN record AS other ON other.n = link.target \
-             WHERE 1{} ORDER BY record.id, link.rel, other.id",
-            filter.sql
-        );
+        let sql =
+            format!("SELECT {LINK} FROM {ENDS} WHERE 1{} ORDER BY record.id, link.rel, other.id", filter.sql);
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(filter.values))?;
         while let Some(row) = rows.next()? {
-            let link = Link {
-                rel: row.get(0)?,
-                from: row.get(1)?,
-                to: row.get(2)?,
-                timestamp: row.get(3)?,
-                score: row.get(4)?,
-                model: row.get(5)?,
-                extra: object(row, 6)?,
-            };
-            visit(Record::Link(link)).map_err(Stopped::There)?;
+            visit(Record::Link(link(row)?)).map_err(Stopped::There)?;
         }
         Ok(())
     }
@@ -182,6 +174,19 @@ pub(super) fn message(row: &Row) -> rusqlite::Result<Message> {
         seq: row.get(9)?,
         vector: None,
         extra: object(row, 10)?,
+    })
+}
+
+/// A row of `LINK` as a link.
+pub(super) fn link(row: &Row) -> rusqlite::Result<Link> {
+    Ok(Link {
+        rel: row.get(0)?,
+        from: row.get(1)?,
+        to: row.get(2)?,
+        timestamp: row.get(3)?,
+        score: row.get(4)?,
+        model: row.get(5)?,
+        extra: object(row, 6)?,
     })
 }
 

@@ -9,7 +9,7 @@ pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// Every change of the tables that there ever was, in order; a file's `user_version` is how many of them
 /// it has seen. Only ever added to.
-const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 2] = [m001_records, m002_vectors];
+const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 3] = [m001_records, m002_vectors, m003_graph];
 
 /// The `user_version` of a file that is up to date.
 pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
@@ -85,6 +85,25 @@ fn m002_vectors(connection: &Connection) -> rusqlite::Result<()> {
          ) STRICT, WITHOUT ROWID;
          CREATE INDEX lacking_time ON lacking (model, timestamp);
          CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;",
+    )
+}
+
+/// What each scope's part of the vector index must hold (`chunk.rs`); the vectors that are not compared with
+/// others yet, and by which rule the others are linked (`graph.rs`). Then every index is made.
+fn m003_graph(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "CREATE TABLE space (
+           model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
+           vectors INTEGER NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (model, scope)
+         ) STRICT, WITHOUT ROWID;
+         CREATE TABLE waiting (
+           model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
+           record INTEGER NOT NULL, mark INTEGER NOT NULL, PRIMARY KEY (model, scope, record)
+         ) STRICT, WITHOUT ROWID;
+         CREATE TABLE graph (
+           model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
+           threshold REAL NOT NULL, degree INTEGER NOT NULL, PRIMARY KEY (model, scope)
+         ) STRICT, WITHOUT ROWID;",
     )?;
     embedding::index_all(connection)
 }

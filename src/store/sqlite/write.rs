@@ -29,7 +29,7 @@ pub(super) fn write(
             Record::Message(message) => writer.message(message),
             Record::Account(account) => writer.account(account),
             Record::Embedding(embedding) => writer.embedding(embedding),
-            Record::Link(link) => writer.link(link),
+            Record::Link(link) => write_link(&transaction, link),
         })
         .collect::<rusqlite::Result<Vec<Written>>>()?;
     for (scope, count) in std::mem::take(&mut writer.fresh) {
@@ -146,34 +146,6 @@ impl Writer<'_> {
         Ok(embedding::misfit(self.transaction, model, dim)?.map(Written::Refused))
     }
 
-    /// A question has one answer and an answer one question, which the tables see to.
-    fn link(&mut self, link: &Link) -> rusqlite::Result<Written> {
-        let Some(source) = self.record(&link.from)? else { return Ok(unknown("from", &link.from)) };
-        let Some(target) = self.record(&link.to)? else { return Ok(unknown("to", &link.to)) };
-        let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra)
-                   VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
-        let extra = as_json(&link.extra);
-        let timestamp = link.timestamp.unwrap_or_default();
-        let row = params![source, link.rel, target, timestamp, link.score, link.model, extra];
-        if self.transaction.prepare_cached(sql)?.execute(row)? == 1 {
-            return Ok(Written::New);
-        }
-        let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
-        let known = params![source, link.rel, target];
-        if self.transaction.prepare_cached(sql)?.query_row(known, |row| row.get(0))? {
-            return Ok(Written::Same(link.from.clone()));
-        }
-        Ok(Written::Refused(format!(
-            "{}: one of the two is linked to another already, which stays",
-            link.rel
-        )))
-    }
-
-    fn record(&self, id: &str) -> rusqlite::Result<Option<i64>> {
-        let sql = "SELECT n FROM record WHERE id = ?";
-        self.transaction.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
-    }
-
     /// The number of a scope, which is made if it is new.
     fn scope(&mut self, scope: &Scope) -> rusqlite::Result<i64> {
         if let Some(n) = self.known.scopes.get(scope) {
@@ -187,6 +159,30 @@ impl Writer<'_> {
         self.known.scopes.insert(scope.clone(), n);
         Ok(n)
     }
+}
+
+/// Writes a link. A question has one answer and an answer one question, which the tables see to.
+pub(super) fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written> {
+    let record = |id: &str| -> rusqlite::Result<Option<i64>> {
+        let sql = "SELECT n FROM record WHERE id = ?";
+        connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
+    };
+    let Some(source) = record(&link.from)? else { return Ok(unknown("from", &link.from)) };
+    let Some(target) = record(&link.to)? else { return Ok(unknown("to", &link.to)) };
+    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra)
+               VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    let extra = as_json(&link.extra);
+    let timestamp = link.timestamp.unwrap_or_default();
+    let row = params![source, link.rel, target, timestamp, link.score, link.model, extra];
+    if connection.prepare_cached(sql)?.execute(row)? == 1 {
+        return Ok(Written::New);
+    }
+    let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
+    let known = params![source, link.rel, target];
+    if connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))? {
+        return Ok(Written::Same(link.from.clone()));
+    }
+    Ok(Written::Refused(format!("{}: one of the two is linked to another already, which stays", link.rel)))
 }
 
 /// Members without a column, if there are any.

@@ -1,0 +1,245 @@
+//! The graph of a scope as a whole: how it hangs together, the strongest path through it, and a picture of it.
+
+use crate::error::Result;
+use crate::record::{Link, Message, Object, RESPONDED_WITH, Record, SYNAPSE, Scope, Scopes, Vectors};
+use crate::store::{Select, Store, Walk};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+
+/// Messages in the order of time, and the links between them.
+#[derive(Debug)]
+pub struct Graph {
+    pub(super) messages: Vec<Message>,
+    pub(super) links: Vec<Link>,
+    places: HashMap<String, usize>,
+}
+
+/// How a graph hangs together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stats {
+    pub messages: usize,
+    pub answers: usize,
+    pub synapses: usize,
+    /// The mean and the greatest number of links that a message has.
+    pub mean_degree: f64,
+    pub max_degree: usize,
+    /// How many messages have no link.
+    pub alone: usize,
+    /// How many groups of linked messages there are, and how many messages the largest has.
+    pub components: usize,
+    pub largest: usize,
+    /// The messages with the most links, and how many they have.
+    pub hubs: Vec<(Message, usize)>,
+}
+
+/// How many hubs are named.
+const HUBS: usize = 5;
+
+impl Stats {
+    /// As one JSON object of a scope.
+    pub fn to_object(&self, scope: &Scope) -> Object {
+        let mut line = Object::default();
+        line.set_text("partition", &scope.partition);
+        line.set_text("instance", &scope.instance);
+        for (name, number) in [
+            ("messages", self.messages),
+            ("answers", self.answers),
+            ("synapses", self.synapses),
+            ("max_degree", self.max_degree),
+            ("alone", self.alone),
+            ("components", self.components),
+            ("largest", self.largest),
+        ] {
+            line.set(name, number.to_string());
+        }
+        line.set("mean_degree", self.mean_degree.to_string());
+        let hubs = self.hubs.iter().map(|(message, degree)| {
+            let mut hub = Object::default();
+            hub.set_text("id", &message.id);
+            hub.set("degree", degree.to_string());
+            hub.set_text("content", &message.content.text());
+            hub.to_json()
+        });
+        line.set("hubs", format!("[{}]", hubs.collect::<Vec<_>>().join(",")));
+        line
+    }
+}
+
+impl Graph {
+    /// Reads what some scopes hold.
+    pub fn of(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
+        let (mut messages, mut links) = (Vec::new(), Vec::new());
+        let what = Walk { links: true, ..Walk::messages(Select::of(scopes.clone())) };
+        store.walk(&what, &mut |record| {
+            match record {
+                Record::Message(message) => messages.push(message),
+                Record::Link(link) => links.push(link),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(Graph::new(messages, links))
+    }
+
+    fn new(messages: Vec<Message>, mut links: Vec<Link>) -> Graph {
+        let places: HashMap<String, usize> =
+            messages.iter().enumerate().map(|(place, message)| (message.id.clone(), place)).collect();
+        links.retain(|link| places.contains_key(&link.from) && places.contains_key(&link.to));
+        Graph { messages, links, places }
+    }
+
+    /// The place of a message that it has.
+    pub(super) fn place(&self, id: &str) -> usize {
+        self.places[id]
+    }
+
+    /// What is at most so many links away from a message; nothing if it is not there.
+    pub fn near(self, id: &str, hops: usize) -> Graph {
+        let ends = self.ends();
+        let Some(start) = self.places.get(id).copied() else { return Graph::new(Vec::new(), Vec::new()) };
+        let mut away: BTreeMap<usize, usize> = BTreeMap::from([(start, 0)]);
+        let mut open = VecDeque::from([start]);
+        while let Some(place) = open.pop_front() {
+            let hop = away[&place] + 1;
+            for (other, _) in ends[place].iter().filter(|_| hop <= hops) {
+                if !away.contains_key(other) {
+                    away.insert(*other, hop);
+                    open.push_back(*other);
+                }
+            }
+        }
+        let kept = |(place, message)| away.contains_key(&place).then_some(message);
+        Graph::new(self.messages.into_iter().enumerate().filter_map(kept).collect(), self.links)
+    }
+
+    /// For each message the others that it is linked with, and by which link.
+    fn ends(&self) -> Vec<Vec<(usize, usize)>> {
+        let mut ends = vec![Vec::new(); self.messages.len()];
+        for (at, link) in self.links.iter().enumerate() {
+            let (from, to) = (self.places[&link.from], self.places[&link.to]);
+            ends[from].push((to, at));
+            ends[to].push((from, at));
+        }
+        ends
+    }
+
+    /// How it hangs together.
+    pub fn stats(&self) -> Stats {
+        let ends = self.ends();
+        let mut sizes = Vec::new();
+        let mut seen = vec![false; ends.len()];
+        for start in 0..ends.len() {
+            if ends[start].is_empty() || std::mem::replace(&mut seen[start], true) {
+                continue;
+            }
+            let (mut open, mut size) = (vec![start], 0);
+            while let Some(place) = open.pop() {
+                size += 1;
+                for (other, _) in &ends[place] {
+                    if !std::mem::replace(&mut seen[*other], true) {
+                        open.push(*other);
+                    }
+                }
+            }
+            sizes.push(size);
+        }
+        let mut hubs: Vec<usize> = (0..ends.len()).filter(|place| !ends[*place].is_empty()).collect();
+        hubs.sort_by_key(|place| (std::cmp::Reverse(ends[*place].len()), *place));
+        let of = |rel: &str| self.links.iter().filter(|link| link.rel == rel).count();
+        Stats {
+            messages: self.messages.len(),
+            answers: of(RESPONDED_WITH),
+            synapses: of(SYNAPSE),
+            mean_degree: 2.0 * self.links.len() as f64 / self.messages.len().max(1) as f64,
+            max_degree: ends.iter().map(Vec::len).max().unwrap_or_default(),
+            alone: ends.iter().filter(|ends| ends.is_empty()).count(),
+            components: sizes.len(),
+            largest: sizes.into_iter().max().unwrap_or_default(),
+            hubs: hubs.iter().take(HUBS).map(|at| (self.messages[*at].clone(), ends[*at].len())).collect(),
+        }
+    }
+
+    /// The links of the strongest path between two messages, in its order: that with the greatest product of
+    /// scores, an answer and its question being as one (Dijkstra 1959, over logarithms). `None` if none leads
+    /// there.
+    pub fn path(&self, from: &str, to: &str) -> Option<Vec<&Link>> {
+        let ends = self.ends();
+        let (start, goal) = (*self.places.get(from)?, *self.places.get(to)?);
+        let mut best = vec![f64::INFINITY; ends.len()];
+        let mut before: Vec<Option<(usize, usize)>> = vec![None; ends.len()];
+        let mut open = BinaryHeap::from([Open { cost: 0.0, place: start }]);
+        best[start] = 0.0;
+        while let Some(Open { cost, place }) = open.pop() {
+            if place == goal {
+                break;
+            }
+            if cost > best[place] {
+                continue;
+            }
+            for (other, at) in &ends[place] {
+                let cost = cost - strength(&self.links[*at]).ln();
+                if cost < best[*other] {
+                    best[*other] = cost;
+                    before[*other] = Some((place, *at));
+                    open.push(Open { cost, place: *other });
+                }
+            }
+        }
+        let mut path = Vec::new();
+        let mut place = goal;
+        while let Some((earlier, at)) = before[place] {
+            path.push(&self.links[at]);
+            place = earlier;
+        }
+        path.reverse();
+        (place == start).then_some(path)
+    }
+
+    /// As one JSON object of `nodes` and `links`, as programs that draw graphs take it.
+    pub fn to_json(&self) -> String {
+        let mut text = Vec::from("{\"nodes\":[");
+        let records = self.messages.iter().cloned().map(Record::Message);
+        join(records, &mut text);
+        text.extend_from_slice(b"],\"links\":[");
+        join(self.links.iter().cloned().map(Record::Link), &mut text);
+        text.extend_from_slice(b"]}\n");
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+/// How strong a link is, more than 0 and at most 1.
+fn strength(link: &Link) -> f64 {
+    link.score.map_or(1.0, |score| score.clamp(1e-9, 1.0))
+}
+
+/// A message that a path may go on from.
+#[derive(PartialEq)]
+struct Open {
+    cost: f64,
+    place: usize,
+}
+
+impl Eq for Open {}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Open) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Open {
+    /// The cheapest is the greatest; of equals the first.
+    fn cmp(&self, other: &Open) -> Ordering {
+        other.cost.total_cmp(&self.cost).then(other.place.cmp(&self.place))
+    }
+}
+
+fn join(records: impl Iterator<Item = Record>, out: &mut Vec<u8>) {
+    for (at, record) in records.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        record.write_line(Vectors::Numbers, out);
+        out.pop();
+    }
+}

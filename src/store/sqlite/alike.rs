@@ -1,0 +1,172 @@
+//! Which messages of a scope resemble each other: many vectors at once are compared with the codes of all.
+
+use super::super::graph::{Alike, Near, Of};
+use super::Sqlite;
+use super::chunk::{self, Block};
+use super::cosine::Query;
+use super::embedding::numbers;
+use super::graph;
+use super::nearest::{Best, Candidate, by_score};
+use crate::record::Scope;
+use rustc_hash::FxHashSet;
+use std::thread;
+
+/// Of messages that are equally near by their codes, so many times the limit are compared exactly: small talk
+/// comes in thousands of equals.
+const COMPARED: usize = 4;
+
+/// A thread has so many vectors to compare at least.
+const SHARE: usize = 64;
+
+/// A message that is compared with others.
+struct Asker {
+    n: i64,
+    id: String,
+    timestamp: i64,
+    mark: i64,
+    query: Query,
+    best: Best,
+}
+
+/// Who may be compared with whom: each two once.
+struct Turns {
+    /// Messages whose turn comes later.
+    later: FxHashSet<i64>,
+    /// The messages whose turn it is: each is compared with those of lower numbers.
+    now: FxHashSet<i64>,
+}
+
+impl Turns {
+    /// The askers with greater numbers than this are compared with the message.
+    fn gate(&self, n: i64) -> i64 {
+        if self.later.contains(&n) {
+            i64::MAX
+        } else if self.now.contains(&n) {
+            n
+        } else {
+            i64::MIN
+        }
+    }
+}
+
+impl Sqlite {
+    pub(super) fn find_alike(
+        &mut self,
+        model: &str,
+        scope: &Scope,
+        of: Of,
+        floor: f64,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Alike>> {
+        self.connection.pragma_update(None, "mmap_size", super::MAPPED)?;
+        let Some((model, scope)) = graph::numbers(&self.connection, model, scope)? else {
+            return Ok(Vec::new());
+        };
+        self.trusted(model, Some(&[scope]), |store, sound| {
+            let mut askers = store.askers(model, scope, of, floor, limit)?;
+            if limit > 0 {
+                let turns = store.turns(model, scope, &askers)?;
+                let mut look = |block: &Block| compare_all(&mut askers, &turns, block);
+                *sound = chunk::visit(&store.connection, model, Some(&[scope]), &mut look)?;
+            }
+            let mut near = |asker| {
+                let (alike, there) = store.near(model, asker, floor, limit)?;
+                *sound &= there;
+                Ok(alike)
+            };
+            askers.into_iter().map(&mut near).collect()
+        })
+    }
+
+    /// The messages that are to be compared, by their numbers.
+    fn askers(
+        &self,
+        model: i64,
+        scope: i64,
+        of: Of,
+        floor: f64,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<Asker>> {
+        let (tables, mark, count) = match of {
+            Of::Waiting(count) => ("waiting JOIN record ON n = waiting.record", "mark", count as i64),
+            Of::All => ("record INDEXED BY record_words", "0", -1),
+        };
+        let filter = match of {
+            Of::Waiting(_) => "waiting.model = ?1 AND waiting.scope = ?2",
+            Of::All => "record.kind = 'message' AND record.scope = ?2",
+        };
+        let sql = format!(
+            "SELECT n, id, timestamp, {mark}, vector FROM {tables} \
+             JOIN embedding ON embedding.record = n AND embedding.model = ?1 \
+             WHERE {filter} ORDER BY n LIMIT ?3"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map([model, scope, count], |row| {
+            Ok(Asker {
+                n: row.get(0)?,
+                id: row.get(1)?,
+                timestamp: row.get(2)?,
+                mark: row.get(3)?,
+                query: Query::of(&numbers(row.get_ref(4)?.as_blob()?)),
+                best: Best::above(floor, limit),
+            })
+        })?;
+        rows.collect()
+    }
+
+    fn turns(&self, model: i64, scope: i64, askers: &[Asker]) -> rusqlite::Result<Turns> {
+        let last = askers.last().map_or(i64::MAX, |asker| asker.n);
+        let now: FxHashSet<i64> = askers.iter().map(|asker| asker.n).collect();
+        let sql = "SELECT record FROM waiting WHERE model = ? AND scope = ? AND record > ?";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let later = statement.query_map([model, scope, last], |row| row.get(0))?;
+        Ok(Turns { later: later.collect::<Result<_, _>>()?, now })
+    }
+
+    /// What a message resembles, by exact cosines; and whether all that it was compared with is there.
+    fn near(&self, model: i64, asker: Asker, floor: f64, limit: usize) -> rusqlite::Result<(Alike, bool)> {
+        let Asker { id, timestamp, mark, query, best, .. } = asker;
+        let (mut scored, there) = self.compare(model, &query, best, limit.saturating_mul(COMPARED))?;
+        scored.retain(|one| one.score >= floor);
+        scored.sort_unstable_by(by_score);
+        scored.truncate(limit);
+        let mut near = Vec::new();
+        for one in scored {
+            let sql = "SELECT id FROM record WHERE n = ?";
+            let id = self.connection.prepare_cached(sql)?.query_row([one.n], |row| row.get(0))?;
+            near.push(Near { id, timestamp: one.timestamp, score: one.score });
+        }
+        Ok((Alike { id, timestamp, near, mark }, there))
+    }
+}
+
+/// Compares the askers with the vectors of a block, on as many threads as are of use.
+fn compare_all(askers: &mut [Asker], turns: &Turns, block: &Block) {
+    let gates: Vec<i64> = block.heads.iter().map(|head| turns.gate(head.n)).collect();
+    let lowest = gates.iter().min().copied().unwrap_or(i64::MAX);
+    let first = askers.partition_point(|asker| asker.n <= lowest);
+    let askers = &mut askers[first..];
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(askers.len() / SHARE).max(1);
+    let gates = &gates;
+    thread::scope(|scope| {
+        let mut shares = askers.chunks_mut(askers.len().div_ceil(threads).max(1));
+        let own = shares.next();
+        for share in shares {
+            scope.spawn(move || compare_some(share, gates, block));
+        }
+        own.into_iter().for_each(|share| compare_some(share, gates, block));
+    });
+}
+
+fn compare_some(askers: &mut [Asker], gates: &[i64], block: &Block) {
+    let mut products = Vec::new();
+    for Asker { n, query, best, .. } in askers {
+        query.products(block.codes, &mut products);
+        for ((head, gate), product) in block.heads.iter().zip(gates).zip(&products) {
+            let (near, off) = query.estimate(*product, head.step);
+            if near + off >= best.floor && *n > *gate {
+                best.add(Candidate::of(head, near, off));
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The links in their table, and which vectors are not linked yet: each is noted when it is written, and struck
+//! off when its synapses are.
+
+use super::super::Select;
+use super::super::graph::{Change, Linked, Rule};
+use super::Sqlite;
+use super::embedding::{self, Place};
+use super::read::{self, COLUMNS, ENDS, LINK, TABLES, message};
+use super::select::Filter;
+use super::write::write_link;
+use crate::record::{Link, Message, SYNAPSE, Scope, Scopes};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
+use std::collections::BTreeMap;
+
+/// Notes that a new vector has not been compared with others. The mark tells it from any other of the message.
+pub(super) fn note(connection: &Connection, model: i64, place: &Place) -> rusqlite::Result<()> {
+    if place.role.is_none() {
+        return Ok(());
+    }
+    let sql = "INSERT OR REPLACE INTO waiting (model, scope, record, mark) VALUES (?, ?, ?, random())";
+    connection.prepare_cached(sql)?.execute([model, place.scope, place.n]).map(drop)
+}
+
+/// Notes every vector of a model in a scope.
+pub(super) fn begin(connection: &Connection, model: i64, scope: i64) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO waiting (model, scope, record, mark)
+               SELECT ?1, scope, n, random() FROM record INDEXED BY record_words
+               WHERE scope = ?2 AND kind = 'message'
+               AND EXISTS (SELECT 1 FROM embedding WHERE record = record.n AND model = ?1)
+               ON CONFLICT DO NOTHING";
+    connection.prepare_cached(sql)?.execute([model, scope]).map(drop)
+}
+
+/// Removes the synapses that came of a vector which is there no more.
+pub(super) fn cut(connection: &Connection, model: &str, record: i64) -> rusqlite::Result<()> {
+    for end in ["source", "target"] {
+        let sql = format!("DELETE FROM link WHERE {end} = ? AND rel = ? AND model = ?");
+        connection.prepare_cached(&sql)?.execute(params![record, SYNAPSE, model])?;
+    }
+    Ok(())
+}
+
+impl Sqlite {
+    pub(super) fn read_links(&self, ids: &[&str]) -> rusqlite::Result<Vec<Link>> {
+        let one = "(SELECT n FROM record WHERE id = ?1)";
+        let sql = format!(
+            "SELECT {LINK} FROM {ENDS} WHERE link.source = {one} \
+             UNION ALL SELECT {LINK} FROM {ENDS} WHERE link.target = {one}"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut found = BTreeMap::new();
+        for id in ids {
+            for link in statement.query_map([id], read::link)? {
+                let link = link?;
+                found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    pub(super) fn read_messages(&self, ids: &[&str], which: &Select) -> rusqlite::Result<Vec<Message>> {
+        let mut filter = Filter::of(which);
+        filter.add_scopes("record", self.scope_numbers(&which.scopes)?.as_deref());
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'message'{} AND record.id = ?",
+            filter.sql
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut found = Vec::new();
+        for id in ids {
+            let values = filter.values.iter().cloned().chain([(*id).to_owned().into()]);
+            found.extend(statement.query_row(params_from_iter(values), message).optional()?);
+        }
+        Ok(found)
+    }
+
+    pub(super) fn read_linked(&self, model: &str, scopes: &Scopes) -> rusqlite::Result<Vec<Linked>> {
+        let Some((model, _)) = embedding::model(&self.connection, model)? else { return Ok(Vec::new()) };
+        let sql = "SELECT partition, instance, threshold, degree,
+                     (SELECT count(*) FROM waiting WHERE waiting.model = space.model AND waiting.scope = space.scope)
+                   FROM space JOIN scope ON scope.n = space.scope LEFT JOIN graph USING (model, scope)
+                   WHERE space.model = ? AND space.vectors > 0 ORDER BY partition, instance";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map([model], |row| {
+            let scope = Scope { partition: row.get(0)?, instance: row.get(1)? };
+            let rule = match (row.get(2)?, row.get::<_, Option<u32>>(3)?) {
+                (Some(threshold), Some(degree)) => Some(Rule { threshold, degree: degree as usize }),
+                _ => None,
+            };
+            Ok(Linked { scope, rule, waiting: row.get::<_, i64>(4)?.unsigned_abs() })
+        })?;
+        rows.filter(|row| row.as_ref().map_or(true, |linked| scopes.hold(&linked.scope))).collect()
+    }
+}
+
+/// Makes and removes synapses, all of them or none.
+pub(super) fn relink(
+    connection: &mut Connection,
+    name: &str,
+    scope: &Scope,
+    rule: Rule,
+    changes: &[Change],
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Some((model, scope)) = numbers(&transaction, name, scope)? else { return Ok(()) };
+    let strike = "DELETE FROM waiting WHERE model = ? AND scope = ? AND mark = ?
+                  AND record = (SELECT n FROM record WHERE id = ?)";
+    let remove = "DELETE FROM link WHERE source = (SELECT n FROM record WHERE id = ?) AND rel = ?
+                  AND target = (SELECT n FROM record WHERE id = ?)";
+    let waits = "SELECT EXISTS (SELECT 1 FROM waiting WHERE model = ? AND scope = ?
+                 AND record = (SELECT n FROM record WHERE id = ?))";
+    for Change { of, add, remove: displaced } in changes {
+        if transaction.prepare_cached(strike)?.execute(params![model, scope, of.mark, of.id])? == 0 {
+            continue;
+        }
+        for (from, to) in displaced {
+            transaction.prepare_cached(remove)?.execute([from, SYNAPSE, to])?;
+        }
+        for link in add {
+            let other = if link.from == of.id { &link.to } else { &link.from };
+            // One that has got another vector meanwhile is compared with this one when its turn comes.
+            if !transaction
+                .prepare_cached(waits)?
+                .query_row(params![model, scope, other], |row| row.get(0))?
+            {
+                write_link(&transaction, link)?;
+            }
+        }
+    }
+    let sql =
+        "INSERT INTO graph (model, scope, threshold, degree) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    transaction.execute(sql, params![model, scope, rule.threshold, rule.degree as i64])?;
+    transaction.commit()
+}
+
+/// Removes what no longer follows; with `anew` everything.
+pub(super) fn prune(
+    connection: &mut Connection,
+    name: &str,
+    scope: &Scope,
+    rule: Rule,
+    anew: bool,
+) -> rusqlite::Result<u64> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Some((model, scope)) = numbers(&transaction, name, scope)? else { return Ok(0) };
+    let sql = "DELETE FROM link WHERE rel = ?1 AND source IN (SELECT n FROM record WHERE scope = ?2)
+               AND (?3 OR model IS NOT ?4 OR score IS NULL OR score < ?5)";
+    let removed = transaction.execute(sql, params![SYNAPSE, scope, anew, name, rule.threshold])?;
+    if anew {
+        begin(&transaction, model, scope)?;
+    }
+    let sql = "INSERT OR REPLACE INTO graph (model, scope, threshold, degree) VALUES (?, ?, ?, ?)";
+    transaction.execute(sql, params![model, scope, rule.threshold, rule.degree as i64])?;
+    transaction.commit().map(|()| removed as u64)
+}
+
+/// The numbers of a model and of a scope that the store has.
+pub(super) fn numbers(
+    connection: &Connection,
+    model: &str,
+    scope: &Scope,
+) -> rusqlite::Result<Option<(i64, i64)>> {
+    let sql = "SELECT model.n, scope.n FROM model, scope WHERE name = ? AND partition = ? AND instance = ?";
+    let names = [model, &scope.partition, &scope.instance];
+    connection.prepare_cached(sql)?.query_row(names, |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
