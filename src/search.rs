@@ -1,5 +1,6 @@
 //! What is related to a question: hits, best first. By its words, by its meaning, or by both.
 
+mod dates;
 mod hybrid;
 
 pub use hybrid::{hybrid, related};

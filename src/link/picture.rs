@@ -1,8 +1,9 @@
-//! A graph in the language of Graphviz, for people's eyes: the messages from top to bottom in the order of time,
-//! an arrow from each question to its answer, and synapses as curves, the stronger the thicker.
+//! A graph in the language of Graphviz, for people's eyes: what belongs together lies together, an arrow leads
+//! from each question to its answer, a dotted line from each message to the next, and synapses are the thicker
+//! the stronger they are among those that are drawn.
 
 use super::Graph;
-use crate::record::{Message, RESPONDED_WITH, Role, SYNAPSE, time};
+use crate::record::{Link, Message, RESPONDED_WITH, Role, SYNAPSE, time};
 use std::fmt::Write;
 
 /// How much of a message stands in its box: lines, and characters in a line.
@@ -13,11 +14,12 @@ impl Graph {
     /// As a graph that `dot` draws.
     pub fn to_dot(&self) -> String {
         let mut dot = String::from(
-            "digraph memory {\n  \
-             graph [bgcolor=\"white\", fontname=\"Helvetica\", nodesep=0.5, ranksep=0.28, splines=true]\n  \
-             node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=10, margin=\"0.14,0.08\", \
+            "graph memory {\n  \
+             graph [layout=neato, overlap=false, sep=\"+12\", splines=true, outputorder=edgesfirst, \
+             bgcolor=white, fontname=Helvetica]\n  \
+             node [shape=box, style=\"rounded,filled\", fontname=Helvetica, fontsize=10, margin=\"0.12,0.07\", \
              color=\"#b8c0cc\", penwidth=0.8]\n  \
-             edge [fontname=\"Helvetica\", fontsize=8, arrowsize=0.6]\n",
+             edge [fontname=Helvetica, fontsize=8, arrowsize=0.6]\n",
         );
         for (place, message) in self.messages.iter().enumerate() {
             let _ = writeln!(
@@ -28,39 +30,39 @@ impl Graph {
                 quoted(&message.id)
             );
         }
-        // What follows in time is held together by a line that nobody needs to see where an arrow is.
         for place in 1..self.messages.len() {
             let (before, after) = (&self.messages[place - 1], &self.messages[place]);
-            if before.scope != after.scope {
+            let answered = |link: &Link| {
+                link.rel == RESPONDED_WITH && link.from == before.id && link.to == after.id
+            };
+            if before.scope != after.scope || self.links.iter().any(answered) {
                 continue;
             }
-            let answered = self
-                .links
-                .iter()
-                .any(|link| link.rel == RESPONDED_WITH && link.from == before.id && link.to == after.id);
-            let style = if answered { "invis" } else { "dotted" };
             let _ = writeln!(
                 dot,
-                "  m{} -> m{place} [style={style}, color=\"#c4c9d1\", arrowhead=none, weight=8]",
+                "  m{} -- m{place} [style=dotted, color=\"#a0a8b4\", len=7]",
                 place - 1
             );
         }
+        let scores = || self.links.iter().filter(|link| link.rel == SYNAPSE).filter_map(|link| link.score);
+        let least = scores().fold(f64::INFINITY, f64::min);
+        let width = (scores().fold(f64::NEG_INFINITY, f64::max) - least).max(0.01);
         for link in &self.links {
             let (from, to) = (self.place(&link.from), self.place(&link.to));
             let line = match (link.rel.as_str(), link.score) {
-                (RESPONDED_WITH, _) => "color=\"#4a5568\", weight=4".to_owned(),
+                (RESPONDED_WITH, _) => "dir=forward, color=\"#4a5568\", len=1.4, weight=3".to_owned(),
                 (SYNAPSE, Some(score)) => {
-                    let strength = score.clamp(0.0, 1.0);
+                    let strength = (score - least) / width;
                     format!(
-                        "dir=none, constraint=false, color=\"#2b6cb0{:02x}\", penwidth={:.2}, fontcolor=\"#2b6cb0\", \
-                         label=\"{score:.2}\"",
-                        (70.0 + 150.0 * strength) as u8,
-                        0.6 + 3.0 * strength * strength
+                        "color=\"#2b6cb0{:02x}\", penwidth={:.2}, len={:.2}, tooltip=\"{score:.2}\"",
+                        (50.0 + 170.0 * strength) as u8,
+                        0.4 + 3.0 * strength,
+                        3.5 - 1.5 * strength
                     )
                 }
-                (rel, _) => format!("constraint=false, color=\"#975a16\", label={}", quoted(rel)),
+                (rel, _) => format!("dir=forward, color=\"#975a16\", label={}", quoted(rel)),
             };
-            let _ = writeln!(dot, "  m{from} -> m{to} [{line}]");
+            let _ = writeln!(dot, "  m{from} -- m{to} [{line}]");
         }
         dot.push_str("}\n");
         dot

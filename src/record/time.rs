@@ -45,6 +45,12 @@ pub fn rfc3339(ms: i64) -> String {
     }
 }
 
+/// The year and the month, 1 to 12, of a time in UTC.
+pub fn year_and_month(ms: i64) -> (i64, u8) {
+    let time = Timestamp::from_millisecond(ms).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
+    (time.year().into(), time.month().unsigned_abs())
+}
+
 /// Reads RFC 3339 (`2026-11-21T07:03:00Z`, `2026-11-21 09:03:00.5+02:00`), a date (midnight UTC), or a
 /// whole number of milliseconds.
 pub fn parse(text: &str) -> Result<i64> {

@@ -2,10 +2,14 @@
 //!
 //! A message's own score is its BM25 as a part of the best one's, and MEANING times its place between the
 //! lowest cosine of all candidates and the best, if its cosine reaches the model's floor: models differ in where
-//! their cosines lie. To that comes what its neighbours in the conversation lend it: of the two at one step the
-//! better one's own score, and of the two at two steps, since what answers a question often stands beside
-//! what resembles it. To add both neighbours up, instead of taking the better, finds less.
+//! their cosines lie. If the question names a month or a year, what was said then counts DATED times as much.
+//! To that comes what its neighbours in the conversation lend it: of the two at one step the better one's own
+//! score, and of the two at two steps, since what answers a question often stands beside what resembles it. A
+//! message that asks something itself seldom answers: it lends more to the next, and counts less.
+//!
+//! `scripts/bench recall` measures what each of these is worth, and what was tried and left out.
 
+use super::dates::Dates;
 use super::{sharing_words, vector};
 use crate::embed::Embedder;
 use crate::error::Result;
@@ -17,6 +21,10 @@ use std::collections::HashMap;
 const MEANING: f64 = 0.7;
 /// What a neighbour lends, at one step and at two.
 const LENT: [f64; 2] = [0.5, 0.3];
+/// What a message that asks something lends to the next, and what its own score counts for itself.
+const ASKED: f64 = 0.8;
+/// What a message counts that was said when the question says.
+const DATED: f64 = 1.5;
 /// How many messages are looked at of either kind, at least, and for each that is wanted.
 const CANDIDATES: usize = 60;
 const PER_HIT: usize = 3;
@@ -104,11 +112,12 @@ fn ranked(
             pool.all[pool.places[&id]].similarity = Some(cosine);
         }
     }
-    Ok(order(pool, &around, meant.map_or(f64::INFINITY, |meant| meant.floor), limit))
+    let floor = meant.map_or(f64::INFINITY, |meant| meant.floor);
+    Ok(order(pool, &around, &Dates::named(question), floor, limit))
 }
 
 /// The own scores of the candidates, 0 where nothing speaks for one.
-fn own(pool: &Pool, floor: f64) -> Vec<f64> {
+fn own(pool: &Pool, dates: &Dates, floor: f64) -> Vec<f64> {
     let keyword = pool.all.iter().map(|one| one.keyword).fold(f64::MIN_POSITIVE, f64::max);
     let cosines = || pool.all.iter().filter_map(|one| one.similarity);
     let (lowest, best) =
@@ -118,14 +127,18 @@ fn own(pool: &Pool, floor: f64) -> Vec<f64> {
         width if width > 0.0 => (cosine - lowest) / width,
         _ => 1.0,
     };
-    let score = |one: &Candidate| one.keyword / keyword + MEANING * one.similarity.map_or(0.0, meaning);
+    let score = |one: &Candidate| {
+        let own = one.keyword / keyword + MEANING * one.similarity.map_or(0.0, meaning);
+        if dates.hold(one.message.timestamp) { own * DATED } else { own }
+    };
     pool.all.iter().map(score).collect()
 }
 
 /// The best candidates for which anything speaks, in their order; ties by time, newest first, then by id.
-fn order(pool: Pool, around: &[Around], floor: f64, limit: usize) -> Vec<Hit> {
-    let own = own(&pool, floor);
-    let lent = lent(&pool, around, &own);
+fn order(pool: Pool, around: &[Around], dates: &Dates, floor: f64, limit: usize) -> Vec<Hit> {
+    let own = own(&pool, dates, floor);
+    let asks: Vec<bool> = pool.all.iter().map(|one| asks(&one.message)).collect();
+    let lent = lent(&pool, around, &own, &asks);
     let mut hits: Vec<Hit> = Vec::new();
     for (at, candidate) in pool.all.into_iter().enumerate() {
         let mut why = Vec::new();
@@ -136,24 +149,34 @@ fn order(pool: Pool, around: &[Around], floor: f64, limit: usize) -> Vec<Hit> {
         if lent[at] > 0.0 {
             why.push(("around", lent[at]));
         }
-        hits.push(Hit { message: candidate.message, score: own[at] + lent[at], why });
+        let own = if asks[at] { own[at] * ASKED } else { own[at] };
+        hits.push(Hit { message: candidate.message, score: own + lent[at], why });
     }
     hits.retain(|hit| hit.score > 0.0);
     Hit::best(hits, limit)
 }
 
+/// Whether a message ends in a question.
+fn asks(message: &Message) -> bool {
+    message.content.text().trim_end().ends_with(['?', '？', '؟'])
+}
+
 /// What the neighbours of each candidate lend it. Who stands around whom is known of those that were found;
 /// it holds the other way round too.
-fn lent(pool: &Pool, around: &[Around], own: &[f64]) -> Vec<f64> {
+fn lent(pool: &Pool, around: &[Around], own: &[f64], asks: &[bool]) -> Vec<f64> {
     let mut best = vec![[0.0_f64; LENT.len()]; own.len()];
+    let mut lend = |from: usize, to: usize, step: usize, onward: bool| {
+        let part = if onward && step == 0 && asks[from] { ASKED } else { LENT[step] };
+        best[to][step] = best[to][step].max(own[from] * part);
+    };
     for (at, around) in around.iter().enumerate() {
-        for side in [&around.before, &around.after] {
+        for (side, earlier) in [(&around.before, true), (&around.after, false)] {
             for (step, message) in side.iter().enumerate() {
                 let other = pool.places[&message.id];
-                best[at][step] = best[at][step].max(own[other]);
-                best[other][step] = best[other][step].max(own[at]);
+                lend(other, at, step, earlier);
+                lend(at, other, step, !earlier);
             }
         }
     }
-    best.iter().map(|steps| steps.iter().zip(LENT).map(|(score, part)| score * part).sum()).collect()
+    best.iter().map(|steps| steps.iter().sum()).collect()
 }

@@ -238,28 +238,44 @@ fn look_at(n: i64, folded: &str, runs: &mut [Run], corpus: &mut Corpus) {
     }
 }
 
-/// BM25 of every message that holds all runs, or any.
+/// A message in which runs were found.
+#[derive(Default)]
+struct Found {
+    runs: usize,
+    score: f64,
+    /// The rarity of the runs together.
+    rarity: f64,
+}
+
+/// BM25 of every message that holds all runs, or any; times the part that it holds of what is asked for, each
+/// run counting as much as it is rare: a message that holds half of it says less than half.
 fn combine(mut runs: Vec<Run>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)> {
     let average = (corpus.words / corpus.docs.max(1.0)).max(1.0);
     // The rarest first: the others can then only lose messages.
     runs.sort_by_key(|run| run.docs.len());
     let wanted = if occur == Occur::All { runs.len() } else { 1 };
-    let mut scores: FxHashMap<i64, (usize, f64)> = FxHashMap::default();
+    let mut found: FxHashMap<i64, Found> = FxHashMap::default();
+    let mut asked = 0.0;
     for (at, run) in runs.into_iter().enumerate() {
         let docs = run.docs.len() as f64;
         let rarity = (1.0 + (corpus.docs - docs + 0.5) / (docs + 0.5)).ln();
+        asked += if docs > 0.0 { rarity } else { 0.0 };
         for doc in run.docs {
+            let held = match occur == Occur::Any || at == 0 {
+                true => found.entry(doc.n).or_default(),
+                false => match found.get_mut(&doc.n) {
+                    Some(held) => held,
+                    None => continue,
+                },
+            };
             let norm = K1 * (1.0 - B + B * f64::from(doc.length) / average);
-            let score = rarity * doc.times * (K1 + 1.0) / (doc.times + norm);
-            if occur == Occur::Any || at == 0 {
-                let held = scores.entry(doc.n).or_default();
-                *held = (held.0 + 1, held.1 + score);
-            } else if let Some(held) = scores.get_mut(&doc.n) {
-                *held = (held.0 + 1, held.1 + score);
-            }
+            held.score += rarity * doc.times * (K1 + 1.0) / (doc.times + norm);
+            held.rarity += rarity;
+            held.runs += 1;
         }
     }
-    scores.into_iter().filter(|(_, (held, _))| *held >= wanted).map(|(n, (_, score))| (n, score)).collect()
+    let all = found.into_iter().filter(|(_, held)| held.runs >= wanted);
+    all.map(|(n, held)| (n, held.score * held.rarity / asked)).collect()
 }
 
 fn holds(terms: &[&Term], message: &Message) -> bool {
