@@ -5,7 +5,7 @@ use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Work};
 use rsv::error::Result;
 use rsv::record::{Hit, Query, Reader, Scopes, Value};
-use rsv::store::{self, Access, Select, Store};
+use rsv::store::{self, Access, Except, Select, Store};
 use rsv::{fill, search, view};
 use std::io::Read;
 use std::process::ExitCode;
@@ -29,6 +29,12 @@ struct Args {
     limit: usize,
     #[command(flatten)]
     filter: Filter,
+    /// No messages of this trace; may be repeated
+    #[arg(long, value_name = "TRACE")]
+    exclude_trace: Vec<String>,
+    /// Not the message that has this id; may be repeated
+    #[arg(long, value_name = "ID")]
+    exclude: Vec<String>,
     /// All scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -59,6 +65,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
+        except: Except { traces: args.exclude_trace, ids: args.exclude },
         ..Select::of(io.common.to_read(args.all)?)
     };
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
@@ -183,6 +190,10 @@ impl Search<'_> {
             roles: query.role.map_or_else(|| self.which.roles.clone(), |role| vec![role]),
             since: query.since.or(self.which.since),
             until: query.until.or(self.which.until),
+            except: Except {
+                traces: query.exclude_trace.clone().unwrap_or_else(|| self.which.except.traces.clone()),
+                ids: query.exclude.clone().unwrap_or_else(|| self.which.except.ids.clone()),
+            },
             ..self.which.clone()
         }
     }

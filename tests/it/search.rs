@@ -193,6 +193,33 @@ fn limits_roles_and_times_narrow() {
 }
 
 #[test]
+fn what_is_excluded_leaves_room_for_others() {
+    let home = Home::new();
+    let line = |n: usize| {
+        let (id, trace) = (format!("m{n}"), format!("t{}", n / 2));
+        json!({"role": "user", "content": format!("owl {n}"), "timestamp": n, "id": id, "trace_id": trace})
+            .to_string()
+    };
+    home.ingest(&[], &(0..8).map(line).collect::<Vec<_>>().join("\n"));
+    let found = |words: &[&str]| search(&home, &[&["owl", "--limit", "3"], words].concat());
+    assert_eq!(found(&["--exclude", "m7", "--exclude", "m5"]), ["owl 6", "owl 4", "owl 3"]);
+    assert_eq!(found(&["--exclude-trace", "t3", "--exclude", "m4"]), ["owl 5", "owl 3", "owl 2"]);
+    let twice = ["--exclude-trace", "t3", "--exclude-trace", "t1", "--exclude-trace", "t0"];
+    assert_eq!(found(&twice), ["owl 5", "owl 4"]);
+    assert_eq!(found(&["--exclude", "", "--exclude", "'", "--exclude", "m"]), ["owl 7", "owl 6", "owl 5"]);
+    let queries = r#"{"query":"owl","exclude":["m7","m6"],"exclude_trace":"t2"}
+{"query":"owl","exclude":"m7"}
+{"query":"owl","exclude":[1]}
+"#;
+    let ran = home.run("rsv-search", &["--limit", "1", "--exclude-trace", "t3"], queries);
+    let ids: Vec<_> = lines_of(&ran.stdout).iter().map(|hit| hit["id"].clone()).collect();
+    assert_eq!(ids, ["m3", "m5"]);
+    let refused =
+        "rsv-search: error: <stdin>:3: exclude: expected a string or an array of strings, found [1]\n";
+    assert_eq!(ran.stderr, refused);
+}
+
+#[test]
 fn scopes_are_one_a_partition_or_all() {
     let home = Home::new();
     for (partition, instance) in
