@@ -1,6 +1,6 @@
 //! rsv-search by words.
 
-use crate::support::{Dice, Home, Ran, lines_of};
+use crate::support::{Dice, Home, Ran, lines_of, text};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -217,6 +217,65 @@ fn what_is_excluded_leaves_room_for_others() {
     let refused =
         "rsv-search: error: <stdin>:3: exclude: expected a string or an array of strings, found [1]\n";
     assert_eq!(ran.stderr, refused);
+}
+
+/// The ways to search, each with the flag that chooses it.
+const WAYS: [&[&str]; 3] = [&[], &["--semantic"], &["--hybrid"]];
+
+#[test]
+fn what_says_the_same_is_found_once_and_makes_room() {
+    let home = Home::with_model();
+    let line = |n: usize| {
+        let (role, said) = match n {
+            7 => ("user", "\tThe owl hunts at night.".to_owned()),
+            8 => ("assistant", "The owl hunts at night.".to_owned()),
+            9 => ("user", "An owl at night".to_owned()),
+            10 => ("user", "the owl hunts AT NIGHT.".to_owned()),
+            _ => ("user", "The owl hunts at night.\n".repeat(1 + n % 2).trim_start().to_owned()),
+        };
+        json!({"role": role, "content": said, "timestamp": n, "id": format!("m{n}")}).to_string()
+    };
+    home.ingest(&[], &(0..150).map(line).collect::<Vec<_>>().join("\n"));
+    home.run("rsv-embed", &["--pending", "-q"], "").ok();
+    let found = |words: &[&str]| {
+        let ran = home.run("rsv-search", &[&["The owl hunts at night"], words].concat(), "").ok();
+        let hits = lines_of(&ran).into_iter();
+        hits.map(|hit| format!("{}: {}", hit["role"], text(&hit["content"]).trim())).collect::<Vec<_>>()
+    };
+    for way in WAYS {
+        let (once, short) =
+            (found(&[way, &["-d"]].concat()), found(&[way, &["-d", "--limit", "3"]].concat()));
+        // By words only what holds all of them is found.
+        let wanted = if way.is_empty() { 4 } else { 5 };
+        assert_eq!((once.len(), short.len()), (wanted, 3), "{way:?}: {once:?} {short:?}");
+        assert_eq!(once.iter().collect::<BTreeSet<_>>().len(), wanted, "{way:?}: {once:?}");
+        assert_eq!(found(way).len(), 10, "{way:?}: all are told unless it is asked for");
+    }
+}
+
+#[test]
+fn hits_below_a_score_are_left_out() {
+    let home = Home::with_model();
+    let texts =
+        ["The owl hunts at night", "Night falls", "We ate sardines by the river", "My dog fears thunder"];
+    let line = |text: &&str| json!({"role": "user", "content": text}).to_string();
+    home.ingest(&[], &texts.iter().map(line).collect::<Vec<_>>().join("\n"));
+    for way in WAYS {
+        let found = |words: &[&str]| {
+            let ran = home.run("rsv-search", &[&["night"], way, words].concat(), "").ok();
+            lines_of(&ran).iter().map(|hit| hit["score"].as_f64().unwrap()).collect::<Vec<_>>()
+        };
+        let scores = found(&[]);
+        assert!(scores.len() > 1 && scores[0] > scores[1], "{way:?}: {scores:?}");
+        assert_eq!(found(&["--min-score", "-2"]), scores);
+        assert_eq!(found(&["--min-score", &scores[1].to_string()]), scores[..2], "{way:?}");
+        assert_eq!(found(&["--min-score", &scores[1].to_string(), "-d", "--limit", "9"]), scores[..2]);
+        nothing(home.run("rsv-search", &[&["night", "--min-score", "1e9"], way].concat(), ""));
+    }
+    for refused in ["", "x", "nan", "inf"] {
+        let ran = home.run("rsv-search", &["night", "--min-score", refused], "");
+        assert!(ran.trouble().contains("expected a number"), "{refused}");
+    }
 }
 
 #[test]
