@@ -10,6 +10,7 @@ use crate::record::Hit;
 use crate::store::words::Term;
 use crate::store::{Occur, Select, Store};
 use hybrid::{Meant, ranked};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Words that say nothing about what a question is about, and that are in most messages: they cost more
@@ -22,12 +23,16 @@ const STOP_WORDS: &str = "a about all also am an and any are as at be been but b
 /// How many times as many hits are asked for where some fell to others that say the same.
 const MORE: usize = 4;
 
+/// How many characters of either end of a long question are embedded: what is asked stands before or after
+/// what was pasted, and a hundred thousand characters would be embedded for half a minute.
+const END: usize = 2000;
+
 /// How many words of a long text are looked up.
 const TERMS: usize = 64;
 
 /// What a search goes by.
 pub enum By<'a> {
-    /// Every word of the question, be it as a part of a word.
+    /// Every word of the question, be it as a part of a word; words between double quotes stand together.
     Words,
     /// What the question means to a model.
     Meaning(&'a mut Embedder),
@@ -56,7 +61,7 @@ pub fn run(
 ) -> Result<Vec<Hit>> {
     match by {
         By::Words => {
-            let terms = Term::all(question);
+            let terms = Term::asked(question);
             if terms.is_empty() {
                 return Err(nothing());
             }
@@ -109,7 +114,22 @@ fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
     if question.trim().is_empty() {
         return Err(nothing());
     }
-    embedder.embed(&[question], Side::Query)?.pop().ok_or_else(|| Error::new("the model made no vector"))
+    embedder
+        .embed(&[&*gist(question)], Side::Query)?
+        .pop()
+        .ok_or_else(|| Error::new("the model made no vector"))
+}
+
+/// What is embedded of a question: all of it, or the two ends of a long one.
+fn gist(question: &str) -> Cow<'_, str> {
+    let first = question.char_indices().nth(END).map(|(at, _)| at);
+    let last = question.char_indices().nth_back(END).map(|(at, _)| at);
+    match (first, last) {
+        (Some(first), Some(last)) if first < last => {
+            format!("{}\n{}", &question[..first], &question[last..]).into()
+        }
+        _ => question.into(),
+    }
 }
 
 fn nothing() -> Error {

@@ -13,7 +13,8 @@ use std::process::ExitCode;
 
 /// Finds messages that hold all of the words asked for, or mean what is asked, best first
 ///
-/// A word may be a part of a word; case and accents do not matter. A partition alone means all of its
+/// A word may be a part of a word; case and accents do not matter. Words between double quotes must stand
+/// together ('"green tea" kettle'), with any white space between them. A partition alone means all of its
 /// instances; with neither, default/default is searched. Nothing found: exit status 1.
 #[derive(clap::Args)]
 struct Args {

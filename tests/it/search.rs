@@ -123,6 +123,72 @@ fn signs_are_looked_for_as_they_are() {
 }
 
 #[test]
+fn words_between_quotes_stand_together() {
+    let home = home_of(&[
+        "The kettle is for green tea",
+        "Green\u{a0}\n\tTEA, no kettle",
+        "tea that is green",
+        "evergreen teapot",
+        "a \"green tea\" 5\" wide",
+    ]);
+    for (asked, found) in [
+        ("\"green tea\"", &[4, 3, 0, 1][..]),
+        ("\"Green  Tea\" kettle", &[0, 1]),
+        ("kettle \"green tea\"", &[0, 1]),
+        ("\"tea green\"", &[]),
+        ("\"is green\" tea", &[2]),
+        ("\"tea, no\"", &[1]),
+        ("green tea", &[0, 1, 2, 3, 4]),
+        ("\"green tea", &[4]),
+        ("5\"", &[4]),
+    ] {
+        let words: BTreeSet<String> = search(&home, &[asked]).into_iter().collect();
+        let all = home.contents("rsv-view", &[]);
+        let wanted: BTreeSet<String> = found.iter().map(|n: &usize| all[*n].clone()).collect();
+        assert_eq!(words, wanted, "{asked}");
+    }
+}
+
+#[test]
+fn odd_questions_are_answered() {
+    let home = Home::with_model();
+    let texts = ["an owl \u{0} hunts", "C++ -- \" OR *", "🦉🦉", "a\u{20dd} sign", "NEAR(the) river"];
+    let lines: String =
+        texts.map(|text| json!({"role": "user", "content": text}).to_string() + "\n").concat();
+    home.ingest(&[], &lines);
+    let long = |part: &str| part.repeat(100_000 / part.len());
+    let different: String = (0..).map(|n: u32| format!("w{n:x} ")).take(15_000).collect();
+    for (question, found) in [
+        ("\" OR *", Some("C++ -- \" OR *")),
+        ("NEAR(", Some("NEAR(the) river")),
+        ("*", Some("C++ -- \" OR *")),
+        ("🦉", Some("🦉🦉")),
+        ("owl \u{0}", Some("an owl \u{0} hunts")),
+        ("\u{0}", Some("an owl \u{0} hunts")),
+        ("\u{20dd}", Some("a\u{20dd} sign")),
+        (&long("owl "), Some("an owl \u{0} hunts")),
+        (&long("owl"), None),
+        (&long("\"owl "), None),
+        (&long("\" "), Some("C++ -- \" OR *")),
+        (&long("日本"), None),
+        (&different, None),
+    ] {
+        let ran = home.run("rsv-search", &["--limit", "1"], question);
+        let found: Vec<String> = found.iter().map(|text| text.to_string()).collect();
+        let shown: String = question.chars().take(20).collect();
+        assert_eq!((ran.stderr.as_str(), ran.status), ("", i32::from(found.is_empty())), "{shown}");
+        let contents: Vec<String> = lines_of(&ran.stdout).iter().map(|hit| text(&hit["content"])).collect();
+        assert_eq!(contents, found, "{shown}");
+        let ran = home.run("rsv-search", &["--hybrid"], question);
+        assert!(ran.stderr.is_empty() && ran.status < 2, "{shown}: {ran}");
+    }
+    for nothing in ["", " \n", "\u{301}", "\u{301}\u{308} "] {
+        let refused = home.run("rsv-search", &[], nothing).trouble();
+        assert!(refused.contains("there is nothing to search for"), "{refused}");
+    }
+}
+
+#[test]
 fn long_words_are_found_by_any_part() {
     let long: String = (0..40).map(|n| format!("{n:02}abcdefgh")).collect();
     let home = home_of(&[&long, "short"]);
