@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 use crate::record::Hit;
 use crate::store::words::Term;
 use crate::store::{Occur, Select, Store};
+use hybrid::{Meant, ranked};
+use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// Words that say nothing about what a question is about, and that are in most messages: they cost more
 /// to look up than all others together.
@@ -18,28 +21,85 @@ const STOP_WORDS: &str = "a about all also am an and any are as at be been but b
     she should so some tell than that the their them then there these they this to too up us was we were what when \
     where which who why will with would you your";
 
+/// How many times as many hits are asked for where some fell to others that say the same.
+const MORE: usize = 4;
+
+/// How many characters of either end of a long question are embedded: what is asked stands before or after
+/// what was pasted, and a hundred thousand characters would be embedded for half a minute.
+const END: usize = 2000;
+
 /// How many words of a long text are looked up.
 const TERMS: usize = 64;
 
-/// The messages in which every word of `question` occurs, be it as a part of a word.
-pub fn keyword(store: &mut dyn Store, question: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-    let terms = Term::all(question);
-    if terms.is_empty() {
-        return Err(Error::new("there is nothing to search for").hint("give a word"));
-    }
-    store.find(&terms, Occur::All, which, limit)
+/// What a search goes by.
+pub enum By<'a> {
+    /// Every word of the question, be it as a part of a word; words between double quotes stand together.
+    Words,
+    /// What the question means to a model.
+    Meaning(&'a mut Embedder),
+    /// Words and meaning together, and what stands around a hit.
+    Both(&'a mut Embedder),
 }
 
-/// The messages whose vectors are nearest to that of `question`.
-pub fn semantic(
+/// Which of the hits are wanted.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// At most so many.
+    pub limit: usize,
+    /// None of a lower score.
+    pub min_score: Option<f64>,
+    /// Of messages of one role that say the same, white space around it aside, only the best.
+    pub deduplicate: bool,
+}
+
+/// The hits of a question, best first. Errors if there is nothing in it to search for.
+pub fn run(
     store: &mut dyn Store,
-    embedder: &mut Embedder,
+    by: By,
     question: &str,
     which: &Select,
-    limit: usize,
+    options: &Options,
 ) -> Result<Vec<Hit>> {
-    let vector = vector(embedder, question)?;
-    store.nearest(embedder.model(), &vector, which, limit)
+    match by {
+        By::Words => {
+            let terms = Term::asked(question);
+            if terms.is_empty() {
+                return Err(nothing());
+            }
+            sifted(options, |limit| store.find(&terms, Occur::All, which, limit))
+        }
+        By::Meaning(embedder) => {
+            let vector = vector(embedder, question)?;
+            sifted(options, |limit| store.nearest(embedder.model(), &vector, which, limit))
+        }
+        By::Both(embedder) => {
+            let vector = vector(embedder, question)?;
+            let meant = Meant::of(embedder, &vector);
+            sifted(options, |limit| ranked(store, question, Some(meant), which, limit))
+        }
+    }
+}
+
+/// The hits that are wanted of those that `find` gives, which is asked for more until there are enough.
+fn sifted(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) -> Result<Vec<Hit>> {
+    let too_low = |hit: &Hit| options.min_score.is_some_and(|least| hit.score < least);
+    let mut asked = options.limit;
+    loop {
+        let mut hits = find(asked)?;
+        let all = hits.len() < asked || hits.last().is_some_and(too_low);
+        hits.retain(|hit| !too_low(hit));
+        if options.deduplicate {
+            let mut said = HashSet::new();
+            hits.retain(|Hit { message, .. }| {
+                said.insert((message.role, message.content.text().trim().to_owned()))
+            });
+        }
+        if all || hits.len() >= options.limit {
+            hits.truncate(options.limit);
+            return Ok(hits);
+        }
+        asked = asked.saturating_mul(MORE);
+    }
 }
 
 /// The messages that share telling words with `text`, which may be long; none if it has none.
@@ -53,7 +113,26 @@ pub fn sharing_words(store: &mut dyn Store, text: &str, which: &Select, limit: u
 /// The vector of a question.
 fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
     if question.trim().is_empty() {
-        return Err(Error::new("there is nothing to search for").hint("give a word"));
+        return Err(nothing());
     }
-    embedder.embed(&[question], Side::Query)?.pop().ok_or_else(|| Error::new("the model made no vector"))
+    embedder
+        .embed(&[&*gist(question)], Side::Query)?
+        .pop()
+        .ok_or_else(|| Error::new("the model made no vector"))
+}
+
+/// What is embedded of a question: all of it, or the two ends of a long one.
+fn gist(question: &str) -> Cow<'_, str> {
+    let first = question.char_indices().nth(END).map(|(at, _)| at);
+    let last = question.char_indices().nth_back(END).map(|(at, _)| at);
+    match (first, last) {
+        (Some(first), Some(last)) if first < last => {
+            format!("{}\n{}", &question[..first], &question[last..]).into()
+        }
+        _ => question.into(),
+    }
+}
+
+fn nothing() -> Error {
+    Error::new("there is nothing to search for").hint("give a word")
 }

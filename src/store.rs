@@ -137,12 +137,30 @@ pub struct Select {
     pub until: Option<i64>,
     /// Only what stands before this place.
     pub before: Option<Position>,
+    pub except: Except,
+}
+
+/// What is left out of a selection, whatever else speaks for it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Except {
+    /// Every message of these traces.
+    pub traces: Vec<String>,
+    /// The messages that have these ids.
+    pub ids: Vec<String>,
 }
 
 impl Select {
     /// Everything in these scopes.
     pub fn of(scopes: Scopes) -> Select {
-        Select { scopes, trace_id: None, roles: Vec::new(), since: None, until: None, before: None }
+        Select {
+            scopes,
+            trace_id: None,
+            roles: Vec::new(),
+            since: None,
+            until: None,
+            before: None,
+            except: Except::default(),
+        }
     }
 
     /// Whether a message meets every condition but the scope.
@@ -152,6 +170,8 @@ impl Select {
             && self.since.is_none_or(|since| message.timestamp >= since)
             && self.until.is_none_or(|until| message.timestamp <= until)
             && self.before.as_ref().is_none_or(|before| message.position() < *before)
+            && !self.except.traces.contains(&message.trace_id)
+            && !self.except.ids.contains(&message.id)
     }
 }
 

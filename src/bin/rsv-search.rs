@@ -5,14 +5,16 @@ use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Work};
 use rsv::error::Result;
 use rsv::record::{Hit, Query, Reader, Scopes, Value};
-use rsv::store::{self, Access, Select, Store};
-use rsv::{fill, search, view};
+use rsv::search::{self, By, Options};
+use rsv::store::{self, Access, Except, Select, Store};
+use rsv::{fill, view};
 use std::io::Read;
 use std::process::ExitCode;
 
 /// Finds messages that hold all of the words asked for, or mean what is asked, best first
 ///
-/// A word may be a part of a word; case and accents do not matter. A partition alone means all of its
+/// A word may be a part of a word; case and accents do not matter. Words between double quotes must stand
+/// together ('"green tea" kettle'), with any white space between them. A partition alone means all of its
 /// instances; with neither, default/default is searched. Nothing found: exit status 1.
 #[derive(clap::Args)]
 struct Args {
@@ -20,15 +22,27 @@ struct Args {
     #[arg(value_name = "TERM")]
     terms: Vec<String>,
     #[command(flatten)]
-    by: By,
+    by: Kind,
     /// What to do if no model can be used: keyword, to search by words
-    #[arg(long, value_name = "HOW", requires = "By", value_parser = ["keyword"], hide_possible_values = true)]
+    #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword"], hide_possible_values = true)]
     fallback: Option<String>,
     /// At most so many hits
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
+    /// No hits of a lower score
+    #[arg(long, value_name = "SCORE", value_parser = score, allow_negative_numbers = true)]
+    min_score: Option<f64>,
+    /// Of messages of one role that say the same, only the best hit
+    #[arg(short, long)]
+    deduplicate: bool,
     #[command(flatten)]
     filter: Filter,
+    /// No messages of this trace; may be repeated
+    #[arg(long, value_name = "TRACE")]
+    exclude_trace: Vec<String>,
+    /// Not the message that has this id; may be repeated
+    #[arg(long, value_name = "ID")]
+    exclude: Vec<String>,
     /// All scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -40,13 +54,18 @@ struct Args {
 /// What a search goes by, if not by words alone.
 #[derive(clap::Args)]
 #[group(multiple = false)]
-struct By {
+struct Kind {
     /// Find what is nearest in meaning, by an embedding model (see rsv-embed)
     #[arg(long)]
     semantic: bool,
     /// Find by words and by meaning together
     #[arg(long)]
     hybrid: bool,
+}
+
+fn score(text: &str) -> std::result::Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| "expected a number".to_owned())
 }
 
 fn main() -> ExitCode {
@@ -59,14 +78,15 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
+        except: Except { traces: args.exclude_trace, ids: args.exclude },
         ..Select::of(io.common.to_read(args.all)?)
     };
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
-    let By { semantic, hybrid } = args.by;
+    let Kind { semantic, hybrid } = args.by;
     let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
     let mut search = Search {
         which,
-        limit: args.limit,
+        options: Options { limit: args.limit, min_score: args.min_score, deduplicate: args.deduplicate },
         layout: text.then(|| io.layout()),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
@@ -89,7 +109,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 /// What the command line says of every question.
 struct Search<'a> {
     which: Select,
-    limit: usize,
+    options: Options,
     /// How hits are shown to people; else they are JSON lines.
     layout: Option<Layout>,
     /// How meaning is searched; else words are.
@@ -119,8 +139,9 @@ impl Search<'_> {
         io: &mut Io,
     ) -> Result<bool> {
         let which = query.map_or_else(|| self.which.clone(), |query| self.narrowed(query));
-        let limit = query.and_then(|query| query.limit).unwrap_or(self.limit);
-        let hits = self.find(question, &which, limit, store, io)?;
+        let limit = query.and_then(|query| query.limit).unwrap_or(self.options.limit);
+        let options = Options { limit, ..self.options.clone() };
+        let hits = self.find(question, &which, &options, store, io)?;
         match (query, &self.layout) {
             (Some(_), Some(_)) => io.out.write(format!("{}\n", view::visible(question)).as_bytes())?,
             (Some(query), None) if hits.is_empty() => io.out.with(|out| query.write_miss(out))?,
@@ -140,19 +161,19 @@ impl Search<'_> {
         &mut self,
         question: &str,
         which: &Select,
-        limit: usize,
+        options: &Options,
         store: &mut dyn Store,
         io: &Io,
     ) -> Result<Vec<Hit>> {
-        let Some(meaning) = &mut self.meaning else { return search::keyword(store, question, which, limit) };
-        match meaning.find(question, which, limit, store, self.settings, io) {
-            Err(why) if meaning.fallback => {
-                io.note(format_args!("searching by words: {why}"));
-                self.meaning = None;
-                search::keyword(store, question, which, limit)
+        if let Some(meaning) = &mut self.meaning {
+            let by = meaning.ready(which, store, self.settings, io);
+            match by.and_then(|by| search::run(store, by, question, which, options)) {
+                Err(why) if meaning.fallback => io.note(format_args!("searching by words: {why}")),
+                found => return found,
             }
-            found => found,
+            self.meaning = None;
         }
+        search::run(store, By::Words, question, which, options)
     }
 
     /// Answers query lines in their order; whether any has hits.
@@ -183,22 +204,24 @@ impl Search<'_> {
             roles: query.role.map_or_else(|| self.which.roles.clone(), |role| vec![role]),
             since: query.since.or(self.which.since),
             until: query.until.or(self.which.until),
+            except: Except {
+                traces: query.exclude_trace.clone().unwrap_or_else(|| self.which.except.traces.clone()),
+                ids: query.exclude.clone().unwrap_or_else(|| self.which.except.ids.clone()),
+            },
             ..self.which.clone()
         }
     }
 }
 
 impl Meaning {
-    /// The nearest messages; those that lack a vector get one first.
-    fn find(
+    /// What the search goes by, once messages that lack a vector have got one.
+    fn ready(
         &mut self,
-        question: &str,
         which: &Select,
-        limit: usize,
         store: &mut dyn Store,
         settings: &Settings,
         io: &Io,
-    ) -> Result<Vec<Hit>> {
+    ) -> Result<By<'_>> {
         let embedder = match &mut self.embedder {
             Some(embedder) => embedder,
             none => none.insert(fill::embedder(store, settings, Work::Few, &io.notes())?),
@@ -207,9 +230,6 @@ impl Meaning {
             self.filled.push(which.scopes.clone());
             fill::catch_up(store, embedder, which, fill::catch_up_limit(settings), &io.notes());
         }
-        match self.hybrid {
-            true => search::hybrid(store, embedder, question, which, limit),
-            false => search::semantic(store, embedder, question, which, limit),
-        }
+        Ok(if self.hybrid { By::Both(embedder) } else { By::Meaning(embedder) })
     }
 }

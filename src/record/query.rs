@@ -17,6 +17,9 @@ pub struct Query {
     /// The earliest and the latest timestamp.
     pub since: Option<i64>,
     pub until: Option<i64>,
+    /// The traces and the ids that are left out.
+    pub exclude_trace: Option<Vec<String>>,
+    pub exclude: Option<Vec<String>>,
     line: Object,
 }
 
@@ -40,6 +43,8 @@ impl Query {
             role: line.text("role")?.map(|role| role.parse()).transpose()?,
             since: message::time_member(&line, "since")?,
             until: message::time_member(&line, "until")?,
+            exclude_trace: names(&line, "exclude_trace")?,
+            exclude: names(&line, "exclude")?,
             line,
         })
     }
@@ -53,4 +58,14 @@ impl Query {
         line.write(out);
         out.push(b'\n');
     }
+}
+
+/// A member that must be a name or an array of names if it is there.
+fn names(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
+    match line.get(member) {
+        None | Some("null") => Ok(None),
+        Some(json) if json.starts_with('[') => serde_json::from_str(json).map(Some),
+        Some(json) => serde_json::from_str(json).map(|name| Some(vec![name])),
+    }
+    .map_err(|_| expected(member, "a string or an array of strings", line.get(member).unwrap_or_default()))
 }

@@ -38,8 +38,7 @@ pub fn hybrid(
     limit: usize,
 ) -> Result<Vec<Hit>> {
     let vector = vector(embedder, question)?;
-    let meant = Meant { model: embedder.model(), vector: &vector, floor: f64::from(embedder.floor()) };
-    ranked(store, question, Some(meant), which, limit)
+    ranked(store, question, Some(Meant::of(embedder, &vector)), which, limit)
 }
 
 /// The messages that are related to a text by its words.
@@ -48,11 +47,19 @@ pub fn related(store: &mut dyn Store, text: &str, which: &Select, limit: usize) 
 }
 
 /// What a question means to a model.
-struct Meant<'a> {
+#[derive(Clone, Copy)]
+pub(super) struct Meant<'a> {
     model: &'a str,
     vector: &'a [f32],
     /// The cosine from which on a message may have to do with it.
     floor: f64,
+}
+
+impl<'a> Meant<'a> {
+    /// Of the vector that an embedder gave.
+    pub(super) fn of(embedder: &'a Embedder, vector: &'a [f32]) -> Meant<'a> {
+        Meant { model: embedder.model(), vector, floor: f64::from(embedder.floor()) }
+    }
 }
 
 /// A message and what speaks for it.
@@ -79,7 +86,8 @@ impl Pool {
     }
 }
 
-fn ranked(
+/// The candidates by words and, if a model can tell, by meaning, in their order.
+pub(super) fn ranked(
     store: &mut dyn Store,
     question: &str,
     meant: Option<Meant>,

@@ -59,27 +59,53 @@ pub fn beginning(stem: &str) -> &str {
     }
 }
 
-/// One word of a question, as the user separated it by white space: it must occur somewhere.
+/// One word of a question, as the user separated it by white space, or words between quotes: it must occur
+/// somewhere.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Term {
-    /// The folded text that must occur.
+    /// The folded text that must occur; a space in it stands for any white space.
     pub text: String,
     /// The letters and digits in it, each run short enough to lie within one word of the index.
     pub runs: Vec<String>,
 }
 
 impl Term {
-    /// The terms of a question, each once, in their order.
-    pub fn all(question: &str) -> Vec<Term> {
-        let folded = fold(question);
-        let mut seen = HashSet::new();
-        folded.split_whitespace().filter(|text| seen.insert(*text)).map(Term::new).collect()
+    /// The words of a text, each once, in their order.
+    pub fn all(text: &str) -> Vec<Term> {
+        Term::each(fold(text).split_whitespace().map(str::to_owned))
     }
 
-    fn new(text: &str) -> Term {
+    /// The terms of a question, each once, in their order. Words between double quotes are one term: the first
+    /// quote begins a word, the second ends one. A quote that has no other is itself.
+    pub fn asked(question: &str) -> Vec<Term> {
+        let folded = fold(question);
+        let mut texts = Vec::new();
+        let mut rest = folded.trim_start();
+        let mut closed = true;
+        while !rest.is_empty() {
+            let end = if closed && rest.starts_with('"') { quoted(rest) } else { None };
+            // Where no quote closes this one, none closes a later one.
+            closed &= end.is_some() || !rest.starts_with('"');
+            let phrase = end.map(|end| spaced(&rest[1..end])).filter(|phrase| !phrase.is_empty());
+            let length = match (&phrase, end) {
+                (Some(_), Some(end)) => end + 1,
+                _ => rest.find(char::is_whitespace).unwrap_or(rest.len()),
+            };
+            texts.push(phrase.unwrap_or_else(|| rest[..length].to_owned()));
+            rest = rest[length..].trim_start();
+        }
+        Term::each(texts.into_iter())
+    }
+
+    fn each(texts: impl Iterator<Item = String>) -> Vec<Term> {
+        let mut seen = HashSet::new();
+        texts.filter(|text| seen.insert(text.clone())).map(Term::new).collect()
+    }
+
+    fn new(text: String) -> Term {
         let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
         let runs = runs.map(|run| run.chars().take(STEP).collect()).collect();
-        Term { text: text.to_owned(), runs }
+        Term { text, runs }
     }
 
     /// Whether the index alone can tell that the term occurs.
@@ -89,8 +115,20 @@ impl Term {
 
     /// Whether the term occurs in folded text.
     pub fn occurs_in(&self, folded: &str) -> bool {
-        memchr::memmem::find(folded.as_bytes(), self.text.as_bytes()).is_some()
+        let text: Cow<str> = if self.text.contains(' ') { spaced(folded).into() } else { folded.into() };
+        memchr::memmem::find(text.as_bytes(), self.text.as_bytes()).is_some()
     }
+}
+
+/// Where the quote that a text begins with is closed: by the next that white space or the end follows.
+fn quoted(text: &str) -> Option<usize> {
+    let ends = |at: &usize| text[at + 1..].chars().next().is_none_or(char::is_whitespace);
+    memchr::memchr_iter(b'"', text.as_bytes()).skip(1).find(ends)
+}
+
+/// Text with one space for all white space that stands together, and none around it.
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -117,6 +155,26 @@ mod tests {
             assert!(word.starts_with(beginning(&stem(word))) && other.starts_with(beginning(&stem(word))));
         }
         assert_eq!((stem("über"), stem("3d")), ("über".into(), "3d".into()));
+    }
+
+    #[test]
+    fn quotes_hold_words_together() {
+        for (question, terms) in [
+            ("\"Green \t tea\" kettle", &["green tea", "kettle"][..]),
+            ("a \"b c\" \"d\" \"b  c\"", &["a", "b c", "d"]),
+            ("\"a b\"c d\" e", &["a b\"c d", "e"]),
+            ("5\" pipe \"x", &["5\"", "pipe", "\"x"]),
+            ("\"\" \"", &["\"\"", "\""]),
+            ("\" \" x", &["\"", "x"]),
+            ("“green tea”", &["“green", "tea”"]),
+            ("＂緑の　茶＂", &["緑の 茶"]),
+        ] {
+            let texts: Vec<String> = Term::asked(question).into_iter().map(|term| term.text).collect();
+            assert_eq!(texts, terms, "{question}");
+        }
+        assert_eq!(Term::all("\"a b\"").len(), 2);
+        assert!(Term::asked("\"a b\"")[0].occurs_in("xa \n\u{a0} bx"));
+        assert!(!Term::asked("\"a b\"")[0].occurs_in("a, b"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! rsv-search by words.
 
-use crate::support::{Dice, Home, Ran, lines_of};
+use crate::support::{Dice, Home, Ran, lines_of, text};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -123,6 +123,72 @@ fn signs_are_looked_for_as_they_are() {
 }
 
 #[test]
+fn words_between_quotes_stand_together() {
+    let home = home_of(&[
+        "The kettle is for green tea",
+        "Green\u{a0}\n\tTEA, no kettle",
+        "tea that is green",
+        "evergreen teapot",
+        "a \"green tea\" 5\" wide",
+    ]);
+    for (asked, found) in [
+        ("\"green tea\"", &[4, 3, 0, 1][..]),
+        ("\"Green  Tea\" kettle", &[0, 1]),
+        ("kettle \"green tea\"", &[0, 1]),
+        ("\"tea green\"", &[]),
+        ("\"is green\" tea", &[2]),
+        ("\"tea, no\"", &[1]),
+        ("green tea", &[0, 1, 2, 3, 4]),
+        ("\"green tea", &[4]),
+        ("5\"", &[4]),
+    ] {
+        let words: BTreeSet<String> = search(&home, &[asked]).into_iter().collect();
+        let all = home.contents("rsv-view", &[]);
+        let wanted: BTreeSet<String> = found.iter().map(|n: &usize| all[*n].clone()).collect();
+        assert_eq!(words, wanted, "{asked}");
+    }
+}
+
+#[test]
+fn odd_questions_are_answered() {
+    let home = Home::with_model();
+    let texts = ["an owl \u{0} hunts", "C++ -- \" OR *", "🦉🦉", "a\u{20dd} sign", "NEAR(the) river"];
+    let lines: String =
+        texts.map(|text| json!({"role": "user", "content": text}).to_string() + "\n").concat();
+    home.ingest(&[], &lines);
+    let long = |part: &str| part.repeat(100_000 / part.len());
+    let different: String = (0..).map(|n: u32| format!("w{n:x} ")).take(15_000).collect();
+    for (question, found) in [
+        ("\" OR *", Some("C++ -- \" OR *")),
+        ("NEAR(", Some("NEAR(the) river")),
+        ("*", Some("C++ -- \" OR *")),
+        ("🦉", Some("🦉🦉")),
+        ("owl \u{0}", Some("an owl \u{0} hunts")),
+        ("\u{0}", Some("an owl \u{0} hunts")),
+        ("\u{20dd}", Some("a\u{20dd} sign")),
+        (&long("owl "), Some("an owl \u{0} hunts")),
+        (&long("owl"), None),
+        (&long("\"owl "), None),
+        (&long("\" "), Some("C++ -- \" OR *")),
+        (&long("日本"), None),
+        (&different, None),
+    ] {
+        let ran = home.run("rsv-search", &["--limit", "1"], question);
+        let found: Vec<String> = found.iter().map(|text| text.to_string()).collect();
+        let shown: String = question.chars().take(20).collect();
+        assert_eq!((ran.stderr.as_str(), ran.status), ("", i32::from(found.is_empty())), "{shown}");
+        let contents: Vec<String> = lines_of(&ran.stdout).iter().map(|hit| text(&hit["content"])).collect();
+        assert_eq!(contents, found, "{shown}");
+        let ran = home.run("rsv-search", &["--hybrid"], question);
+        assert!(ran.stderr.is_empty() && ran.status < 2, "{shown}: {ran}");
+    }
+    for nothing in ["", " \n", "\u{301}", "\u{301}\u{308} "] {
+        let refused = home.run("rsv-search", &[], nothing).trouble();
+        assert!(refused.contains("there is nothing to search for"), "{refused}");
+    }
+}
+
+#[test]
 fn long_words_are_found_by_any_part() {
     let long: String = (0..40).map(|n| format!("{n:02}abcdefgh")).collect();
     let home = home_of(&[&long, "short"]);
@@ -190,6 +256,92 @@ fn limits_roles_and_times_narrow() {
     assert_eq!(search(&home, &["owl", "--until", "1000"]), ["owl 1", "owl 0"]);
     assert_eq!(search(&home, &["owl", "--until", "1000", "--role", "assistant"]), ["owl 1"]);
     nothing(home.run("rsv-search", &["owl", "--since", "30000"], ""));
+}
+
+#[test]
+fn what_is_excluded_leaves_room_for_others() {
+    let home = Home::new();
+    let line = |n: usize| {
+        let (id, trace) = (format!("m{n}"), format!("t{}", n / 2));
+        json!({"role": "user", "content": format!("owl {n}"), "timestamp": n, "id": id, "trace_id": trace})
+            .to_string()
+    };
+    home.ingest(&[], &(0..8).map(line).collect::<Vec<_>>().join("\n"));
+    let found = |words: &[&str]| search(&home, &[&["owl", "--limit", "3"], words].concat());
+    assert_eq!(found(&["--exclude", "m7", "--exclude", "m5"]), ["owl 6", "owl 4", "owl 3"]);
+    assert_eq!(found(&["--exclude-trace", "t3", "--exclude", "m4"]), ["owl 5", "owl 3", "owl 2"]);
+    let twice = ["--exclude-trace", "t3", "--exclude-trace", "t1", "--exclude-trace", "t0"];
+    assert_eq!(found(&twice), ["owl 5", "owl 4"]);
+    assert_eq!(found(&["--exclude", "", "--exclude", "'", "--exclude", "m"]), ["owl 7", "owl 6", "owl 5"]);
+    let queries = r#"{"query":"owl","exclude":["m7","m6"],"exclude_trace":"t2"}
+{"query":"owl","exclude":"m7"}
+{"query":"owl","exclude":[1]}
+"#;
+    let ran = home.run("rsv-search", &["--limit", "1", "--exclude-trace", "t3"], queries);
+    let ids: Vec<_> = lines_of(&ran.stdout).iter().map(|hit| hit["id"].clone()).collect();
+    assert_eq!(ids, ["m3", "m5"]);
+    let refused =
+        "rsv-search: error: <stdin>:3: exclude: expected a string or an array of strings, found [1]\n";
+    assert_eq!(ran.stderr, refused);
+}
+
+/// The ways to search, each with the flag that chooses it.
+const WAYS: [&[&str]; 3] = [&[], &["--semantic"], &["--hybrid"]];
+
+#[test]
+fn what_says_the_same_is_found_once_and_makes_room() {
+    let home = Home::with_model();
+    let line = |n: usize| {
+        let (role, said) = match n {
+            7 => ("user", "\tThe owl hunts at night.".to_owned()),
+            8 => ("assistant", "The owl hunts at night.".to_owned()),
+            9 => ("user", "An owl at night".to_owned()),
+            10 => ("user", "the owl hunts AT NIGHT.".to_owned()),
+            _ => ("user", "The owl hunts at night.\n".repeat(1 + n % 2).trim_start().to_owned()),
+        };
+        json!({"role": role, "content": said, "timestamp": n, "id": format!("m{n}")}).to_string()
+    };
+    home.ingest(&[], &(0..150).map(line).collect::<Vec<_>>().join("\n"));
+    home.run("rsv-embed", &["--pending", "-q"], "").ok();
+    let found = |words: &[&str]| {
+        let ran = home.run("rsv-search", &[&["The owl hunts at night"], words].concat(), "").ok();
+        let hits = lines_of(&ran).into_iter();
+        hits.map(|hit| format!("{}: {}", hit["role"], text(&hit["content"]).trim())).collect::<Vec<_>>()
+    };
+    for way in WAYS {
+        let (once, short) =
+            (found(&[way, &["-d"]].concat()), found(&[way, &["-d", "--limit", "3"]].concat()));
+        // By words only what holds all of them is found.
+        let wanted = if way.is_empty() { 4 } else { 5 };
+        assert_eq!((once.len(), short.len()), (wanted, 3), "{way:?}: {once:?} {short:?}");
+        assert_eq!(once.iter().collect::<BTreeSet<_>>().len(), wanted, "{way:?}: {once:?}");
+        assert_eq!(found(way).len(), 10, "{way:?}: all are told unless it is asked for");
+    }
+}
+
+#[test]
+fn hits_below_a_score_are_left_out() {
+    let home = Home::with_model();
+    let texts =
+        ["The owl hunts at night", "Night falls", "We ate sardines by the river", "My dog fears thunder"];
+    let line = |text: &&str| json!({"role": "user", "content": text}).to_string();
+    home.ingest(&[], &texts.iter().map(line).collect::<Vec<_>>().join("\n"));
+    for way in WAYS {
+        let found = |words: &[&str]| {
+            let ran = home.run("rsv-search", &[&["night"], way, words].concat(), "").ok();
+            lines_of(&ran).iter().map(|hit| hit["score"].as_f64().unwrap()).collect::<Vec<_>>()
+        };
+        let scores = found(&[]);
+        assert!(scores.len() > 1 && scores[0] > scores[1], "{way:?}: {scores:?}");
+        assert_eq!(found(&["--min-score", "-2"]), scores);
+        assert_eq!(found(&["--min-score", &scores[1].to_string()]), scores[..2], "{way:?}");
+        assert_eq!(found(&["--min-score", &scores[1].to_string(), "-d", "--limit", "9"]), scores[..2]);
+        nothing(home.run("rsv-search", &[&["night", "--min-score", "1e9"], way].concat(), ""));
+    }
+    for refused in ["", "x", "nan", "inf"] {
+        let ran = home.run("rsv-search", &["night", "--min-score", refused], "");
+        assert!(ran.trouble().contains("expected a number"), "{refused}");
+    }
 }
 
 #[test]

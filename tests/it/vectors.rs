@@ -102,7 +102,7 @@ impl Shadow {
             1 => Scopes::Partition(one.scope.partition.clone()),
             _ => Scopes::One(one.scope.clone()),
         });
-        match dice.below(7) {
+        match dice.below(9) {
             0 => which.trace_id = Some(other.trace_id),
             1 => which.roles = vec![other.role, Role::Tool],
             2 => which.since = Some(other.timestamp),
@@ -113,6 +113,8 @@ impl Shadow {
                 which.since = Some(other.timestamp.min(one.timestamp));
                 which.roles = vec![one.role];
             }
+            6 => which.except.traces = vec![one.trace_id, other.trace_id],
+            7 => which.except.ids = vec![one.id, other.id],
             _ => {}
         }
         which
@@ -127,6 +129,8 @@ fn meets(message: &Message, which: &Select) -> bool {
         && which.since.is_none_or(|since| since <= message.timestamp)
         && which.until.is_none_or(|until| message.timestamp <= until)
         && which.before.as_ref().is_none_or(|before| message.position() < *before)
+        && which.except.traces.iter().all(|trace| message.trace_id != *trace)
+        && which.except.ids.iter().all(|id| message.id != *id)
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f64 {

@@ -22,6 +22,10 @@ const B: f64 = 0.4;
 /// themselves, and does not count.
 const MANY: usize = 1000;
 
+/// So many runs are looked up at most. Of a longer question the rest is looked for in the messages themselves,
+/// or does not count.
+const LOOKED_UP: usize = 128;
+
 /// A run of letters and digits of the question, and where it occurs.
 struct Run<'a> {
     text: &'a str,
@@ -202,6 +206,9 @@ impl Sqlite {
 fn telling<'a>(terms: &'a [Term], occur: Occur, parts: &'a [Part]) -> Vec<Run<'a>> {
     let mut runs: Vec<Run> = Vec::new();
     for text in terms.iter().flat_map(|term| &term.runs) {
+        if runs.len() == LOOKED_UP {
+            break;
+        }
         let stem = (occur == Occur::Any).then(|| words::stem(text));
         let known = |run: &Run| run.text == text || stem.is_some() && run.stem == stem;
         // What an apostrophe cut off is in every other message.

@@ -1,12 +1,12 @@
 //! Which messages are nearest to a vector: all codes are looked at, and what may be among the best is
 //! compared exactly.
 
-use super::super::Select;
+use super::super::{Except, Select};
 use super::Sqlite;
 use super::chunk::{self, Block, Head};
 use super::cosine::Query;
 use super::embedding;
-use super::select::Filter;
+use super::select::{self, Filter};
 use crate::record::Hit;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 use rustc_hash::FxHashSet;
@@ -215,7 +215,8 @@ struct Wanted {
     until: i64,
     /// The `bit` of each role.
     roles: u8,
-    /// Records of the very time that all must stand before, which do not.
+    /// Records that are left out by their id or trace, and those of the very time that all must stand before,
+    /// which do not.
     without: FxHashSet<i64>,
 }
 
@@ -237,6 +238,15 @@ impl Wanted {
             let rows =
                 statement.query_map(params![before.timestamp, before.seq, before.id], |row| row.get(0))?;
             wanted.without = rows.collect::<Result<_, _>>()?;
+        }
+        let Except { traces, ids } = &which.except;
+        if !(traces.is_empty() && ids.is_empty()) {
+            let sql = "SELECT n FROM record WHERE trace_id IN (SELECT value FROM json_each(?))
+                       OR id IN (SELECT value FROM json_each(?))";
+            let mut statement = connection.prepare_cached(sql)?;
+            for n in statement.query_map([select::list(traces), select::list(ids)], |row| row.get(0))? {
+                wanted.without.insert(n?);
+            }
         }
         Ok(wanted)
     }

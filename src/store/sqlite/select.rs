@@ -1,10 +1,10 @@
 //! What a selection is in SQL; the newest messages of one, and how many there are.
 
-use super::super::{Around, Select};
+use super::super::{Around, Except, Select};
 use super::Sqlite;
 use super::lacking;
 use super::read::{COLUMNS, TABLES, message};
-use crate::record::Message;
+use crate::record::{Message, quote};
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
@@ -139,6 +139,12 @@ impl Source {
     }
 }
 
+/// Names as a JSON array, which is one value however many there are.
+pub(super) fn list(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+    format!("[{}]", names.join(","))
+}
+
 /// Conditions on the table `record`, each preceded by AND, and their values.
 #[derive(Clone)]
 pub(super) struct Filter {
@@ -168,6 +174,13 @@ impl Filter {
             filter.sql.push_str(" AND (record.timestamp, record.seq, record.id) < (?, ?, ?)");
             let place = [before.timestamp.into(), i64::from(before.seq).into(), before.id.clone().into()];
             filter.values.extend::<[Value; 3]>(place);
+        }
+        let Except { traces, ids } = &which.except;
+        if !traces.is_empty() {
+            filter.add("record.trace_id NOT IN (SELECT value FROM json_each(?))", list(traces));
+        }
+        if !ids.is_empty() {
+            filter.add("record.id NOT IN (SELECT value FROM json_each(?))", list(ids));
         }
         filter
     }
