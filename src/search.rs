@@ -1,6 +1,7 @@
 //! What is related to a question: hits, best first. By its words, by its meaning, or by both.
 
 mod dates;
+mod expand;
 mod hybrid;
 
 pub use hybrid::{hybrid, related};
@@ -10,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::record::Hit;
 use crate::store::words::Term;
 use crate::store::{Occur, Select, Store};
+use expand::expand;
 use hybrid::{Meant, ranked};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -50,6 +52,20 @@ pub struct Options {
     pub min_score: Option<f64>,
     /// Of messages of one role that say the same, white space around it aside, only the best.
     pub deduplicate: bool,
+    /// After the hits what hangs together with them, at most as many again.
+    pub link: bool,
+}
+
+impl Options {
+    /// Whether each of some hits, from the best on, is wanted.
+    fn sieve(&self) -> impl FnMut(&Hit) -> bool {
+        let (least, deduplicate) = (self.min_score.unwrap_or(f64::NEG_INFINITY), self.deduplicate);
+        let mut said = HashSet::new();
+        move |Hit { message, score, .. }| {
+            *score >= least
+                && (!deduplicate || said.insert((message.role, message.content.text().trim().to_owned())))
+        }
+    }
 }
 
 /// The hits of a question, best first. Errors if there is nothing in it to search for.
@@ -60,40 +76,35 @@ pub fn run(
     which: &Select,
     options: &Options,
 ) -> Result<Vec<Hit>> {
-    match by {
+    let hits = match by {
         By::Words => {
             let terms = Term::asked(question);
             if terms.is_empty() {
                 return Err(nothing());
             }
-            sifted(options, |limit| store.find(&terms, Occur::All, which, limit))
+            sifted(options, |limit| store.find(&terms, Occur::All, which, limit))?
         }
         By::Meaning(embedder) => {
             let vector = vector(embedder, question)?;
-            sifted(options, |limit| store.nearest(embedder.model(), &vector, which, limit))
+            sifted(options, |limit| store.nearest(embedder.model(), &vector, which, limit))?
         }
         By::Both(embedder) => {
             let vector = vector(embedder, question)?;
             let meant = Meant::of(embedder, &vector);
-            sifted(options, |limit| ranked(store, question, Some(meant), which, limit))
+            sifted(options, |limit| ranked(store, question, Some(meant), which, limit))?
         }
-    }
+    };
+    if options.link { expand(store, hits, which, options) } else { Ok(hits) }
 }
 
 /// The hits that are wanted of those that `find` gives, which is asked for more until there are enough.
 fn sifted(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) -> Result<Vec<Hit>> {
-    let too_low = |hit: &Hit| options.min_score.is_some_and(|least| hit.score < least);
     let mut asked = options.limit;
     loop {
         let mut hits = find(asked)?;
+        let too_low = |hit: &Hit| options.min_score.is_some_and(|least| hit.score < least);
         let all = hits.len() < asked || hits.last().is_some_and(too_low);
-        hits.retain(|hit| !too_low(hit));
-        if options.deduplicate {
-            let mut said = HashSet::new();
-            hits.retain(|Hit { message, .. }| {
-                said.insert((message.role, message.content.text().trim().to_owned()))
-            });
-        }
+        hits.retain(options.sieve());
         if all || hits.len() >= options.limit {
             hits.truncate(options.limit);
             return Ok(hits);

@@ -35,6 +35,9 @@ struct Args {
     /// Of messages of one role that say the same, only the best hit
     #[arg(short, long)]
     deduplicate: bool,
+    /// After the hits what is linked to them, at most as many again: see rsv-link
+    #[arg(short, long)]
+    link: bool,
     #[command(flatten)]
     filter: Filter,
     /// No messages of this trace; may be repeated
@@ -86,7 +89,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
     let mut search = Search {
         which,
-        options: Options { limit: args.limit, min_score: args.min_score, deduplicate: args.deduplicate },
+        options: Options {
+            limit: args.limit,
+            min_score: args.min_score,
+            deduplicate: args.deduplicate,
+            link: args.link,
+        },
         layout: text.then(|| io.layout()),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,

@@ -32,17 +32,12 @@ impl Graph {
         }
         for place in 1..self.messages.len() {
             let (before, after) = (&self.messages[place - 1], &self.messages[place]);
-            let answered = |link: &Link| {
-                link.rel == RESPONDED_WITH && link.from == before.id && link.to == after.id
-            };
+            let answered =
+                |link: &Link| link.rel == RESPONDED_WITH && link.from == before.id && link.to == after.id;
             if before.scope != after.scope || self.links.iter().any(answered) {
                 continue;
             }
-            let _ = writeln!(
-                dot,
-                "  m{} -- m{place} [style=dotted, color=\"#a0a8b4\", len=7]",
-                place - 1
-            );
+            let _ = writeln!(dot, "  m{} -- m{place} [style=dotted, color=\"#a0a8b4\", len=7]", place - 1);
         }
         let scores = || self.links.iter().filter(|link| link.rel == SYNAPSE).filter_map(|link| link.score);
         let least = scores().fold(f64::INFINITY, f64::min);

@@ -4,7 +4,17 @@ use crate::record::time;
 
 /// By the three letters that begin it in English; what is longer must be the name as far as it goes.
 const MONTHS: [&str; 12] = [
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
     "december",
 ];
 

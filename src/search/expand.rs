@@ -1,0 +1,102 @@
+//! What hangs together with the hits of a search: along synapses, from a question to its answer and back, and to
+//! what was said just before and after.
+//!
+//! All that is one step away comes before all that is two steps away. A score decays with every step, and by as
+//! much as the link is weaker than 1.
+
+use super::Options;
+use crate::error::Result;
+use crate::record::{Hit, Message};
+use crate::store::{Around, Select, Store};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// How many steps away what hangs together with a hit may be.
+const STEPS: usize = 3;
+/// What is left of a score after a step.
+const DECAY: f64 = 0.5;
+/// How strong the link is between two messages of which one follows the other in time.
+const NEXT: f64 = 0.5;
+/// So many messages at most are looked at of each step, for each that is wanted, and gone on from.
+const WIDTH: usize = 4;
+
+/// How one comes to a message.
+struct Way {
+    score: f64,
+    /// The id of the message before it.
+    via: String,
+}
+
+/// The hits, and after them what hangs together with them within the selection: at most as many as are wanted
+/// of the hits themselves, the nearest steps first.
+pub(super) fn expand(
+    store: &mut dyn Store,
+    mut hits: Vec<Hit>,
+    which: &Select,
+    options: &Options,
+) -> Result<Vec<Hit>> {
+    let mut seen: HashSet<String> = hits.iter().map(|hit| hit.message.id.clone()).collect();
+    let mut sieve = options.sieve();
+    hits.retain(&mut sieve);
+    let mut open: Vec<(Message, f64)> = hits.iter().map(|hit| (hit.message.clone(), hit.score)).collect();
+    let mut linked = Vec::new();
+    for step in 1..=STEPS {
+        let (mut ways, mut known) = leading(store, &open, which)?;
+        ways.retain(|id, _| !seen.contains(id));
+        let mut ids: Vec<&str> = ways.keys().map(String::as_str).collect();
+        ids.sort_by(|a, b| ways[*b].score.total_cmp(&ways[*a].score).then(a.cmp(b)));
+        ids.truncate(options.limit.saturating_mul(WIDTH));
+        let unknown: Vec<&str> = ids.iter().filter(|id| !known.contains_key(**id)).copied().collect();
+        for message in store.messages(&unknown, which)? {
+            known.insert(message.id.clone(), message);
+        }
+        let messages = ids.iter().filter_map(|id| known.remove(*id));
+        let found = messages.map(|message| {
+            let Way { score, via } = &ways[&message.id];
+            Hit { score: *score, why: vec![("hop", step as f64)], message }
+        });
+        let mut found = Hit::best(found.collect(), usize::MAX);
+        seen.extend(found.iter().map(|hit| hit.message.id.clone()));
+        open = found.iter().map(|hit| (hit.message.clone(), hit.score)).collect();
+        found.retain(&mut sieve);
+        linked.append(&mut found);
+        if linked.len() >= options.limit || open.is_empty() {
+            break;
+        }
+    }
+    linked.truncate(options.limit);
+    hits.append(&mut linked);
+    Ok(hits)
+}
+
+/// Where one step leads from some messages, and those of them that were seen on the way.
+fn leading(
+    store: &mut dyn Store,
+    open: &[(Message, f64)],
+    which: &Select,
+) -> Result<(BTreeMap<String, Way>, BTreeMap<String, Message>)> {
+    let (mut ways, mut known) = (BTreeMap::new(), BTreeMap::new());
+    let mut lead = |from: &str, to: &str, score: f64| {
+        let score = score.max(0.0);
+        let better = ways.get(to).is_none_or(|way: &Way| way.score < score);
+        if better {
+            ways.insert(to.to_owned(), Way { score, via: from.to_owned() });
+        }
+    };
+    let scores: HashMap<&str, f64> =
+        open.iter().map(|(message, score)| (message.id.as_str(), *score)).collect();
+    let ids: Vec<&str> = scores.keys().copied().collect();
+    for link in store.links(&ids)? {
+        let strength = DECAY * link.score.unwrap_or(1.0);
+        for (from, to) in [(&link.from, &link.to), (&link.to, &link.from)] {
+            scores.get(from.as_str()).into_iter().for_each(|score| lead(from, to, score * strength));
+        }
+    }
+    let messages: Vec<&Message> = open.iter().map(|(message, _)| message).collect();
+    for ((from, score), Around { before, after }) in open.iter().zip(store.around(&messages, which, 1)?) {
+        for next in before.into_iter().chain(after) {
+            lead(&from.id, &next.id, score * DECAY * NEXT);
+            known.insert(next.id.clone(), next);
+        }
+    }
+    Ok((ways, known))
+}
