@@ -115,7 +115,7 @@ fn sifted(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) ->
 
 /// The messages that share telling words with `text`, which may be long; none if it has none.
 pub fn sharing_words(store: &mut dyn Store, text: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-    let mut terms = Term::all(text);
+    let mut terms = Term::said(text);
     terms.retain(|term| !STOP_WORDS.split(' ').any(|stop| term.runs.iter().all(|run| run == stop)));
     terms.truncate(TERMS);
     store.find(&terms, Occur::Any, which, limit)

@@ -105,9 +105,9 @@ pub type Visit<'a> = dyn FnMut(Record) -> Result<()> + 'a;
 /// How the terms of a question must occur in a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Occur {
-    /// Every term, be it as a part of a word.
+    /// Every term.
     All,
-    /// At least one, as a whole word or as another word of its stem.
+    /// At least one.
     Any,
 }
 

@@ -59,6 +59,38 @@ pub fn beginning(stem: &str) -> &str {
     }
 }
 
+/// Whether a character is of a writing that sets no spaces between words, or joins much to them: Thai, Lao,
+/// Burmese, Khmer, Korean (whose syllables folding has taken apart), kana, and Chinese.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}'
+        | '\u{1780}'..='\u{17ff}' | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30ff}'
+        | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// The parts of a run whose words stand without spaces: of such writing each two characters that stand
+/// together, since most words have two, and what is of other writing whole.
+fn pieces(run: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = run;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c| is_unspaced(c) != is_unspaced(first)).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        // A Korean syllable begins with a consonant that stands for a beginning.
+        let within = |c: char| ('\u{1160}'..='\u{11ff}').contains(&c);
+        let mut starts: Vec<usize> =
+            part.char_indices().filter(|(_, c)| !within(*c)).map(|(at, _)| at).collect();
+        starts.push(part.len());
+        if is_unspaced(first) && starts.len() > 2 {
+            pieces.extend(starts.windows(3).map(|at| &part[at[0]..at[2]]));
+        } else {
+            pieces.push(part);
+        }
+        rest = after;
+    }
+    pieces
+}
+
 /// One word of a question, as the user separated it by white space, or words between quotes: it must occur
 /// somewhere.
 #[derive(Clone, PartialEq, Debug)]
@@ -67,19 +99,32 @@ pub struct Term {
     pub text: String,
     /// The letters and digits in it, each run short enough to lie within one word of the index.
     pub runs: Vec<String>,
+    /// Whether every word counts that holds a run; else those that are of one stem with it do.
+    pub within: bool,
 }
 
 impl Term {
-    /// The words of a text, each once, in their order.
-    pub fn all(text: &str) -> Vec<Term> {
-        Term::each(fold(text).split_whitespace().map(str::to_owned))
+    /// What a text is related by, each once, in its order: its words, to be found as a whole. Where they stand
+    /// without spaces it is what `pieces` gives, to be found within them.
+    pub fn said(text: &str) -> Vec<Term> {
+        let folded = fold(text);
+        let mut terms = Vec::new();
+        for word in folded.split_whitespace() {
+            if word.contains(is_unspaced) {
+                let runs = word.split(|c: char| !c.is_alphanumeric());
+                terms.extend(runs.flat_map(pieces).map(|piece| Term::new(piece.to_owned(), true)));
+            } else {
+                terms.push(Term::new(word.to_owned(), false));
+            }
+        }
+        Term::each(terms)
     }
 
     /// The terms of a question, each once, in their order. Words between double quotes are one term: the first
     /// quote begins a word, the second ends one. A quote that has no other is itself.
     pub fn asked(question: &str) -> Vec<Term> {
         let folded = fold(question);
-        let mut texts = Vec::new();
+        let mut terms = Vec::new();
         let mut rest = folded.trim_start();
         let mut closed = true;
         while !rest.is_empty() {
@@ -91,21 +136,22 @@ impl Term {
                 (Some(_), Some(end)) => end + 1,
                 _ => rest.find(char::is_whitespace).unwrap_or(rest.len()),
             };
-            texts.push(phrase.unwrap_or_else(|| rest[..length].to_owned()));
+            terms.push(Term::new(phrase.unwrap_or_else(|| rest[..length].to_owned()), true));
             rest = rest[length..].trim_start();
         }
-        Term::each(texts.into_iter())
+        Term::each(terms)
     }
 
-    fn each(texts: impl Iterator<Item = String>) -> Vec<Term> {
+    fn each(mut terms: Vec<Term>) -> Vec<Term> {
         let mut seen = HashSet::new();
-        texts.filter(|text| seen.insert(text.clone())).map(Term::new).collect()
+        terms.retain(|term| seen.insert(term.text.clone()));
+        terms
     }
 
-    fn new(text: String) -> Term {
+    fn new(text: String, within: bool) -> Term {
         let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
         let runs = runs.map(|run| run.chars().take(STEP).collect()).collect();
-        Term { text, runs }
+        Term { text, runs, within }
     }
 
     /// Whether the index alone can tell that the term occurs.
@@ -172,9 +218,21 @@ mod tests {
             let texts: Vec<String> = Term::asked(question).into_iter().map(|term| term.text).collect();
             assert_eq!(texts, terms, "{question}");
         }
-        assert_eq!(Term::all("\"a b\"").len(), 2);
+        assert_eq!(Term::said("\"a b\"").len(), 2);
         assert!(Term::asked("\"a b\"")[0].occurs_in("xa \n\u{a0} bx"));
         assert!(!Term::asked("\"a b\"")[0].occurs_in("a, b"));
+    }
+
+    #[test]
+    fn words_without_spaces_are_looked_for_by_two_characters() {
+        let said = |text: &str| -> Vec<String> {
+            Term::said(text).into_iter().inspect(|term| assert!(term.within)).map(|term| term.text).collect()
+        };
+        assert_eq!(said("東京の首都、東京"), ["東京", "京の", "の首", "首都"]);
+        assert_eq!(said("iPhone15を買う。猫"), ["iphone15", "を買", "買う", "猫"]);
+        assert_eq!(said("서울은"), [fold("서울"), fold("울은")]);
+        let whole = Term::said("foo-bar café").into_iter().map(|term| (term.text, term.within));
+        assert_eq!(whole.collect::<Vec<_>>(), [("foo-bar".to_owned(), false), ("cafe".to_owned(), false)]);
     }
 
     #[test]

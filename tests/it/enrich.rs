@@ -72,6 +72,33 @@ fn what_is_recalled_stands_fenced_before_the_question() {
 }
 
 #[test]
+fn what_is_written_without_spaces_is_related_by_its_characters() {
+    let texts = [
+        "私の犬は雷が怖いです",
+        "来週の会議は火曜日に変更されました",
+        "祖母は京都の小さな家に住んでいます",
+        "我的自行车停在图书馆后面",
+        "昨天晚上我们吃了北京烤鸭",
+        "妹妹最喜欢的颜色是蓝色",
+        "내 여동생은 부산에서 바이올린을 배웁니다",
+        "회의는 화요일로 바뀌었습니다",
+        "แมวของฉันกลัวเสียงฟ้าร้อง",
+        "พรุ่งนี้เราจะไปเชียงใหม่โดยรถไฟ",
+    ];
+    let home = sizes(&home_of(&texts), 1, 0);
+    for (question, found) in [
+        ("会議はいつですか？", 1),
+        ("京都には誰が住んでいるの？", 2),
+        ("自行车在哪里？", 3),
+        ("妹妹喜欢什么颜色？", 5),
+        ("바이올린은 누가 배우나요?", 6),
+        ("รถไฟไปไหน", 9),
+    ] {
+        assert_eq!(quoted(&enrich(&home, &request(&[("user", question)]))), [texts[found]], "{question}");
+    }
+}
+
+#[test]
 fn rsv_tells_who_asked_and_what_was_done() {
     let home = home_of(&["What hunts at night?", "Owls do.", "Good.", "Indeed.", "It rained.", "So it did."]);
     let given = request(&[("user", "Which owls?")]).replace("llama3.1", "gpt-4o");

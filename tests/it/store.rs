@@ -95,7 +95,8 @@ fn last(open: &Open, which: &Select, count: usize) -> Vec<String> {
 }
 
 fn found(open: &Open, question: &str, occur: Occur, which: &Select, limit: usize) -> Vec<String> {
-    let hits = open().find(&Term::all(question), occur, which, limit).unwrap();
+    let terms = if occur == Occur::All { Term::asked(question) } else { Term::said(question) };
+    let hits = open().find(&terms, occur, which, limit).unwrap();
     assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
     hits.into_iter().map(|hit| hit.message.id).collect()
 }
@@ -103,7 +104,7 @@ fn found(open: &Open, question: &str, occur: Occur, which: &Select, limit: usize
 fn nothing_is_there(open: &Open) {
     let mut store = open();
     assert_eq!(store.last(&Select::of(Scopes::All), 10).unwrap(), []);
-    assert_eq!(store.find(&Term::all("owl"), Occur::All, &Select::of(Scopes::All), 10).unwrap(), []);
+    assert_eq!(store.find(&Term::asked("owl"), Occur::All, &Select::of(Scopes::All), 10).unwrap(), []);
     assert_eq!(visited(&mut *store, &everything()), []);
     assert_eq!(store.scopes().unwrap(), []);
     assert_eq!(store.write(&[]).unwrap(), []);

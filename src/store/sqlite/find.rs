@@ -205,11 +205,11 @@ impl Sqlite {
 /// The runs of the terms that can tell messages apart, with the words of each part that may hold them.
 fn telling<'a>(terms: &'a [Term], occur: Occur, parts: &'a [Part]) -> Vec<Run<'a>> {
     let mut runs: Vec<Run> = Vec::new();
-    for text in terms.iter().flat_map(|term| &term.runs) {
+    for (text, within) in terms.iter().flat_map(|term| term.runs.iter().map(|run| (run, term.within))) {
         if runs.len() == LOOKED_UP {
             break;
         }
-        let stem = (occur == Occur::Any).then(|| words::stem(text));
+        let stem = (!within).then(|| words::stem(text));
         let known = |run: &Run| run.text == text || stem.is_some() && run.stem == stem;
         // What an apostrophe cut off is in every other message.
         let scrap = occur == Occur::Any && text.len() == 1;
