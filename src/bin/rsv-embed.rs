@@ -125,6 +125,9 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let which = Select::of(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, Access::Read)?;
     let _claim = fill::claim(&mut *store, "embed", &io.notes())?;
+    if store.mend()? > 0 {
+        io.note("the index of the vectors was not as it must be: it was made anew");
+    }
     let mut embedder = fill::embedder(&mut *store, settings, Work::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
@@ -142,7 +145,7 @@ fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: boo
     let mut report = |done, of| bar.set("linking", done, Some(of));
     match update {
         true => synapse::update(store, &plan, scopes, false, &mut report, &mut |_| Ok(())),
-        false => synapse::grow(store, &plan, scopes, &mut report, &mut |_| Ok(())),
+        false => synapse::grow(store, &plan, scopes, usize::MAX, &mut report, &mut |_| Ok(())),
     }
 }
 

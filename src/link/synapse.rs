@@ -51,29 +51,31 @@ impl Plan {
 /// The links that a scope was given, by their ends.
 pub type Made = BTreeMap<(String, String), Link>;
 
-/// Links what has a vector and is not linked yet, in some scopes. `report` gets how many messages are done, and
-/// of how many; `made` the synapses of each scope when it is done.
+/// Links messages that have a vector and are not linked yet, in some scopes, `most` of them. `report` gets how
+/// many are done, and of how many; `made` the synapses of each scope when it is done.
 pub fn grow(
     store: &mut dyn Store,
     plan: &Plan,
     scopes: &Scopes,
+    most: usize,
     report: &mut dyn FnMut(u64, u64),
     made: &mut dyn FnMut(Made) -> Result<()>,
 ) -> Result<()> {
     let linked = store.linked(&plan.model, scopes)?;
-    let (mut done, total) = (0, linked.iter().map(|linked| linked.waiting).sum());
+    let total = linked.iter().map(|linked| linked.waiting).sum();
+    let mut done = 0;
     for Linked { scope, .. } in linked.iter().filter(|linked| linked.waiting > 0) {
         let mut links = Made::new();
         loop {
-            report(done, total);
-            let slab = compared(store, plan, scope, Of::Waiting(SLAB))?;
+            report(done as u64, total);
+            let slab = compared(store, plan, scope, Of::Waiting(SLAB.min(most - done)))?;
             if slab.is_empty() {
                 break;
             }
             let around = near_of(store, &slab)?;
             let changes = changes(plan, &slab, around, &mut links);
             store.relink(&plan.model, scope, plan.rule, &changes)?;
-            done += slab.len() as u64;
+            done += slab.len();
         }
         made(links)?;
     }
@@ -93,7 +95,7 @@ pub fn update(
     for Linked { scope, rule, .. } in store.linked(&plan.model, scopes)? {
         store.prune(&plan.model, &scope, plan.rule, anew || widened(rule, plan.rule))?;
     }
-    grow(store, plan, scopes, report, made)
+    grow(store, plan, scopes, usize::MAX, report, made)
 }
 
 /// What `update` would make, in one scope after the other. Nothing is written.

@@ -1,12 +1,13 @@
-//! Vectors for what the proxy has stored, made when nobody waits for anything.
+//! Vectors for what the proxy has stored, and its synapses, made when nobody waits for anything.
 //!
 //! There is no queue: the store knows which messages have no vector, and a stored turn is a sign to look.
 
 use super::Proxy;
 use crate::error::{Error, Result};
 use crate::fill;
+use crate::link::synapse::{self, Plan};
 use crate::record::Scopes;
-use crate::store::{self, Access, Select};
+use crate::store::{self, Access, Select, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -30,7 +31,7 @@ struct State {
 
 /// How many messages are embedded before others go first.
 const MESSAGES: usize = 8;
-/// How many messages each turn has embedded, its own and older ones; `rsv-embed --pending` does all.
+/// How many messages each turn has embedded, and linked, its own and older ones; `rsv-embed --pending` does all.
 const AT_ONCE: usize = 256;
 /// How long is worked on after the end of the last request.
 const LAST_WORK: Duration = Duration::from_secs(8);
@@ -122,7 +123,15 @@ impl Proxy {
                 break;
             }
         }
+        self.link(&mut *store)?;
         Ok(Ended::ForNow)
+    }
+
+    /// Links what has got a vector, unless another process does.
+    fn link(&self, store: &mut dyn Store) -> Result<()> {
+        let Some(plan) = Plan::of(store, &self.settings, None, None)? else { return Ok(()) };
+        let Some(_claim) = store.claim("link")? else { return Ok(()) };
+        synapse::grow(store, &plan, &Scopes::All, AT_ONCE, &mut |_, _| {}, &mut |_| Ok(()))
     }
 
     /// Nothing is amiss where there is no model, and nobody asked for one.
