@@ -9,7 +9,7 @@
 use super::{sharing_words, vector};
 use crate::embed::Embedder;
 use crate::error::Result;
-use crate::record::{Hit, Message};
+use crate::record::{Hit, Message, Object};
 use crate::store::{Around, Select, Store};
 use std::collections::HashMap;
 
@@ -17,6 +17,8 @@ use std::collections::HashMap;
 const MEANING: f64 = 0.7;
 /// What a neighbour lends, at one step and at two.
 const LENT: [f64; 2] = [0.5, 0.3];
+/// What a score is made of: words, meaning, and what neighbours lend.
+const PARTS: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
 /// How many messages are looked at of either kind, at least, and for each that is wanted.
 const CANDIDATES: usize = 60;
 const PER_HIT: usize = 3;
@@ -115,8 +117,8 @@ pub(super) fn ranked(
     Ok(order(pool, &around, meant.map_or(f64::INFINITY, |meant| meant.floor), limit))
 }
 
-/// The own scores of the candidates, 0 where nothing speaks for one.
-fn own(pool: &Pool, floor: f64) -> Vec<f64> {
+/// The own scores of the candidates by their words and by their meaning, 0 where neither speaks for one.
+fn own(pool: &Pool, floor: f64) -> Vec<[f64; 2]> {
     let keyword = pool.all.iter().map(|one| one.keyword).fold(f64::MIN_POSITIVE, f64::max);
     let cosines = || pool.all.iter().filter_map(|one| one.similarity);
     let (lowest, best) =
@@ -126,33 +128,40 @@ fn own(pool: &Pool, floor: f64) -> Vec<f64> {
         width if width > 0.0 => (cosine - lowest) / width,
         _ => 1.0,
     };
-    let score = |one: &Candidate| one.keyword / keyword + MEANING * one.similarity.map_or(0.0, meaning);
+    let score = |one: &Candidate| [one.keyword / keyword, MEANING * one.similarity.map_or(0.0, meaning)];
     pool.all.iter().map(score).collect()
 }
 
 /// The best candidates for which anything speaks, in their order; ties by time, newest first, then by id.
 fn order(pool: Pool, around: &[Around], floor: f64, limit: usize) -> Vec<Hit> {
     let own = own(&pool, floor);
-    let lent = lent(&pool, around, &own);
+    let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
+    let lent = lent(&pool, around, &sums);
     let mut hits: Vec<Hit> = Vec::new();
     for (at, candidate) in pool.all.into_iter().enumerate() {
-        let mut why = Vec::new();
+        let around: f64 = lent[at].iter().sum();
+        let mut why = Object::default();
         if candidate.keyword > 0.0 {
-            why.push(("keyword", candidate.keyword));
+            why.set("keyword", candidate.keyword.to_string());
         }
-        why.extend(candidate.similarity.map(|similarity| ("similarity", similarity)));
-        if lent[at] > 0.0 {
-            why.push(("around", lent[at]));
+        if let Some(similarity) = candidate.similarity {
+            why.set("similarity", similarity.to_string());
         }
-        hits.push(Hit { message: candidate.message, score: own[at] + lent[at], why });
+        if around > 0.0 {
+            why.set("around", around.to_string());
+        }
+        let parts = PARTS.into_iter().zip(own[at].into_iter().chain(lent[at]));
+        let parts = parts.filter(|(_, part)| *part != 0.0).map(|(name, part)| (name.to_owned(), part));
+        let (message, score, parts) = (candidate.message, sums[at] + around, parts.collect());
+        hits.push(Hit { message, score, why, parts });
     }
     hits.retain(|hit| hit.score > 0.0);
     Hit::best(hits, limit)
 }
 
-/// What the neighbours of each candidate lend it. Who stands around whom is known of those that were found;
+/// What the neighbours of each candidate lend it, at each step. Who stands around whom is known of those that were found;
 /// it holds the other way round too.
-fn lent(pool: &Pool, around: &[Around], own: &[f64]) -> Vec<f64> {
+fn lent(pool: &Pool, around: &[Around], own: &[f64]) -> Vec<[f64; LENT.len()]> {
     let mut best = vec![[0.0_f64; LENT.len()]; own.len()];
     for (at, around) in around.iter().enumerate() {
         for side in [&around.before, &around.after] {
@@ -163,5 +172,5 @@ fn lent(pool: &Pool, around: &[Around], own: &[f64]) -> Vec<f64> {
             }
         }
     }
-    best.iter().map(|steps| steps.iter().zip(LENT).map(|(score, part)| score * part).sum()).collect()
+    best.iter().map(|steps| std::array::from_fn(|step| steps[step] * LENT[step])).collect()
 }
