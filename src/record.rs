@@ -148,11 +148,27 @@ pub struct Hit {
     pub message: Message,
     /// What the order is by, higher first.
     pub score: f64,
-    /// What the score is made of, by name.
-    pub why: Vec<(&'static str, f64)>,
+    /// What speaks for it, by name.
+    pub why: Object,
+    /// What the score is the sum of, by name.
+    pub parts: Vec<(String, f64)>,
 }
 
 impl Hit {
+    /// A message for which one thing speaks.
+    pub fn by(name: &str, message: Message, score: f64) -> Hit {
+        let mut why = Object::default();
+        why.set(name, score.to_string());
+        Hit { message, score, why, parts: vec![(name.to_owned(), score)] }
+    }
+
+    /// Tells the parts of the score too, as `parts` of what speaks for it.
+    pub fn explain(&mut self) {
+        let mut parts = Object::default();
+        self.parts.iter().for_each(|(name, part)| parts.set(name, part.to_string()));
+        self.why.set("parts", parts.to_json());
+    }
+
     /// The best hits in their order: by score, then newest first, then by id.
     pub fn best(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
         hits.sort_by(|a, b| {
@@ -167,10 +183,9 @@ impl Hit {
     pub fn write_line(&self, rank: usize, query: Option<&Query>, out: &mut Vec<u8>) {
         out.push(b'{');
         self.message.write_members("hit", out);
-        let why: Vec<String> = self.why.iter().map(|(name, part)| format!("\"{name}\":{part}")).collect();
         let query = query.map_or(String::new(), |query| format!(",\"query\":{}", query.name));
-        let (score, why) = (self.score, why.join(","));
-        let members = format!(",\"rank\":{rank},\"score\":{score},\"why\":{{{why}}}{query}}}\n");
+        let (score, why) = (self.score, self.why.to_json());
+        let members = format!(",\"rank\":{rank},\"score\":{score},\"why\":{why}{query}}}\n");
         out.extend_from_slice(members.as_bytes());
     }
 }

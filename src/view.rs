@@ -2,7 +2,7 @@
 //! visible.
 
 use crate::cli::Layout;
-use crate::record::{Message, Role};
+use crate::record::{Hit, Message, Role};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
@@ -16,6 +16,13 @@ pub fn message(message: &Message, layout: &Layout) -> String {
 /// A message with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`.
 pub fn hit(rank: usize, score: f64, message: &Message, layout: &Layout) -> String {
     paragraph(&format!("{rank:>2}. {score:.2} "), message, layout)
+}
+
+/// What the score of a hit is made of, under it: `      1.90 tomato + 0.41 wall`.
+pub fn parts(hit: &Hit) -> String {
+    let parts: Vec<String> =
+        hit.parts.iter().map(|(name, part)| format!("{part:.2} {}", visible(name))).collect();
+    if parts.is_empty() { String::new() } else { format!("    {}\n", parts.join(" + ")) }
 }
 
 fn paragraph(lead: &str, message: &Message, layout: &Layout) -> String {

@@ -38,6 +38,9 @@ struct Args {
     /// After the hits what is linked to them, at most as many again: see rsv-link
     #[arg(short, long)]
     link: bool,
+    /// Tell what the score of each hit is made of
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     filter: Filter,
     /// No messages of this trace; may be repeated
@@ -95,6 +98,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             deduplicate: args.deduplicate,
             link: args.link,
         },
+        explain: args.explain,
         layout: text.then(|| io.layout()),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
@@ -118,6 +122,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 struct Search<'a> {
     which: Select,
     options: Options,
+    explain: bool,
     /// How hits are shown to people; else they are JSON lines.
     layout: Option<Layout>,
     /// How meaning is searched; else words are.
@@ -155,13 +160,23 @@ impl Search<'_> {
             (Some(query), None) if hits.is_empty() => io.out.with(|out| query.write_miss(out))?,
             _ => {}
         }
-        for (rank, hit) in (1..).zip(&hits) {
+        let found = !hits.is_empty();
+        for (rank, mut hit) in (1..).zip(hits) {
             match &self.layout {
-                Some(layout) => io.out.write(view::hit(rank, hit.score, &hit.message, layout).as_bytes())?,
-                None => io.out.with(|out| hit.write_line(rank, query, out))?,
+                Some(layout) => {
+                    io.out.write(view::hit(rank, hit.score, &hit.message, layout).as_bytes())?;
+                    let parts = if self.explain { view::parts(&hit) } else { String::new() };
+                    io.out.write(parts.as_bytes())?;
+                }
+                None => {
+                    if self.explain {
+                        hit.explain();
+                    }
+                    io.out.with(|out| hit.write_line(rank, query, out))?;
+                }
             }
         }
-        io.out.flush().map(|()| !hits.is_empty())
+        io.out.flush().map(|()| found)
     }
 
     /// The hits of a question, by meaning or by words.

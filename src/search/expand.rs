@@ -6,7 +6,7 @@
 
 use super::Options;
 use crate::error::Result;
-use crate::record::{Hit, Message};
+use crate::record::{Hit, Message, Object};
 use crate::store::{Around, Select, Store};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -52,7 +52,10 @@ pub(super) fn expand(
         let messages = ids.iter().filter_map(|id| known.remove(*id));
         let found = messages.map(|message| {
             let Way { score, via } = &ways[&message.id];
-            Hit { score: *score, why: vec![("hop", step as f64)], message }
+            let mut why = Object::default();
+            why.set("hop", step.to_string());
+            why.set_text("via", via);
+            Hit { score: *score, parts: vec![(format!("hop_{step}"), *score)], why, message }
         });
         let mut found = Hit::best(found.collect(), usize::MAX);
         seen.extend(found.iter().map(|hit| hit.message.id.clone()));

@@ -13,7 +13,7 @@ use super::dates::Dates;
 use super::{sharing_words, vector};
 use crate::embed::Embedder;
 use crate::error::Result;
-use crate::record::{Hit, Message};
+use crate::record::{Hit, Message, Object};
 use crate::store::{Around, Select, Store};
 use std::collections::HashMap;
 
@@ -25,6 +25,8 @@ const LENT: [f64; 2] = [0.5, 0.3];
 const ASKED: f64 = 0.8;
 /// What a message counts that was said when the question says.
 const DATED: f64 = 1.5;
+/// What a score is made of: words, meaning, and what neighbours lend.
+const PARTS: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
 /// How many messages are looked at of either kind, at least, and for each that is wanted.
 const CANDIDATES: usize = 60;
 const PER_HIT: usize = 3;
@@ -124,8 +126,8 @@ pub(super) fn ranked(
     Ok(order(pool, &around, &Dates::named(question), floor, limit))
 }
 
-/// The own scores of the candidates, 0 where nothing speaks for one.
-fn own(pool: &Pool, dates: &Dates, floor: f64) -> Vec<f64> {
+/// The own scores of the candidates by their words and by their meaning, 0 where neither speaks for one.
+fn own(pool: &Pool, dates: &Dates, floor: f64) -> Vec<[f64; 2]> {
     let keyword = pool.all.iter().map(|one| one.keyword).fold(f64::MIN_POSITIVE, f64::max);
     let cosines = || pool.all.iter().filter_map(|one| one.similarity);
     let (lowest, best) =
@@ -136,8 +138,8 @@ fn own(pool: &Pool, dates: &Dates, floor: f64) -> Vec<f64> {
         _ => 1.0,
     };
     let score = |one: &Candidate| {
-        let own = one.keyword / keyword + MEANING * one.similarity.map_or(0.0, meaning);
-        if dates.hold(one.message.timestamp) { own * DATED } else { own }
+        let dated = if dates.hold(one.message.timestamp) { DATED } else { 1.0 };
+        [dated * one.keyword / keyword, dated * MEANING * one.similarity.map_or(0.0, meaning)]
     };
     pool.all.iter().map(score).collect()
 }
@@ -145,20 +147,27 @@ fn own(pool: &Pool, dates: &Dates, floor: f64) -> Vec<f64> {
 /// The best candidates for which anything speaks, in their order; ties by time, newest first, then by id.
 fn order(pool: Pool, around: &[Around], dates: &Dates, floor: f64, limit: usize) -> Vec<Hit> {
     let own = own(&pool, dates, floor);
+    let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
     let asks: Vec<bool> = pool.all.iter().map(|one| asks(&one.message)).collect();
-    let lent = lent(&pool, around, &own, &asks);
+    let lent = lent(&pool, around, &sums, &asks);
     let mut hits: Vec<Hit> = Vec::new();
     for (at, candidate) in pool.all.into_iter().enumerate() {
-        let mut why = Vec::new();
+        let around: f64 = lent[at].iter().sum();
+        let mut why = Object::default();
         if candidate.keyword > 0.0 {
-            why.push(("keyword", candidate.keyword));
+            why.set("keyword", candidate.keyword.to_string());
         }
-        why.extend(candidate.similarity.map(|similarity| ("similarity", similarity)));
-        if lent[at] > 0.0 {
-            why.push(("around", lent[at]));
+        if let Some(similarity) = candidate.similarity {
+            why.set("similarity", similarity.to_string());
         }
-        let own = if asks[at] { own[at] * ASKED } else { own[at] };
-        hits.push(Hit { message: candidate.message, score: own + lent[at], why });
+        if around > 0.0 {
+            why.set("around", around.to_string());
+        }
+        let own = own[at].map(|part| if asks[at] { part * ASKED } else { part });
+        let score = own.iter().sum::<f64>() + around;
+        let parts = PARTS.into_iter().zip(own.into_iter().chain(lent[at]));
+        let parts = parts.filter(|(_, part)| *part != 0.0).map(|(name, part)| (name.to_owned(), part));
+        hits.push(Hit { message: candidate.message, score, why, parts: parts.collect() });
     }
     hits.retain(|hit| hit.score > 0.0);
     Hit::best(hits, limit)
@@ -169,9 +178,9 @@ fn asks(message: &Message) -> bool {
     message.content.text().trim_end().ends_with(['?', '？', '؟'])
 }
 
-/// What the neighbours of each candidate lend it. Who stands around whom is known of those that were found;
-/// it holds the other way round too.
-fn lent(pool: &Pool, around: &[Around], own: &[f64], asks: &[bool]) -> Vec<f64> {
+/// What the neighbours of each candidate lend it, at each step. Who stands around whom is known of those that
+/// were found; it holds the other way round too.
+fn lent(pool: &Pool, around: &[Around], own: &[f64], asks: &[bool]) -> Vec<[f64; LENT.len()]> {
     let mut best = vec![[0.0_f64; LENT.len()]; own.len()];
     let mut lend = |from: usize, to: usize, step: usize, onward: bool| {
         let part = if onward && step == 0 && asks[from] { ASKED } else { LENT[step] };
@@ -186,5 +195,5 @@ fn lent(pool: &Pool, around: &[Around], own: &[f64], asks: &[bool]) -> Vec<f64> 
             }
         }
     }
-    best.iter().map(|steps| steps.iter().sum()).collect()
+    best
 }

@@ -345,6 +345,45 @@ fn hits_below_a_score_are_left_out() {
 }
 
 #[test]
+fn the_parts_of_a_score_add_up() {
+    let home = Home::with_model();
+    let texts = [
+        "My tomatoes grow by the wall",
+        "They like the sun there",
+        "A red tomato on the kitchen wall",
+        "We painted the wall blue",
+        "My dog fears thunder",
+        "The train leaves at nine",
+    ];
+    let line = |(n, text): (usize, &&str)| {
+        json!({"role": "user", "content": text, "timestamp": n, "id": format!("m{n}")}).to_string()
+    };
+    home.ingest(&[], &texts.iter().enumerate().map(line).collect::<Vec<_>>().join("\n"));
+    let mut named = BTreeSet::new();
+    for way in WAYS {
+        let words = [&["tomato \"the  wall\"", "--limit", "9"], way].concat();
+        let plain = home.run("rsv-search", &words, "").ok();
+        let hits = lines_of(&home.run("rsv-search", &[&words[..], &["--explain"]].concat(), "").ok());
+        for mut hit in hits.clone() {
+            let parts = hit["why"].as_object_mut().unwrap().remove("parts").unwrap();
+            let sum: f64 = parts.as_object().unwrap().values().map(|part| part.as_f64().unwrap()).sum();
+            assert!((sum - hit["score"].as_f64().unwrap()).abs() < 1e-9, "{way:?}: {hit} {parts}");
+            named.extend(parts.as_object().unwrap().keys().cloned());
+        }
+        assert!(!plain.contains("parts") && plain.lines().count() == hits.len() && !hits.is_empty());
+        let text =
+            home.run("rsv-search", &[&words[..], &["--explain", "--format", "text"]].concat(), "").ok();
+        assert_eq!(text.lines().count(), 2 * hits.len(), "{text}");
+    }
+    let wanted = ["tomato", "wall", "the", "similarity", "keyword", "around_1", "around_2"];
+    assert_eq!(named, wanted.map(str::to_owned).into());
+    let text = home.run("rsv-search", &["red wall", "--explain", "--format", "text"], "").ok();
+    let wanted =
+        " 1. 2.11 1970-01-01 00:00 user: A red tomato on the kitchen wall\n    1.45 red + 0.65 wall\n";
+    assert_eq!(text, wanted);
+}
+
+#[test]
 fn scopes_are_one_a_partition_or_all() {
     let home = Home::new();
     for (partition, instance) in

@@ -52,7 +52,7 @@ fn nearest(
     limit: usize,
 ) -> Vec<(String, f64)> {
     let hits = store.nearest(model, vector, which, limit).unwrap();
-    assert!(hits.iter().all(|hit| hit.why == [("similarity", hit.score)]));
+    assert!(hits.iter().all(|hit| hit.why.to_json() == format!("{{\"similarity\":{}}}", hit.score)));
     hits.into_iter().map(|hit| (hit.message.id, hit.score)).collect()
 }
 

@@ -18,6 +18,9 @@ const PIECE: f64 = 0.5;
 const K1: f64 = 0.9;
 const B: f64 = 0.4;
 
+/// The name of the score among what speaks for a hit.
+const KEYWORD: &str = "keyword";
+
 /// A run that lies in more words of one part than this tells nothing: it is looked for in the messages
 /// themselves, and does not count.
 const MANY: usize = 1000;
@@ -68,6 +71,24 @@ struct Corpus {
     words: f64,
 }
 
+impl Corpus {
+    /// How much a run says that so many messages hold: its inverse document frequency.
+    fn rarity(&self, docs: usize) -> f64 {
+        let docs = docs as f64;
+        (1.0 + (self.docs - docs + 0.5) / (docs + 0.5)).ln()
+    }
+
+    /// What a run that so many messages hold gives to the score of each: its BM25.
+    fn bm25(&self, docs: usize) -> impl Fn(&Doc) -> f64 {
+        let average = (self.words / self.docs.max(1.0)).max(1.0);
+        let rarity = self.rarity(docs);
+        move |doc| {
+            let norm = K1 * (1.0 - B + B * f64::from(doc.length) / average);
+            rarity * doc.times * (K1 + 1.0) / (doc.times + norm)
+        }
+    }
+}
+
 impl Sqlite {
     pub(super) fn find_terms(
         &mut self,
@@ -89,7 +110,7 @@ impl Sqlite {
         for scope in &scopes {
             parts.append(&mut Part::of_scope(&self.connection, *scope)?);
         }
-        let runs: Vec<Run> = telling(terms, occur, &parts);
+        let mut runs: Vec<Run> = telling(terms, occur, &parts);
         let unsure: Vec<&Term> = terms
             .iter()
             .filter(|term| !(term.is_plain() && runs.iter().any(|run| run.text == term.text)))
@@ -100,33 +121,33 @@ impl Sqlite {
         } else if runs.is_empty() {
             self.newest(&unsure, &scopes, which, limit)?
         } else {
-            let scored = self.score(runs, occur, &scopes, &parts)?;
-            self.best(scored, &unsure, which, limit)?
+            let corpus = self.gather(&mut runs, &scopes, &parts)?;
+            // The rarest first: the others can then only lose messages.
+            runs.sort_by_key(|run| run.docs.len());
+            let (mut hits, places) = self.best(combine(&runs, occur, &corpus), &unsure, which, limit)?;
+            if occur == Occur::All {
+                explain(&mut hits, &places, &runs, &corpus);
+            }
+            Hit::best(hits, limit)
         };
         snapshot.finish()?;
         Ok(hits)
     }
 
-    /// The messages that hold all runs, or any, with their scores.
-    fn score(
-        &self,
-        mut runs: Vec<Run>,
-        occur: Occur,
-        scopes: &[i64],
-        parts: &[Part],
-    ) -> rusqlite::Result<Vec<(i64, f64)>> {
+    /// Finds the messages that hold each run.
+    fn gather(&self, runs: &mut [Run], scopes: &[i64], parts: &[Part]) -> rusqlite::Result<Corpus> {
         let mut corpus = Corpus::default();
         for (at, part) in parts.iter().enumerate() {
             corpus.docs += part.places.len() as f64;
             corpus.words += part.places.iter().map(|place| f64::from(place.length)).sum::<f64>();
-            for run in &mut runs {
+            for run in runs.iter_mut() {
                 self.look_up(part, at, run)?;
             }
         }
         for scope in scopes {
-            index::tail(&self.connection, *scope, |n, folded| look_at(n, folded, &mut runs, &mut corpus))?;
+            index::tail(&self.connection, *scope, |n, folded| look_at(n, folded, runs, &mut corpus))?;
         }
-        Ok(combine(runs, occur, &corpus))
+        Ok(corpus)
     }
 
     fn look_up(&self, part: &Part, at: usize, run: &mut Run) -> rusqlite::Result<()> {
@@ -150,25 +171,28 @@ impl Sqlite {
         Ok(())
     }
 
-    /// The best of the scored messages that meet every condition; equal scores are told apart by time.
+    /// The best of the scored messages that meet every condition, with all that are equal to the last, and
+    /// which number is where among them.
     fn best(
         &self,
         mut scored: Vec<(i64, f64)>,
         unsure: &[&Term],
         which: &Select,
         limit: usize,
-    ) -> rusqlite::Result<Vec<Hit>> {
+    ) -> rusqlite::Result<(Vec<Hit>, FxHashMap<i64, usize>)> {
         scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
         let mut hits: Vec<Hit> = Vec::new();
+        let mut places = FxHashMap::default();
         for (n, score) in scored {
             if hits.len() >= limit && hits.last().is_some_and(|worst| worst.score > score) {
                 break;
             }
             if let Some(message) = self.nth(n)?.filter(|m| which.admits(m) && holds(unsure, m)) {
-                hits.push(Hit { message, score, why: vec![("keyword", score)] });
+                places.insert(n, hits.len());
+                hits.push(Hit::by(KEYWORD, message, score));
             }
         }
-        Ok(Hit::best(hits, limit))
+        Ok((hits, places))
     }
 
     /// The message that has a number.
@@ -195,7 +219,7 @@ impl Sqlite {
             let messages = statement.query_map([scope], message)?;
             let held = messages.filter(|m| m.as_ref().map_or(true, |m| which.admits(m) && holds(terms, m)));
             for message in held.take(limit) {
-                hits.push(Hit { message: message?, score: 0.0, why: vec![("keyword", 0.0)] });
+                hits.push(Hit { parts: Vec::new(), ..Hit::by(KEYWORD, message?, 0.0) });
             }
         }
         Ok(Hit::best(hits, limit))
@@ -256,18 +280,14 @@ struct Found {
 
 /// BM25 of every message that holds all runs, or any; times the part that it holds of what is asked for, each
 /// run counting as much as it is rare: a message that holds half of it says less than half.
-fn combine(mut runs: Vec<Run>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)> {
-    let average = (corpus.words / corpus.docs.max(1.0)).max(1.0);
-    // The rarest first: the others can then only lose messages.
-    runs.sort_by_key(|run| run.docs.len());
+fn combine(runs: &[Run], occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)> {
     let wanted = if occur == Occur::All { runs.len() } else { 1 };
     let mut found: FxHashMap<i64, Found> = FxHashMap::default();
     let mut asked = 0.0;
-    for (at, run) in runs.into_iter().enumerate() {
-        let docs = run.docs.len() as f64;
-        let rarity = (1.0 + (corpus.docs - docs + 0.5) / (docs + 0.5)).ln();
-        asked += if docs > 0.0 { rarity } else { 0.0 };
-        for doc in run.docs {
+    for (at, run) in runs.iter().enumerate() {
+        let (rarity, bm25) = (corpus.rarity(run.docs.len()), corpus.bm25(run.docs.len()));
+        asked += if run.docs.is_empty() { 0.0 } else { rarity };
+        for doc in &run.docs {
             let held = match occur == Occur::Any || at == 0 {
                 true => found.entry(doc.n).or_default(),
                 false => match found.get_mut(&doc.n) {
@@ -275,14 +295,26 @@ fn combine(mut runs: Vec<Run>, occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)>
                     None => continue,
                 },
             };
-            let norm = K1 * (1.0 - B + B * f64::from(doc.length) / average);
-            held.score += rarity * doc.times * (K1 + 1.0) / (doc.times + norm);
+            held.score += bm25(doc);
             held.rarity += rarity;
             held.runs += 1;
         }
     }
     let all = found.into_iter().filter(|(_, held)| held.runs >= wanted);
     all.map(|(n, held)| (n, held.score * held.rarity / asked)).collect()
+}
+
+/// Tells of each hit what each run gave to its score.
+fn explain(hits: &mut [Hit], places: &FxHashMap<i64, usize>, runs: &[Run], corpus: &Corpus) {
+    hits.iter_mut().for_each(|hit| hit.parts.clear());
+    for run in runs {
+        let bm25 = corpus.bm25(run.docs.len());
+        for doc in &run.docs {
+            if let Some(at) = places.get(&doc.n) {
+                hits[*at].parts.push((run.text.to_owned(), bm25(doc)));
+            }
+        }
+    }
 }
 
 fn holds(terms: &[&Term], message: &Message) -> bool {

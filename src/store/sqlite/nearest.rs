@@ -202,7 +202,7 @@ impl Sqlite {
         let mut hits = Vec::new();
         for Scored { n, score, .. } in &scored[..end] {
             if let Some(message) = self.nth(*n)? {
-                hits.push(Hit { message, score: *score, why: vec![("similarity", *score)] });
+                hits.push(Hit::by("similarity", message, *score));
             }
         }
         Ok(Hit::best(hits, limit))
