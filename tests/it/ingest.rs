@@ -483,7 +483,7 @@ fn an_unknown_id_is_named_with_its_place() {
     let lines = [
         r#"{"role":"user","content":"hi","id":"m1"}"#,
         r#"{"rel":"SYNAPSE","from":"m1","to":"nowhere"}"#,
-        r#"{"rel":"SYNAPSE","from":"no\none","to":"m1"}"#,
+        r#"{"rel":"MENTIONS","from":"no\none","to":"m1"}"#,
         r#"{"kind":"embedding","of":"nothing","model":"m","vector":[1]}"#,
         r#"{"role":"user","content":"still here"}"#,
     ];
