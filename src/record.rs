@@ -193,6 +193,10 @@ impl Hit {
     }
 }
 
+/// The members that a search adds: what a message itself has under these names, because it was found once and
+/// kept, would stand there twice.
+const ADDED: [&str; 4] = ["rank", "score", "why", "query"];
+
 /// Appends what a search found as one line; `members` stand before those that all have, with a comma in front.
 fn write_found(
     message: &Message,
@@ -203,7 +207,13 @@ fn write_found(
     out: &mut Vec<u8>,
 ) {
     out.push(b'{');
-    message.write_members(kind, out);
+    if ADDED.iter().any(|name| message.extra.has(name)) {
+        let mut message = message.clone();
+        message.extra.retain(|name| !ADDED.contains(&name));
+        message.write_members(kind, out);
+    } else {
+        message.write_members(kind, out);
+    }
     let query = query.map_or(String::new(), |query| format!(",\"query\":{}", query.name));
     out.extend_from_slice(format!("{members},\"why\":{}{query}}}\n", why.to_json()).as_bytes());
 }

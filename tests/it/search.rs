@@ -441,6 +441,17 @@ fn a_hit_is_shown_in_its_conversation() {
 }
 
 #[test]
+fn what_was_found_and_kept_is_found_again() {
+    let home = home_of(&["an owl", "a cat"]);
+    let found = home.run("rsv-search", &["owl", "--context", "1"], "").ok();
+    home.run("rsv-ingest", &["--store", "other"], &found).ok();
+    let again = home.run("rsv-search", &["--store", "other"], "{\"query\":\"cat\",\"id\":\"q\"}").ok();
+    let members =
+        ["rank", "score", "why", "query"].map(|name| again.matches(&format!("\"{name}\":")).count());
+    assert_eq!((again.lines().count(), members), (1, [1; 4]), "{again}");
+}
+
+#[test]
 fn scopes_are_one_a_partition_or_all() {
     let home = Home::new();
     for (partition, instance) in
