@@ -4,6 +4,7 @@
 
 mod answer;
 mod background;
+mod command;
 mod embedder;
 mod embeddings;
 mod route;

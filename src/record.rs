@@ -181,13 +181,41 @@ impl Hit {
 
     /// Appends the hit as one line; `rank` counts from 1. Of many questions, `query` names the one.
     pub fn write_line(&self, rank: usize, query: Option<&Query>, out: &mut Vec<u8>) {
-        out.push(b'{');
-        self.message.write_members("hit", out);
-        let query = query.map_or(String::new(), |query| format!(",\"query\":{}", query.name));
-        let (score, why) = (self.score, self.why.to_json());
-        let members = format!(",\"rank\":{rank},\"score\":{score},\"why\":{why}{query}}}\n");
-        out.extend_from_slice(members.as_bytes());
+        let members = format!(",\"rank\":{rank},\"score\":{}", self.score);
+        write_found(&self.message, "hit", &members, &self.why, query, out);
     }
+
+    /// Appends a message that stands around the hit as one line.
+    pub fn write_neighbour(&self, message: &Message, query: Option<&Query>, out: &mut Vec<u8>) {
+        let mut why = Object::default();
+        why.set_text("context", &self.message.id);
+        write_found(message, "message", "", &why, query, out);
+    }
+}
+
+/// The members that a search adds: what a message itself has under these names, because it was found once and
+/// kept, would stand there twice.
+const ADDED: [&str; 4] = ["rank", "score", "why", "query"];
+
+/// Appends what a search found as one line; `members` stand before those that all have, with a comma in front.
+fn write_found(
+    message: &Message,
+    kind: &str,
+    members: &str,
+    why: &Object,
+    query: Option<&Query>,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    if ADDED.iter().any(|name| message.extra.has(name)) {
+        let mut message = message.clone();
+        message.extra.retain(|name| !ADDED.contains(&name));
+        message.write_members(kind, out);
+    } else {
+        message.write_members(kind, out);
+    }
+    let query = query.map_or(String::new(), |query| format!(",\"query\":{}", query.name));
+    out.extend_from_slice(format!("{members},\"why\":{}{query}}}\n", why.to_json()).as_bytes());
 }
 
 /// An error that a stream's reader must see, as one line.

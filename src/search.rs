@@ -8,9 +8,9 @@ pub use hybrid::{hybrid, related};
 
 use crate::embed::{Embedder, Side};
 use crate::error::{Error, Result};
-use crate::record::Hit;
+use crate::record::{Hit, Message, Scopes};
 use crate::store::words::Term;
-use crate::store::{Occur, Select, Store};
+use crate::store::{Around, Occur, Select, Store};
 use expand::expand;
 use hybrid::{Meant, ranked};
 use std::borrow::Cow;
@@ -111,6 +111,21 @@ fn sifted(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) ->
         }
         asked = asked.saturating_mul(MORE);
     }
+}
+
+/// What stands around each hit in its scope, whatever the hits were chosen by: up to `reach` messages before it
+/// and as many after it, nearest first. No message twice, and none that is a hit.
+pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<Around>> {
+    if reach == 0 {
+        return Ok(vec![Around::default(); hits.len()]);
+    }
+    let found: Vec<&Message> = hits.iter().map(|hit| &hit.message).collect();
+    let mut seen: HashSet<String> = found.iter().map(|message| message.id.clone()).collect();
+    let mut around = store.around(&found, &Select::of(Scopes::All), reach)?;
+    for side in around.iter_mut().flat_map(|around| [&mut around.before, &mut around.after]) {
+        side.retain(|message| seen.insert(message.id.clone()));
+    }
+    Ok(around)
 }
 
 /// The messages that share telling words with `text`, which may be long; none if it has none.

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 ///
 /// POST /v1/chat/completions, under /partition/NAME/instance/NAME too, recalls what helps, asks the provider
 /// of the model, stores the turn and answers what 'rsv-enrich | rsv-forward | rsv-ingest' would. POST
-/// /v1/embeddings makes vectors. GET /health tells how it is. SIGTERM ends it when all is answered.
+/// /v1/embeddings makes vectors. GET …/command/search/COUNT?term=WORDS and …/command/view/COUNT tell what
+/// rsv-search and rsv-view would. GET /health tells how it is. SIGTERM ends it when all is answered.
 #[derive(clap::Args)]
 struct Args {
     /// The port [default: 3017, see reservoir_port]; 0 means any that is free

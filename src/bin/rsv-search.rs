@@ -6,7 +6,7 @@ use rsv::embed::{Embedder, Work};
 use rsv::error::Result;
 use rsv::record::{Hit, Query, Reader, Scopes, Value};
 use rsv::search::{self, By, Options};
-use rsv::store::{self, Access, Except, Select, Store};
+use rsv::store::{self, Access, Around, Except, Select, Store};
 use rsv::{fill, view};
 use std::io::Read;
 use std::process::ExitCode;
@@ -41,6 +41,9 @@ struct Args {
     /// Tell what the score of each hit is made of
     #[arg(long)]
     explain: bool,
+    /// So many messages before and after each hit as well
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    context: usize,
     #[command(flatten)]
     filter: Filter,
     /// No messages of this trace; may be repeated
@@ -99,6 +102,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             link: args.link,
         },
         explain: args.explain,
+        context: args.context,
         layout: text.then(|| io.layout()),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
@@ -123,6 +127,8 @@ struct Search<'a> {
     which: Select,
     options: Options,
     explain: bool,
+    /// How many messages on either side of a hit are told.
+    context: usize,
     /// How hits are shown to people; else they are JSON lines.
     layout: Option<Layout>,
     /// How meaning is searched; else words are.
@@ -160,23 +166,40 @@ impl Search<'_> {
             (Some(query), None) if hits.is_empty() => io.out.with(|out| query.write_miss(out))?,
             _ => {}
         }
+        let around = search::around(store, &hits, self.context)?;
         let found = !hits.is_empty();
-        for (rank, mut hit) in (1..).zip(hits) {
+        for ((rank, mut hit), around) in (1..).zip(hits).zip(&around) {
             match &self.layout {
-                Some(layout) => {
-                    io.out.write(view::hit(rank, hit.score, &hit.message, layout).as_bytes())?;
-                    let parts = if self.explain { view::parts(&hit) } else { String::new() };
-                    io.out.write(parts.as_bytes())?;
-                }
+                Some(layout) => io.out.write(self.block(rank, &hit, around, layout).as_bytes())?,
                 None => {
                     if self.explain {
                         hit.explain();
                     }
-                    io.out.with(|out| hit.write_line(rank, query, out))?;
+                    io.out.with(|out| {
+                        let (before, after) = (around.before.iter().rev(), &around.after);
+                        before.for_each(|message| hit.write_neighbour(message, query, out));
+                        hit.write_line(rank, query, out);
+                        after.iter().for_each(|message| hit.write_neighbour(message, query, out));
+                    })?;
                 }
             }
         }
         io.out.flush().map(|()| found)
+    }
+
+    /// A hit for people, and what stands around it.
+    fn block(&self, rank: usize, hit: &Hit, around: &Around, layout: &Layout) -> String {
+        let mut block = String::new();
+        if self.context > 0 && rank > 1 {
+            block.push_str("--\n");
+        }
+        around.before.iter().rev().for_each(|message| block.push_str(&view::message(message, layout)));
+        block.push_str(&view::hit(rank, hit.score, &hit.message, layout));
+        if self.explain {
+            block.push_str(&view::parts(hit));
+        }
+        around.after.iter().for_each(|message| block.push_str(&view::message(message, layout)));
+        block
     }
 
     /// The hits of a question, by meaning or by words.

@@ -1,5 +1,6 @@
 //! The answers that the proxy makes itself: always JSON, errors in OpenAI's shape with all three members.
 
+use crate::error::Error;
 use crate::forward::Failure;
 use crate::record::quote;
 use bytes::Bytes;
@@ -38,6 +39,15 @@ pub(super) fn failure(failure: &Failure) -> Answer {
         Some(body) => json(status, body.to_string() + "\n"),
         None => error(status, failure.code, &failure.message),
     }
+}
+
+/// Something that an answer needs cannot be had; with what helps.
+pub(super) fn unavailable(code: &str, cause: &Error) -> Answer {
+    let text = match cause.remedy() {
+        Some(remedy) => format!("{cause}: {remedy}"),
+        None => cause.to_string(),
+    };
+    error(StatusCode::SERVICE_UNAVAILABLE, code, &text)
 }
 
 /// The path is known, the method is not.

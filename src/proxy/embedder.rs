@@ -84,7 +84,8 @@ impl Proxy {
         Ok(Held { embedder, stored })
     }
 
-    fn to_read(&self) -> Result<Box<dyn Store>> {
+    /// A connection of its own, for which no turn has to wait.
+    pub(super) fn to_read(&self) -> Result<Box<dyn Store>> {
         store::open(&self.settings.store()?, Access::Read)
     }
 

@@ -88,7 +88,7 @@ impl Proxy {
         let _at_work = self.embedder.at_work();
         let (model, same) = match self.serves(asked.model.as_deref()) {
             Ok(served) => served,
-            Err(error) => return unavailable("no_model", &error),
+            Err(error) => return answer::unavailable("no_model", &error),
         };
         if !same {
             let named = asked.model.as_deref().unwrap_or_default();
@@ -103,7 +103,7 @@ impl Proxy {
             let part: Vec<&str> = rest.map(String::as_str).collect();
             match self.embed(&part, asked.side) {
                 Ok(more) => vectors.extend(more),
-                Err(error) => return unavailable("embedding_failed", &error),
+                Err(error) => return answer::unavailable("embedding_failed", &error),
             }
             let dim = vectors.first().map_or(0, Vec::len);
             if asked.dimensions.is_some_and(|asked| usize::try_from(asked) != Ok(dim)) {
@@ -113,14 +113,6 @@ impl Proxy {
         }
         answer::json(StatusCode::OK, asked.answer(&model, &vectors))
     }
-}
-
-fn unavailable(code: &str, error: &Error) -> Answer {
-    let text = match error.remedy() {
-        Some(remedy) => format!("{error}: {remedy}"),
-        None => error.to_string(),
-    };
-    answer::error(StatusCode::SERVICE_UNAVAILABLE, code, &text)
 }
 
 #[cfg(test)]

@@ -97,11 +97,16 @@ impl Proxy {
             (Route::Chat(scope), &Method::POST) => self.chat(scope, &head.headers, body).await,
             (Route::Embeddings, &Method::POST) => self.vectors(body).await,
             (Route::Chat(_) | Route::Embeddings, _) => answer::wrong_method("POST"),
+            (Route::Command(scope, command, count), &Method::GET | &Method::HEAD) => {
+                let query = head.uri.query().unwrap_or_default().to_owned();
+                let work = move || self.command(scope, command, count, &query);
+                tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| cut_short())
+            }
             (Route::Health, &Method::GET | &Method::HEAD) => self.health().await,
             (Route::Root, &Method::GET | &Method::HEAD) => {
                 answer::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n")
             }
-            (Route::Health | Route::Root, _) => answer::wrong_method("GET, HEAD"),
+            (Route::Command(..) | Route::Health | Route::Root, _) => answer::wrong_method("GET, HEAD"),
             (Route::Unknown, _) => {
                 let text = format!("there is nothing at {}", head.uri.path());
                 answer::error(StatusCode::NOT_FOUND, "not_found", &text)

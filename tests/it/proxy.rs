@@ -1,8 +1,8 @@
 //! rsv-proxy, by HTTP as its clients speak it.
 
 use crate::fake::{Answer, Fake, dead};
-use crate::support::Home;
-use serde_json::json;
+use crate::support::{Home, lines_of};
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -196,6 +196,103 @@ fn every_shape_of_address_stores_in_its_scope() {
         assert_eq!(seen.lines().count(), 2, "{path}: {seen}");
         assert!(seen.contains(path));
     }
+}
+
+/// What a command tells, as JSON.
+fn command(proxy: &Proxy, path: &str) -> Vec<Value> {
+    let (status, body) = proxy.get(path);
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+#[test]
+fn commands_tell_what_the_tools_tell() {
+    let home = Home::with_model();
+    let lines: String = [
+        ("user", "The bones chapel is in Evora", "i"),
+        ("assistant", "Skeletons are kept there, I know", "i"),
+        ("user", "My dog fears thunder", "i"),
+        ("user", "my dog fears thunder", "elsewhere"),
+        ("user", " My dog fears thunder ", "i"),
+        ("user", "Trams leave at nine + ten", "i"),
+    ]
+    .iter()
+    .enumerate()
+    .map(|(n, (role, said, instance))| {
+        json!({"role": role, "content": said, "partition": "p", "instance": instance, "trace_id": "t",
+            "timestamp": 1_700_000_000_000_u64 + n as u64})
+        .to_string()
+            + "\n"
+    })
+    .collect();
+    home.ingest(&[], &lines);
+    let proxy = Proxy::start(&home);
+    let base = "/partition/p/instance/i/command";
+    let scope = ["-p", "p", "-i", "i"];
+    for (query, words) in [
+        ("5?term=dog", &["dog", "--limit", "5"][..]),
+        ("1?term=dog&semantic=false", &["dog", "--limit", "1"]),
+        ("?term=dog&deduplicate=1&link=true", &["dog", "-d", "--link", "--limit", "5"]),
+        ("?term=%22nine+%2B%22+trams", &["\"nine +\" trams"]),
+        (
+            "2?semantic=true&term=where%20do%20the%20dead%20lie",
+            &["where do the dead lie", "--limit", "2", "--semantic"],
+        ),
+        ("4?term=is+the+puppy+afraid%3F&hybrid=1", &["is the puppy afraid?", "--limit", "4", "--hybrid"]),
+        ("?term=nothing", &["nothing"]),
+    ] {
+        let ran = home.run("rsv-search", &[&scope, words].concat(), "");
+        let told = command(&proxy, &format!("{base}/search/{query}"));
+        let hits = lines_of(&ran.stdout).into_iter();
+        let member = |hit: &Value, name: &str| hit[name].clone();
+        let names = ["role", "content", "id", "trace_id", "timestamp", "score"];
+        let told_of = |hit: &Value| names.map(|name| member(hit, name));
+        let wanted: Vec<_> = hits.map(|hit| told_of(&hit)).collect();
+        assert_eq!(told.iter().map(told_of).collect::<Vec<_>>(), wanted, "{query}");
+    }
+    assert_eq!(command(&proxy, &format!("{base}/search?term=dog")).len(), 2);
+    for (path, count, last) in [
+        ("/view", 5, "Trams leave at nine + ten"),
+        ("/view/2", 2, "Trams leave at nine + ten"),
+        ("/view/0", 0, ""),
+    ] {
+        let told = command(&proxy, &format!("{base}{path}"));
+        assert_eq!(told.len(), count);
+        assert!(told.last().is_none_or(|message| message["content"] == last), "{told:?}");
+    }
+    let (_, body) = proxy.get("/v1/partition/p/instance/elsewhere/command/view/1");
+    let id = lines_of(&home.run("rsv-view", &["-p", "p", "-i", "elsewhere"], "").ok())[0]["id"].clone();
+    let wanted = format!(
+        "[{{\"role\":\"user\",\"content\":\"my dog fears thunder\",\"id\":{id},\"trace_id\":\"t\",\"timestamp\":1700000000003}}]\n"
+    );
+    assert_eq!(body, wanted);
+    assert!(command(&proxy, "/v1/command/view").is_empty());
+    assert!(command(&proxy, "/partition/p/v1/command/search/9?term=dog").is_empty(), "p alone means p/p");
+}
+
+#[test]
+fn a_command_that_cannot_be_done_says_why() {
+    let home = Home::new();
+    let proxy = Proxy::start(&home);
+    for (path, wanted, says) in [
+        ("/v1/command/search/5", 400, "term: is missing"),
+        ("/v1/command/search/5?term=", 400, "term: is empty"),
+        ("/v1/command/search/x?term=a", 400, "expected a count, found x"),
+        ("/v1/command/search?term=a&hybrid=perhaps", 400, "hybrid: expected true or false"),
+        ("/partition/%FF/command/view", 400, "UTF-8"),
+        ("/v1/command/search?term=a&semantic=1", 503, "no embedding model is installed"),
+        ("/v1/command/search?term=a&hybrid=1", 503, "rsv-embed --fetch"),
+        ("/v1/command/nothing", 404, "/v1/command/nothing"),
+    ] {
+        let (status, body) = proxy.get(path);
+        assert_eq!(status, wanted, "{path}: {body}");
+        for member in ["\"error\":{", "\"message\":", "\"type\":", "\"code\":", says] {
+            assert!(body.contains(member), "{path}: {member} is not in {body}");
+        }
+    }
+    assert_eq!(proxy.post("/v1/command/view", "", "").0, 405);
+    assert_eq!(proxy.get("/v1/command/search?term=a"), (200, "[]\n".to_owned()));
+    assert!(!home.store().exists(), "asking makes no store");
 }
 
 #[test]

@@ -384,6 +384,74 @@ fn the_parts_of_a_score_add_up() {
 }
 
 #[test]
+fn a_hit_is_shown_in_its_conversation() {
+    let home = Home::new();
+    let said = ["one owl", "two", "three", "four owl owl", "five", "six", "seven", "eight owl and more"];
+    let line = |n: usize, instance: &str| {
+        let (id, role) = (format!("{instance}{n}"), ["user", "assistant", "assistant"][n % 3]);
+        json!({"role": role, "content": said[n], "timestamp": n, "id": id, "trace_id": (n / 4).to_string(),
+            "partition": "p", "instance": instance})
+        .to_string()
+    };
+    let lines: Vec<String> = (0..8).flat_map(|n| [line(n, "a"), line(n, "b")]).collect();
+    home.ingest(&[], &lines.join("\n"));
+    let found = |words: &[&str], stdin: &str| {
+        let lines = lines_of(&home.run("rsv-search", &[&["-p", "p", "-i", "a"], words].concat(), stdin).ok());
+        let told = |line: &serde_json::Value| match &line["why"]["context"] {
+            serde_json::Value::Null => format!("{} {}", text(&line["kind"]), text(&line["id"])),
+            of => format!("{} {} of {}", text(&line["kind"]), text(&line["id"]), text(of)),
+        };
+        lines.iter().map(told).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["owl"], ""), ["hit a3", "hit a0", "hit a7"]);
+    let wanted = [
+        "message a2 of a3",
+        "hit a3",
+        "message a4 of a3",
+        "hit a0",
+        "message a1 of a0",
+        "message a6 of a7",
+        "hit a7",
+    ];
+    assert_eq!(found(&["owl", "--context", "1"], ""), wanted);
+    let narrowed = ["owl", "--context", "1", "--role", "user", "--exclude-trace", "1", "--exclude", "a1"];
+    assert_eq!(found(&narrowed, ""), wanted[..5]);
+    // Each is told once, at the better hit; and once a question.
+    let wide = found(&["--context", "18446744073709551615"], "{\"query\":\"owl\"}\n{\"query\":\"seven\"}\n");
+    assert_eq!((wide.len(), wide[8].as_str(), wide[14].as_str()), (16, "message a0 of a6", "hit a6"));
+    let lines =
+        home.run("rsv-search", &["--all", "--context", "1"], "{\"query\":\"seven\",\"id\":\"q\"}").ok();
+    let last = lines.lines().nth(2).unwrap();
+    assert!(last.ends_with(r#","why":{"context":"a6"},"query":"q"}"#), "{last}");
+    let shown =
+        home.run("rsv-search", &["-p", "p", "-i", "a", "owl", "--context", "1", "--format", "text"], "");
+    let time = "1970-01-01 00:00";
+    let wanted = [
+        format!("{time} assistant: three"),
+        format!(" 1. 1.14 {time} user: four owl owl"),
+        format!("{time} assistant: five"),
+        "--".into(),
+        format!(" 2. 0.92 {time} user: one owl"),
+        format!("{time} assistant: two"),
+        "--".into(),
+        format!("{time} user: seven"),
+        format!(" 3. 0.76 {time} assistant: eight owl and more"),
+    ];
+    assert_eq!(shown.ok(), wanted.map(|line| line + "\n").concat());
+}
+
+#[test]
+fn what_was_found_and_kept_is_found_again() {
+    let home = home_of(&["an owl", "a cat"]);
+    let found = home.run("rsv-search", &["owl", "--context", "1"], "").ok();
+    home.run("rsv-ingest", &["--store", "other"], &found).ok();
+    let again = home.run("rsv-search", &["--store", "other"], "{\"query\":\"cat\",\"id\":\"q\"}").ok();
+    let members =
+        ["rank", "score", "why", "query"].map(|name| again.matches(&format!("\"{name}\":")).count());
+    assert_eq!((again.lines().count(), members), (1, [1; 4]), "{again}");
+}
+
+#[test]
 fn scopes_are_one_a_partition_or_all() {
     let home = Home::new();
     for (partition, instance) in

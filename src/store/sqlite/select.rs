@@ -50,10 +50,14 @@ impl Sqlite {
         which: &Select,
         reach: usize,
     ) -> rusqlite::Result<Around> {
+        let limit = i64::try_from(reach).unwrap_or(i64::MAX);
         let side = |sign: &str, order: &str| -> rusqlite::Result<Vec<Message>> {
             let mut filter = Filter::of(which);
             let sql = format!(
-                "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'message'{} AND record.scope =                  (SELECT n FROM scope WHERE partition = ? AND instance = ?)                  AND (record.timestamp, record.seq, record.id) {sign} (?, ?, ?)                  ORDER BY record.timestamp {order}, record.seq {order}, record.id {order} LIMIT {reach}",
+                "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'message'{} \
+                 AND record.scope = (SELECT n FROM scope WHERE partition = ? AND instance = ?) \
+                 AND (record.timestamp, record.seq, record.id) {sign} (?, ?, ?) \
+                 ORDER BY record.timestamp {order}, record.seq {order}, record.id {order} LIMIT {limit}",
                 filter.sql
             );
             let (scope, place) = (&message.scope, message.position());
