@@ -12,6 +12,7 @@ finds. Last, what questions find that nothing answers.
 
 from __future__ import annotations
 
+import datetime
 import functools
 import json
 import re
@@ -21,11 +22,13 @@ import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 # What src/search/hybrid.rs has.
 MEANING = 0.7
 LENT = (0.5, 0.3)
+ASKED = 0.8
+DATED = 1.5
 CANDIDATES = 60
 # Where `rsv-embed --models` does not tell the floor of the model: that of MiniLM.
 FLOOR = 0.2
@@ -39,6 +42,8 @@ TIME = re.compile(
     r"|october|november|december|\d{4})\b",
     re.I,
 )
+
+MONTHS = "january february march april may june july august september october november december".split()
 
 # A message is known by its place in its conversation.
 Scores = Dict[int, float]
@@ -56,6 +61,9 @@ class Conversation:
     def add(self, message: dict) -> None:
         self.place[message["id"]] = len(self.messages)
         self.messages.append(message)
+
+    def asks(self, at: int) -> bool:
+        return str(self.messages[at]["content"]).rstrip().endswith(("?", "？", "؟"))
 
     def link(self, one: str, other: str) -> None:
         for at, to in ((one, other), (other, one)):
@@ -180,6 +188,19 @@ def fused(q: Question, floor: float) -> Scores:
     return scores
 
 
+def with_dates(q: Question, own: Scores) -> Scores:
+    """What was said in the months and years that the question names counts more."""
+    words = re.findall(r"[^\W_]+", q.text.lower())
+    months = {n for word in words if len(word) > 2 for n, name in enumerate(MONTHS, 1) if name.startswith(word)}
+    years = {int(word) for word in words if re.fullmatch(r"(19|20)\d\d", word)}
+
+    def held(at: int) -> bool:
+        then = datetime.datetime.fromtimestamp(q.conversation.messages[at]["timestamp"] / 1000, datetime.timezone.utc)
+        return (not months or then.month in months) and (not years or then.year in years)
+
+    return {at: score * (DATED if (months or years) and held(at) else 1.0) for at, score in own.items()}
+
+
 def reciprocal(q: Question, k: int = 60) -> Scores:
     """Reciprocal rank fusion (Cormack, Clarke and Buettcher 2009)."""
     scores = dict.fromkeys(q.pool, 0.0)
@@ -190,13 +211,17 @@ def reciprocal(q: Question, k: int = 60) -> Scores:
     return scores
 
 
-def spread(q: Question, own: Scores, lent: Tuple[float, ...] = LENT, join: Callable = max) -> Scores:
-    """To each score what its neighbours lend it. Two that were both not found do not know of each other."""
-    scores = dict(own)
+def spread(
+    q: Question, own: Scores, lent: Tuple[float, ...] = LENT, join: Callable = max, asked: Optional[float] = ASKED
+) -> Scores:
+    """To each score what its neighbours lend it. What asks counts `asked` times, and lends as much to the next.
+    Two that were both not found do not know of each other."""
+    scores = {at: score * (asked if asked and q.conversation.asks(at) else 1.0) for at, score in own.items()}
     for at in own:
         for step, part in enumerate(lent, 1):
             near = [n for n in (at - step, at + step) if n in own and (at in q.found or n in q.found)]
-            scores[at] += part * join([own[n] for n in near] or [0.0])
+            onward = asked if asked and step == 1 and at - 1 in own and q.conversation.asks(at - 1) else part
+            scores[at] += join([own[n] * (onward if n < at else part) for n in near] or [0.0])
     return scores
 
 
@@ -245,18 +270,20 @@ def by_fts5(questions: list[Question], tokenizer: str) -> list[Ranking]:
 
 def ways(floor: float, synapses: bool) -> dict[str, Callable[[Question], Scores]]:
     def own(q: Question) -> Scores:
-        return fused(q, floor)
+        return with_dates(q, fused(q, floor))
 
     all_of_them: dict[str, Callable[[Question], Scores]] = {
         "BM25 alone": lambda q: q.keyword,
         "cosine alone": lambda q: q.cosine,
-        "both": own,
-        "both, neighbours at one step": lambda q: spread(q, own(q), LENT[:1]),
-        "both, at one and two steps: hybrid.rs": lambda q: spread(q, own(q)),
+        "both": lambda q: fused(q, floor),
+        "both, neighbours at one step": lambda q: spread(q, fused(q, floor), LENT[:1], asked=None),
+        "both, neighbours at one and two steps": lambda q: spread(q, fused(q, floor), asked=None),
+        "and what asks lends, and counts less": lambda q: spread(q, fused(q, floor)),
+        "and dates: hybrid.rs": lambda q: spread(q, own(q)),
         "  sum of the neighbours, not the better": lambda q: spread(q, own(q), join=sum),
-        "  without the floor": lambda q: spread(q, fused(q, -1.0)),
-        "  words alone": lambda q: spread(q, {at: q.words.get(at, 0.0) for at in q.pool}),
-        "  reciprocal rank fusion": lambda q: spread(q, reciprocal(q)),
+        "  without the floor": lambda q: spread(q, with_dates(q, fused(q, -1.0))),
+        "  words alone": lambda q: spread(q, with_dates(q, {at: q.words.get(at, 0.0) for at in q.pool})),
+        "  reciprocal rank fusion": lambda q: spread(q, with_dates(q, reciprocal(q))),
         "  newer a little before older": lambda q: with_recency(q, spread(q, own(q))),
         "  time words, if asked when": lambda q: spread(q, with_time_words(q, own(q))),
         "  first word, if in the question": lambda q: spread(q, with_first_word(q, own(q))),
