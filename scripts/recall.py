@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""How often what answers a question is among the first hits: the evaluation of `scripts/bench recall`.
+
+    recall.py DIR
+
+DIR has conversations as NAME.messages.jsonl and their questions as NAME.questions.jsonl, as scripts/bench
+tells. The tools of the PATH work on the store of RSV_STORE, which is to be empty. First stands what they find
+themselves. Then come other ways to rank, one ingredient changed in each, made of the BM25 scores and the
+cosines that rsv-search printed; that of src/search/hybrid.rs is among them, and must find what the tool
+finds. Last, what questions find that nothing answers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
+
+# What src/search/hybrid.rs has.
+MEANING = 0.7
+LENT = (0.5, 0.3)
+ASKED = 0.8
+DATED = 1.5
+CANDIDATES = 60
+# Where `rsv-embed --models` does not tell the floor of the model: that of MiniLM.
+FLOOR = 0.2
+
+DEEP = 1000
+FIRST = 10
+WHEN = re.compile(r"\b(when|how long|what (day|date|month|year|time))\b", re.I)
+TIME = re.compile(
+    r"\b(yesterday|today|tomorrow|tonight|morning|last|next|ago|since|recently|weeks?|weekend|months?|years?"
+    r"|(mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september"
+    r"|october|november|december|\d{4})\b",
+    re.I,
+)
+
+MONTHS = "january february march april may june july august september october november december".split()
+
+# A message is known by its place in its conversation.
+Scores = Dict[int, float]
+Ranking = List[int]
+
+
+@dataclass
+class Conversation:
+    """The messages of one instance in the order of the store, and who is linked to whom by a synapse."""
+
+    messages: list[dict] = field(default_factory=list)
+    place: dict[str, int] = field(default_factory=dict)
+    synapses: dict[int, list[int]] = field(default_factory=dict)
+
+    def add(self, message: dict) -> None:
+        self.place[message["id"]] = len(self.messages)
+        self.messages.append(message)
+
+    def asks(self, at: int) -> bool:
+        return str(self.messages[at]["content"]).rstrip().endswith(("?", "？", "؟"))
+
+    def link(self, one: str, other: str) -> None:
+        for at, to in ((one, other), (other, one)):
+            self.synapses.setdefault(self.place[at], []).append(self.place[to])
+
+
+@dataclass
+class Question:
+    text: str
+    instance: str
+    conversation: Conversation
+    evidence: set[int]
+    # Asked for what was never said: category 5 of LoCoMo.
+    adversarial: bool
+    keyword: Scores = field(default_factory=dict)
+    cosine: Scores = field(default_factory=dict)
+
+    @functools.cached_property
+    def words(self) -> Scores:
+        """The BM25 scores that the word index gives rsv-search --hybrid."""
+        return {at: self.keyword[at] for at in best(self.keyword)[:CANDIDATES]}
+
+    @functools.cached_property
+    def found(self) -> set[int]:
+        """What the word index and the vectors give it."""
+        return set(self.words) | set(best(self.cosine)[:CANDIDATES])
+
+    @functools.cached_property
+    def pool(self) -> set[int]:
+        """What is ranked: what was found, and what stands around it."""
+        reach, end = len(LENT), len(self.conversation.messages)
+        return {near for at in self.found for near in range(max(0, at - reach), min(end, at + reach + 1))}
+
+
+def best(scores: Scores) -> Ranking:
+    """In order; of equals the newest first."""
+    return sorted(scores, key=lambda at: (-scores[at], -at))
+
+
+# The tools.
+
+
+def run(*command: str, given: str = "") -> Iterator[dict]:
+    """The lines that a tool prints. Exit status 1 is an answer too."""
+    with tempfile.TemporaryFile("w+") as lines:
+        lines.write(given)
+        lines.seek(0)
+        with subprocess.Popen(command, stdin=lines, stdout=subprocess.PIPE, text=True) as tool:
+            yield from (json.loads(line) for line in tool.stdout)
+    if tool.returncode > 1:
+        sys.exit(f"recall.py: error: {' '.join(command)} ended with {tool.returncode}")
+
+
+def search(questions: list[Question], limit: int, *flags: str) -> Iterator[tuple[int, dict]]:
+    """The hits of all questions, each with the number of its question."""
+    lines = []
+    for number, question in enumerate(questions):
+        first = question.conversation.messages[0]
+        scope = {"partition": first["partition"], "instance": first["instance"]}
+        lines.append(json.dumps({"kind": "query", "query": question.text, "id": str(number), "limit": limit, **scope}))
+    for hit in run("rsv-search", *flags, given="\n".join(lines)):
+        if hit["kind"] == "hit":
+            yield int(hit["query"]), hit
+
+
+def ranking_of(questions: list[Question], *flags: str) -> list[Ranking]:
+    """What a search finds itself."""
+    rankings: list[Ranking] = [[] for _ in questions]
+    for number, hit in search(questions, FIRST, *flags):
+        rankings[number].append(questions[number].conversation.place[hit["id"]])
+    return rankings
+
+
+def read(folder: Path) -> list[Question]:
+    """Fills the store, and reads the questions."""
+    given = "".join(path.read_text() for path in sorted(folder.glob("*.messages.jsonl")))
+    list(run("rsv-import", "--quiet", given=given))
+    for tool in (["rsv-embed", "--pending"], ["rsv-link"]):
+        subprocess.run(tool, check=True, stdout=subprocess.DEVNULL)
+    conversations: dict[str, Conversation] = {}
+    of: dict[str, Conversation] = {}
+    for record in run("rsv-export"):
+        if record["kind"] == "message":
+            of[record["id"]] = conversations.setdefault(record["instance"], Conversation())
+            of[record["id"]].add(record)
+        elif record["kind"] == "link" and record["rel"] == "SYNAPSE":
+            of[record["from"]].link(record["from"], record["to"])
+    questions = []
+    for path in sorted(folder.glob("*.questions.jsonl")):
+        for asked in map(json.loads, path.read_text().splitlines()):
+            conversation = conversations[asked["instance"]]
+            evidence = {at for at, m in enumerate(conversation.messages) if m["trace_id"] in asked["evidence"]}
+            adversarial = asked.get("category") == 5 or not evidence
+            questions.append(Question(asked["question"], asked["instance"], conversation, evidence, adversarial))
+    for number, hit in search(questions, DEEP, "--semantic"):
+        question = questions[number]
+        question.cosine[question.conversation.place[hit["id"]]] = hit["why"]["similarity"]
+    for number, hit in search(questions, DEEP, "--hybrid"):
+        question = questions[number]
+        if "keyword" in hit["why"]:
+            question.keyword[question.conversation.place[hit["id"]]] = hit["why"]["keyword"]
+    return questions
+
+
+def floor_of_model() -> tuple[str, float]:
+    used = next((row for row in run("rsv-embed", "--models") if row["in_use"]), {"model": "no model"})
+    return used["model"], used.get("recall", FLOOR)
+
+
+# The ways to rank.
+
+
+def fused(q: Question, floor: float) -> Scores:
+    """A message's own score, by its words and its meaning."""
+    most = max(q.words.values(), default=1.0)
+    cosines = {at: q.cosine[at] for at in q.pool if at in q.cosine}
+    lowest, highest = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
+    scores = {at: q.words.get(at, 0.0) / most for at in q.pool}
+    for at, cosine in cosines.items():
+        if cosine >= floor:
+            scores[at] += MEANING * ((cosine - lowest) / (highest - lowest) if highest > lowest else 1.0)
+    return scores
+
+
+def with_dates(q: Question, own: Scores) -> Scores:
+    """What was said in the months and years that the question names counts more."""
+    words = re.findall(r"[^\W_]+", q.text.lower())
+    months = {n for word in words if len(word) > 2 for n, name in enumerate(MONTHS, 1) if name.startswith(word)}
+    years = {int(word) for word in words if re.fullmatch(r"(19|20)\d\d", word)}
+
+    def held(at: int) -> bool:
+        then = datetime.datetime.fromtimestamp(q.conversation.messages[at]["timestamp"] / 1000, datetime.timezone.utc)
+        return (not months or then.month in months) and (not years or then.year in years)
+
+    return {at: score * (DATED if (months or years) and held(at) else 1.0) for at, score in own.items()}
+
+
+def reciprocal(q: Question, k: int = 60) -> Scores:
+    """Reciprocal rank fusion (Cormack, Clarke and Buettcher 2009)."""
+    scores = dict.fromkeys(q.pool, 0.0)
+    for part in (q.keyword, q.cosine):
+        for rank, at in enumerate(best(part), 1):
+            if at in scores:
+                scores[at] += 1 / (k + rank)
+    return scores
+
+
+def spread(
+    q: Question, own: Scores, lent: Tuple[float, ...] = LENT, join: Callable = max, asked: Optional[float] = ASKED
+) -> Scores:
+    """To each score what its neighbours lend it. What asks counts `asked` times, and lends as much to the next.
+    Two that were both not found do not know of each other."""
+    scores = {at: score * (asked if asked and q.conversation.asks(at) else 1.0) for at, score in own.items()}
+    for at in own:
+        for step, part in enumerate(lent, 1):
+            near = [n for n in (at - step, at + step) if n in own and (at in q.found or n in q.found)]
+            onward = asked if asked and step == 1 and at - 1 in own and q.conversation.asks(at - 1) else part
+            scores[at] += join([own[n] * (onward if n < at else part) for n in near] or [0.0])
+    return scores
+
+
+def with_recency(q: Question, scores: Scores) -> Scores:
+    times = [message["timestamp"] for message in q.conversation.messages]
+    half = max(1, (times[-1] - times[0]) / 2)
+    return {at: score + 0.05 * 2 ** -((times[-1] - times[at]) / half) for at, score in scores.items() if score > 0}
+
+
+def with_time_words(q: Question, own: Scores) -> Scores:
+    """What holds a time word counts more if the question asks for a time."""
+    if not WHEN.search(q.text):
+        return own
+    held = {at for at in own if TIME.search(str(q.conversation.messages[at]["content"]))}
+    return {at: score * (1.3 if at in held else 1.0) for at, score in own.items()}
+
+
+def with_first_word(q: Question, own: Scores) -> Scores:
+    """What begins with a word of the question, as `Name: text` does, counts more."""
+    asked = set(re.findall(r"\w+", q.text.lower()))
+    first = {at: re.match(r"\w*", str(q.conversation.messages[at]["content"]).lower())[0] for at in own}
+    return {at: score * (1.1 if first[at] in asked else 1.0) for at, score in own.items()}
+
+
+def with_synapses(q: Question, own: Scores, scores: Scores) -> Scores:
+    """What is linked lends of its own score, the best of them."""
+    lent = {at: max([own.get(to, 0.0) for to in q.conversation.synapses.get(at, [])] or [0.0]) for at in scores}
+    return {at: score + 0.2 * lent[at] for at, score in scores.items()}
+
+
+def by_fts5(questions: list[Question], tokenizer: str) -> list[Ranking]:
+    """SQLite's own ranking by words."""
+    tables: dict[str, sqlite3.Connection] = {}
+    rankings = []
+    for q in questions:
+        if q.instance not in tables:
+            tables[q.instance] = sqlite3.connect(":memory:")
+            tables[q.instance].execute(f"CREATE VIRTUAL TABLE message USING fts5(content, tokenize = '{tokenizer}')")
+            rows = [(at, str(message["content"])) for at, message in enumerate(q.conversation.messages)]
+            tables[q.instance].executemany("INSERT INTO message (rowid, content) VALUES (?, ?)", rows)
+        terms = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", q.text))
+        sql = "SELECT rowid FROM message WHERE message MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
+        rankings.append([row[0] for row in tables[q.instance].execute(sql, (terms, FIRST))])
+    return rankings
+
+
+def ways(floor: float, synapses: bool) -> dict[str, Callable[[Question], Scores]]:
+    def own(q: Question) -> Scores:
+        return with_dates(q, fused(q, floor))
+
+    all_of_them: dict[str, Callable[[Question], Scores]] = {
+        "BM25 alone": lambda q: q.keyword,
+        "cosine alone": lambda q: q.cosine,
+        "both": lambda q: fused(q, floor),
+        "both, neighbours at one step": lambda q: spread(q, fused(q, floor), LENT[:1], asked=None),
+        "both, neighbours at one and two steps": lambda q: spread(q, fused(q, floor), asked=None),
+        "and what asks lends, and counts less": lambda q: spread(q, fused(q, floor)),
+        "and dates: hybrid.rs": lambda q: spread(q, own(q)),
+        "  sum of the neighbours, not the better": lambda q: spread(q, own(q), join=sum),
+        "  without the floor": lambda q: spread(q, with_dates(q, fused(q, -1.0))),
+        "  words alone": lambda q: spread(q, with_dates(q, {at: q.words.get(at, 0.0) for at in q.pool})),
+        "  reciprocal rank fusion": lambda q: spread(q, with_dates(q, reciprocal(q))),
+        "  newer a little before older": lambda q: with_recency(q, spread(q, own(q))),
+        "  time words, if asked when": lambda q: spread(q, with_time_words(q, own(q))),
+        "  first word, if in the question": lambda q: spread(q, with_first_word(q, own(q))),
+    }
+    if synapses:
+        all_of_them["  synapses lend too"] = lambda q: with_synapses(q, own(q), spread(q, own(q)))
+    return all_of_them
+
+
+# What is printed.
+
+
+def part(those: list[bool]) -> float:
+    return 100 * sum(those) / max(1, len(those))
+
+
+def print_heading(name: str) -> None:
+    print(f"\n{name:<42}{'hit@1':>7}{'hit@5':>7}{'hit@10':>7}{'MRR@10':>8}   hit@5/hit@10 of each conversation")
+
+
+def print_row(name: str, questions: list[Question], rankings: list[Ranking]) -> None:
+    ranks = []
+    for question, ranking in zip(questions, rankings):
+        ranks.append(next((n for n, at in enumerate(ranking[:FIRST], 1) if at in question.evidence), 99))
+    each = []
+    for instance in dict.fromkeys(question.instance for question in questions):
+        own = [rank for question, rank in zip(questions, ranks) if question.instance == instance]
+        each.append(f"{part([r <= 5 for r in own]):.1f}/{part([r <= 10 for r in own]):.1f}")
+    hits = "".join(f"{part([rank <= most for rank in ranks]):7.1f}" for most in (1, 5, 10))
+    mrr = sum(1 / rank for rank in ranks if rank <= FIRST) / max(1, len(ranks))
+    print(f"{name:<42}{hits}{mrr:8.3f}   {'  '.join(each)}", flush=True)
+
+
+def print_unanswered(name: str, questions: list[Question], floor: float) -> None:
+    passing, hybrid = [0] * len(questions), [0] * len(questions)
+    for number, hit in search(questions, FIRST, "--semantic"):
+        passing[number] += hit["why"]["similarity"] >= floor
+    for number, _ in search(questions, FIRST, "--hybrid"):
+        hybrid[number] += 1
+    count = max(1, len(questions))
+    mean, none = sum(passing) / count, part([n == 0 for n in passing])
+    print(f"{name:<42}{len(questions):>10}{mean:>12.1f}{none:>11.1f} %{sum(hybrid) / count:>13.1f}", flush=True)
+
+
+def main(folder: Path) -> None:
+    questions = read(folder)
+    model, floor = floor_of_model()
+    asked = [question for question in questions if question.evidence]
+
+    print(f"{len(asked)} questions, {model}, floor {floor}")
+    print_heading("what ships")
+    flags = [["--semantic"], ["--hybrid"]]
+    if "--link" in subprocess.run(["rsv-search", "--help"], capture_output=True, text=True).stdout:
+        flags.append(["--hybrid", "--link"])
+    for some in flags:
+        print_row("rsv-search " + " ".join(some), asked, ranking_of(asked, *some))
+
+    print_heading("ranked otherwise")
+    for tokenizer in ("unicode61", "porter unicode61"):
+        print_row(f"FTS5, {tokenizer}", asked, by_fts5(asked, tokenizer))
+    synapses = any(question.conversation.synapses for question in asked)
+    for name, way in ways(floor, synapses).items():
+        rankings = [best({at: score for at, score in way(q).items() if score > 0}) for q in asked]
+        print_row(name, asked, rankings)
+
+    # Each conversation is asked the questions of the next.
+    conversations = list({question.instance: question.conversation for question in questions}.values())
+    next_one = {id(a): b for a, b in zip(conversations, conversations[1:] + conversations[:1])}
+    strange = [Question(q.text, q.instance, next_one[id(q.conversation)], set(), True) for q in asked]
+    print(f"\n{'of the first 10 hits':<42}{'questions':>10}{'over floor':>12}{'none over':>13}{'of hybrid':>13}")
+    print_unanswered("what was said answers them", [q for q in questions if not q.adversarial], floor)
+    print_unanswered("what was said only resembles it", [q for q in questions if q.adversarial], floor)
+    if len(conversations) > 1:
+        print_unanswered("asked of another conversation", strange, floor)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+        sys.exit("recall.py: error: the conversations are missing\nrecall.py: hint: scripts/bench recall --data DIR")
+    main(Path(sys.argv[1]))

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Vectors for scripts/bench search: makes them, answers questions with them, and does the same work by numpy.
+
+    vectors.py make COUNT        messages on stdin get vectors, and go to stdout; those after the first COUNT
+                                 get the scope `tenth`, and the last hundredth the scope `small`
+    vectors.py serve             an embedding server on a free port of this machine, which it prints; a text
+                                 gets the question's vector whose number it holds
+    vectors.py load FILE         the first COUNT go into the table `stored` of an SQLite database
+    vectors.py exact             the ten nearest of the first COUNT of each question, as rows of numbers
+    vectors.py recall            of these, the share that the hits on stdin are
+    vectors.py product COUNT     seconds for the dot products of all pairs of COUNT vectors, results discarded
+
+Needs numpy. The vectors lie in groups, and lie in files of the working directory.
+"""
+
+import base64
+import http.server
+import json
+import re
+import sqlite3
+import sys
+import time
+
+import numpy
+
+DIM = 384
+QUESTIONS = 100
+TILE = 1024
+MODEL = "bench"
+
+
+def unit(vectors):
+    return (vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)).astype(numpy.float32)
+
+
+def grouped(random, centres, count):
+    """Vectors around centres, some near and some far: within a group cosines go from 0.4 to 0.95."""
+    around = unit(random.standard_normal((count, DIM), dtype=numpy.float32))
+    far = random.uniform(0.2, 1.2, (count, 1)).astype(numpy.float32)
+    return unit(centres[random.integers(0, len(centres), count)] + far * around)
+
+
+def make(count):
+    random = numpy.random.default_rng(1)
+    centres = unit(random.standard_normal((max(1, count // 100), DIM), dtype=numpy.float32))
+    grouped(random, centres, QUESTIONS).tofile("questions.f32")
+    total = count + count // 10 + count // 100
+    with open("vectors.f32", "wb") as out:
+        for begin in range(0, total, TILE):
+            vectors = grouped(random, centres, min(TILE, total - begin))
+            if begin < count:
+                vectors[: count - begin].tofile(out)
+            for at, vector in enumerate(vectors, begin):
+                line = sys.stdin.readline().rstrip()[:-1]
+                if at >= count:
+                    scope = "tenth" if at < count + count // 10 else "small"
+                    line = line.replace('"instance":"default"', f'"instance":"{scope}"')
+                coded = base64.b64encode(vector.tobytes()).decode()
+                sys.stdout.write(f'{line},"embedding":"{coded}","embedding_model":"{MODEL}"}}\n')
+
+
+def read(name):
+    return numpy.fromfile(name, dtype=numpy.float32).reshape(-1, DIM)
+
+
+def serve():
+    coded = [base64.b64encode(vector.tobytes()).decode() for vector in read("questions.f32")]
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+            numbers = [int((re.findall(r"\d+", text) or [0])[0]) % len(coded) for text in texts]
+            data = [{"index": at, "embedding": coded[number]} for at, number in enumerate(numbers)]
+            body = json.dumps({"data": data}).encode()
+            head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            self.wfile.write(head.encode() + body)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+
+
+def load(name):
+    connection = sqlite3.connect(name)
+    connection.execute("CREATE TABLE stored (n INTEGER PRIMARY KEY, vector BLOB)")
+    rows = ((at, vector.tobytes()) for at, vector in enumerate(read("vectors.f32")))
+    connection.executemany("INSERT INTO stored VALUES (?, ?)", rows)
+    connection.commit()
+
+
+def exact():
+    cosines = read("questions.f32") @ read("vectors.f32").T
+    numpy.savetxt(sys.stdout, numpy.argsort(-cosines, axis=1)[:, :10], fmt="%d")
+
+
+def recall():
+    wanted = [set(map(int, line.split())) for line in open("nearest")]
+    found = [set() for _ in wanted]
+    for hit in map(json.loads, sys.stdin):
+        # The last part of an id is the message's number.
+        found[int(hit["query"])].add(int(hit["id"][-12:], 16))
+    print(sum(len(a & b) for a, b in zip(wanted, found)) / sum(map(len, wanted)))
+
+
+def product(count):
+    vectors = read("vectors.f32")[:count]
+    out = numpy.empty((TILE, len(vectors)), dtype=numpy.float32)
+    begun = time.perf_counter()
+    for begin in range(0, len(vectors), TILE):
+        rows = vectors[begin : begin + TILE]
+        numpy.matmul(rows, vectors.T, out=out[: len(rows)])
+    print(time.perf_counter() - begun)
+
+
+if __name__ == "__main__":
+    what, *given = sys.argv[1:]
+    {"make": make, "serve": serve, "load": load, "exact": exact, "recall": recall, "product": product}[what](
+        *(int(text) if text.isdigit() else text for text in given)
+    )
