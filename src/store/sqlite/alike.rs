@@ -64,9 +64,13 @@ impl Sqlite {
         };
         self.trusted(model, Some(&[scope]), |store, sound| {
             let mut askers = store.askers(model, scope, of, floor, limit)?;
-            if limit > 0 {
+            if limit > 0 && !askers.is_empty() {
                 let turns = store.turns(model, scope, &askers)?;
-                let mut look = |block: &Block| compare_all(&mut askers, &turns, block);
+                let threads = match askers.len() / SHARE {
+                    0 | 1 => 1,
+                    shares => thread::available_parallelism().map_or(1, usize::from).min(shares),
+                };
+                let mut look = |block: &Block| compare_all(&mut askers, &turns, block, threads);
                 *sound = chunk::visit(&store.connection, model, Some(&[scope]), &mut look)?;
             }
             let mut near = |asker| {
@@ -140,13 +144,12 @@ impl Sqlite {
     }
 }
 
-/// Compares the askers with the vectors of a block, on as many threads as are of use.
-fn compare_all(askers: &mut [Asker], turns: &Turns, block: &Block) {
+/// Compares the askers with the vectors of a block, on some threads.
+fn compare_all(askers: &mut [Asker], turns: &Turns, block: &Block, threads: usize) {
     let gates: Vec<i64> = block.heads.iter().map(|head| turns.gate(head.n)).collect();
     let lowest = gates.iter().min().copied().unwrap_or(i64::MAX);
     let first = askers.partition_point(|asker| asker.n <= lowest);
     let askers = &mut askers[first..];
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(askers.len() / SHARE).max(1);
     let gates = &gates;
     thread::scope(|scope| {
         let mut shares = askers.chunks_mut(askers.len().div_ceil(threads).max(1));
@@ -159,13 +162,25 @@ fn compare_all(askers: &mut [Asker], turns: &Turns, block: &Block) {
 }
 
 fn compare_some(askers: &mut [Asker], gates: &[i64], block: &Block) {
-    let mut products = Vec::new();
-    for Asker { n, query, best, .. } in askers {
-        query.products(block.codes, &mut products);
-        for ((head, gate), product) in block.heads.iter().zip(gates).zip(&products) {
-            let (near, off) = query.estimate(*product, head.step);
-            if near + off >= best.floor && *n > *gate {
-                best.add(Candidate::of(head, near, off));
+    let (mut products, mut one) = (Vec::new(), Vec::new());
+    for askers in askers.chunks_mut(4) {
+        if let [a, b, c, d] = askers {
+            let four = [&a.query, &b.query, &c.query, &d.query];
+            Query::products_of_four(four, block.codes, &mut products);
+        } else {
+            products.clear();
+            products.resize(block.heads.len(), [0; 4]);
+            for (at, asker) in askers.iter().enumerate() {
+                asker.query.products(block.codes, &mut one);
+                products.iter_mut().zip(&one).for_each(|(products, product)| products[at] = *product);
+            }
+        }
+        for (at, Asker { n, query, best, .. }) in askers.iter_mut().enumerate() {
+            for ((head, gate), products) in block.heads.iter().zip(gates).zip(&products) {
+                let (near, off) = query.estimate(products[at], head.step);
+                if near + off >= best.floor && *n > *gate {
+                    best.add(Candidate::of(head, near, off));
+                }
             }
         }
     }
