@@ -98,11 +98,7 @@ fn make(
     };
     let mut bar = io.progress();
     let out = &mut io.out;
-    let mut made = |links: synapse::Made| {
-        links
-            .into_values()
-            .try_for_each(|link| out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out)))
-    };
+    let mut made = |link| out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out));
     let mut report = |done, of| bar.set("linking", done, Some(of));
     match args.dry_run {
         true => synapse::rehearse(store, &plan, scopes, args.rebuild, &mut made)?,

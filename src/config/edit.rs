@@ -69,7 +69,8 @@ fn with(document: &Document<&str>, key: &Key, value: &str) -> Result<String> {
     let open = section.is_none_or(|s| s.as_table().is_some_and(|t| !t.is_dotted()));
     if open && lookup(document.as_table(), parents).is_none() {
         let blank = if text.is_empty() { "" } else { "\n" };
-        let header = format!("{blank}[{}.{}]\n{line}", written(&parents[0]), written(&parents[1]));
+        let names: Vec<String> = parents.iter().map(|name| written(name)).collect();
+        let header = format!("{blank}[{}]\n{line}", names.join("."));
         return Ok(splice(text, text.len()..text.len(), &header));
     }
     insert(text, key, value)

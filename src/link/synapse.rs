@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 use crate::fill;
 use crate::record::{Link, SYNAPSE, Scope, Scopes};
 use crate::store::Store;
-use crate::store::graph::{Alike, Change, Linked, Of, Rule};
-use std::collections::{BTreeMap, HashMap};
+use crate::store::graph::{Alike, Changes, Linked, Of, Rule};
+use std::collections::{HashMap, HashSet};
 
 /// How many messages are compared and linked at a time: what is stopped has lost no more.
-const SLAB: usize = 512;
+const SLAB: usize = 8192;
 
 /// How the synapses of a store are kept.
 #[derive(Clone, Debug)]
@@ -48,38 +48,67 @@ impl Plan {
     }
 }
 
-/// The links that a scope was given, by their ends.
-pub type Made = BTreeMap<(String, String), Link>;
-
 /// Links messages that have a vector and are not linked yet, in some scopes, `most` of them. `report` gets how
-/// many are done, and of how many; `made` the synapses of each scope when it is done.
+/// many are done, and of how many; `made` each synapse that there is then, scope by scope, by its ends.
 pub fn grow(
     store: &mut dyn Store,
     plan: &Plan,
     scopes: &Scopes,
     most: usize,
     report: &mut dyn FnMut(u64, u64),
-    made: &mut dyn FnMut(Made) -> Result<()>,
+    made: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
     let linked = store.linked(&plan.model, scopes)?;
     let total = linked.iter().map(|linked| linked.waiting).sum();
     let mut done = 0;
     for Linked { scope, .. } in linked.iter().filter(|linked| linked.waiting > 0) {
-        let mut links = Made::new();
+        let (mut web, mut links) = (Web::default(), Links::default());
         loop {
             report(done as u64, total);
             let slab = compared(store, plan, scope, Of::Waiting(SLAB.min(most - done)))?;
             if slab.is_empty() {
                 break;
             }
-            let around = near_of(store, &slab)?;
-            let changes = changes(plan, &slab, around, &mut links);
-            store.relink(&plan.model, scope, plan.rule, &changes)?;
-            done += slab.len();
+            web.read(store, &slab)?;
+            let changes = web.grow(&slab, plan.rule.degree);
+            if store.relink(&plan.model, scope, plan.rule, &slab, &changes)? {
+                links.note(changes, &plan.model);
+                done += slab.len();
+            } else {
+                web = Web::default();
+            }
         }
-        made(links)?;
+        links.there().into_iter().try_for_each(&mut *made)?;
     }
     Ok(())
+}
+
+/// The links that were made, and those that were displaced again, by their ends: no two messages are compared
+/// twice.
+#[derive(Default)]
+struct Links {
+    made: Vec<Link>,
+    gone: HashSet<(String, String)>,
+}
+
+impl Links {
+    fn note(&mut self, changes: Changes, model: &str) {
+        self.made.extend(changes.add.into_iter().map(|(of, near)| {
+            let timestamp = of.timestamp.max(near.timestamp);
+            Link::synapse(&of.id, &near.id, timestamp, near.score, model)
+        }));
+        self.gone.extend(changes.remove);
+    }
+
+    /// Those that are there, in the order of their ends.
+    fn there(self) -> Vec<Link> {
+        let Links { mut made, gone } = self;
+        if !gone.is_empty() {
+            made.retain(|link| !gone.contains(&(link.from.clone(), link.to.clone())));
+        }
+        made.sort_unstable_by(|a, b| (&a.from, &a.to).cmp(&(&b.from, &b.to)));
+        made
+    }
 }
 
 /// Brings the synapses of some scopes up to date with the plan: what is too weak or of another model is removed,
@@ -90,7 +119,7 @@ pub fn update(
     scopes: &Scopes,
     anew: bool,
     report: &mut dyn FnMut(u64, u64),
-    made: &mut dyn FnMut(Made) -> Result<()>,
+    made: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
     for Linked { scope, rule, .. } in store.linked(&plan.model, scopes)? {
         store.prune(&plan.model, &scope, plan.rule, anew || widened(rule, plan.rule))?;
@@ -104,15 +133,17 @@ pub fn rehearse(
     plan: &Plan,
     scopes: &Scopes,
     anew: bool,
-    made: &mut dyn FnMut(Made) -> Result<()>,
+    made: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
     for Linked { scope, rule, .. } in store.linked(&plan.model, scopes)? {
         let anew = anew || widened(rule, plan.rule);
         let slab = compared(store, plan, &scope, if anew { Of::All } else { Of::Waiting(usize::MAX) })?;
-        let around = if anew { Vec::new() } else { near_of(store, &slab)? };
-        let mut links = Made::new();
-        changes(plan, &slab, around, &mut links);
-        made(links)?;
+        let (mut web, mut links) = (Web::default(), Links::default());
+        if !anew {
+            web.read(store, &slab)?;
+        }
+        links.note(web.grow(&slab, plan.rule.degree), &plan.model);
+        links.there().into_iter().try_for_each(&mut *made)?;
     }
     Ok(())
 }
@@ -126,87 +157,115 @@ fn compared(store: &mut dyn Store, plan: &Plan, scope: &Scope, of: Of) -> Result
     store.alike(&plan.model, scope, of, plan.rule.threshold, plan.rule.degree)
 }
 
-/// The synapses that messages and what they resemble have already.
-fn near_of(store: &mut dyn Store, slab: &[Alike]) -> Result<Vec<Link>> {
-    let resembling = slab.iter().filter(|alike| !alike.near.is_empty());
-    let mut ids: Vec<&str> = resembling
-        .flat_map(|alike| alike.near.iter().map(|near| near.id.as_str()).chain([alike.id.as_str()]))
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let mut links = store.links(&ids)?;
-    links.retain(|link| link.rel == SYNAPSE);
-    Ok(links)
+/// The synapses of a scope, as far as they were read, and those that are made.
+#[derive(Default)]
+struct Web {
+    /// The messages by their ids, and in that order what each is linked with, and how strongly.
+    places: HashMap<String, usize>,
+    ids: Vec<String>,
+    ends: Vec<Vec<(usize, f64)>>,
+    /// Whether all that it is linked with was read.
+    read: Vec<bool>,
 }
 
-/// The synapses of messages, by their ids: how strong each is, and to whom.
-#[derive(Default)]
-struct Ends(HashMap<String, HashMap<String, f64>>);
-
-impl Ends {
-    fn add(&mut self, one: &str, other: &str, score: f64) {
-        for (from, to) in [(one, other), (other, one)] {
-            self.0.entry(from.to_owned()).or_default().insert(to.to_owned(), score);
+impl Web {
+    /// Reads the synapses that messages and what they resemble have already.
+    fn read(&mut self, store: &mut dyn Store, slab: &[Alike]) -> Result<()> {
+        let mut new = Vec::new();
+        for of in slab.iter().filter(|of| !of.near.is_empty()) {
+            for id in of.near.iter().map(|near| &near.id).chain([&of.id]) {
+                let place = self.place(id);
+                if !std::mem::replace(&mut self.read[place], true) {
+                    new.push(id.as_str());
+                }
+            }
         }
-    }
-
-    fn remove(&mut self, one: &str, other: &str) {
-        for (from, to) in [(one, other), (other, one)] {
-            self.0.get_mut(from).map(|ends| ends.remove(to));
+        for link in store.links(&new)?.into_iter().filter(|link| link.rel == SYNAPSE) {
+            let (from, to) = (self.place(&link.from), self.place(&link.to));
+            // It may have been read with the other of its ends.
+            if !self.are_linked(from, to) {
+                self.join(from, to, link.score.unwrap_or(f64::NEG_INFINITY));
+            }
         }
+        Ok(())
     }
 
-    fn degree(&self, id: &str) -> usize {
-        self.0.get(id).map_or(0, HashMap::len)
+    fn place(&mut self, id: &str) -> usize {
+        if let Some(place) = self.places.get(id) {
+            return *place;
+        }
+        self.places.insert(id.to_owned(), self.ids.len());
+        self.ids.push(id.to_owned());
+        self.ends.push(Vec::new());
+        self.read.push(false);
+        self.ids.len() - 1
     }
 
-    fn has(&self, one: &str, other: &str) -> bool {
-        self.0.get(one).is_some_and(|ends| ends.contains_key(other))
+    fn are_linked(&self, one: usize, other: usize) -> bool {
+        self.ends[one].iter().any(|(end, _)| *end == other)
+    }
+
+    fn join(&mut self, one: usize, other: usize, score: f64) {
+        self.ends[one].push((other, score));
+        self.ends[other].push((one, score));
+    }
+
+    /// What follows from what messages resemble: each gets its strongest synapses, as many as it may have, and
+    /// takes the place of a weaker one where another has all that it may.
+    fn grow<'a>(&mut self, slab: &'a [Alike], degree: usize) -> Changes<'a> {
+        let mut changes = Changes::default();
+        let mut added = HashMap::new();
+        for of in slab {
+            let place = self.place(&of.id);
+            for near in &of.near {
+                let other = self.place(&near.id);
+                if self.ends[place].len() >= degree {
+                    break;
+                }
+                if self.are_linked(place, other) {
+                    continue;
+                }
+                if self.ends[other].len() >= degree {
+                    match self.weakest(other) {
+                        Some((weakest, score)) if score < near.score => {
+                            self.part(other, weakest);
+                            // What came and goes within a slab was never there.
+                            if added.remove(&ordered(other, weakest)).is_none() {
+                                changes.remove.push(self.ends_of(other, weakest));
+                            }
+                        }
+                        _ => continue,
+                    }
+                }
+                self.join(place, other, near.score);
+                added.insert(ordered(place, other), (of, near));
+            }
+        }
+        changes.add = added.into_values().collect();
+        changes
     }
 
     /// The weakest synapse of a message; of equals that with the least id.
-    fn weakest(&self, id: &str) -> Option<(String, f64)> {
-        let ends = self.0.get(id)?.iter();
-        let weakest = ends.min_by(|a, b| a.1.total_cmp(b.1).then_with(|| a.0.cmp(b.0)))?;
-        Some((weakest.0.clone(), *weakest.1))
+    fn weakest(&self, place: usize) -> Option<(usize, f64)> {
+        let weaker = |a: &&(usize, f64), b: &&(usize, f64)| {
+            a.1.total_cmp(&b.1).then_with(|| self.ids[a.0].cmp(&self.ids[b.0]))
+        };
+        self.ends[place].iter().min_by(weaker).copied()
+    }
+
+    fn part(&mut self, one: usize, other: usize) {
+        self.ends[one].retain(|(end, _)| *end != other);
+        self.ends[other].retain(|(end, _)| *end != one);
+    }
+
+    /// The ends of a synapse as it is stored.
+    fn ends_of(&self, one: usize, other: usize) -> (String, String) {
+        let (one, other) = (&self.ids[one], &self.ids[other]);
+        let (from, to) = if one < other { (one, other) } else { (other, one) };
+        (from.clone(), to.clone())
     }
 }
 
-/// What follows from what messages resemble: each gets its strongest synapses, as many as it may have, and takes
-/// the place of a weaker one where another has all that it may. `made` holds what came of it.
-fn changes<'a>(plan: &Plan, slab: &'a [Alike], around: Vec<Link>, made: &mut Made) -> Vec<Change<'a>> {
-    let mut ends = Ends::default();
-    for link in &around {
-        ends.add(&link.from, &link.to, link.score.unwrap_or(f64::NEG_INFINITY));
-    }
-    let mut changes = Vec::new();
-    for of in slab {
-        let mut change = Change { of, add: Vec::new(), remove: Vec::new() };
-        for near in &of.near {
-            if ends.degree(&of.id) >= plan.rule.degree {
-                break;
-            }
-            if ends.has(&of.id, &near.id) {
-                continue;
-            }
-            if ends.degree(&near.id) >= plan.rule.degree {
-                match ends.weakest(&near.id) {
-                    Some((other, score)) if score < near.score => {
-                        ends.remove(&near.id, &other);
-                        let gone = Link::synapse(&near.id, &other, 0, score, &plan.model);
-                        made.remove(&(gone.from.clone(), gone.to.clone()));
-                        change.remove.push((gone.from, gone.to));
-                    }
-                    _ => continue,
-                }
-            }
-            let timestamp = of.timestamp.max(near.timestamp);
-            let link = Link::synapse(&of.id, &near.id, timestamp, near.score, &plan.model);
-            ends.add(&of.id, &near.id, near.score);
-            made.insert((link.from.clone(), link.to.clone()), link.clone());
-            change.add.push(link);
-        }
-        changes.push(change);
-    }
-    changes
+fn ordered(one: usize, other: usize) -> (usize, usize) {
+    (one.min(other), one.max(other))
 }

@@ -21,9 +21,16 @@ pub trait Graph {
     /// equally near, the newest of them.
     fn alike(&mut self, model: &str, scope: &Scope, of: Of, floor: f64, limit: usize) -> Result<Vec<Alike>>;
 
-    /// Takes messages for linked, and makes and removes the synapses that follow. A message whose vector was
-    /// changed since it was compared is left for later, and what was to follow with it.
-    fn relink(&mut self, model: &str, scope: &Scope, rule: Rule, changes: &[Change]) -> Result<()>;
+    /// Takes messages for linked, and makes and removes the synapses that follow. Does nothing, and gives false,
+    /// if one of them has got another vector since they were compared.
+    fn relink(
+        &mut self,
+        model: &str,
+        scope: &Scope,
+        rule: Rule,
+        compared: &[Alike],
+        changes: &Changes,
+    ) -> Result<bool>;
 
     /// Removes the synapses of a scope that are weaker than the rule wants or of another model; with `anew` all
     /// of them, so that none of its messages is linked any more. Gives their number.
@@ -64,6 +71,8 @@ pub struct Alike {
     pub id: String,
     pub timestamp: i64,
     pub near: Vec<Near>,
+    /// The store's own name of the message.
+    pub(super) n: i64,
     /// Of which vector this holds.
     pub(super) mark: i64,
 }
@@ -75,13 +84,15 @@ pub struct Near {
     pub timestamp: i64,
     /// The raw cosine.
     pub score: f64,
+    /// The store's own name of the message.
+    pub(super) n: i64,
 }
 
-/// What follows from comparing a message.
-#[derive(Debug)]
-pub struct Change<'a> {
-    pub of: &'a Alike,
-    pub add: Vec<Link>,
+/// What follows from comparing messages.
+#[derive(Debug, Default)]
+pub struct Changes<'a> {
+    /// Who gets a synapse with whom.
+    pub add: Vec<(&'a Alike, &'a Near)>,
     /// Synapses that stronger ones displaced, by their ends.
     pub remove: Vec<(String, String)>,
 }

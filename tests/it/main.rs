@@ -11,6 +11,7 @@ mod forward;
 mod hub;
 mod ingest;
 mod levels;
+mod link;
 mod models;
 mod papers;
 mod port;

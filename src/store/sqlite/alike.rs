@@ -6,14 +6,18 @@ use super::chunk::{self, Block};
 use super::cosine::Query;
 use super::embedding::numbers;
 use super::graph;
-use super::nearest::{Best, Candidate, by_score};
+use super::nearest::{Best, Candidate, Scored, by_score};
 use crate::record::Scope;
-use rustc_hash::FxHashSet;
+use rusqlite::OptionalExtension;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::thread;
 
 /// Of messages that are equally near by their codes, so many times the limit are compared exactly: small talk
 /// comes in thousands of equals.
 const COMPARED: usize = 4;
+
+/// So many candidates are held for each message before the worse ones are dropped: there are many messages.
+const HELD: usize = 256;
 
 /// A thread has so many vectors to compare at least.
 const SHARE: usize = 64;
@@ -73,8 +77,9 @@ impl Sqlite {
                 let mut look = |block: &Block| compare_all(&mut askers, &turns, block, threads);
                 *sound = chunk::visit(&store.connection, model, Some(&[scope]), &mut look)?;
             }
+            let mut vectors = FxHashMap::default();
             let mut near = |asker| {
-                let (alike, there) = store.near(model, asker, floor, limit)?;
+                let (alike, there) = store.near(model, asker, floor, limit, &mut vectors)?;
                 *sound &= there;
                 Ok(alike)
             };
@@ -112,7 +117,7 @@ impl Sqlite {
                 timestamp: row.get(2)?,
                 mark: row.get(3)?,
                 query: Query::of(&numbers(row.get_ref(4)?.as_blob()?)),
-                best: Best::above(floor, limit),
+                best: Best::above(floor, limit, HELD.max(2 * limit)),
             })
         })?;
         rows.collect()
@@ -127,21 +132,47 @@ impl Sqlite {
         Ok(Turns { later: later.collect::<Result<_, _>>()?, now })
     }
 
-    /// What a message resembles, by exact cosines; and whether all that it was compared with is there.
-    fn near(&self, model: i64, asker: Asker, floor: f64, limit: usize) -> rusqlite::Result<(Alike, bool)> {
-        let Asker { id, timestamp, mark, query, best, .. } = asker;
-        let (mut scored, there) = self.compare(model, &query, best, limit.saturating_mul(COMPARED))?;
+    /// What a message resembles, by exact cosines; and whether all that it was compared with is there. Messages
+    /// that resemble one mostly resemble others: `seen` keeps what was read of them.
+    fn near(
+        &self,
+        model: i64,
+        asker: Asker,
+        floor: f64,
+        limit: usize,
+        seen: &mut FxHashMap<i64, Option<Seen>>,
+    ) -> rusqlite::Result<(Alike, bool)> {
+        let Asker { n, id, timestamp, mark, query, best } = asker;
+        let most = limit.saturating_mul(COMPARED);
+        let (mut scored, there) = best.compare(most, |n| {
+            if !seen.contains_key(&n) {
+                seen.insert(n, self.seen(model, n)?);
+            }
+            Ok(seen[&n].as_ref().map(|seen| query.cosine(&seen.vector)))
+        })?;
         scored.retain(|one| one.score >= floor);
         scored.sort_unstable_by(by_score);
         scored.truncate(limit);
-        let mut near = Vec::new();
-        for one in scored {
-            let sql = "SELECT id FROM record WHERE n = ?";
-            let id = self.connection.prepare_cached(sql)?.query_row([one.n], |row| row.get(0))?;
-            near.push(Near { id, timestamp: one.timestamp, score: one.score });
-        }
-        Ok((Alike { id, timestamp, near, mark }, there))
+        let near = scored.into_iter().filter_map(|Scored { n, timestamp, score }| {
+            let id = seen.get(&n)?.as_ref()?.id.clone();
+            Some(Near { id, timestamp, score, n })
+        });
+        Ok((Alike { id, timestamp, near: near.collect(), n, mark }, there))
     }
+
+    fn seen(&self, model: i64, n: i64) -> rusqlite::Result<Option<Seen>> {
+        let sql =
+            "SELECT id, vector FROM record JOIN embedding ON embedding.record = n AND embedding.model = ?
+                   WHERE n = ?";
+        let seen = |row: &rusqlite::Row| Ok(Seen { id: row.get(0)?, vector: row.get(1)? });
+        self.connection.prepare_cached(sql)?.query_row([model, n], seen).optional()
+    }
+}
+
+/// What is read of a message that others resemble.
+struct Seen {
+    id: String,
+    vector: Vec<u8>,
 }
 
 /// Compares the askers with the vectors of a block, on some threads.

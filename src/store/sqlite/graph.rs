@@ -2,12 +2,11 @@
 //! off when its synapses are.
 
 use super::super::Select;
-use super::super::graph::{Change, Linked, Rule};
+use super::super::graph::{Alike, Changes, Linked, Near, Rule};
 use super::Sqlite;
 use super::embedding::{self, Place};
 use super::read::{self, COLUMNS, ENDS, LINK, TABLES, message};
 use super::select::Filter;
-use super::write::write_link;
 use crate::record::{Link, Message, SYNAPSE, Scope, Scopes};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 use std::collections::BTreeMap;
@@ -93,44 +92,47 @@ impl Sqlite {
     }
 }
 
-/// Makes and removes synapses, all of them or none.
+/// Makes and removes synapses, all of them or none; none if one of the messages was not compared by the vector
+/// that it has.
 pub(super) fn relink(
     connection: &mut Connection,
-    name: &str,
-    scope: &Scope,
+    (name, scope): (&str, &Scope),
     rule: Rule,
-    changes: &[Change],
-) -> rusqlite::Result<()> {
+    compared: &[Alike],
+    changes: &Changes,
+) -> rusqlite::Result<bool> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let Some((model, scope)) = numbers(&transaction, name, scope)? else { return Ok(()) };
-    let strike = "DELETE FROM waiting WHERE model = ? AND scope = ? AND mark = ?
-                  AND record = (SELECT n FROM record WHERE id = ?)";
-    let remove = "DELETE FROM link WHERE source = (SELECT n FROM record WHERE id = ?) AND rel = ?
-                  AND target = (SELECT n FROM record WHERE id = ?)";
-    let waits = "SELECT EXISTS (SELECT 1 FROM waiting WHERE model = ? AND scope = ?
-                 AND record = (SELECT n FROM record WHERE id = ?))";
-    for Change { of, add, remove: displaced } in changes {
-        if transaction.prepare_cached(strike)?.execute(params![model, scope, of.mark, of.id])? == 0 {
-            continue;
+    let Some((model, scope)) = numbers(&transaction, name, scope)? else { return Ok(true) };
+    let sql = "DELETE FROM waiting WHERE model = ? AND scope = ? AND record = ? AND mark = ?";
+    for of in compared {
+        if transaction.prepare_cached(sql)?.execute([model, scope, of.n, of.mark])? == 0 {
+            return Ok(false);
         }
-        for (from, to) in displaced {
-            transaction.prepare_cached(remove)?.execute([from, SYNAPSE, to])?;
-        }
-        for link in add {
-            let other = if link.from == of.id { &link.to } else { &link.from };
-            // One that has got another vector meanwhile is compared with this one when its turn comes.
-            if !transaction
-                .prepare_cached(waits)?
-                .query_row(params![model, scope, other], |row| row.get(0))?
-            {
-                write_link(&transaction, link)?;
-            }
-        }
+    }
+    let sql = "DELETE FROM link WHERE source = (SELECT n FROM record WHERE id = ?) AND rel = ?
+               AND target = (SELECT n FROM record WHERE id = ?)";
+    for (from, to) in &changes.remove {
+        transaction.prepare_cached(sql)?.execute([from, SYNAPSE, to])?;
+    }
+    let row = |(of, near): &(&Alike, &Near)| {
+        let (source, target) = if of.id < near.id { (of.n, near.n) } else { (near.n, of.n) };
+        (source, target, of.timestamp.max(near.timestamp), near.score, near.n)
+    };
+    let mut rows: Vec<_> = changes.add.iter().map(row).collect();
+    // In the order of the table they are written twice as fast.
+    rows.sort_unstable_by_key(|(source, target, ..)| (*source, *target));
+    // One that has got another vector meanwhile is compared with this one when its turn comes.
+    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model) SELECT ?, ?, ?, ?, ?, ?
+               WHERE NOT EXISTS (SELECT 1 FROM waiting WHERE model = ? AND scope = ? AND record = ?)
+               ON CONFLICT DO NOTHING";
+    for (source, target, timestamp, score, other) in rows {
+        let row = params![source, SYNAPSE, target, timestamp, score, name, model, scope, other];
+        transaction.prepare_cached(sql)?.execute(row)?;
     }
     let sql =
         "INSERT INTO graph (model, scope, threshold, degree) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
     transaction.execute(sql, params![model, scope, rule.threshold, rule.degree as i64])?;
-    transaction.commit()
+    transaction.commit().map(|()| true)
 }
 
 /// Removes what no longer follows; with `anew` everything.

@@ -146,50 +146,17 @@ impl Sqlite {
         let mut scan = Scan {
             query,
             wanted: Wanted::of(&self.connection, which)?,
-            best: Best::above(f64::NEG_INFINITY, limit),
+            best: Best::above(f64::NEG_INFINITY, limit, HELD),
             products: Vec::new(),
         };
         let sound = chunk::visit(&self.connection, model, scopes, &mut |block| scan.look_at(block))?;
-        let (scored, there) = self.compare(model, query, scan.best, usize::MAX)?;
-        Ok((scored, sound && there))
-    }
-
-    /// The exact cosines of the candidates, likeliest first, as far as they may be among the best; `most` of them
-    /// are looked at. And whether each has a vector, as its code says.
-    pub(super) fn compare(
-        &self,
-        model: i64,
-        query: &Query,
-        mut best: Best,
-        most: usize,
-    ) -> rusqlite::Result<(Vec<Scored>, bool)> {
-        best.held.sort_unstable_by(|a, b| {
-            b.high.total_cmp(&a.high).then(b.timestamp.cmp(&a.timestamp)).then(b.n.cmp(&a.n))
-        });
         let mut statement =
             self.connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
-        let (mut scored, mut there) = (Vec::new(), true);
-        // The best scores so far, in order.
-        let mut scores: Vec<f64> = Vec::new();
-        for candidate in best.held.into_iter().take(most) {
-            let worst = scores.get(best.limit - 1);
-            if worst.is_some_and(|worst| f64::from(candidate.high) < *worst) {
-                break;
-            }
+        let (scored, there) = scan.best.compare(usize::MAX, |n| {
             let cosine = |row: &rusqlite::Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
-            let row = params![candidate.n, model];
-            let score = statement.query_row(row, cosine).optional()?;
-            there &= score.is_some();
-            if let Some(score) = score {
-                let place = scores.partition_point(|other| *other >= score);
-                if place < best.limit {
-                    scores.truncate(best.limit - 1);
-                    scores.insert(place, score);
-                }
-                scored.push(Scored { n: candidate.n, timestamp: candidate.timestamp, score });
-            }
-        }
-        Ok((scored, there))
+            statement.query_row([n, model], cosine).optional()
+        })?;
+        Ok((scored, sound && there))
     }
 
     /// The best of them, with their messages; of equals that do not all fit, every one is looked at.
@@ -303,14 +270,15 @@ pub(super) struct Best {
     /// So near must one be, or are `limit` of them at least.
     pub(super) floor: f32,
     held: Vec<Candidate>,
-    /// When so many are held, those below the floor are dropped.
+    /// When so many are held, those below the floor are dropped; and how many that is at least.
     room: usize,
+    least: usize,
 }
 
 impl Best {
-    /// None yet; what is below a cosine is not wanted.
-    pub(super) fn above(floor: f64, limit: usize) -> Best {
-        Best { limit, floor: floor as f32, held: Vec::new(), room: HELD }
+    /// None yet; what is below a cosine is not wanted. So many are held before the worse ones are dropped.
+    pub(super) fn above(floor: f64, limit: usize, room: usize) -> Best {
+        Best { limit, floor: floor as f32, held: Vec::new(), room, least: room }
     }
 
     pub(super) fn add(&mut self, candidate: Candidate) {
@@ -320,7 +288,38 @@ impl Best {
                 self.held.select_nth_unstable_by(self.limit - 1, |a, b| b.low.total_cmp(&a.low));
             self.floor = self.floor.max(worst.low);
             self.held.retain(|candidate| candidate.high >= self.floor);
-            self.room = HELD.max(2 * self.held.len());
+            self.room = self.least.max(2 * self.held.len());
         }
+    }
+
+    /// The exact cosines of the candidates, likeliest first, as far as they may be among the best; `most` of them
+    /// are looked at. And whether each has a vector, as its code says.
+    pub(super) fn compare(
+        mut self,
+        most: usize,
+        mut cosine: impl FnMut(i64) -> rusqlite::Result<Option<f64>>,
+    ) -> rusqlite::Result<(Vec<Scored>, bool)> {
+        self.held.sort_unstable_by(|a, b| {
+            b.high.total_cmp(&a.high).then(b.timestamp.cmp(&a.timestamp)).then(b.n.cmp(&a.n))
+        });
+        let (mut scored, mut there) = (Vec::new(), true);
+        // The best scores so far, in order.
+        let mut scores: Vec<f64> = Vec::new();
+        for Candidate { n, timestamp, high, .. } in self.held.into_iter().take(most) {
+            if scores.get(self.limit - 1).is_some_and(|worst| f64::from(high) < *worst) {
+                break;
+            }
+            let Some(score) = cosine(n)? else {
+                there = false;
+                continue;
+            };
+            let place = scores.partition_point(|other| *other >= score);
+            if place < self.limit {
+                scores.truncate(self.limit - 1);
+                scores.insert(place, score);
+            }
+            scored.push(Scored { n, timestamp, score });
+        }
+        Ok((scored, there))
     }
 }

@@ -162,7 +162,7 @@ impl Writer<'_> {
 }
 
 /// Writes a link. A question has one answer and an answer one question, which the tables see to.
-pub(super) fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written> {
+fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written> {
     let record = |id: &str| -> rusqlite::Result<Option<i64>> {
         let sql = "SELECT n FROM record WHERE id = ?";
         connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()

@@ -1,0 +1,363 @@
+//! rsv-link: which messages it links, how the graph grows, and how it is shown.
+
+use crate::support::{Dice, Home, Ran, lines_of, text};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// A message with a vector of a model that nobody knows, whose threshold is 0.85.
+fn line(id: &str, instance: &str, timestamp: i64, vector: &[f32]) -> String {
+    let (message, model) = (format!("says {id}"), "m");
+    json!({
+        "kind": "message", "id": id, "trace_id": format!("trace of {id}"), "partition": "p", "instance": instance,
+        "role": "user", "content": message, "timestamp": timestamp, "embedding": vector, "embedding_model": model,
+    })
+    .to_string()
+        + "\n"
+}
+
+/// A vector of two numbers at an angle in degrees.
+fn at(degrees: f32) -> [f32; 2] {
+    [degrees.to_radians().cos(), degrees.to_radians().sin()]
+}
+
+fn import(home: &Home, lines: &str) {
+    home.run("rsv-import", &["--quiet"], lines).ok();
+}
+
+fn link(home: &Home, words: &[&str]) -> Vec<Value> {
+    lines_of(&home.run("rsv-link", words, "").ok())
+}
+
+/// The ends and the score of each synapse of the store.
+fn synapses(home: &Home) -> BTreeMap<(String, String), f64> {
+    let links = lines_of(&home.export()).into_iter().filter(|line| line["rel"] == "SYNAPSE");
+    links.map(|link| ((text(&link["from"]), text(&link["to"])), link["score"].as_f64().unwrap())).collect()
+}
+
+fn ends(home: &Home) -> Vec<(String, String)> {
+    synapses(home).into_keys().collect()
+}
+
+fn pair(from: &str, to: &str) -> (String, String) {
+    (from.to_owned(), to.to_owned())
+}
+
+/// How many synapses each message has.
+fn degrees(home: &Home) -> BTreeMap<String, usize> {
+    let mut degrees = BTreeMap::new();
+    for (from, to) in ends(home) {
+        *degrees.entry(from).or_default() += 1;
+        *degrees.entry(to).or_default() += 1;
+    }
+    degrees
+}
+
+#[test]
+fn messages_that_resemble_each_other_are_linked_within_their_scope() {
+    let home = Home::new();
+    let lines = [
+        line("d", "i", 4000, &at(0.0)),
+        line("a", "i", 1000, &at(20.0)),
+        line("b", "i", 2000, &at(60.0)),
+        line("z", "other", 3000, &at(0.0)),
+        line("y", "other", 3500, &at(90.0)),
+    ];
+    import(&home, &lines.concat());
+    let made = link(&home, &[]);
+    // cos 20° is 0.94, cos 40° 0.77: one is near enough.
+    let score = made[0]["score"].as_f64().unwrap();
+    assert!((score - 20.0_f64.to_radians().cos()).abs() < 1e-6);
+    assert_eq!(
+        made,
+        [
+            json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "d", "timestamp": 4000, "score": score, "model": "m"})
+        ]
+    );
+    assert_eq!(ends(&home), [pair("a", "d")]);
+    assert_eq!(link(&home, &[]), Vec::<Value>::new(), "what is there is not made again");
+    home.check();
+}
+
+#[test]
+fn the_graph_grows_as_it_would_be_made_at_once() {
+    let mut dice = Dice(3);
+    let (grown, whole) = (Home::new(), Home::new());
+    let mut lines = Vec::new();
+    for n in 0..700 {
+        let vector: Vec<f32> = (0..3).map(|_| dice.below(1000) as f32 - 500.0).collect();
+        lines.push(line(&format!("m{:03}", dice.below(1000) * 1000 + n), "i", 1000 + n as i64, &vector));
+    }
+    import(&whole, &lines.concat());
+    let made = link(&whole, &["--max-degree", "1000", "--threshold", "0.97"]);
+    assert!(made.len() > 1000, "{}", made.len());
+    let mut printed = 0;
+    for part in lines.chunks(111) {
+        import(&grown, &part.concat());
+        printed += link(&grown, &["--max-degree", "1000", "--threshold", "0.97"]).len();
+    }
+    assert_eq!(synapses(&grown), synapses(&whole));
+    assert_eq!(printed, made.len());
+    let before = grown.export();
+    assert_eq!(link(&grown, &["--rebuild", "--max-degree", "1000", "--threshold", "0.97"]).len(), printed);
+    assert_eq!(grown.export(), before, "made anew it is the same to the byte");
+}
+
+#[test]
+fn repeated_small_talk_makes_no_quadratic_graph() {
+    let home = Home::new();
+    let lines: String = (0..400).map(|n| line(&format!("m{n:03}"), "i", n, &at(0.0))).collect();
+    import(&home, &lines);
+    link(&home, &[]);
+    let degrees = degrees(&home);
+    assert_eq!(degrees.values().max(), Some(&32));
+    assert!(ends(&home).len() <= 400 * 32 / 2);
+    link(&home, &["--max-degree", "3"]);
+    assert!(self::degrees(&home).values().all(|degree| *degree <= 3));
+}
+
+#[test]
+fn a_stronger_synapse_takes_the_place_of_the_weakest() {
+    let home = Home::new();
+    let two = ["--max-degree", "2", "--threshold", "0.1"];
+    import(
+        &home,
+        &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(40.0)) + &line("c", "i", 3, &at(-30.0))),
+    );
+    link(&home, &two);
+    assert_eq!(ends(&home), [pair("a", "b"), pair("a", "c"), pair("b", "c")]);
+    // The nearest of all to a: it takes the place of b there, and has c as its second.
+    import(&home, &line("d", "i", 4, &at(1.0)));
+    let made = link(&home, &two);
+    assert_eq!(made.iter().map(|link| text(&link["from"])).collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(ends(&home), [pair("a", "c"), pair("a", "d"), pair("c", "d")]);
+    assert!(degrees(&home).values().all(|degree| *degree <= 2));
+}
+
+#[test]
+fn the_threshold_prunes_and_widens() {
+    let home = Home::new();
+    import(
+        &home,
+        &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(20.0)) + &line("c", "i", 3, &at(60.0))),
+    );
+    link(&home, &["--threshold", "0.7"]);
+    assert_eq!(ends(&home), [pair("a", "b"), pair("b", "c")]);
+    link(&home, &["--threshold", "0.9"]);
+    assert_eq!(ends(&home), [pair("a", "b")]);
+    link(&home, &["--threshold", "0.4"]);
+    assert_eq!(ends(&home).len(), 3);
+    // The setting holds for every later run, and the flag goes before it.
+    home.run("rsv-config", &["set", "link.threshold", "0.95"], "").ok();
+    link(&home, &[]);
+    assert_eq!(ends(&home), []);
+    for (words, cause) in [
+        (["--threshold", "0"], "link.threshold: expected a cosine above 0, at most 1, found 0"),
+        (["--threshold", "1.5"], "link.threshold: expected a cosine above 0, at most 1, found 1.5"),
+        (["--threshold", "near"], "invalid value 'near'"),
+        (["--max-degree", "0"], "0 is not in 1..=1000"),
+    ] {
+        let said = home.run("rsv-link", &words, "").trouble();
+        assert!(said.contains(cause), "{said}");
+    }
+}
+
+#[test]
+fn a_rehearsal_writes_nothing_and_tells_all() {
+    let home = Home::new();
+    let mut lines: String = (0..40).map(|n| line(&format!("m{n}"), "i", n, &at(n as f32))).collect();
+    lines += &line("q", "i", 100, &at(200.0)).replace("trace of q", "t");
+    lines += &line("r", "i", 101, &at(250.0)).replace("trace of r", "t").replace("user", "assistant");
+    import(&home, &lines);
+    let before = home.export();
+    let promised = link(&home, &["--dry-run"]);
+    assert_eq!(home.export(), before);
+    assert_eq!(link(&home, &[]), promised);
+    assert_eq!(promised[0]["rel"], "RESPONDED_WITH");
+    assert!(promised.len() > 100);
+    assert_eq!(link(&home, &["--dry-run"]), Vec::<Value>::new());
+    assert_eq!(link(&home, &["--dry-run", "--rebuild"]), promised[1..]);
+    let after = home.export();
+    let fewer = link(&home, &["--dry-run", "--rebuild", "--threshold", "0.99"]);
+    assert!(!fewer.is_empty() && fewer.len() < promised.len());
+    assert_eq!(home.export(), after);
+}
+
+#[test]
+fn only_the_scope_that_is_named_is_linked() {
+    let home = Home::new();
+    let scopes = ["i", "j"];
+    let lines = scopes.map(|scope| {
+        line(&format!("a{scope}"), scope, 1, &at(0.0)) + &line(&format!("b{scope}"), scope, 2, &at(1.0))
+    });
+    import(&home, &lines.concat());
+    link(&home, &["-p", "p", "-i", "j"]);
+    assert_eq!(ends(&home), [pair("aj", "bj")]);
+    link(&home, &["-p", "nobody"]);
+    link(&home, &["-p", "p"]);
+    assert_eq!(ends(&home), [pair("ai", "bi"), pair("aj", "bj")]);
+}
+
+#[test]
+fn a_synapse_has_no_direction_and_is_one() {
+    let home = Home::new();
+    import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(1.0))));
+    import(
+        &home,
+        &json!({"kind": "link", "rel": "SYNAPSE", "from": "b", "to": "a", "score": 0.9, "model": "m"})
+            .to_string(),
+    );
+    import(
+        &home,
+        &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "b", "score": 0.9, "model": "m"})
+            .to_string(),
+    );
+    assert_eq!(ends(&home), [pair("a", "b")]);
+    link(&home, &[]);
+    assert_eq!(synapses(&home)[&pair("a", "b")], 0.9, "what is there stays");
+    link(&home, &["--rebuild"]);
+    assert!(synapses(&home)[&pair("a", "b")] > 0.99);
+    // One of a model that the store does not search by is pruned.
+    import(&home, &(line("c", "i", 3, &at(90.0)) + &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "c", "score": 0.9, "model": "before"}).to_string()));
+    link(&home, &[]);
+    assert_eq!(ends(&home), [pair("a", "b")]);
+}
+
+#[test]
+fn what_is_exported_comes_back_with_its_synapses() {
+    let (home, other) = (Home::new(), Home::new());
+    let lines: String = (0..60).map(|n| line(&format!("m{n}"), "i", n, &at(n as f32 * 2.0))).collect();
+    import(&home, &lines);
+    link(&home, &[]);
+    import(&other, &home.export());
+    assert_eq!(other.export(), home.export());
+    assert_eq!(link(&other, &[]), Vec::<Value>::new(), "nothing is left to link");
+    assert_eq!(other.export(), home.export());
+}
+
+#[test]
+fn what_is_embedded_is_linked_and_linked_anew_when_the_model_changes() {
+    let home = Home::with_model();
+    let said =
+        "Plant the tomatoes by the warm wall.\nTomatoes want a warm wall.\nThe tram to Belém is full.\n";
+    for (n, said) in said.lines().enumerate() {
+        home.at(&format!("2026-03-0{}T00:00:00Z", n + 1)).run("rsv-ingest", &[said], "").ok();
+    }
+    assert_eq!(home.run("rsv-embed", &["--pending"], "").ok(), "");
+    let made = synapses(&home);
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert!(made.values().all(|score| *score >= 0.7), "{made:?}");
+    assert_eq!(home.run("rsv-link", &["--stats"], "").ok().matches("\"synapses\":1").count(), 1);
+    // The same vectors again give the same links.
+    home.run("rsv-embed", &["--replay"], "").ok();
+    assert_eq!(synapses(&home), made);
+    assert_eq!(link(&home, &[]), Vec::<Value>::new());
+    // What is said later is compared with all that was said before.
+    home.run("rsv-ingest", &["A warm wall is what tomatoes want."], "").ok();
+    home.run("rsv-embed", &["--pending"], "").ok();
+    assert!(synapses(&home).len() > made.len());
+}
+
+fn four_in_a_row() -> Home {
+    let home = Home::new();
+    let lines = ["a", "b", "c", "d"].iter().zip(0..).map(|(id, n)| line(id, "i", n, &at(n as f32 * 25.0)));
+    import(
+        &home,
+        &(lines.collect::<String>() + &line("e", "i", 9, &at(180.0)) + &line("f", "j", 9, &at(0.0))),
+    );
+    link(&home, &[]);
+    home
+}
+
+#[test]
+fn the_strongest_path_is_found_or_there_is_none() {
+    let home = four_in_a_row();
+    let path = link(&home, &["--path", "d", "a"]);
+    let ends: Vec<_> = path.iter().map(|link| pair(&text(&link["from"]), &text(&link["to"]))).collect();
+    assert_eq!(ends, [pair("c", "d"), pair("b", "c"), pair("a", "b")]);
+    // A shorter way that is weaker than the longer one together is not taken.
+    link(&home, &["--threshold", "0.5", "--rebuild"]);
+    assert_eq!(link(&home, &["--path", "a", "c"]).len(), 2);
+    assert_eq!(link(&home, &["--path", "a", "a"]), Vec::<Value>::new());
+    for (from, to, status) in [("a", "e", 1), ("a", "f", 1)] {
+        let ran = home.run("rsv-link", &["--path", from, to], "");
+        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (status, "", ""), "{from} {to}");
+    }
+    let said = home.run("rsv-link", &["--path", "a", "nobody"], "").trouble();
+    assert!(said.contains("there is no message nobody"), "{said}");
+    home.run("rsv-link", &["-p", "other", "--path", "a", "b"], "").trouble();
+}
+
+#[test]
+fn the_numbers_of_a_graph_are_told() {
+    let home = four_in_a_row();
+    let stats = link(&home, &["-p", "p", "-i", "i", "--stats"]);
+    let [stats] = &stats[..] else { panic!("{stats:?}") };
+    for (name, value) in [
+        ("partition", json!("p")),
+        ("instance", json!("i")),
+        ("messages", json!(5)),
+        ("answers", json!(0)),
+        ("synapses", json!(3)),
+        ("max_degree", json!(2)),
+        ("mean_degree", json!(1.2)),
+        ("alone", json!(1)),
+        ("components", json!(1)),
+        ("largest", json!(4)),
+    ] {
+        // A whole mean may be written without a point.
+        assert_eq!(
+            stats[name].as_f64().map(Value::from).unwrap_or(stats[name].clone()),
+            value.as_f64().map(Value::from).unwrap_or(value),
+            "{name}"
+        );
+    }
+    assert_eq!(stats["hubs"][0], json!({"id": "b", "degree": 2, "content": "says b"}));
+    assert_eq!(link(&home, &["--stats"]).len(), 2, "a line for each scope");
+    assert_eq!(Home::new().run("rsv-link", &["--stats"], "").ok(), "");
+}
+
+/// What Graphviz makes of a graph, where it is installed.
+fn drawn(dot: &str) -> Option<Ran> {
+    let mut child = Command::new("dot")
+        .arg("-Tsvg")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    child.stdin.take().unwrap().write_all(dot.as_bytes()).unwrap();
+    Some(Home::new().ran(child.wait_with_output().unwrap()))
+}
+
+#[test]
+fn a_graph_is_drawn_whatever_was_said() {
+    let home = four_in_a_row();
+    let odd = "He said \"go\" \\ </b> & \u{202e}\n\nthen\tleft\u{0}".repeat(9);
+    let message = json!({"role": "assistant", "content": odd, "partition": "p", "instance": "i", "trace_id": "trace of e"});
+    home.run("rsv-ingest", &[], message.to_string()).ok();
+    let dot = home.run("rsv-link", &["-p", "p", "-i", "i", "--format", "dot"], "").ok();
+    assert_eq!(
+        dot.matches(" -- ").count(),
+        3 + 1 + 4,
+        "synapses, an answer, and what follows in time\n{dot}"
+    );
+    assert_eq!(dot.matches("penwidth=").count(), 1 + 3);
+    assert!(dot.contains("\\\"go\\\" \\\\ "), "{dot}");
+    if let Some(ran) = drawn(&dot) {
+        assert!(ran.status == 0 && ran.stdout.contains("</svg>") && ran.stderr.is_empty(), "{ran}");
+        assert_eq!(ran.stdout.matches("class=\"node\"").count(), 6);
+    }
+    let all: Value = serde_json::from_str(&home.run("rsv-link", &["--format", "json"], "").ok()).unwrap();
+    let count = |graph: &Value, of: &str| graph[of].as_array().unwrap().len();
+    assert_eq!((count(&all, "nodes"), count(&all, "links")), (7, 4));
+    for (hops, nodes) in [("0", 1), ("1", 2), ("2", 3), ("9", 4)] {
+        let words = ["--format", "json", "--around", "a", "--hops", hops];
+        let near: Value = serde_json::from_str(&home.run("rsv-link", &words, "").ok()).unwrap();
+        let ids: BTreeSet<String> =
+            near["nodes"].as_array().unwrap().iter().map(|node| text(&node["id"])).collect();
+        assert_eq!((ids.len(), count(&near, "links")), (nodes, nodes - 1), "{hops}");
+    }
+    home.run("rsv-link", &["--format", "dot", "--around", "nobody"], "").trouble();
+}
