@@ -145,7 +145,7 @@ fn a_server_that_is_not_there_is_told() {
 }
 
 #[test]
-fn what_the_proxy_stores_gets_vectors_before_its_end() {
+fn what_the_proxy_stores_gets_vectors_and_synapses_before_its_end() {
     let provider = Fake::new(vec![Answer::new(200, r#"{"choices":[{"message":{"content":"yes"}}]}"#); 2]);
     // The first turn has nothing to recall; the second asks for its question's vector too.
     let pair = || vectors(json!([[0, 1], [1, 0]]));
@@ -158,6 +158,9 @@ fn what_the_proxy_stores_gets_vectors_before_its_end() {
         assert_eq!(proxy.end(), Some(0));
         let vectors = home.export().matches(r#""kind":"embedding""#).count();
         assert_eq!(vectors, 2 * turn, "{}", home.export());
+        // Both questions have one vector, and both answers.
+        let synapses = home.export().matches(r#""rel":"SYNAPSE""#).count();
+        assert_eq!(synapses, 2 * (turn - 1), "{}", home.export());
     }
     let asked: Value = serde_json::from_str(server.seen()[2].text()).unwrap();
     assert_eq!(asked["input"], json!(["yes", "Is it 2?"]));

@@ -599,3 +599,129 @@ fn many_questions_are_answered_in_one_run() {
          rsv-search: error: <stdin>:3: limit: expected a number from 0, found a negative one\n"
     );
 }
+
+/// A message with a vector by hand, and a user's turn unless another role is given.
+fn line(id: &str, partition: &str, timestamp: i64, text: &str) -> String {
+    json!({"kind": "message", "id": id, "trace_id": id, "partition": partition, "instance": "i", "role": "user",
+        "content": text, "timestamp": timestamp})
+    .to_string()
+        + "\n"
+}
+
+#[test]
+fn what_is_linked_comes_after_the_hits_and_stays_in_the_scope() {
+    let home = Home::new();
+    let mut lines = String::new();
+    for (id, text) in [
+        ("a", "an owl"),
+        ("b", "next to it"),
+        ("c", "further on"),
+        ("z", "resembles the owl"),
+        ("y", "resembles z"),
+    ] {
+        lines += &line(id, "p", i64::from(id.as_bytes()[0]) * 1000, text);
+    }
+    lines += &line("o", "other", 98_500, "elsewhere");
+    let synapse = |from: &str, to: &str, score: f64| {
+        json!({"kind": "link", "rel": "SYNAPSE", "from": from, "to": to, "score": score, "model": "m"})
+            .to_string()
+            + "\n"
+    };
+    lines += &(synapse("a", "z", 0.9) + &synapse("y", "z", 0.8));
+    home.run("rsv-import", &["--quiet"], &lines).ok();
+    let find =
+        |words: &[&str]| lines_of(&home.run("rsv-search", &[&["-p", "p", "owl"], words].concat(), "").ok());
+    let ids = |hits: &[serde_json::Value]| {
+        hits.iter().map(|hit| crate::support::text(&hit["id"])).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&find(&["an"])), ["a"]);
+    let hits = find(&["an", "--link"]);
+    assert_eq!(hits[0]["id"], "a");
+    // Each hit of the words comes first, then one step, then two; weaker with each.
+    let linked = find(&["an", "--link", "--limit", "10"]);
+    assert_eq!(ids(&linked), ["a", "z", "b", "y", "c"]);
+    let scores: Vec<f64> = linked.iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
+    assert!(
+        (scores[1] / scores[0] - 0.45).abs() < 1e-9 && (scores[2] / scores[0] - 0.25).abs() < 1e-9,
+        "{scores:?}"
+    );
+    assert!((scores[3] / scores[1] - 0.4).abs() < 1e-9, "{scores:?}");
+    assert_eq!((&linked[1]["why"]["hop"], &linked[1]["why"]["via"]), (&json!(1), &json!("a")));
+    assert_eq!((&linked[3]["why"]["hop"], &linked[3]["why"]["via"]), (&json!(2), &json!("z")));
+    assert_eq!(linked.iter().map(|hit| hit["rank"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    // At most as many again; and whatever was asked of the hits holds for what is linked to them.
+    assert_eq!(ids(&find(&["an", "--link", "--limit", "1"])), ["a", "z"]);
+    assert_eq!(ids(&find(&["an", "--link", "--exclude", "z"])), ["a", "b", "c", "y"]);
+    assert_eq!(ids(&find(&["an", "--link", "--until", "1970-01-01T00:01:39Z"])), ["a", "b", "c"]);
+    assert_eq!(ids(&find(&["an", "--link", "--min-score", &(scores[0] * 0.3).to_string()])), ["a", "z"]);
+    assert_eq!(lines_of(&home.run("rsv-search", &["--all", "elsewhere", "--link"], "").ok()).len(), 1);
+    assert_eq!(home.run("rsv-search", &["-p", "p", "nothing", "--link"], "").status, 1);
+}
+
+#[test]
+fn two_write_and_three_search_and_nothing_is_missing_wrong_or_foreign() {
+    const SECONDS: u64 = 30;
+    let home = Home::with_model();
+    let begun = std::time::Instant::now();
+    let over = || begun.elapsed().as_secs() >= SECONDS;
+    // What each writer was told is stored, and when.
+    let stored: [std::sync::Mutex<Vec<std::time::Instant>>; 2] = Default::default();
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let text = |writer: usize, n: usize| format!("common words of writer{writer} and unique{writer}x{n}x");
+    std::thread::scope(|threads| {
+        for writer in 0..2 {
+            let (home, stored) = (home.clone(), &stored);
+            threads.spawn(move || {
+                let mut stream = home.talk("rsv-ingest", &["-p", &format!("p{writer}")]);
+                for n in 0.. {
+                    stream.say(&json!({"role": "user", "content": text(writer, n)}).to_string());
+                    stream.hear().unwrap();
+                    stored[writer].lock().unwrap().push(std::time::Instant::now());
+                    if over() {
+                        break;
+                    }
+                    // A conversation has pauses; without any, this would be about the speed of the disk.
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                assert!(stream.end().0.success());
+            });
+        }
+        for searcher in 0..3 {
+            let (home, stored, count) = (home.clone(), &stored, &count);
+            threads.spawn(move || {
+                let mut dice = Dice(searcher);
+                while !over() {
+                    let writer = dice.below(2);
+                    let now = std::time::Instant::now();
+                    let settled = {
+                        let stored = stored[writer].lock().unwrap();
+                        stored.iter().take_while(|at| now.duration_since(**at).as_secs() >= 1).count()
+                    };
+                    if settled == 0 {
+                        std::thread::yield_now();
+                        continue;
+                    }
+                    let (n, partition) = (dice.below(settled), format!("p{writer}"));
+                    let unique = format!("unique{writer}x{n}x");
+                    let kind: &[&str] = [&[][..], &["--link"], &["--hybrid"]][searcher as usize];
+                    let found =
+                        home.run("rsv-search", &[&["-q", "-p", &partition, &unique], kind].concat(), "");
+                    let hits = lines_of(&found.ok());
+                    let wanted = |hit: &serde_json::Value| hit["content"] == json!(text(writer, n));
+                    // What has no vector yet may stand behind what has one.
+                    let first = if searcher == 2 { hits.len() } else { 1 };
+                    assert!(hits[..first].iter().any(wanted), "{unique}: {hits:?}");
+                    assert!(hits.iter().all(|hit| hit["partition"] == json!(partition)), "{hits:?}");
+                    let all = home.run("rsv-search", &["-p", &partition, "common", "--limit", "100000"], "");
+                    let all = lines_of(&all.ok());
+                    assert!(
+                        all.len() >= settled && all.iter().all(|hit| hit["partition"] == json!(partition))
+                    );
+                    count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert!(count.into_inner() > 20);
+    home.check();
+}

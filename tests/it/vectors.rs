@@ -367,6 +367,126 @@ fn what_is_killed_while_it_writes_leaves_an_index_of_all_there_is() {
     home.check();
 }
 
+/// Messages and their vectors as the store has them, whatever its index says.
+fn shadow_of(store: &mut dyn Store) -> Shadow {
+    let mut shadow = Shadow::default();
+    let what = Walk { vectors: true, ..Walk::messages(all()) };
+    let mut add = |record| {
+        if let Record::Message(mut message) = record
+            && let Some(vector) = message.vector.take()
+        {
+            shadow.0.push((message, vector.numbers));
+        }
+        Ok(())
+    };
+    store.walk(&what, &mut add).unwrap();
+    shadow
+}
+
+/// Starts to import messages with vectors, and kills it in the midst of that.
+fn killed_import(home: &Home, round: usize, dice: &mut Dice) {
+    let mut stream = home.talk("rsv-ingest", &[]);
+    let lines: Vec<String> = (0..60)
+        .map(|n| {
+            let vector: Vec<f32> = (0..16).map(|_| number(dice)).collect();
+            serde_json::json!({"role": "user", "content": format!("killed {round} {n}"), "partition": "p", "instance": "a",
+                "embedding": vector, "embedding_model": "m"})
+            .to_string()
+        })
+        .collect();
+    lines.iter().for_each(|line| stream.say(line));
+    for _ in 0..dice.below(50) {
+        stream.hear().unwrap();
+    }
+    stream.child.kill().unwrap();
+    stream.child.wait().unwrap();
+}
+
+/// What another program, or a broken disk, may do to the vectors and their index.
+const DAMAGE: [&str; 6] = [
+    "DELETE FROM embedding WHERE rowid = (SELECT rowid FROM embedding ORDER BY random() LIMIT 1)",
+    "DELETE FROM embedding WHERE rowid IN (SELECT rowid FROM embedding ORDER BY random() LIMIT 20)",
+    "DELETE FROM chunk WHERE n = (SELECT n FROM chunk ORDER BY random() LIMIT 1)",
+    "UPDATE chunk SET codes = substr(codes, 1, length(codes) / 2)",
+    "UPDATE chunk SET heads = substr(heads, 1, length(heads) - 7)",
+    "DELETE FROM loose WHERE record % 3 = 0",
+];
+
+#[test]
+fn after_a_thousand_changes_what_is_nearest_is_exact() {
+    let home = Home::new();
+    let (mut dice, mut store) = (Dice(23), open(&home));
+    let outside = rusqlite::Connection::open(home.store()).unwrap();
+    let mut shadow = Shadow::default();
+    for step in 0..1000 {
+        match dice.below(100) {
+            0..50 => {
+                let (message, numbers) = (any_message(step, &mut dice), vector(16, &shadow, &mut dice));
+                let embedded = Some(Vector { model: "m".into(), numbers: numbers.clone() });
+                store.write(&[Record::Message(Message { vector: embedded, ..message.clone() })]).unwrap();
+                shadow.0.push((message, numbers));
+            }
+            50..80 if !shadow.0.is_empty() => {
+                let at = dice.below(shadow.0.len());
+                let numbers = vector(16, &shadow, &mut dice);
+                store.replace(&[embedding(&shadow.0[at].0.id, "m", &numbers)], None).unwrap();
+                shadow.0[at].1 = numbers;
+            }
+            80..95 => {
+                outside.execute_batch(DAMAGE[dice.below(DAMAGE.len())]).unwrap();
+                shadow = shadow_of(&mut *store);
+            }
+            95..99 => {
+                killed_import(&home, step, &mut dice);
+                shadow = shadow_of(&mut *store);
+            }
+            99 => {
+                store.forget("m").unwrap();
+                let vectors: Vec<Embedding> =
+                    shadow.0.iter().map(|(message, numbers)| embedding(&message.id, "m", numbers)).collect();
+                store.replace(&vectors, None).unwrap();
+            }
+            _ => {}
+        }
+        if step % 40 == 39 {
+            shadow.check(&mut *store, "m", &mut dice);
+        }
+    }
+    assert!(shadow.0.len() > 400, "{}", shadow.0.len());
+    store.mend().unwrap();
+    assert_eq!(store.mend().unwrap(), 0, "what is mended is whole");
+    shadow.check(&mut *store, "m", &mut dice);
+    assert_eq!(store.models().unwrap()[0].vectors, shadow.0.len() as u64);
+    home.check();
+}
+
+#[test]
+fn an_index_that_is_behind_is_mended() {
+    let home = Home::new();
+    let (mut dice, mut store) = (Dice(29), open(&home));
+    let mut shadow = Shadow::default();
+    for n in 0..300 {
+        let (message, numbers) = (any_message(n, &mut dice), vector(8, &shadow, &mut dice));
+        shadow.0.push((message.clone(), numbers.clone()));
+        let embedded = Some(Vector { model: "m".into(), numbers });
+        store.write(&[Record::Message(Message { vector: embedded, ..message })]).unwrap();
+    }
+    assert_eq!(store.mend().unwrap(), 0);
+    // Another program adds vectors, and knows of no index.
+    store
+        .write(&[Record::Message(Message { scope: scope("far", "far"), ..message("new", 9, "new") })])
+        .unwrap();
+    let numbers: Vec<u8> = [9.0_f32; 8].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let outside = rusqlite::Connection::open(home.store()).unwrap();
+    let sql = "INSERT INTO embedding (record, model, vector)
+               SELECT record.n, model.n, ? FROM record, model WHERE record.id = 'new'";
+    outside.execute(sql, [numbers]).unwrap();
+    assert_eq!(store.mend().unwrap(), 1);
+    shadow.0.push((Message { scope: scope("far", "far"), ..message("new", 9, "new") }, vec![9.0; 8]));
+    shadow.check(&mut *store, "m", &mut dice);
+    assert_eq!(store.pending("m", &all(), 1).unwrap().1, 0);
+}
+
 #[test]
 fn what_has_words_and_no_vector_is_pending() {
     let home = Home::new();

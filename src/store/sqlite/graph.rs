@@ -9,6 +9,7 @@ use super::read::{self, COLUMNS, ENDS, LINK, TABLES, message};
 use super::select::Filter;
 use crate::record::{Link, Message, SYNAPSE, Scope, Scopes};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Notes that a new vector has not been compared with others. The mark tells it from any other of the message.
@@ -20,8 +21,11 @@ pub(super) fn note(connection: &Connection, model: i64, place: &Place) -> rusqli
     connection.prepare_cached(sql)?.execute([model, place.scope, place.n]).map(drop)
 }
 
-/// Notes every vector of a model in a scope.
+/// Notes every vector of a model in a scope, and none that is not there.
 pub(super) fn begin(connection: &Connection, model: i64, scope: i64) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM waiting WHERE model = ?1 AND scope = ?2
+               AND NOT EXISTS (SELECT 1 FROM embedding WHERE record = waiting.record AND model = ?1)";
+    connection.prepare_cached(sql)?.execute([model, scope])?;
     let sql = "INSERT INTO waiting (model, scope, record, mark)
                SELECT ?1, scope, n, random() FROM record INDEXED BY record_words
                WHERE scope = ?2 AND kind = 'message'
@@ -116,17 +120,22 @@ pub(super) fn relink(
     }
     let row = |(of, near): &(&Alike, &Near)| {
         let (source, target) = if of.id < near.id { (of.n, near.n) } else { (near.n, of.n) };
-        (source, target, of.timestamp.max(near.timestamp), near.score, near.n)
+        (source, target, of.timestamp.max(near.timestamp), near.score)
     };
-    let mut rows: Vec<_> = changes.add.iter().map(row).collect();
-    // In the order of the table they are written twice as fast.
+    // One that has got another vector meanwhile is compared with the others when its turn comes.
+    let sql = "SELECT record FROM waiting WHERE model = ? AND scope = ?";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let waiting: FxHashSet<i64> =
+        statement.query_map([model, scope], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    drop(statement);
+    let there = changes.add.iter().filter(|(_, near)| !waiting.contains(&near.n));
+    let mut rows: Vec<_> = there.map(row).collect();
+    // In the order of the table they are written faster.
     rows.sort_unstable_by_key(|(source, target, ..)| (*source, *target));
-    // One that has got another vector meanwhile is compared with this one when its turn comes.
-    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model) SELECT ?, ?, ?, ?, ?, ?
-               WHERE NOT EXISTS (SELECT 1 FROM waiting WHERE model = ? AND scope = ? AND record = ?)
+    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model) VALUES (?, ?, ?, ?, ?, ?)
                ON CONFLICT DO NOTHING";
-    for (source, target, timestamp, score, other) in rows {
-        let row = params![source, SYNAPSE, target, timestamp, score, name, model, scope, other];
+    for (source, target, timestamp, score) in rows {
+        let row = params![source, SYNAPSE, target, timestamp, score, name];
         transaction.prepare_cached(sql)?.execute(row)?;
     }
     let sql =

@@ -36,8 +36,11 @@ pub(super) fn strike(connection: &Connection, model: i64, place: &Place) -> rusq
     connection.prepare_cached(sql)?.execute([model, place.scope, place.timestamp, place.n]).map(drop)
 }
 
-/// Notes every message that lacks a vector of a model.
+/// Notes every message that lacks a vector of a model, and none that has one.
 pub(super) fn begin(connection: &Connection, model: i64) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM lacking WHERE model = ?1
+               AND EXISTS (SELECT 1 FROM embedding WHERE record = lacking.record AND model = ?1)";
+    connection.prepare_cached(sql)?.execute([model])?;
     let sql = format!(
         "INSERT INTO lacking (model, scope, timestamp, record) \
          SELECT ?1, scope, timestamp, n FROM record WHERE kind = 'message' AND {HAS_WORDS} \

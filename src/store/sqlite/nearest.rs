@@ -83,7 +83,7 @@ impl Sqlite {
                 Some(scopes) => scopes.to_vec(),
                 None => embedding::rows(&transaction, "scope")?,
             };
-            chunk::make(&transaction, model, &all)?;
+            embedding::index(&transaction, model, &all)?;
             transaction.commit()?;
         }
         Err(rusqlite::Error::QueryReturnedNoRows)
