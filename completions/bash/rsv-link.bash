@@ -23,12 +23,36 @@ _rsv__link() {
 
     case "${cmd}" in
         rsv__link)
-            opts="-p -i -q -v -h -V --dry-run --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-p -i -q -v -h -V --dry-run --rebuild --threshold --max-degree --stats --path --format --around --hops --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --threshold)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-degree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "dot json" -- "${cur}"))
+                    return 0
+                    ;;
+                --around)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hops)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --partition)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

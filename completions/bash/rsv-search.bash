@@ -23,7 +23,7 @@ _rsv__search() {
 
     case "${cmd}" in
         rsv__search)
-            opts="-p -i -q -v -h -V --semantic --hybrid --fallback --limit --role --since --until --all --format --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-d -l -p -i -q -v -h -V --semantic --hybrid --fallback --limit --min-score --deduplicate --link --explain --context --role --since --until --exclude-trace --exclude --all --format --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -37,6 +37,14 @@ _rsv__search() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --min-score)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --context)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --role)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -46,6 +54,14 @@ _rsv__search() {
                     return 0
                     ;;
                 --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude-trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --exclude)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

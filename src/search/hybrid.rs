@@ -2,7 +2,9 @@
 //!
 //! A message's own score is its BM25 as a part of the best one's, and MEANING times its place between the
 //! lowest cosine of all candidates and the best, if its cosine reaches the model's floor: models differ in where
-//! their cosines lie. Without a vector its words count for both. If the question names a month or a year, what was said then counts DATED times as much.
+//! their cosines lie. Without a vector its words count for both. If the question names a month or a year, what
+//! was said then counts DATED times as much.
+//!
 //! To that comes what its neighbours in the conversation lend it: of the two at one step the better one's own
 //! score, and of the two at two steps, since what answers a question often stands beside what resembles it. A
 //! message that asks something itself seldom answers: it lends more to the next, and counts less.
