@@ -121,8 +121,10 @@ pub fn update(
     report: &mut dyn FnMut(u64, u64),
     made: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    for Linked { scope, rule, .. } in store.linked(&plan.model, scopes)? {
-        store.prune(&plan.model, &scope, plan.rule, anew || widened(rule, plan.rule))?;
+    for Linked { scope, rule, wild, .. } in store.linked(&plan.model, scopes)? {
+        if anew || wild || rule != Some(plan.rule) {
+            store.prune(&plan.model, &scope, plan.rule, anew || widened(rule, plan.rule))?;
+        }
     }
     grow(store, plan, scopes, usize::MAX, report, made)
 }
@@ -180,7 +182,7 @@ impl Web {
                 }
             }
         }
-        for link in store.links(&new)?.into_iter().filter(|link| link.rel == SYNAPSE) {
+        for link in store.links(&new, Some(SYNAPSE))? {
             let (from, to) = (self.place(&link.from), self.place(&link.to));
             // It may have been read with the other of its ends.
             if !self.are_linked(from, to) {

@@ -88,7 +88,7 @@ fn leading(
     let scores: HashMap<&str, f64> =
         open.iter().map(|(message, score)| (message.id.as_str(), *score)).collect();
     let ids: Vec<&str> = scores.keys().copied().collect();
-    for link in store.links(&ids)? {
+    for link in store.links(&ids, None)? {
         let strength = DECAY * link.score.unwrap_or(1.0);
         for (from, to) in [(&link.from, &link.to), (&link.to, &link.from)] {
             scores.get(from.as_str()).into_iter().for_each(|score| lead(from, to, score * strength));

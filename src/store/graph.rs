@@ -7,8 +7,8 @@ use crate::record::{Link, Message, Scope, Scopes};
 /// The graph of links. What a store must do for it is to remember which vectors have not been compared with
 /// the others of their scope yet.
 pub trait Graph {
-    /// The links that have one of these messages as an end, each once, by their ends.
-    fn links(&mut self, ids: &[&str]) -> Result<Vec<Link>>;
+    /// The links, of one kind or of all, that have one of these messages as an end; each once, by their ends.
+    fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>>;
 
     /// The messages of a selection that have these ids, in no order.
     fn messages(&mut self, ids: &[&str], which: &Select) -> Result<Vec<Message>>;
@@ -52,6 +52,8 @@ pub struct Linked {
     pub scope: Scope,
     /// By which rule it was linked, if it was.
     pub rule: Option<Rule>,
+    /// Whether there may be synapses that the rule does not allow: such as came from elsewhere.
+    pub wild: bool,
     /// How many messages with vectors are not linked yet.
     pub waiting: u64,
 }

@@ -196,8 +196,8 @@ impl Store for Sqlite {
 }
 
 impl Graph for Sqlite {
-    fn links(&mut self, ids: &[&str]) -> Result<Vec<Link>> {
-        self.read_links(ids).map_err(|e| self.failed("read", e))
+    fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>> {
+        self.read_links(ids, rel).map_err(|e| self.failed("read", e))
     }
 
     fn messages(&mut self, ids: &[&str], which: &Select) -> Result<Vec<Message>> {

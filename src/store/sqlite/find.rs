@@ -9,6 +9,8 @@ use crate::record::{Hit, Message};
 use rusqlite::OptionalExtension;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// How much a word counts that only contains what was asked for.
 const PIECE: f64 = 0.5;
@@ -175,15 +177,16 @@ impl Sqlite {
     /// which number is where among them.
     fn best(
         &self,
-        mut scored: Vec<(i64, f64)>,
+        scored: Vec<Scored>,
         unsure: &[&Term],
         which: &Select,
         limit: usize,
     ) -> rusqlite::Result<(Vec<Hit>, FxHashMap<i64, usize>)> {
-        scored.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        // Few of very many are wanted: a heap gives them without putting all in order.
+        let mut scored = BinaryHeap::from(scored);
         let mut hits: Vec<Hit> = Vec::new();
         let mut places = FxHashMap::default();
-        for (n, score) in scored {
+        while let Some(Scored { n, score }) = scored.pop() {
             if hits.len() >= limit && hits.last().is_some_and(|worst| worst.score > score) {
                 break;
             }
@@ -269,6 +272,32 @@ fn look_at(n: i64, folded: &str, runs: &mut [Run], corpus: &mut Corpus) {
     }
 }
 
+/// A message and its score: the greatest is the best, of equals the newest.
+struct Scored {
+    n: i64,
+    score: f64,
+}
+
+impl Ord for Scored {
+    fn cmp(&self, other: &Scored) -> Ordering {
+        self.score.total_cmp(&other.score).then(self.n.cmp(&other.n))
+    }
+}
+
+impl PartialOrd for Scored {
+    fn partial_cmp(&self, other: &Scored) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Scored {
+    fn eq(&self, other: &Scored) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Scored {}
+
 /// A message in which runs were found.
 #[derive(Default)]
 struct Found {
@@ -280,9 +309,12 @@ struct Found {
 
 /// BM25 of every message that holds all runs, or any; times the part that it holds of what is asked for, each
 /// run counting as much as it is rare: a message that holds half of it says less than half.
-fn combine(runs: &[Run], occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)> {
+fn combine(runs: &[Run], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
     let wanted = if occur == Occur::All { runs.len() } else { 1 };
+    let most = runs.iter().map(|run| run.docs.len());
+    let most = if occur == Occur::All { most.min() } else { most.max() };
     let mut found: FxHashMap<i64, Found> = FxHashMap::default();
+    found.reserve(most.unwrap_or_default());
     let mut asked = 0.0;
     for (at, run) in runs.iter().enumerate() {
         let (rarity, bm25) = (corpus.rarity(run.docs.len()), corpus.bm25(run.docs.len()));
@@ -301,7 +333,7 @@ fn combine(runs: &[Run], occur: Occur, corpus: &Corpus) -> Vec<(i64, f64)> {
         }
     }
     let all = found.into_iter().filter(|(_, held)| held.runs >= wanted);
-    all.map(|(n, held)| (n, held.score * held.rarity / asked)).collect()
+    all.map(|(n, held)| Scored { n, score: held.score * held.rarity / asked }).collect()
 }
 
 /// Tells of each hit what each run gave to its score.

@@ -43,17 +43,25 @@ pub(super) fn cut(connection: &Connection, model: &str, record: i64) -> rusqlite
     Ok(())
 }
 
+/// Notes that a synapse came from elsewhere.
+pub(super) fn note_wild(connection: &Connection, source: i64) -> rusqlite::Result<()> {
+    let sql =
+        "UPDATE graph SET wild = TRUE WHERE NOT wild AND scope = (SELECT scope FROM record WHERE n = ?)";
+    connection.prepare_cached(sql)?.execute([source]).map(drop)
+}
+
 impl Sqlite {
-    pub(super) fn read_links(&self, ids: &[&str]) -> rusqlite::Result<Vec<Link>> {
+    pub(super) fn read_links(&self, ids: &[&str], rel: Option<&str>) -> rusqlite::Result<Vec<Link>> {
         let one = "(SELECT n FROM record WHERE id = ?1)";
+        let kind = if rel.is_some() { "AND link.rel = ?2" } else { "AND ?2 IS NULL" };
         let sql = format!(
-            "SELECT {LINK} FROM {ENDS} WHERE link.source = {one} \
-             UNION ALL SELECT {LINK} FROM {ENDS} WHERE link.target = {one}"
+            "SELECT {LINK} FROM {ENDS} WHERE link.source = {one} {kind} \
+             UNION ALL SELECT {LINK} FROM {ENDS} WHERE link.target = {one} {kind}"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut found = BTreeMap::new();
         for id in ids {
-            for link in statement.query_map([id], read::link)? {
+            for link in statement.query_map(params![id, rel], read::link)? {
                 let link = link?;
                 found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
             }
@@ -79,7 +87,7 @@ impl Sqlite {
 
     pub(super) fn read_linked(&self, model: &str, scopes: &Scopes) -> rusqlite::Result<Vec<Linked>> {
         let Some((model, _)) = embedding::model(&self.connection, model)? else { return Ok(Vec::new()) };
-        let sql = "SELECT partition, instance, threshold, degree,
+        let sql = "SELECT partition, instance, threshold, degree, ifnull(wild, TRUE),
                      (SELECT count(*) FROM waiting WHERE waiting.model = space.model AND waiting.scope = space.scope)
                    FROM space JOIN scope ON scope.n = space.scope LEFT JOIN graph USING (model, scope)
                    WHERE space.model = ? AND space.vectors > 0 ORDER BY partition, instance";
@@ -90,7 +98,7 @@ impl Sqlite {
                 (Some(threshold), Some(degree)) => Some(Rule { threshold, degree: degree as usize }),
                 _ => None,
             };
-            Ok(Linked { scope, rule, waiting: row.get::<_, i64>(4)?.unsigned_abs() })
+            Ok(Linked { scope, rule, wild: row.get(4)?, waiting: row.get::<_, i64>(5)?.unsigned_abs() })
         })?;
         rows.filter(|row| row.as_ref().map_or(true, |linked| scopes.hold(&linked.scope))).collect()
     }
@@ -138,8 +146,8 @@ pub(super) fn relink(
         let row = params![source, SYNAPSE, target, timestamp, score, name];
         transaction.prepare_cached(sql)?.execute(row)?;
     }
-    let sql =
-        "INSERT INTO graph (model, scope, threshold, degree) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    let sql = "INSERT INTO graph (model, scope, threshold, degree, wild) VALUES (?, ?, ?, ?, TRUE)
+               ON CONFLICT DO NOTHING";
     transaction.execute(sql, params![model, scope, rule.threshold, rule.degree as i64])?;
     transaction.commit().map(|()| true)
 }
@@ -160,7 +168,8 @@ pub(super) fn prune(
     if anew {
         begin(&transaction, model, scope)?;
     }
-    let sql = "INSERT OR REPLACE INTO graph (model, scope, threshold, degree) VALUES (?, ?, ?, ?)";
+    let sql =
+        "INSERT OR REPLACE INTO graph (model, scope, threshold, degree, wild) VALUES (?, ?, ?, ?, FALSE)";
     transaction.execute(sql, params![model, scope, rule.threshold, rule.degree as i64])?;
     transaction.commit().map(|()| removed as u64)
 }

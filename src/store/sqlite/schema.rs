@@ -102,7 +102,7 @@ fn m003_graph(connection: &Connection) -> rusqlite::Result<()> {
          ) STRICT, WITHOUT ROWID;
          CREATE TABLE graph (
            model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
-           threshold REAL NOT NULL, degree INTEGER NOT NULL, PRIMARY KEY (model, scope)
+           threshold REAL NOT NULL, degree INTEGER NOT NULL, wild INTEGER NOT NULL, PRIMARY KEY (model, scope)
          ) STRICT, WITHOUT ROWID;",
     )?;
     embedding::index_all(connection)

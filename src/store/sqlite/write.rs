@@ -2,8 +2,8 @@
 
 use super::super::Written;
 use super::embedding::{self, Grown};
-use super::{index, lacking};
-use crate::record::{Account, Content, Embedding, Link, Message, Object, Record, Scope};
+use super::{graph, index, lacking};
+use crate::record::{Account, Content, Embedding, Link, Message, Object, Record, SYNAPSE, Scope};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
 
@@ -175,6 +175,9 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
     let timestamp = link.timestamp.unwrap_or_default();
     let row = params![source, link.rel, target, timestamp, link.score, link.model, extra];
     if connection.prepare_cached(sql)?.execute(row)? == 1 {
+        if link.rel == SYNAPSE {
+            graph::note_wild(connection, source)?;
+        }
         return Ok(Written::New);
     }
     let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
