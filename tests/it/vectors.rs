@@ -461,6 +461,44 @@ fn after_a_thousand_changes_what_is_nearest_is_exact() {
 }
 
 #[test]
+fn what_two_threads_look_at_is_what_one_would_find() {
+    let home = Home::new();
+    let (mut dice, mut shadow) = (Dice(31), Shadow::default());
+    let mut records = Vec::new();
+    for n in 0..50_300 {
+        let numbers: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
+        let message = Message { scope: scope("p", "many"), ..message(&format!("m{n}"), n, "said") };
+        shadow.0.push((message.clone(), numbers.clone()));
+        records.push(Record::Message(Message {
+            vector: Some(Vector { model: "m".into(), numbers }),
+            ..message
+        }));
+    }
+    open(&home).write(&records).unwrap();
+    for round in 0..6 {
+        // Each has a first look of its own, by two connections; the second look is by one.
+        let mut store = open(&home);
+        let vector: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
+        let which = [all(), Select::of(Scopes::One(scope("p", "many")))][round % 2].clone();
+        let wanted = shadow.nearest(&vector, &which, 10);
+        for _ in 0..2 {
+            let found = nearest(&mut *store, "m", &vector, &which, 10);
+            assert_eq!(ids_of(&found), ids_of(&wanted));
+        }
+    }
+    // A half that is torn is noticed as well.
+    let outside = rusqlite::Connection::open(home.store()).unwrap();
+    outside.execute_batch("DELETE FROM chunk WHERE n = 7; DELETE FROM chunk WHERE n = 20").unwrap();
+    let vector: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
+    let found = nearest(&mut *open(&home), "m", &vector, &all(), 100);
+    assert_eq!(ids_of(&found), ids_of(&shadow.nearest(&vector, &all(), 100)));
+}
+
+fn ids_of(found: &[(String, f64)]) -> Vec<&str> {
+    found.iter().map(|(id, _)| id.as_str()).collect()
+}
+
+#[test]
 fn an_index_that_is_behind_is_mended() {
     let home = Home::new();
     let (mut dice, mut store) = (Dice(29), open(&home));

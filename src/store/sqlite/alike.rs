@@ -10,6 +10,7 @@ use super::nearest::{Best, Candidate, Scored, by_score};
 use crate::record::Scope;
 use rusqlite::OptionalExtension;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 use std::thread;
 
 /// Of messages that are equally near by their codes, so many times the limit are compared exactly: small talk
@@ -145,10 +146,11 @@ impl Sqlite {
         let Asker { n, id, timestamp, mark, query, best } = asker;
         let most = limit.saturating_mul(COMPARED);
         let (mut scored, there) = best.compare(most, |n| {
-            if !seen.contains_key(&n) {
-                seen.insert(n, self.seen(model, n)?);
-            }
-            Ok(seen[&n].as_ref().map(|seen| query.cosine(&seen.vector)))
+            let seen = match seen.entry(n) {
+                Entry::Occupied(seen) => seen.into_mut(),
+                Entry::Vacant(new) => new.insert(self.seen(model, n)?),
+            };
+            Ok(seen.as_ref().map(|seen| query.cosine(&seen.vector)))
         })?;
         scored.retain(|one| one.score >= floor);
         scored.sort_unstable_by(by_score);
