@@ -499,6 +499,21 @@ fn ids_of(found: &[(String, f64)]) -> Vec<&str> {
 }
 
 #[test]
+fn of_real_vectors_too_the_nearest_are_exact() {
+    let home = Home::with_model();
+    let said = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/demo.jsonl")).unwrap();
+    home.ingest(&["-p", "p"], &said);
+    home.run("rsv-embed", &["--pending"], "").ok();
+    let mut store = open(&home);
+    let shadow = shadow_of(&mut *store);
+    assert!(shadow.0.len() >= 60 && shadow.0[0].1.len() == 384);
+    for (_, vector) in &shadow.0 {
+        let wanted = shadow.nearest(vector, &all(), 10);
+        assert_eq!(ids_of(&nearest(&mut *store, crate::support::MODEL, vector, &all(), 10)), ids_of(&wanted));
+    }
+}
+
+#[test]
 fn an_index_that_is_behind_is_mended() {
     let home = Home::new();
     let (mut dice, mut store) = (Dice(29), open(&home));
