@@ -20,7 +20,6 @@ use crate::error::{Context, Error, Result};
 use crate::record::{Embedding, Hit, Link, Message, Record, Scope, Scopes};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
-use std::cell::Cell;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::time::Duration;
@@ -30,8 +29,6 @@ pub(super) struct Sqlite {
     connection: Connection,
     address: String,
     known: write::Known,
-    /// Whether the vectors were looked at before, so that they are mapped.
-    mapped: Cell<bool>,
 }
 
 /// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
@@ -67,7 +64,7 @@ impl Sqlite {
             connect(path, access)
         };
         let connection = open().map_err(|e| remedied(e.at(format_args!("cannot open store {address}"))))?;
-        Ok(Sqlite { connection, address, known: write::Known::default(), mapped: Cell::new(false) })
+        Ok(Sqlite { connection, address, known: write::Known::default() })
     }
 
     /// Adds the store's address to what SQLite says, in words.

@@ -167,42 +167,6 @@ pub(super) struct Block<'a> {
     pub(super) codes: &'a [u8],
 }
 
-/// Which of the codes are visited.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Share {
-    All,
-    /// Every other chunk, and what is loose.
-    First,
-    /// The other chunks.
-    Second,
-}
-
-/// What the index of a model must hold, of some scopes or of all: for each how much, and a number that no other
-/// state of it has.
-pub(super) fn state(
-    connection: &Connection,
-    model: i64,
-    scopes: Option<&[i64]>,
-) -> rusqlite::Result<Vec<(Count, i64)>> {
-    let sql = "SELECT vectors, sum, state FROM space WHERE model = ?1 AND (?2 IS NULL OR scope = ?2) ORDER BY scope";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut state = Vec::new();
-    for scope in each_scope(scopes) {
-        let rows = statement.query_map(params![model, scope], |row| {
-            Ok((Count { vectors: row.get(0)?, sum: row.get(1)? }, row.get(2)?))
-        })?;
-        for row in rows {
-            state.push(row?);
-        }
-    }
-    Ok(state)
-}
-
-/// The scopes one by one, or `None` once for all.
-fn each_scope(scopes: Option<&[i64]>) -> Vec<Option<i64>> {
-    scopes.map_or_else(|| vec![None], |scopes| scopes.iter().copied().map(Some).collect())
-}
-
 /// Visits the codes of a model, of some scopes or of all. Tells whether the index was as it must be: what was
 /// visited is not to be trusted otherwise.
 pub(super) fn visit(
@@ -211,47 +175,47 @@ pub(super) fn visit(
     scopes: Option<&[i64]>,
     visit: &mut impl FnMut(&Block),
 ) -> rusqlite::Result<bool> {
-    let wanted = Count::total(&state(connection, model, scopes)?);
-    Ok(visit_share(connection, model, scopes, Share::All, visit)? == Some(wanted))
+    let Some(scopes) = scopes else { return visit_one(connection, model, None, visit) };
+    let mut sound = true;
+    for scope in scopes {
+        sound &= visit_one(connection, model, Some(*scope), visit)?;
+    }
+    Ok(sound)
 }
 
-/// Visits a share of the codes, and counts them; `None` if one of them is torn.
-pub(super) fn visit_share(
+fn visit_one(
     connection: &Connection,
     model: i64,
-    scopes: Option<&[i64]>,
-    share: Share,
+    scope: Option<i64>,
     visit: &mut impl FnMut(&Block),
-) -> rusqlite::Result<Option<Count>> {
-    let sql = "SELECT dim FROM model WHERE n = ?";
-    let dim: i64 = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0))?;
+) -> rusqlite::Result<bool> {
+    let of_scope = if scope.is_some() { "AND scope = ?2" } else { "" };
+    let values = || rusqlite::params_from_iter([model].into_iter().chain(scope));
+    let sql = format!(
+        "SELECT (SELECT dim FROM model WHERE n = ?1), ifnull(sum(vectors), 0), ifnull(sum(sum), 0) \
+         FROM space WHERE model = ?1 {of_scope}"
+    );
+    let (dim, wanted) = connection.prepare_cached(&sql)?.query_row(values(), |row| {
+        Ok((row.get::<_, i64>(0)?, Count { vectors: row.get(1)?, sum: row.get(2)? }))
+    })?;
+    let sql = format!(
+        "SELECT heads, codes FROM chunk WHERE model = ?1 {of_scope} \
+         UNION ALL SELECT heads, codes FROM loose WHERE model = ?1 {of_scope}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(values())?;
     let (mut found, mut heads) = (Count::default(), Vec::new());
-    for scope in each_scope(scopes) {
-        let of_scope = if scope.is_some() { "AND scope = ?2" } else { "AND ?2 IS NULL" };
-        let of_share = match share {
-            Share::All => "",
-            Share::First => "AND n % 2 = 0",
-            Share::Second => "AND n % 2 = 1",
-        };
-        let loose = format!("UNION ALL SELECT heads, codes FROM loose WHERE model = ?1 {of_scope}");
-        let sql = format!(
-            "SELECT heads, codes FROM chunk WHERE model = ?1 {of_scope} {of_share} {}",
-            if share == Share::Second { "" } else { &loose }
-        );
-        let mut statement = connection.prepare_cached(&sql)?;
-        let mut rows = statement.query(params![model, scope])?;
-        while let Some(row) = rows.next()? {
-            let (beside, codes) = (row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?);
-            heads.clear();
-            heads.extend(each(beside));
-            if beside.len() % HEAD != 0 || codes.len() as i64 != heads.len() as i64 * dim {
-                return Ok(None);
-            }
-            heads.iter().for_each(|head| found.add(head.n));
-            visit(&Block { heads: &heads, codes });
+    while let Some(row) = rows.next()? {
+        let (beside, codes) = (row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?);
+        heads.clear();
+        heads.extend(each(beside));
+        if beside.len() % HEAD != 0 || codes.len() as i64 != heads.len() as i64 * dim {
+            return Ok(false);
         }
+        heads.iter().for_each(|head| found.add(head.n));
+        visit(&Block { heads: &heads, codes });
     }
-    Ok(Some(found))
+    Ok(found == wanted)
 }
 
 /// Makes the index of a model anew in some scopes.
@@ -279,22 +243,13 @@ pub(super) fn make(connection: &Connection, model: i64, scopes: &[i64]) -> rusql
 }
 
 /// How many vectors there are, and the sum of their records' numbers: by these an index is seen to be whole.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Count {
-    pub(super) vectors: i64,
+    vectors: i64,
     sum: i64,
 }
 
 impl Count {
-    /// All that a state counts.
-    pub(super) fn total(state: &[(Count, i64)]) -> Count {
-        state.iter().fold(Count::default(), |total, (count, _)| total.and(count))
-    }
-
-    pub(super) fn and(self, other: &Count) -> Count {
-        Count { vectors: self.vectors + other.vectors, sum: self.sum.wrapping_add(other.sum) }
-    }
-
     pub(super) fn add(&mut self, n: i64) {
         self.vectors += 1;
         self.sum = self.sum.wrapping_add(n);
@@ -303,7 +258,7 @@ impl Count {
 
 /// Notes that a scope has so many more codes.
 pub(super) fn count(connection: &Connection, model: i64, scope: i64, more: &Count) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO space (model, scope, vectors, sum, state) VALUES (?1, ?2, ?3, ?4, random())
-               ON CONFLICT DO UPDATE SET vectors = vectors + ?3, sum = sum + ?4, state = random()";
+    let sql = "INSERT INTO space (model, scope, vectors, sum) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT DO UPDATE SET vectors = vectors + ?3, sum = sum + ?4";
     connection.prepare_cached(sql)?.execute([model, scope, more.vectors, more.sum]).map(drop)
 }

@@ -1,9 +1,9 @@
 //! Which messages are nearest to a vector: all codes are looked at, and what may be among the best is
 //! compared exactly.
 
-use super::super::{Access, Except, Select};
+use super::super::{Except, Select};
 use super::Sqlite;
-use super::chunk::{self, Block, Count, Head, Share};
+use super::chunk::{self, Block, Head};
 use super::cosine::Query;
 use super::embedding;
 use super::select::{self, Filter};
@@ -11,8 +11,6 @@ use crate::record::Hit;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
-use std::path::Path;
-use std::thread;
 
 /// So many candidates are held before the worse ones are dropped.
 const HELD: usize = 4096;
@@ -145,54 +143,20 @@ impl Sqlite {
         scopes: Option<&[i64]>,
         limit: usize,
     ) -> rusqlite::Result<(Vec<Scored>, bool)> {
-        let wanted = Wanted::of(&self.connection, which)?;
-        let (best, sound) = self.scan(model, scopes, &|| Scan::of(query, &wanted, limit))?;
+        let mut scan = Scan {
+            query,
+            wanted: Wanted::of(&self.connection, which)?,
+            best: Best::above(f64::NEG_INFINITY, limit, HELD),
+            products: Vec::new(),
+        };
+        let sound = chunk::visit(&self.connection, model, scopes, &mut |block| scan.look_at(block))?;
         let mut statement =
             self.connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
-        let (scored, there) = best.compare(usize::MAX, |n| {
+        let (scored, there) = scan.best.compare(usize::MAX, |n| {
             let cosine = |row: &rusqlite::Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
             statement.query_row([n, model], cosine).optional()
         })?;
         Ok((scored, sound && there))
-    }
-
-    /// Looks at all codes of some scopes, and tells whether the index was whole. Where there are many of them, and
-    /// the system has to map them first, a second thread looks at half, by a connection of its own.
-    fn scan<'a>(
-        &self,
-        model: i64,
-        scopes: Option<&[i64]>,
-        begin: &(impl Fn() -> Scan<'a> + Sync),
-    ) -> rusqlite::Result<(Best, bool)> {
-        let state = chunk::state(&self.connection, model, scopes)?;
-        let whole = Count::total(&state);
-        let path = self
-            .connection
-            .path()
-            .filter(|_| whole.vectors >= MANY && !self.mapped.replace(true) && is_parallel());
-        let look = |scan: &mut Scan<'a>, share| {
-            chunk::visit_share(&self.connection, model, scopes, share, &mut |block| scan.look_at(block))
-        };
-        let (mut scan, mut other) = (begin(), None);
-        let first = match path {
-            None => look(&mut scan, Share::All)?,
-            Some(path) => thread::scope(|threads| {
-                let second = threads.spawn(|| second_half(path.as_ref(), model, scopes, &state, begin()));
-                let first = look(&mut scan, Share::First);
-                other = second.join().ok().flatten();
-                first
-            })?,
-        };
-        let second = match (path, other) {
-            (None, _) => Some(Count::default()),
-            (Some(_), Some((best, count))) => {
-                scan.best.merge(best);
-                count
-            }
-            (Some(_), None) => look(&mut scan, Share::Second)?,
-        };
-        let sound = first.zip(second).is_some_and(|(first, second)| first.and(&second) == whole);
-        Ok((scan.best, sound))
     }
 
     /// The best of them, with their messages; of equals that do not all fit, every one is looked at.
@@ -262,45 +226,15 @@ impl Wanted {
     }
 }
 
-/// So many codes at least are worth a second thread.
-const MANY: i64 = 50_000;
-
-fn is_parallel() -> bool {
-    thread::available_parallelism().is_ok_and(|threads| threads.get() > 1)
-}
-
-/// What a second connection finds in its half of the codes; `None` if it cannot look, or sees the index in another
-/// state.
-fn second_half(
-    path: &Path,
-    model: i64,
-    scopes: Option<&[i64]>,
-    state: &[(Count, i64)],
-    mut scan: Scan,
-) -> Option<(Best, Option<Count>)> {
-    let connection = super::connect(path, Access::Read).ok()?;
-    let snapshot = connection.unchecked_transaction().ok()?;
-    if chunk::state(&snapshot, model, scopes).ok()? != state {
-        return None;
-    }
-    let look = &mut |block: &Block| scan.look_at(block);
-    let count = chunk::visit_share(&snapshot, model, scopes, Share::Second, look).ok()?;
-    Some((scan.best, count))
-}
-
-/// A look at codes.
+/// A look at all codes.
 struct Scan<'a> {
     query: &'a Query,
-    wanted: &'a Wanted,
+    wanted: Wanted,
     best: Best,
     products: Vec<i32>,
 }
 
-impl<'a> Scan<'a> {
-    fn of(query: &'a Query, wanted: &'a Wanted, limit: usize) -> Scan<'a> {
-        Scan { query, wanted, best: Best::above(f64::NEG_INFINITY, limit, HELD), products: Vec::new() }
-    }
-
+impl Scan<'_> {
     fn look_at(&mut self, block: &Block) {
         if !block.heads.iter().any(|head| self.wanted.admits(head)) {
             return;
@@ -356,12 +290,6 @@ impl Best {
             self.held.retain(|candidate| candidate.high >= self.floor);
             self.room = self.least.max(2 * self.held.len());
         }
-    }
-
-    /// Takes what was found elsewhere as well.
-    fn merge(&mut self, other: Best) {
-        self.floor = self.floor.max(other.floor);
-        self.held.extend(other.held);
     }
 
     /// The exact cosines of the candidates, likeliest first, as far as they may be among the best; `most` of them

@@ -94,7 +94,7 @@ fn m003_graph(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "CREATE TABLE space (
            model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
-           vectors INTEGER NOT NULL, sum INTEGER NOT NULL, state INTEGER NOT NULL, PRIMARY KEY (model, scope)
+           vectors INTEGER NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (model, scope)
          ) STRICT, WITHOUT ROWID;
          CREATE TABLE waiting (
            model INTEGER NOT NULL REFERENCES model, scope INTEGER NOT NULL REFERENCES scope,
