@@ -192,7 +192,7 @@ fn visit_one(
     let of_scope = if scope.is_some() { "AND scope = ?2" } else { "" };
     let values = || rusqlite::params_from_iter([model].into_iter().chain(scope));
     let sql = format!(
-        "SELECT (SELECT dim FROM model WHERE n = ?1), ifnull(sum(vectors), 0), ifnull(sum(sum), 0) \
+        "SELECT ifnull((SELECT dim FROM model WHERE n = ?1), 0), ifnull(sum(vectors), 0), ifnull(sum(sum), 0) \
          FROM space WHERE model = ?1 {of_scope}"
     );
     let (dim, wanted) = connection.prepare_cached(&sql)?.query_row(values(), |row| {
