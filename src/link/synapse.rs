@@ -93,10 +93,12 @@ struct Links {
 
 impl Links {
     fn note(&mut self, changes: Changes, model: &str) {
-        self.made.extend(changes.add.into_iter().map(|(of, near)| {
-            let timestamp = of.timestamp.max(near.timestamp);
-            Link::synapse(&of.id, &near.id, timestamp, near.score, model)
-        }));
+        self.made.extend(
+            changes
+                .add
+                .into_iter()
+                .map(|(of, near)| Link::synapse(&of.id, &near.id, of.time_with(near), near.score, model)),
+        );
         self.gone.extend(changes.remove);
     }
 

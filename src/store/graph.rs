@@ -90,6 +90,13 @@ pub struct Near {
     pub(super) n: i64,
 }
 
+impl Alike {
+    /// The time of a synapse with what is near: that of the later message.
+    pub fn time_with(&self, near: &Near) -> i64 {
+        self.timestamp.max(near.timestamp)
+    }
+}
+
 /// What follows from comparing messages.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {

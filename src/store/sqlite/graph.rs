@@ -128,7 +128,7 @@ pub(super) fn relink(
     }
     let row = |(of, near): &(&Alike, &Near)| {
         let (source, target) = if of.id < near.id { (of.n, near.n) } else { (near.n, of.n) };
-        (source, target, of.timestamp.max(near.timestamp), near.score)
+        (source, target, of.time_with(near), near.score)
     };
     // One that has got another vector meanwhile is compared with the others when its turn comes.
     let sql = "SELECT record FROM waiting WHERE model = ? AND scope = ?";
