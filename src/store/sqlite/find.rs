@@ -3,7 +3,7 @@
 use super::super::words::{self, Term};
 use super::super::{Occur, Select};
 use super::Sqlite;
-use super::index::{self, Part};
+use super::index::{self, Part, Place};
 use super::read::{COLUMNS, TABLES, message};
 use crate::record::{Hit, Message};
 use rusqlite::OptionalExtension;
@@ -140,8 +140,8 @@ impl Sqlite {
     fn gather(&self, runs: &mut [Run], scopes: &[i64], parts: &[Part]) -> rusqlite::Result<Corpus> {
         let mut corpus = Corpus::default();
         for (at, part) in parts.iter().enumerate() {
-            corpus.docs += part.places.len() as f64;
-            corpus.words += part.places.iter().map(|place| f64::from(place.length)).sum::<f64>();
+            corpus.docs += part.docs as f64;
+            corpus.words += part.places().map(|place| f64::from(place.length)).sum::<f64>();
             for run in runs.iter_mut() {
                 self.look_up(part, at, run)?;
             }
@@ -159,16 +159,19 @@ impl Sqlite {
             .filter(|(_, weight)| *weight > 0.0)
             .collect();
         if let [(word, weight)] = weighed[..] {
+            let (mut places, mut next) = (part.places(), 0);
             return part.postings(&self.connection, word, |place, times| {
-                let place = part.places[place];
-                run.docs.push(Doc { n: place.n, times: times as f64 * weight, length: place.length });
+                if let Some(Place { n, length }) = places.nth(place - next) {
+                    run.docs.push(Doc { n, times: times as f64 * weight, length });
+                }
+                next = place + 1;
             });
         }
-        let mut times_of = vec![0.0; if weighed.is_empty() { 0 } else { part.places.len() }];
+        let mut times_of = vec![0.0; if weighed.is_empty() { 0 } else { part.docs }];
         for (word, weight) in weighed {
             part.postings(&self.connection, word, |place, times| times_of[place] += times as f64 * weight)?;
         }
-        let held = times_of.iter().zip(&part.places).filter(|(times, _)| **times > 0.0);
+        let held = times_of.iter().zip(part.places()).filter(|(times, _)| **times > 0.0);
         run.docs.extend(held.map(|(times, place)| Doc { n: place.n, times: *times, length: place.length }));
         Ok(())
     }

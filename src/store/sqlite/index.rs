@@ -192,9 +192,9 @@ fn merge(connection: &Connection, scope: i64, parts: &[i64]) -> rusqlite::Result
     let mut offsets = Vec::new();
     for n in parts {
         let part = Part::read(connection, *n)?;
-        part.places.iter().for_each(|place| places.push(place.n.unsigned_abs(), place.length.into()));
+        part.places().for_each(|place| places.push(place.n.unsigned_abs(), place.length.into()));
         offsets.push(docs);
-        docs += part.places.len() as u64;
+        docs += part.docs as u64;
     }
     let sql = "SELECT word, docs FROM posting WHERE part = ? ORDER BY word";
     let mut statements =
@@ -245,17 +245,18 @@ impl<'a> Stream<'a> {
 }
 
 /// A message in a part.
-#[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) n: i64,
     /// In words.
     pub(super) length: u32,
 }
 
-/// A part as it is searched.
+/// A part as it is searched: in the bytes that are stored, since most searches need few of them.
 pub(super) struct Part {
     n: i64,
-    pub(super) places: Vec<Place>,
+    /// How many messages it covers.
+    pub(super) docs: usize,
+    places: Vec<u8>,
     /// All words, each between line ends.
     words: Vec<u8>,
 }
@@ -272,16 +273,21 @@ impl Part {
     }
 
     fn read(connection: &Connection, n: i64) -> rusqlite::Result<Part> {
-        let sql = "SELECT places, words, docs FROM part WHERE n = ?";
-        connection.prepare_cached(sql)?.query_row([n], |row| {
-            let mut bytes = row.get_ref(0)?.as_blob()?;
-            let mut last = 0;
-            let mut places = Vec::with_capacity(usize::try_from(row.get::<_, i64>(2)?).unwrap_or_default());
-            while let (Some(step), Some(length)) = (take(&mut bytes), take(&mut bytes)) {
-                last += step as i64;
-                places.push(Place { n: last, length: length as u32 });
-            }
-            Ok(Part { n, places, words: row.get_ref(1)?.as_blob()?.to_vec() })
+        let docs: i64 = connection
+            .prepare_cached("SELECT docs FROM part WHERE n = ?")?
+            .query_row([n], |row| row.get(0))?;
+        let docs = usize::try_from(docs).unwrap_or_default();
+        let places = blob(connection, "places", n)?;
+        Ok(Part { n, docs, places, words: blob(connection, "words", n)? })
+    }
+
+    /// Its messages, in order.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        let (mut bytes, mut n) = (&self.places[..], 0);
+        std::iter::from_fn(move || {
+            let (step, length) = (take(&mut bytes)?, take(&mut bytes)?);
+            n += step as i64;
+            Some(Place { n, length: length as u32 })
         })
     }
 
@@ -316,13 +322,21 @@ impl Part {
         while let Some(row) = rows.next()? {
             decode(row.get_ref(0)?.as_blob()?, |place, times| {
                 let place = usize::try_from(place).unwrap_or(usize::MAX);
-                if place < self.places.len() {
+                if place < self.docs {
                     visit(place, times);
                 }
             });
         }
         Ok(())
     }
+}
+
+/// A column of a part, copied once: as the value of a query it would be copied twice.
+fn blob(connection: &Connection, column: &str, part: i64) -> rusqlite::Result<Vec<u8>> {
+    let blob = connection.blob_open("main", "part", column, part, true)?;
+    let mut bytes = vec![0; blob.len()];
+    blob.read_at_exact(&mut bytes, 0)?;
+    Ok(bytes)
 }
 
 fn decode(mut bytes: &[u8], mut visit: impl FnMut(u64, u64)) {
