@@ -55,6 +55,11 @@ impl Request {
         self.messages.last_mut().filter(|message| message.get("role") == Some("\"user\""))
     }
 
+    /// Where the last message of a user stands.
+    pub fn last_user(&self) -> Option<usize> {
+        self.messages.iter().rposition(|message| message.get("role") == Some("\"user\""))
+    }
+
     /// The scope that the request's own `rsv` names, if it names one.
     pub fn scope(&self) -> Result<Option<Scope>> {
         let rsv = self.body.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
@@ -100,6 +105,9 @@ pub fn answer(response: &Object) -> Result<Object> {
         .map_err(|e| e.at("choices[0]"))?
         .ok_or_else(|| Error::new("choices[0].message: is missing"))
 }
+
+/// Who answers where no provider is asked, as in `rsv.provider`.
+const HERE: &str = "rsv";
 
 /// The member that the suite adds to somebody else's body; it never leaves the machine.
 #[derive(Clone, Default, Debug)]
@@ -156,6 +164,20 @@ impl Rsv {
         }
         self.more.iter().for_each(|(name, json)| object.set(name, json));
         object
+    }
+
+    /// As it stands in an answer that rsv itself gives: nothing of the turn is to be stored but the account.
+    pub fn answered_here(mut self) -> Rsv {
+        self.user = None;
+        self.more.set_text("provider", HERE);
+        self.more.set("status", "200");
+        self.more.set("latency_ms", "0");
+        self
+    }
+
+    /// Whether rsv itself gave the answer, and no model.
+    pub fn is_answered_here(&self) -> bool {
+        self.more.text("provider").ok().flatten().as_deref() == Some(HERE)
     }
 
     /// The scope that the turn belongs to.

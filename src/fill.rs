@@ -89,17 +89,24 @@ pub fn settle(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Resu
     store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))
 }
 
-/// The `embedder`, where one can do without: `None` if no model is installed. One that was asked for, or that the
-/// store has vectors of, and cannot be had is told of.
-pub fn optional(store: &mut dyn Store, settings: &Settings, work: Work, notes: &Notes) -> Option<Embedder> {
-    let found = embedder(store, settings, work, notes);
-    if let Err(error) = &found {
-        let text = format!("{error}; messages are found by their words only");
-        let wanted =
-            settings.text("embed.model").is_some() || model_of(store).is_ok_and(|model| model.is_some());
-        if wanted { notes.note(text) } else { notes.detail(text) }
+/// The `embedder`, where one can do without: `None` if no model is installed. Errors if one that was asked for, or
+/// that the store has vectors of, cannot be had.
+pub fn optional(
+    store: &mut dyn Store,
+    settings: &Settings,
+    work: Work,
+    notes: &Notes,
+) -> Result<Option<Embedder>> {
+    match embedder(store, settings, work, notes) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if is_wanted(store, settings)? => Err(error),
+        Err(_) => Ok(None),
     }
-    found.ok()
+}
+
+/// Whether a model was asked for, or the store has vectors of one.
+pub fn is_wanted(store: &mut dyn Store, settings: &Settings) -> Result<bool> {
+    Ok(settings.text("embed.model").is_some() || model_of(store)?.is_some())
 }
 
 /// Embeds the newest messages of a selection that have no vector before it is searched, `limit` of them at

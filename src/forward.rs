@@ -1,9 +1,11 @@
 //! A request to the provider of its model, and the answer back as one line.
 
+mod cut;
 mod failure;
 
 pub use failure::Failure;
 
+use crate::cli::Notes;
 use crate::config::{Secret, Settings};
 use crate::error::Result;
 use crate::http::{Body, Client, Cut};
@@ -21,17 +23,19 @@ pub struct Forwarder {
     web_search: Option<Object>,
     /// The longest answer that is taken, in bytes.
     limit: usize,
+    cuts: cut::Cuts,
 }
 
 impl Forwarder {
     /// Takes addresses, keys, limits and defaults from the settings. Nothing is opened yet.
-    pub fn new(settings: &Settings) -> Result<Forwarder> {
+    pub fn new(settings: &Settings, notes: &Notes) -> Result<Forwarder> {
         Ok(Forwarder {
             client: Client::new(settings),
             providers: Providers::new(settings)?,
             model: settings.text("model"),
             web_search: web_search(settings),
             limit: settings.max_line(),
+            cuts: cut::Cuts::new(notes),
         })
     }
 
@@ -62,6 +66,7 @@ impl Forwarder {
         rsv.set("status", status.to_string());
         rsv.set("latency_ms", (clock.now() - begin).max(0).to_string());
         answer.take("rsv");
+        self.cuts.look(&target, &answer, &mut rsv);
         answer.set("rsv", rsv.to_json());
         Ok(answer)
     }

@@ -13,6 +13,7 @@ use crate::config::{Secret, Settings};
 use crate::error::{Context, Result};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
+use reqwest::{Method, RequestBuilder};
 use std::error::Error as _;
 use std::fmt;
 use std::future::Future;
@@ -87,18 +88,39 @@ impl Client {
         key: Option<&Secret>,
         json: Vec<u8>,
     ) -> std::result::Result<Response, Failed> {
+        let request = self.request(Method::POST, address, key)?;
+        self.send(request.header(CONTENT_TYPE, "application/json").body(json)).await
+    }
+
+    /// Asks for what is at an address, and waits for the head of the answer.
+    pub async fn get(
+        &self,
+        address: &Address,
+        key: Option<&Secret>,
+    ) -> std::result::Result<Response, Failed> {
+        self.send(self.request(Method::GET, address, key)?).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        address: &Address,
+        key: Option<&Secret>,
+    ) -> std::result::Result<RequestBuilder, Failed> {
         let mut url = address.url().clone();
-        let mut request = match key.map(bearer).transpose()? {
-            None => self.client(address)?.post(url),
+        let request = match key.map(bearer).transpose()? {
+            None => self.client(address)?.request(method, url),
             Some(bearer) => {
                 // Else the address's user name would go as a second Authorization.
                 let _ = url.set_username("").and_then(|()| url.set_password(None));
-                self.client(address)?.post(url).header(AUTHORIZATION, bearer)
+                self.client(address)?.request(method, url).header(AUTHORIZATION, bearer)
             }
         };
-        request = request.header(CONTENT_TYPE, "application/json").header(ACCEPT, "application/json");
-        let sent = request.body(json).timeout(self.whole).send().await;
-        let inner = sent.map_err(|e| self.failed(&e))?;
+        Ok(request.header(ACCEPT, "application/json").timeout(self.whole))
+    }
+
+    async fn send(&self, request: RequestBuilder) -> std::result::Result<Response, Failed> {
+        let inner = request.send().await.map_err(|e| self.failed(&e))?;
         Ok(Response { inner, whole: self.whole })
     }
 

@@ -1,5 +1,9 @@
 //! Who serves a model: one table of providers with their addresses and keys, and the settings' routes.
 
+mod served;
+
+pub use served::Windows;
+
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::http::Address;

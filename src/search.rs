@@ -4,14 +4,13 @@ mod dates;
 mod expand;
 mod hybrid;
 
-pub use hybrid::{hybrid, related};
+pub use expand::linked;
 
 use crate::embed::{Embedder, Side};
 use crate::error::{Error, Result};
 use crate::record::{Hit, Message, Scopes};
 use crate::store::words::Term;
 use crate::store::{Around, Occur, Select, Store};
-use expand::expand;
 use hybrid::{Meant, ranked};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -41,11 +40,13 @@ pub enum By<'a> {
     Meaning(&'a mut Embedder),
     /// Words and meaning together, and what stands around a hit.
     Both(&'a mut Embedder),
+    /// The same where there is no model: any telling word of the question, and what stands around a hit.
+    Any,
 }
 
 /// Which of the hits are wanted.
-#[derive(Clone, Debug)]
-pub struct Options {
+#[derive(Clone)]
+pub struct Options<'a> {
     /// At most so many.
     pub limit: usize,
     /// None of a lower score.
@@ -54,15 +55,20 @@ pub struct Options {
     pub deduplicate: bool,
     /// After the hits what hangs together with them, at most as many again.
     pub link: bool,
+    /// Only those that the caller lets pass.
+    pub admits: &'a dyn Fn(&Hit) -> bool,
 }
 
-impl Options {
+impl Options<'_> {
     /// Whether each of some hits, from the best on, is wanted.
     fn sieve(&self) -> impl FnMut(&Hit) -> bool {
+        let admits = self.admits;
         let (least, deduplicate) = (self.min_score.unwrap_or(f64::NEG_INFINITY), self.deduplicate);
         let mut said = HashSet::new();
-        move |Hit { message, score, .. }| {
+        move |hit| {
+            let Hit { message, score, .. } = hit;
             *score >= least
+                && admits(hit)
                 && (!deduplicate || said.insert((message.role, message.content.text().trim().to_owned())))
         }
     }
@@ -93,8 +99,9 @@ pub fn run(
             let meant = Meant::of(embedder, &vector);
             sifted(options, |limit| ranked(store, question, Some(meant), which, limit))?
         }
+        By::Any => sifted(options, |limit| ranked(store, question, None, which, limit))?,
     };
-    if options.link { expand(store, hits, which, options) } else { Ok(hits) }
+    if options.link { linked(store, hits, which, options) } else { Ok(hits) }
 }
 
 /// The hits that are wanted of those that `find` gives, which is asked for more until there are enough.

@@ -8,7 +8,7 @@ mod sqlite;
 pub mod words;
 
 use crate::error::{Error, Result};
-use crate::record::{Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
+use crate::record::{Account, Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
 use words::Term;
 
 /// A store that any number of processes use at once. Nothing that a method writes is seen, or lost, in
@@ -20,6 +20,9 @@ pub trait Store: graph::Graph + Send {
 
     /// The last `count` messages of a selection, oldest first.
     fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>>;
+
+    /// The last `count` accounts of a selection, oldest first; with a digest those that have it as their `digest`.
+    fn accounts(&mut self, which: &Select, digest: Option<&str>, count: usize) -> Result<Vec<Account>>;
 
     /// The best `limit` messages in which the terms occur, case and accents aside. Best first; ties by
     /// time, newest first, then by id.

@@ -39,6 +39,16 @@ impl Counter {
         }
     }
 
+    /// Counts bytes: no text has more tokens.
+    pub fn bound(_model: &str) -> Counter {
+        Counter { name: "bound", encoder: None }
+    }
+
+    /// What a request costs beside its messages.
+    pub fn overhead(&self, request: &chat::Request) -> usize {
+        PER_REQUEST + request.member("tools").map_or(0, |tools| self.text(tools))
+    }
+
     /// The encoder's name, or "estimate".
     pub fn name(&self) -> &'static str {
         self.name
@@ -48,6 +58,7 @@ impl Counter {
     pub fn text(&self, text: &str) -> usize {
         match self.encoder {
             Some(encoder) => encoder.encode_ordinary(text).len(),
+            None if self.name == "bound" => text.len(),
             None => text.len().div_ceil(BYTES_PER_TOKEN),
         }
     }

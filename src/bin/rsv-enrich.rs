@@ -2,11 +2,13 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
-use rsv::embed::Work;
+use rsv::config::Settings;
+use rsv::embed::{Embedder, Work};
 use rsv::enrich::{self, Memory, Options, Turn};
 use rsv::error::Result;
+use rsv::provider::Windows;
 use rsv::record::{Object, Reader, Scope};
-use rsv::store::{self, Access};
+use rsv::store::{self, Access, Store};
 use rsv::{chat, config, fill};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +25,15 @@ struct Args {
     /// The trace of the turn, instead of a new one
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
+    /// What is recalled: similar,recent or similar or recent or none
+    #[arg(long, value_name = "WHAT")]
+    recall: Option<String>,
+    /// Where it stands: tail, head or system
+    #[arg(long, value_name = "PLACE")]
+    placement: Option<String>,
+    /// Make a request that is too long an error, instead of an answer that says so
+    #[arg(long)]
+    strict: bool,
 }
 
 fn main() -> ExitCode {
@@ -30,21 +41,24 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
-    let scope = io.common.scope()?;
-    let sources = io.sources(&args.files)?;
-    let mut store = store::open(&settings.store()?, Access::Read)?;
-    let mut embedder = fill::optional(&mut *store, &settings, Work::Few, &io.notes());
-    for (name, input) in sources {
-        let mut reader = Reader::new(&name, input, settings.max_line());
+    let mut settings = config::of(io)?;
+    let flags =
+        [("enrich.recall", "--recall", args.recall), ("enrich.placement", "--placement", args.placement)];
+    for (key, flag, text) in flags {
+        text.map_or(Ok(()), |text| settings.overrule(key, flag, &text))?;
+    }
+    let mut enricher = Enricher {
+        scope: io.common.scope()?,
+        trace: args.trace,
+        strict: args.strict || settings.boolean("enrich.strict") == Some(true),
+        windows: Windows::new(&settings)?,
+        memory: Held::open(&settings, io),
+        settings,
+    };
+    for (name, input) in io.sources(&args.files)? {
+        let mut reader = Reader::new(&name, input, enricher.settings.max_line());
         while let Some(next) = reader.next() {
-            let enriched = next.and_then(|value| {
-                let notes = io.notes();
-                let memory = Memory { store: &mut *store, embedder: embedder.as_mut(), notes: &notes };
-                let line = line(value.object, &args.trace, &scope, memory, &settings, io);
-                line.map_err(|e| e.at(value.place))
-            });
-            match enriched {
+            match next.and_then(|value| enricher.line(value.object, io).map_err(|e| e.at(value.place))) {
                 Ok(line) => {
                     io.out.with(|out| {
                         line.write(out);
@@ -59,22 +73,69 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// The enriched request of one line.
-fn line(
-    line: Object,
-    trace: &Option<String>,
-    scope: &Scope,
-    memory: Memory,
-    settings: &config::Settings,
-    io: &Io,
-) -> Result<Object> {
-    let request = chat::Request::parse(line)?;
-    let flags = io.common.partition.is_some() || io.common.instance.is_some();
-    let own = if flags { None } else { request.scope()? };
-    let scope = own.as_ref().unwrap_or(scope);
-    let options = Options::of(settings, &request, scope)?;
-    let turn = Turn { scope, trace_id: trace.clone(), clock: &io.clock };
-    let enriched = enrich::enrich(memory, request, &turn, &options)?;
-    io.detail(format_args!("account {}", enriched.account.members.to_json()));
-    Ok(enriched.request)
+/// What all lines share.
+struct Enricher {
+    scope: Scope,
+    trace: Option<String>,
+    strict: bool,
+    windows: Windows,
+    memory: std::result::Result<Held, String>,
+    settings: Settings,
+}
+
+/// The store, and what embeds for it.
+struct Held {
+    store: Box<dyn Store>,
+    embedder: Option<Embedder>,
+    degraded: Option<String>,
+}
+
+impl Held {
+    /// Opens the store; what it lacks is told, and requests go on without it.
+    fn open(settings: &Settings, io: &Io) -> std::result::Result<Held, String> {
+        let notes = io.notes();
+        let opened = settings.store().and_then(|address| store::open(&address, Access::Read));
+        let mut store = opened.map_err(|error| {
+            io.note(format_args!("{error}; requests go on without memory"));
+            error.to_string()
+        })?;
+        let (embedder, degraded) = match fill::optional(&mut *store, settings, Work::Few, &notes) {
+            Ok(embedder) => (embedder, None),
+            Err(error) => {
+                let why = format!("{error}; messages are found by their words only");
+                io.note(&why);
+                (None, Some(why))
+            }
+        };
+        Ok(Held { store, embedder, degraded })
+    }
+}
+
+impl Enricher {
+    /// The enriched request of one line.
+    fn line(&mut self, line: Object, io: &Io) -> Result<Object> {
+        let request = chat::Request::parse(line)?;
+        let flags = io.common.partition.is_some() || io.common.instance.is_some();
+        let own = if flags { None } else { request.scope()? };
+        let scope = own.as_ref().unwrap_or(&self.scope);
+        let options = Options::of(&self.settings, &request, scope)?;
+        let served = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
+        let turn = Turn { scope, trace_id: self.trace.clone(), clock: &io.clock, served: &served };
+        let notes = io.notes();
+        let memory = match &mut self.memory {
+            Ok(held) => Ok(Memory {
+                store: &mut *held.store,
+                embedder: held.embedder.as_mut(),
+                notes: &notes,
+                degraded: held.degraded.clone(),
+            }),
+            Err(why) => Err(why.clone()),
+        };
+        let enriched = enrich::enrich(memory, request, &turn, &options)?;
+        io.detail(format_args!("account {}", enriched.account.members.to_json()));
+        match enriched.too_long {
+            Some(error) if self.strict => Err(error),
+            _ => Ok(enriched.line),
+        }
+    }
 }

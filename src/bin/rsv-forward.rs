@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     io.common.scope()?;
-    let forwarder = Forwarder::new(&settings)?;
+    let forwarder = Forwarder::new(&settings, &io.notes())?;
     let mut lines = read(io.sources(&args.files)?, settings.max_line());
     http::run(async {
         while let Some(next) = lines.recv().await {

@@ -100,6 +100,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             min_score: args.min_score,
             deduplicate: args.deduplicate,
             link: args.link,
+            admits: &|_| true,
         },
         explain: args.explain,
         context: args.context,
@@ -125,7 +126,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 /// What the command line says of every question.
 struct Search<'a> {
     which: Select,
-    options: Options,
+    options: Options<'static>,
     explain: bool,
     /// How many messages on either side of a hit are told.
     context: usize,

@@ -1,6 +1,6 @@
 //! Every setting as one row, and the keys that name them.
 
-use super::value::Kind::{self, Boolean, Duration, Integer, Real, Secret, Text, Url, Variable};
+use super::value::Kind::{self, Boolean, Choice, Duration, Integer, Real, Secret, Text, Url, Variable};
 use crate::error::{Error, Result};
 use std::fmt;
 
@@ -80,7 +80,18 @@ pub(super) static ROWS: &[Row] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the file of ONNX Runtime's library; unset, it is looked for"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP, Some("https://huggingface.co"), "where rsv-embed --fetch gets models"),
 
-    row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0), None, "the similarity (cosine) from which on two messages are linked; unset, the embedding model's own"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], Choice(&["similar,recent", "similar", "recent", "none"]), Some("similar,recent"), "which messages are recalled: similar,recent or similar or recent or none"),
+    row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "how much of the model's window recalled messages take at most"),
+    row("enrich.half_life", &["RSV_ENRICH_HALF_LIFE"], Duration, Some("30d"), "after how long what was said counts half as recent, where not all that is similar fits"),
+    row("enrich.placement", &["RSV_ENRICH_PLACEMENT"], Choice(&["tail", "head", "system"]), Some("tail"), "where recalled messages stand: tail (in the last user message), head (before all turns) or system (in the system message)"),
+    row("enrich.compress", &["RSV_ENRICH_COMPRESS"], Boolean, Some("true"), "whether head makes one system message of all up to the last one"),
+    row("enrich.note", &["RSV_ENRICH_NOTE"], Text, None, "what a model is told of the recalled messages; unset, rsv's own words"),
+    row("enrich.similar_note", &["RSV_ENRICH_SIMILAR_NOTE"], Text, None, "what head tells a model of the similar messages; unset, rsv's own words"),
+    row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "what head tells a model of the recent messages; unset, rsv's own words"),
+    row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
+    row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "how long rsv-proxy waits for memory before a request goes on without it"),
+
+    row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the similarity (cosine) from which on two messages are linked; unset, the embedding model's own"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "how many messages one is linked with at most by similarity"),
 
     row("log", &["RUST_LOG"], Text, None, "what is told on standard error: with debug or trace in it, as -v"),
@@ -90,7 +101,7 @@ pub(super) static ROWS: &[Row] = &[
     row("models.*.semantic_context_size", &[], COUNT, None, "how many similar messages are recalled for the model"),
     row("partitions.*.semantic_context_size", &[], COUNT, None, "how many similar messages are recalled in the partition"),
     row("partitions.*.recent_context_size", &[], COUNT, None, "how many recent messages are recalled in the partition"),
-    row("partitions.*.token_multiplier", &[], Real(0.0), None, "what the estimate of tokens is multiplied by in the partition"),
+    row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "what the estimate of tokens is multiplied by in the partition"),
     row("routes.*.base_url", &[], HTTP, None, "where the models that the pattern matches are"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
 ];

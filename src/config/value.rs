@@ -53,6 +53,9 @@ impl fmt::Display for Value {
             Value::Integer(number) => write!(f, "{number}"),
             Value::Real(number) => write!(f, "{number}"),
             Value::Boolean(yes) => write!(f, "{yes}"),
+            Value::Duration(time) if time.subsec_nanos() == 0 && time.as_secs() % DAY == 0 => {
+                write!(f, "{}d", time.as_secs() / DAY)
+            }
             Value::Duration(time) if time.subsec_nanos() == 0 => write!(f, "{}s", time.as_secs()),
             Value::Duration(time) => write!(f, "{}ms", time.as_secs_f64() * 1000.0),
         }
@@ -83,14 +86,18 @@ pub(super) enum Kind {
     Url(&'static [&'static str]),
     /// A whole number from the first to the second.
     Integer(i64, i64),
-    /// A number above this one.
-    Real(f64),
+    /// A number above the first and at most the second.
+    Real(f64, f64),
+    /// One of these words.
+    Choice(&'static [&'static str]),
     Boolean,
     Duration,
 }
 
+/// In seconds.
+const DAY: u64 = 86400;
 /// No duration is longer: what would overflow a clock is more likely a slip.
-const YEAR: f64 = 365.0 * 86400.0;
+const YEAR: f64 = 365.0 * DAY as f64;
 
 impl Kind {
     /// Reads a value from the environment, a flag or `rsv-config set`.
@@ -105,12 +112,12 @@ impl Kind {
         };
         let text = match (self, value) {
             (Kind::Boolean, Toml::Boolean(yes)) => Some(yes.value().to_string()),
-            (Kind::Boolean | Kind::Integer(..) | Kind::Real(_), Toml::String(_)) => None,
+            (Kind::Boolean | Kind::Integer(..) | Kind::Real(..), Toml::String(_)) => None,
             (_, Toml::String(text)) => Some(text.value().clone()),
-            (Kind::Integer(..) | Kind::Real(_) | Kind::Duration, Toml::Integer(number)) => {
+            (Kind::Integer(..) | Kind::Real(..) | Kind::Duration, Toml::Integer(number)) => {
                 Some(number.value().to_string())
             }
-            (Kind::Real(_) | Kind::Duration, Toml::Float(number)) => Some(number.value().to_string()),
+            (Kind::Real(..) | Kind::Duration, Toml::Float(number)) => Some(number.value().to_string()),
             _ => None,
         };
         let parsed = text.and_then(|text| self.parse(&text));
@@ -127,11 +134,10 @@ impl Kind {
             Kind::Integer(min, max) => {
                 word.parse().ok().filter(|number| (min..=max).contains(number)).map(Value::Integer)
             }
-            Kind::Real(above) => word
-                .parse()
-                .ok()
-                .filter(|number: &f64| number.is_finite() && *number > above)
-                .map(Value::Real),
+            Kind::Real(above, most) => {
+                word.parse().ok().filter(|number: &f64| *number > above && *number <= most).map(Value::Real)
+            }
+            Kind::Choice(words) => words.contains(&word).then(|| Value::Text(word.to_owned())),
             Kind::Boolean => boolean(word).map(Value::Boolean),
             Kind::Duration => duration(word).map(Value::Duration),
         }
@@ -151,9 +157,10 @@ impl Kind {
             }
             Kind::Url(schemes) => format!("expected an address that begins with {}", schemes.join(", ")),
             Kind::Integer(min, max) => format!("expected a whole number from {min} to {max}"),
-            Kind::Real(above) => format!("expected a number above {above}"),
+            Kind::Real(above, most) => format!("expected a number above {above} and at most {most}"),
+            Kind::Choice(words) => format!("expected {}", words.join(" or ")),
             Kind::Boolean => "expected true or false".to_owned(),
-            Kind::Duration => "expected a duration such as 30s, 500ms or 2m".to_owned(),
+            Kind::Duration => "expected a duration such as 500ms, 30s, 2m, 12h or 30d".to_owned(),
         };
         Error::new(format!("{text}, found {}", cut(found)))
     }
@@ -189,13 +196,15 @@ fn boolean(word: &str) -> Option<bool> {
     }
 }
 
-/// Reads `30s`, `500ms`, `2m` or a bare number of seconds; zero would let nothing succeed.
+/// Reads `30s`, `500ms`, `2m`, `12h`, `30d` or a bare number of seconds; zero would let nothing succeed.
 fn duration(word: &str) -> Option<Duration> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match word[digits.len()..].trim() {
         "ms" => 0.001,
         "s" | "" => 1.0,
         "m" => 60.0,
+        "h" => 3600.0,
+        "d" => DAY as f64,
         _ => return None,
     };
     let seconds = digits.trim().parse::<f64>().ok()? * unit;
@@ -218,7 +227,10 @@ mod tests {
             ("1500 ms", Some("1500ms")),
             ("0", None),
             ("-1s", None),
-            ("1h", None),
+            ("1h", Some("3600s")),
+            ("30d", Some("30d")),
+            ("366d", None),
+            ("1w", None),
             ("inf", None),
             ("1e300", None),
             ("s", None),
@@ -233,7 +245,10 @@ mod tests {
         let fault = |kind: Kind, text| kind.read(text).unwrap_err().to_string();
         let port = Kind::Integer(1, 65535);
         assert_eq!(fault(port, "0"), "expected a whole number from 1 to 65535, found \"0\"");
-        assert_eq!(fault(Kind::Real(0.0), "NaN"), "expected a number above 0, found \"NaN\"");
+        assert_eq!(
+            fault(Kind::Real(0.0, 1.0), "NaN"),
+            "expected a number above 0 and at most 1, found \"NaN\""
+        );
         assert_eq!(fault(Kind::Secret, "sk-a\nb"), "expected one line of text");
         assert_eq!(fault(Kind::Variable, "sk-abc"), "expected the name of an environment variable");
         assert_eq!(
@@ -250,7 +265,7 @@ mod tests {
             kind.read_item(&document["k"]).map_err(|e| e.to_string())
         };
         assert_eq!(read(Kind::Integer(1, 9), "7"), Ok(Value::Integer(7)));
-        assert_eq!(read(Kind::Real(0.0), "2"), Ok(Value::Real(2.0)));
+        assert_eq!(read(Kind::Real(0.0, 2.0), "2"), Ok(Value::Real(2.0)));
         assert_eq!(read(Kind::Boolean, "true"), Ok(Value::Boolean(true)));
         assert_eq!(read(Kind::Duration, "1.5"), Ok(Value::Duration(Duration::from_millis(1500))));
         assert_eq!(read(Kind::Boolean, "\"yes\""), Err("expected true or false, found \"yes\"".into()));

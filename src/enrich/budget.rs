@@ -1,95 +1,219 @@
-//! How much of what was recalled fits into the model's window.
+//! How much fits into the model's window: of what was recalled, and of the request itself.
 
-use super::Options;
-use super::recall::{Candidate, LeftOut, Recalled};
-use crate::chat::{Request, fence};
-use crate::error::Result;
-use crate::record::{Message, Object, quote};
+use super::placement::Placing;
+use super::recall::{Candidate, LeftOut};
+use super::units::Units;
+use super::{Options, Turn};
+use crate::chat::Request;
+use crate::record::{Object, quote};
 use crate::tokens::{Counter, Limits};
+use std::collections::HashSet;
 
-/// At most this part of the window is recalled text.
-const SHARE: f64 = 0.25;
+/// A request that has at most so many bytes together with all that is recalled fits into the least window that a
+/// server is likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: nobody
+/// is asked how large the window is.
+const UNASKED: usize = 3072;
 
-/// The tokens of a request before anything is recalled, and the room that is left.
-pub(super) struct Budget {
-    limits: Limits,
-    multiplier: f64,
-    room: usize,
-}
+/// Of a window that a server tells, at most this part is kept free, unless somebody said how much.
+const RESERVED: usize = 4;
 
-/// What is recalled, with its tokens, and what is not.
-pub(super) struct Kept {
-    kept: Vec<(Candidate, usize)>,
+/// What goes to the model, and what it costs.
+pub(super) struct Plan {
+    /// What is recalled, by its worth, with its tokens.
+    pub(super) kept: Vec<(Candidate, usize)>,
     left_out: Vec<LeftOut>,
+    /// The places of the request's own messages that leave, with their tokens.
+    dropped: Vec<(usize, usize)>,
+    limits: Limits,
+    counter: &'static str,
+    /// The tokens of the request as it came, and of what encloses the recalled messages.
+    request: usize,
+    fence: usize,
+    /// The tokens of what cannot leave and yet does not fit.
+    pub(super) too_long: Option<usize>,
 }
 
-impl Kept {
-    /// The messages, oldest first.
-    pub(super) fn messages(&self) -> Vec<&Message> {
-        let mut messages: Vec<&Message> = self.kept.iter().map(|(candidate, _)| &candidate.message).collect();
-        messages.sort_by_cached_key(|message| message.position());
-        messages
+/// The tokens of everything that may go to the model.
+struct Count {
+    name: &'static str,
+    /// Of the request beside its messages, and of each of these.
+    overhead: usize,
+    own: Vec<usize>,
+    /// Of what encloses the recalled messages, and of each of these.
+    fence: usize,
+    candidates: Vec<usize>,
+}
+
+impl Count {
+    fn of(counter: &Counter, request: &Request, found: &[Candidate], options: &Options) -> Count {
+        let scaled = |tokens: usize| (tokens as f64 * options.token_multiplier).ceil() as usize;
+        let placing = Placing { counter, options };
+        Count {
+            name: counter.name(),
+            overhead: scaled(counter.overhead(request)),
+            own: request.messages.iter().map(|message| scaled(counter.message(message))).collect(),
+            fence: scaled(placing.fence(found.iter())),
+            candidates: found.iter().map(|one| scaled(placing.entry(one))).collect(),
+        }
+    }
+
+    fn request(&self) -> usize {
+        self.overhead + self.own.iter().sum::<usize>()
+    }
+
+    fn recalled(&self) -> usize {
+        if self.candidates.is_empty() { 0 } else { self.fence + self.candidates.iter().sum::<usize>() }
     }
 }
 
-impl Budget {
-    pub(super) fn of(request: &Request, counter: &Counter, options: &Options) -> Result<Budget> {
+impl Plan {
+    /// Decides what goes. First to go are the least worthy of what was recalled, then the oldest turns of the
+    /// request; its system messages and the last user's turn stay.
+    pub(super) fn of(
+        request: &Request,
+        found: Vec<Candidate>,
+        left_out: Vec<LeftOut>,
+        turn: &Turn,
+        options: &Options,
+    ) -> Plan {
+        let bound = Count::of(&Counter::bound(&options.model), request, &found, options);
         let mut limits = options.limits;
-        limits.reserve = request.max_tokens()?.unwrap_or(limits.reserve);
-        let multiplier = options.token_multiplier;
-        let own = scaled(counter.request(&request.messages, request.member("tools")), multiplier);
-        let share = (limits.window as f64 * SHARE) as usize;
-        let room = limits.window.saturating_sub(limits.reserve).saturating_sub(own).min(share);
-        Ok(Budget { limits, multiplier, room })
+        if bound.request() + bound.recalled() > UNASKED
+            && let Some(window) = (turn.served)()
+        {
+            limits.window = window;
+            limits.reserve = limits.reserve.min(window / RESERVED);
+        }
+        limits.reserve = options.reserve.unwrap_or(limits.reserve);
+        let share = (limits.window as f64 * options.share) as usize;
+        let room = limits.window.saturating_sub(limits.reserve);
+        // What has few enough bytes has few enough tokens, and the encoder's table need not be built.
+        let fits = bound.request() + bound.recalled() <= room && bound.recalled() <= share;
+        let count = match fits {
+            true => bound,
+            false => Count::of(&Counter::of(&options.model), request, &found, options),
+        };
+        let mut plan = Plan {
+            kept: Vec::new(),
+            left_out,
+            dropped: Vec::new(),
+            limits,
+            counter: count.name,
+            request: count.request(),
+            fence: 0,
+            too_long: None,
+        };
+        plan.keep(found, &count, share.min(room.saturating_sub(count.request())));
+        let scaled = |tokens: usize| (tokens as f64 * options.token_multiplier).ceil() as usize;
+        if !plan.kept.is_empty() {
+            let counter = if fits { Counter::bound(&options.model) } else { Counter::of(&options.model) };
+            let placing = Placing { counter: &counter, options };
+            plan.fence = scaled(placing.fence(plan.kept.iter().map(|(one, _)| one)));
+        }
+        plan.shorten(request, &count);
+        plan
     }
 
-    /// Keeps candidates in their order as long as they fit, the fence included.
-    pub(super) fn keep(&self, found: Recalled, counter: &Counter) -> Kept {
-        let mut room = self.room.saturating_sub(self.tokens(counter, &fence::enclose(&[])));
-        let mut result = Kept { kept: Vec::new(), left_out: found.left_out };
-        for candidate in found.candidates {
-            let tokens = self.tokens(counter, &fence::entry(&candidate.message));
-            if tokens <= room {
-                room -= tokens;
-                result.kept.push((candidate, tokens));
-            } else {
-                result.left_out.push(LeftOut { id: candidate.message.id, reason: "budget" });
+    /// Keeps what fits into `room`: gives up from the end, what alone is too long before anything else.
+    fn keep(&mut self, found: Vec<Candidate>, count: &Count, room: usize) {
+        let room = room.saturating_sub(count.fence);
+        let mut left_out = Vec::new();
+        for (candidate, tokens) in found.into_iter().zip(&count.candidates) {
+            match *tokens <= room {
+                true => self.kept.push((candidate, *tokens)),
+                false => left_out.push(candidate),
             }
         }
-        result
+        let mut sum: usize = self.kept.iter().map(|(_, tokens)| tokens).sum();
+        while sum > room
+            && let Some((candidate, tokens)) = self.kept.pop()
+        {
+            sum -= tokens;
+            left_out.push(candidate);
+        }
+        self.left_out.extend(
+            left_out.into_iter().map(|candidate| LeftOut { id: candidate.message.id, reason: "budget" }),
+        );
     }
 
-    fn tokens(&self, counter: &Counter, text: &str) -> usize {
-        scaled(counter.text(text), self.multiplier)
+    /// Lets the oldest turns of the request leave until the others fit.
+    fn shorten(&mut self, request: &Request, count: &Count) {
+        let mut room = self.limits.window.saturating_sub(self.limits.reserve);
+        if self.counted() <= room {
+            return;
+        }
+        let mut over = self.counted() - room;
+        for unit in Units::of(request).leaving() {
+            if over == 0 {
+                return;
+            }
+            over = over.saturating_sub(unit.iter().map(|at| count.own[*at]).sum());
+            self.dropped.extend(unit.into_iter().map(|at| (at, count.own[at])));
+        }
+        if over > 0 {
+            // A caller that keeps nearly all of the window for the answer is not to be refused for it.
+            self.limits.reserve = self.limits.reserve.min(self.limits.window / 2);
+            room = self.limits.window - self.limits.reserve;
+        }
+        if self.counted() > room {
+            self.too_long = Some(self.counted());
+        }
     }
 
-    /// Writes down what was done; `request` is as it leaves.
-    pub(super) fn account(&self, account: &mut Object, request: &Request, counter: &Counter, kept: &Kept) {
-        let counted = scaled(counter.request(&request.messages, request.member("tools")), self.multiplier);
+    /// The tokens of what goes to the model.
+    fn counted(&self) -> usize {
+        let dropped: usize = self.dropped.iter().map(|(_, tokens)| tokens).sum();
+        self.request - dropped + self.fence + self.kept.iter().map(|(_, tokens)| tokens).sum::<usize>()
+    }
+
+    /// The most tokens that a request may have.
+    pub(super) fn limit(&self) -> usize {
+        self.limits.window - self.limits.reserve
+    }
+
+    /// Takes the turns that leave out of the request.
+    pub(super) fn drop_from(&self, request: &mut Request) {
+        let dropped: HashSet<usize> = self.dropped.iter().map(|(at, _)| *at).collect();
+        let mut at = 0..;
+        request.messages.retain(|_| at.next().is_none_or(|at| !dropped.contains(&at)));
+    }
+
+    /// What was done, in tokens: `counted` is `request`, less what was dropped, and what is recalled with its
+    /// `fence`.
+    pub(super) fn account(&self, request: &Request) -> Object {
+        let mut account = Object::default();
         account.set("window", self.limits.window.to_string());
         account.set("reserve", self.limits.reserve.to_string());
-        account.set("counted", counted.to_string());
-        account.set_text("counter", counter.name());
-        account.set("recalled", list(kept, |candidate| candidate.score.is_some()));
-        account.set("recent", list(kept, |candidate| candidate.score.is_none()));
-        let left_out = kept.left_out.iter().map(|left| {
+        account.set("counted", self.counted().to_string());
+        account.set_text("counter", self.counter);
+        account.set("request", self.request.to_string());
+        account.set("fence", self.fence.to_string());
+        account.set("recalled", self.list(|candidate| candidate.score.is_some()));
+        account.set("recent", self.list(|candidate| candidate.score.is_none()));
+        let left_out = self.left_out.iter().map(|left| {
             let (id, reason) = (quote(&left.id), left.reason);
             format!("{{\"id\":{id},\"reason\":\"{reason}\"}}")
         });
-        account.set("left_out", format!("[{}]", left_out.collect::<Vec<_>>().join(",")));
-        account.set("dropped", "[]");
+        account.set("left_out", array(left_out));
+        let dropped = self.dropped.iter().map(|(at, tokens)| {
+            let role = request.messages[*at].get("role").unwrap_or("null");
+            format!("{{\"at\":{at},\"role\":{role},\"tokens\":{tokens}}}")
+        });
+        account.set("dropped", array(dropped));
+        account
+    }
+
+    /// Candidates as `[{"id":…,"score":…,"hop":…,"tokens":…}]`.
+    fn list(&self, wanted: impl Fn(&Candidate) -> bool) -> String {
+        let kept = self.kept.iter().filter(|(candidate, _)| wanted(candidate));
+        array(kept.map(|(candidate, tokens)| {
+            let score = candidate.score.map_or(String::new(), |score| format!(",\"score\":{score}"));
+            let hop = if candidate.hop > 0 { format!(",\"hop\":{}", candidate.hop) } else { String::new() };
+            format!("{{\"id\":{}{score}{hop},\"tokens\":{tokens}}}", quote(&candidate.message.id))
+        }))
     }
 }
 
-/// Candidates as `[{"id":…,"score":…,"tokens":…}]`.
-fn list(kept: &Kept, wanted: impl Fn(&Candidate) -> bool) -> String {
-    let entries = kept.kept.iter().filter(|(candidate, _)| wanted(candidate)).map(|(candidate, tokens)| {
-        let score = candidate.score.map_or(String::new(), |score| format!(",\"score\":{score}"));
-        format!("{{\"id\":{}{score},\"tokens\":{tokens}}}", quote(&candidate.message.id))
-    });
+fn array(entries: impl Iterator<Item = String>) -> String {
     format!("[{}]", entries.collect::<Vec<_>>().join(","))
-}
-
-fn scaled(tokens: usize, multiplier: f64) -> usize {
-    (tokens as f64 * multiplier).ceil() as usize
 }

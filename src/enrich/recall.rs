@@ -1,128 +1,217 @@
 //! Which messages to recall: those related to the question and the last ones, of the same scope, each
 //! once, and none that the request already holds.
 
-use super::{Memory, Options};
+use super::{Memory, Options, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
 use crate::fill;
-use crate::record::Hit;
-use crate::record::{Message, Object, Role, Scope, Scopes};
-use crate::search;
+use crate::record::{Hit, Message, Object, Role, Scopes};
+use crate::search::{self, By};
 use crate::store::Select;
-use std::collections::HashSet;
+use memchr::memmem;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 /// A message that may be recalled.
+#[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) message: Message,
     /// The score of the search; `None` for one that is only recent.
     pub(super) score: Option<f64>,
+    /// How many steps from a hit it was found along links; 0 for a hit.
+    pub(super) hop: usize,
 }
 
-/// What was found, in the order of its worth: the last messages from the newest, then the related ones
-/// from the best.
+/// What was found, in the order of its worth: the last messages from the newest, then the related ones from the
+/// best, then what hangs together with those.
 #[derive(Default)]
 pub(super) struct Recalled {
     pub(super) candidates: Vec<Candidate>,
     pub(super) left_out: Vec<LeftOut>,
+    /// Why memory served in part only.
+    pub(super) degraded: Option<String>,
 }
 
 /// A message that was found and is not recalled.
+#[derive(Clone, Debug)]
 pub(super) struct LeftOut {
     pub(super) id: String,
     pub(super) reason: &'static str,
+}
+
+/// What of the priority of a related message is how related it is; the rest is how recent.
+const SIMILARITY: f64 = 0.7;
+
+/// Finds what may be recalled for a question.
+pub(super) fn recall(
+    memory: &mut Memory,
+    request: &Request,
+    question: &Object,
+    turn: &Turn,
+    options: &Options,
+) -> Result<Recalled> {
+    let mut which = Select::of(Scopes::One(turn.scope.clone()));
+    which.roles = vec![Role::User, Role::Assistant];
+    let sieve = Sieve::of(request);
+    let mut recent = memory.store.last(&which, options.recent)?;
+    let empty = recent.is_empty() && memory.store.last(&which, 1)?.is_empty();
+    recent.reverse();
+    recent.retain(|message| sieve.passes(message));
+    let mut recalled = Recalled { degraded: memory.degraded.clone(), ..Recalled::default() };
+    let text = fence::remove(&chat::text(question));
+    let hits = if options.similar == 0 || empty || text.trim().is_empty() {
+        Vec::new()
+    } else {
+        related(memory, &text, &which, (&sieve, recent.len()), options, &mut recalled.degraded)?
+    };
+    recalled.candidates = in_order(recent, hits, turn, options);
+    recalled.left_out = sieve.left_out.take();
+    // What did not pass by itself may hang together with what did.
+    recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.message.id == left.id));
+    Ok(recalled)
+}
+
+/// What was found for an earlier request of the same turn: these messages, with their scores.
+pub(super) fn again(
+    memory: &mut Memory,
+    found: &[(String, Option<f64>)],
+    turn: &Turn,
+) -> Result<Vec<Candidate>> {
+    let which = Select::of(Scopes::One(turn.scope.clone()));
+    let ids: Vec<&str> = found.iter().map(|(id, _)| id.as_str()).collect();
+    let messages = memory.store.messages(&ids, &which)?;
+    let mut messages: HashMap<String, Message> =
+        messages.into_iter().map(|message| (message.id.clone(), message)).collect();
+    let candidates = found
+        .iter()
+        .filter_map(|(id, score)| Some(Candidate { message: messages.remove(id)?, score: *score, hop: 0 }));
+    Ok(candidates.collect())
+}
+
+/// The recent messages; then the related ones that are not among them by their priority, `0.7 * similarity +
+/// 0.3 * recency` (Reservoir's documents): similarity as a part of the best score, recency halved with every
+/// half-life; then those along links.
+fn in_order(recent: Vec<Message>, hits: Vec<Hit>, turn: &Turn, options: &Options) -> Vec<Candidate> {
+    let mut candidates: Vec<Candidate> =
+        recent.into_iter().map(|message| Candidate { message, score: None, hop: 0 }).collect();
+    let best = hits.first().map_or(1.0, |hit| hit.score);
+    let now = turn.clock.now();
+    let mut rated: Vec<(f64, Candidate)> = Vec::new();
+    for Hit { message, score, why, .. } in hits {
+        let hop = why.get("hop").and_then(|hop| hop.parse().ok()).unwrap_or(0);
+        if let Some(known) = candidates.iter_mut().find(|known| known.message.id == message.id) {
+            // It is there already; that it is related as well is worth telling.
+            known.score = Some(score).filter(|_| hop == 0);
+        } else if rated.len() < options.similar {
+            let age = (now - message.timestamp).max(0) as f64 / options.half_life.as_millis().max(1) as f64;
+            let priority = SIMILARITY * score / best + (1.0 - SIMILARITY) * (-age).exp2();
+            rated.push((priority, Candidate { message, score: Some(score), hop }));
+        }
+    }
+    rated.sort_by(|(a, one), (b, other)| (one.hop > 0).cmp(&(other.hop > 0)).then(b.total_cmp(a)));
+    candidates.extend(rated.into_iter().map(|(_, candidate)| candidate));
+    candidates
+}
+
+/// The related messages, best first, then what hangs together with them. Some of them may be recent; why they
+/// were found by their words only, if that is so, goes to `degraded`.
+fn related(
+    memory: &mut Memory,
+    text: &str,
+    which: &Select,
+    (sieve, recent): (&Sieve, usize),
+    options: &Options,
+    degraded: &mut Option<String>,
+) -> Result<Vec<Hit>> {
+    let admits = |hit: &Hit| sieve.passes(&hit.message);
+    let limit = options.similar + recent;
+    let wanted = search::Options { limit, min_score: None, deduplicate: false, link: false, admits: &admits };
+    let Memory { store, embedder, notes, .. } = memory;
+    let mut hits = None;
+    if let Some(embedder) = embedder.as_deref_mut() {
+        fill::catch_up(&mut **store, embedder, which, options.catch_up, notes);
+        match search::run(&mut **store, By::Both(embedder), text, which, &wanted) {
+            Ok(found) => hits = Some(found),
+            Err(error) => {
+                let why = format!("{error}; messages are found by their words only");
+                notes.note(&why);
+                *degraded = Some(why);
+            }
+        }
+    }
+    let mut hits = match hits {
+        Some(hits) => hits,
+        None => search::run(&mut **store, By::Any, text, which, &wanted)?,
+    };
+    sieve.gate(&mut hits);
+    search::linked(&mut **store, hits, which, &wanted)
 }
 
 /// A related message counts if its score is at least this part of the best one's: below lie those that
 /// share a common word only.
 const FLOOR: f64 = 0.3;
 
-pub(super) fn recall(
-    mut memory: Memory,
-    request: &Request,
-    user: &Object,
-    scope: &Scope,
-    options: &Options,
-) -> Result<Recalled> {
-    let mut which = Select::of(Scopes::One(scope.clone()));
-    which.roles = vec![Role::User, Role::Assistant];
-    let recent = if options.recent == 0 { Vec::new() } else { memory.store.last(&which, options.recent)? };
-    // More than are wanted, since some will fall to the request's own turns.
-    let wanted = if options.similar == 0 { 0 } else { options.similar * 2 + request.messages.len() };
-    let empty = recent.is_empty() && memory.store.last(&which, 1)?.is_empty();
-    let wanted = if empty { 0 } else { wanted };
-    let similar = related(&mut memory, &chat::text(user), &which, wanted, options.catch_up)?;
-    let floor = similar.first().map_or(0.0, |best| best.score * FLOOR);
-
-    let mut sieve = Sieve::of(request, user);
-    let mut recalled = Recalled::default();
-    for message in recent.into_iter().rev() {
-        sieve.pass(message, None, &mut recalled);
-    }
-    let mut taken = 0;
-    for hit in similar {
-        if taken == options.similar {
-            break;
-        }
-        if hit.score < floor && !sieve.ids.contains(&hit.message.id) {
-            recalled.left_out.push(LeftOut { id: hit.message.id, reason: "threshold" });
-        } else if hit.score >= floor {
-            taken += usize::from(sieve.pass(hit.message, Some(hit.score), &mut recalled));
-        }
-    }
-    Ok(recalled)
-}
-
-/// The related messages. A model that fails is told of; words are left.
-fn related(
-    memory: &mut Memory,
-    text: &str,
-    which: &Select,
-    wanted: usize,
-    catch_up: usize,
-) -> Result<Vec<Hit>> {
-    let Memory { store, embedder, notes } = memory;
-    if let Some(embedder) = embedder.as_deref_mut().filter(|_| wanted > 0 && !text.trim().is_empty()) {
-        fill::catch_up(&mut **store, embedder, which, catch_up, notes);
-        match search::hybrid(&mut **store, embedder, text, which, wanted) {
-            Ok(hits) => return Ok(hits),
-            Err(error) => notes.note(format_args!("{error}; messages are found by their words only")),
-        }
-    }
-    search::related(&mut **store, text, which, wanted)
-}
-
-/// Lets every message through once, and none that the request holds.
+/// Lets every message through once, and none that the request holds. Asked again about the same message, it says
+/// the same.
 struct Sieve {
-    /// Role and text of the request's own turns.
-    request: Vec<(Option<Role>, String)>,
-    ids: HashSet<String>,
-    seen: HashSet<(Role, String)>,
+    /// The request's own turns, by role.
+    request: HashMap<Role, String>,
+    /// Who said what first, of those that passed.
+    said: RefCell<HashMap<(Role, String), String>>,
+    left_out: RefCell<Vec<LeftOut>>,
 }
+
+/// Stands between the turns of a request, so that no text is found across two of them.
+const BETWEEN: char = '\0';
 
 impl Sieve {
-    fn of(request: &Request, user: &Object) -> Sieve {
-        let turns = request.messages.iter().chain([user]);
-        let request = turns.map(|turn| (chat::role(turn), fence::remove(&chat::text(turn)))).collect();
-        Sieve { request, ids: HashSet::new(), seen: HashSet::new() }
+    fn of(request: &Request) -> Sieve {
+        let mut turns: HashMap<Role, String> = HashMap::new();
+        for turn in &request.messages {
+            if let Some(role) = chat::role(turn) {
+                let held = turns.entry(role).or_default();
+                held.push_str(&fence::remove(&chat::text(turn)));
+                held.push(BETWEEN);
+            }
+        }
+        Sieve { request: turns, said: RefCell::default(), left_out: RefCell::default() }
     }
 
-    fn pass(&mut self, message: Message, score: Option<f64>, recalled: &mut Recalled) -> bool {
+    fn passes(&self, message: &Message) -> bool {
+        let role = message.role;
         let text = message.content.text().trim().to_owned();
-        let reason = if !self.ids.insert(message.id.clone()) {
-            // It is there already; that it is related as well is worth telling.
-            let again = recalled.candidates.iter_mut().find(|c| c.message.id == message.id);
-            again.into_iter().for_each(|candidate| candidate.score = score);
-            return false;
-        } else if self.request.iter().any(|(role, turn)| *role == Some(message.role) && turn.contains(&text))
-        {
+        let held = |turns: &String| memmem::find(turns.as_bytes(), text.as_bytes()).is_some();
+        let reason = if text.is_empty() {
+            "duplicate"
+        } else if fence::is_fragment(&text) {
+            "fragment"
+        } else if self.request.get(&role).is_some_and(held) {
             "in_request"
-        } else if text.is_empty() || !self.seen.insert((message.role, text)) {
+        } else if *self.said.borrow_mut().entry((role, text)).or_insert(message.id.clone()) != message.id {
             "duplicate"
         } else {
-            recalled.candidates.push(Candidate { message, score });
             return true;
         };
-        recalled.left_out.push(LeftOut { id: message.id, reason });
+        self.leave_out(message, reason);
         false
+    }
+
+    fn leave_out(&self, message: &Message, reason: &'static str) {
+        let mut left_out = self.left_out.borrow_mut();
+        if !left_out.iter().any(|left| left.id == message.id) {
+            left_out.push(LeftOut { id: message.id.clone(), reason });
+        }
+    }
+
+    /// Keeps the hits that have to do with the question.
+    fn gate(&self, hits: &mut Vec<Hit>) {
+        let floor = hits.first().map_or(0.0, |best| best.score * FLOOR);
+        hits.retain(|hit| {
+            let passes = hit.score >= floor;
+            if !passes {
+                self.leave_out(&hit.message, "threshold");
+            }
+            passes
+        });
     }
 }

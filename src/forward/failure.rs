@@ -33,6 +33,11 @@ impl Failure {
         Failure::new(400, "invalid_request", message)
     }
 
+    /// A request that its model cannot take.
+    pub fn too_long(error: &Error) -> Failure {
+        Failure::new(400, "context_length_exceeded", error.to_string())
+    }
+
     pub(super) fn hint(mut self, hint: &str) -> Failure {
         self.hint = Some(hint.to_owned());
         self

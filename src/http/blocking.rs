@@ -1,6 +1,6 @@
 //! The client for a thread that may wait.
 
-use super::{Address, Body, Client, Failed, Kind};
+use super::{Address, Body, Client, Failed, Kind, Response};
 use crate::config::{Secret, Settings};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -34,12 +34,15 @@ impl Blocking {
         json: Vec<u8>,
         limit: usize,
     ) -> Result<Reply, Failed> {
-        let client = &self.client;
-        let asked = async {
-            let response = client.post(address, key, json).await?;
-            let (status, retry_after) = (response.status(), response.retry_after());
-            Ok(Reply { status, retry_after, body: response.body(limit).await })
-        };
+        self.wait(async |client| whole(client.post(address, key, json).await?, limit).await)
+    }
+
+    /// As `Client::get`, with the body of the answer, of at most `limit` bytes.
+    pub fn get(&mut self, address: &Address, key: Option<&Secret>, limit: usize) -> Result<Reply, Failed> {
+        self.wait(async |client| whole(client.get(address, key).await?, limit).await)
+    }
+
+    fn wait(&mut self, ask: impl AsyncFnOnce(&Client) -> Result<Reply, Failed>) -> Result<Reply, Failed> {
         let runtime = match self.runtime.take() {
             Some(runtime) => runtime,
             None => Builder::new_current_thread()
@@ -47,10 +50,15 @@ impl Blocking {
                 .build()
                 .map_err(|e| Failed { kind: Kind::Setup, cause: format!("no event loop: {e}") })?,
         };
-        let reply = runtime.block_on(asked);
+        let reply = runtime.block_on(ask(&self.client));
         self.runtime = Some(runtime);
         reply
     }
+}
+
+async fn whole(response: Response, limit: usize) -> Result<Reply, Failed> {
+    let (status, retry_after) = (response.status(), response.retry_after());
+    Ok(Reply { status, retry_after, body: response.body(limit).await })
 }
 
 impl Drop for Blocking {

@@ -10,6 +10,9 @@ impl Ingest {
     /// words nor tool calls is not stored.
     pub(super) fn turn(&mut self, response: &Object) -> Result<Vec<Record>> {
         let rsv = response.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
+        if rsv.is_answered_here() {
+            return Ok(rsv.account.map(Record::Account).into_iter().collect());
+        }
         let mut answer = chat::answer(response)?;
         // Whatever the provider calls itself.
         answer.set_text("role", Role::Assistant.name());

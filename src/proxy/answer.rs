@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::forward::Failure;
-use crate::record::quote;
+use crate::record::{Account, quote};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -38,6 +38,25 @@ pub(super) fn failure(failure: &Failure) -> Answer {
     match own {
         Some(body) => json(status, body.to_string() + "\n"),
         None => error(status, failure.code, &failure.message),
+    }
+}
+
+/// Tells in headers what enrichment did: how many messages were recalled, the tokens of the request as it left,
+/// and why memory served in part only, if so.
+pub(super) fn account(answer: &mut Answer, account: &Account) {
+    let members = &account.members;
+    let count = |list| members.objects(list).ok().flatten().map_or(0, |entries| entries.len());
+    let recalled = (count("recalled") + count("recent")).to_string();
+    let counted = members.get("counted").unwrap_or("0").to_owned();
+    let degraded = members.text("degraded").ok().flatten();
+    let told =
+        [("x-rsv-recalled", Some(recalled)), ("x-rsv-tokens", Some(counted)), ("x-rsv-degraded", degraded)];
+    for (name, value) in told {
+        // A header holds visible ASCII alone.
+        let value = value.map(|text| text.replace(|c: char| !(' '..='~').contains(&c), "?"));
+        if let Some(value) = value.and_then(|text| HeaderValue::from_str(&text).ok()) {
+            answer.headers_mut().insert(name, value);
+        }
     }
 }
 

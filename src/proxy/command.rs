@@ -31,12 +31,11 @@ impl Command {
 }
 
 /// What is searched for, and by what.
-#[derive(Debug)]
 struct Asked {
     term: String,
     semantic: bool,
     hybrid: bool,
-    options: Options,
+    options: Options<'static>,
 }
 
 impl Asked {
@@ -56,7 +55,7 @@ impl Asked {
             return Err(Error::new("term: is empty"));
         }
         let (deduplicate, link) = (yes("deduplicate")?, yes("link")?);
-        let options = Options { limit, min_score: None, deduplicate, link };
+        let options = Options { limit, min_score: None, deduplicate, link, admits: &|_| true };
         Ok(Asked { term, semantic, hybrid, options })
     }
 }
@@ -150,7 +149,7 @@ mod tests {
             ("term=x&link=", "link: expected true or false"),
             ("term=x&semantic=1&hybrid=1", "semantic: cannot be used with hybrid"),
         ] {
-            assert_eq!(Asked::parse(query, 5).unwrap_err().to_string(), error, "{query}");
+            assert_eq!(Asked::parse(query, 5).err().unwrap().to_string(), error, "{query}");
         }
     }
 }

@@ -5,6 +5,7 @@ use super::answer::{self, Answer};
 use super::embedder;
 use super::embeddings::Asked;
 use super::route::Route;
+use super::turn::{self, Told};
 use crate::config::Secret;
 use crate::error::{Context, Error, Result};
 use crate::record::{Object, Scope};
@@ -24,6 +25,8 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 
+/// The header by which a client says what is to be recalled.
+const RECALL: &str = "x-rsv-recall";
 /// How long a client may take for its header.
 const HEADER_TIME: Duration = Duration::from_secs(30);
 /// How long a client may take for each piece of its body.
@@ -125,14 +128,17 @@ impl Proxy {
                 return answer::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string());
             }
         };
-        let bearer = bearer(headers);
+        let recall = headers.get(RECALL).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let asked = turn::Asked { body, scope, bearer: bearer(headers), recall };
         // A client that hangs up leaves the turn to be finished and stored.
-        let turn = tokio::spawn(async move { self.turn(body, scope, bearer).await });
-        match turn.await {
-            Ok(Ok(line)) => answer::json(StatusCode::OK, line),
-            Ok(Err(failure)) => answer::failure(&failure),
-            Err(_) => cut_short(),
-        }
+        let turn = tokio::spawn(async move { self.turn(asked).await });
+        let Ok(Told { account, answer }) = turn.await else { return cut_short() };
+        let mut answer = match answer {
+            Ok(line) => answer::json(StatusCode::OK, line),
+            Err(failure) => answer::failure(&failure),
+        };
+        account.iter().for_each(|account| answer::account(&mut answer, account));
+        answer
     }
 
     async fn vectors(self: Arc<Proxy>, body: Incoming) -> Answer {

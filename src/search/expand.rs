@@ -28,7 +28,7 @@ struct Way {
 
 /// The hits, and after them what hangs together with them within the selection: at most as many as are wanted
 /// of the hits themselves, the nearest steps first.
-pub(super) fn expand(
+pub fn linked(
     store: &mut dyn Store,
     mut hits: Vec<Hit>,
     which: &Select,
@@ -38,7 +38,7 @@ pub(super) fn expand(
     let mut sieve = options.sieve();
     hits.retain(&mut sieve);
     let mut open: Vec<(Message, f64)> = hits.iter().map(|hit| (hit.message.clone(), hit.score)).collect();
-    let mut linked = Vec::new();
+    let mut further = Vec::new();
     for step in 1..=STEPS {
         let (mut ways, mut known) = leading(store, &open, which)?;
         ways.retain(|id, _| !seen.contains(id));
@@ -61,13 +61,13 @@ pub(super) fn expand(
         seen.extend(found.iter().map(|hit| hit.message.id.clone()));
         open = found.iter().map(|hit| (hit.message.clone(), hit.score)).collect();
         found.retain(&mut sieve);
-        linked.append(&mut found);
-        if linked.len() >= options.limit || open.is_empty() {
+        further.append(&mut found);
+        if further.len() >= options.limit || open.is_empty() {
             break;
         }
     }
-    linked.truncate(options.limit);
-    hits.append(&mut linked);
+    further.truncate(options.limit);
+    hits.append(&mut further);
     Ok(hits)
 }
 

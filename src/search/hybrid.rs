@@ -12,7 +12,7 @@
 //! `scripts/bench recall` measures what each of these is worth, and what was tried and left out.
 
 use super::dates::Dates;
-use super::{sharing_words, vector};
+use super::sharing_words;
 use crate::embed::Embedder;
 use crate::error::Result;
 use crate::record::{Hit, Message, Object};
@@ -32,23 +32,6 @@ const PARTS: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
 /// How many messages are looked at of either kind, at least, and for each that is wanted.
 const CANDIDATES: usize = 60;
 const PER_HIT: usize = 3;
-
-/// The messages that are related to a question by its words and by its meaning.
-pub fn hybrid(
-    store: &mut dyn Store,
-    embedder: &mut Embedder,
-    question: &str,
-    which: &Select,
-    limit: usize,
-) -> Result<Vec<Hit>> {
-    let vector = vector(embedder, question)?;
-    ranked(store, question, Some(Meant::of(embedder, &vector)), which, limit)
-}
-
-/// The messages that are related to a text by its words.
-pub fn related(store: &mut dyn Store, text: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-    ranked(store, text, None, which, limit)
-}
 
 /// What a question means to a model.
 #[derive(Clone, Copy)]

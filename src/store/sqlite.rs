@@ -17,7 +17,7 @@ mod write;
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::{Access, Around, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
-use crate::record::{Embedding, Hit, Link, Message, Record, Scope, Scopes};
+use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -113,6 +113,10 @@ impl Store for Sqlite {
 
     fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>> {
         self.read_last(which, count).map_err(|e| self.failed("read", e))
+    }
+
+    fn accounts(&mut self, which: &Select, digest: Option<&str>, count: usize) -> Result<Vec<Account>> {
+        self.read_accounts(which, digest, count).map_err(|e| self.failed("read", e))
     }
 
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {

@@ -172,11 +172,11 @@ fn a_wrong_value_is_named_with_its_place() {
         ),
         (
             "[partitions.p]\ntoken_multiplier = 0.0",
-            ":2: partitions.p.token_multiplier: expected a number above 0, found 0.0",
+            ":2: partitions.p.token_multiplier: expected a number above 0 and at most 100, found 0.0",
         ),
         (
             "connect_timeout = 'soon'",
-            ":1: connect_timeout: expected a duration such as 30s, 500ms or 2m, found \"soon\"",
+            ":1: connect_timeout: expected a duration such as 500ms, 30s, 2m, 12h or 30d, found \"soon\"",
         ),
         ("model = 'a'\nmodel = 'b'", ":2: invalid TOML: duplicate key"),
         ("# a\nmodel = ", ":2: invalid TOML: string values must be quoted, expected literal string"),

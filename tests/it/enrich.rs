@@ -108,7 +108,7 @@ fn rsv_tells_who_asked_and_what_was_done() {
     assert_eq!(rsv["user"], json!({"role": "user", "content": "Which owls?"}));
     let account = &rsv["account"];
     assert_eq!((&account["kind"], &account["trace_id"]), (&json!("account"), &rsv["trace_id"]));
-    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("o200k_base")));
+    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("bound")));
     assert_eq!((&account["timestamp"], &account["partition"]), (&json!(1_795_244_580_000_i64), &json!("w")));
     assert_eq!(
         (ids(&enriched, "recalled"), ids(&enriched, "recent")),
@@ -244,7 +244,7 @@ fn with_nothing_to_recall_the_request_is_as_it_was() {
         let given = r#"{"messages":[{"role":"user","content":"What do owls do?"}],"model":"x"}"#;
         let out = home.run("rsv-enrich", &["-p", "w"], given).ok();
         assert!(out.starts_with(&given[..given.len() - 1]), "{out}");
-        assert_eq!(lines_of(&out)[0]["rsv"]["account"]["counter"], "estimate");
+        assert_eq!(lines_of(&out)[0]["rsv"]["account"]["counter"], "bound");
     }
     let home = Home::new();
     home.run("rsv-enrich", &["-p", "w"], request(&[("user", "hi")])).ok();
@@ -252,18 +252,55 @@ fn with_nothing_to_recall_the_request_is_as_it_was() {
 }
 
 #[test]
-fn only_a_users_last_message_is_enriched() {
+fn later_requests_of_a_turn_carry_the_block_that_was_decided() {
+    let home = home_of(&["Owls hunt.", "Yes."]);
+    let turns =
+        [("system", "Be brief."), ("user", "Hello"), ("assistant", "Hi."), ("user", "What do owls do?")];
+    let first = enrich(&home, &request(&turns));
+    let block = last(&first);
+    assert_eq!(quoted(&first), ["Owls hunt.", "Yes."]);
+    // The model calls a tool; the turn is stored, and other things are said before the tool has done.
+    let call = json!({"role": "assistant", "content": null,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]});
+    let answer = json!({"choices": [{"index": 0, "message": call}], "rsv": first["rsv"]}).to_string();
+    home.run("rsv-ingest", &[], answer).ok();
+    home.ingest(&["-p", "w"], &json!({"role": "user", "content": "Do owls snore?"}).to_string());
+    let mut again: Value = serde_json::from_str(&request(&turns)).unwrap();
+    let messages = again["messages"].as_array_mut().unwrap();
+    messages.extend([call, json!({"role": "tool", "tool_call_id": "c1", "content": "mice"})]);
+    let second = enrich(&home, &again.to_string());
+    assert_eq!(text(&second["messages"][3]["content"]), block);
+    assert_eq!(second["messages"].as_array().unwrap()[..4], first["messages"].as_array().unwrap()[..]);
+    assert_eq!(second["messages"].as_array().unwrap()[4..], again["messages"].as_array().unwrap()[4..]);
+    let (rsv, before) = (&second["rsv"], &first["rsv"]);
+    assert_eq!((&rsv["user"], &rsv["trace_id"]), (&Value::Null, &before["trace_id"]));
+    for list in ["recent", "recalled", "digest"] {
+        assert_eq!(rsv["account"][list], before["account"][list], "{list}");
+    }
+    // Asked anew, it is a turn of its own.
+    assert!(quoted(&enrich(&home, &request(&turns))).contains(&"Do owls snore?".to_owned()));
+}
+
+#[test]
+fn where_nothing_was_decided_a_later_request_recalls_by_what_the_user_said() {
     let home = home_of(&["Owls hunt.", "Yes."]);
     for role in ["assistant", "tool", "system", "developer"] {
-        let given = request(&[("user", "What do owls do?"), (role, "Owls hunt.")]);
+        let given = request(&[("user", "What do owls do?"), (role, "Owls sleep.")]);
         let enriched = enrich(&home, &given);
-        let wanted: Value = serde_json::from_str(&given).unwrap();
-        assert_eq!(enriched["messages"], wanted["messages"], "{role}");
-        assert_eq!(
-            (&enriched["rsv"]["user"], &enriched["rsv"]["account"]["recent"]),
-            (&Value::Null, &json!([]))
+        assert!(
+            text(&enriched["messages"][0]["content"]).ends_with("\n</rsv-memory>\n\nWhat do owls do?"),
+            "{role}"
         );
+        assert_eq!(text(&enriched["messages"][1]["content"]), "Owls sleep.");
+        assert_eq!(enriched["rsv"]["user"], Value::Null);
     }
+    let given = request(&[("system", "Be brief."), ("assistant", "Hi.")]);
+    let enriched = enrich(&home, &given);
+    let wanted: Value = serde_json::from_str(&given).unwrap();
+    assert_eq!(
+        (&enriched["messages"], &enriched["rsv"]["account"]["recent"]),
+        (&wanted["messages"], &json!([]))
+    );
 }
 
 #[test]
@@ -384,7 +421,7 @@ fn a_request_without_a_model_is_counted_for_that_of_the_settings() {
     home.write(".config/rsv/config.toml", "model = 'gpt-4o'\n");
     let account = enrich(&home, "{\"messages\":[{\"role\":\"user\",\"content\":\"Which owls?\"}]}");
     let account = &account["rsv"]["account"];
-    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("o200k_base")));
+    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("bound")));
 }
 
 #[test]

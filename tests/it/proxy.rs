@@ -134,7 +134,7 @@ fn the_pipe_and_the_proxy_give_the_same_bytes() {
         let stored = |home: &Home| home.run("rsv-export", &["--vectors"], "").ok();
         assert_eq!(stored(&proxied), stored(&pipe));
         let user = request.contains("bones");
-        assert_eq!(by_pipe.one().text().contains("<rsv-memory>"), user, "{}", by_pipe.one().text());
+        assert!(by_pipe.one().text().contains("<rsv-memory>"), "{}", by_pipe.one().text());
         assert_eq!(stored(&pipe).lines().count(), if user { 7 } else { 5 }, "{}", stored(&pipe));
     }
 }

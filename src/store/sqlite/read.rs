@@ -148,13 +148,18 @@ fn record(row: &Row) -> rusqlite::Result<Record> {
     if row.get_ref(0)?.as_str()? == "message" {
         return message(row).map(Record::Message);
     }
-    Ok(Record::Account(Account {
+    account(row).map(Record::Account)
+}
+
+/// A row of `COLUMNS` as an account.
+pub(super) fn account(row: &Row) -> rusqlite::Result<Account> {
+    Ok(Account {
         id: row.get(1)?,
         trace_id: row.get(2)?,
         scope: Scope { partition: row.get(3)?, instance: row.get(4)? },
         timestamp: row.get(8)?,
         members: object(row, 10)?,
-    }))
+    })
 }
 
 /// A row of `COLUMNS` as a message.

@@ -9,7 +9,8 @@ pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// Every change of the tables that there ever was, in order; a file's `user_version` is how many of them
 /// it has seen. Only ever added to.
-const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 3] = [m001_records, m002_vectors, m003_graph];
+const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 4] =
+    [m001_records, m002_vectors, m003_graph, m004_digests];
 
 /// The `user_version` of a file that is up to date.
 pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
@@ -106,4 +107,11 @@ fn m003_graph(connection: &Connection) -> rusqlite::Result<()> {
          ) STRICT, WITHOUT ROWID;",
     )?;
     embedding::index_all(connection)
+}
+
+/// Accounts are found by their digest.
+fn m004_digests(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "CREATE INDEX account_digest ON record (json_extract(extra, '$.digest'), timestamp) WHERE kind = 'account';",
+    )
 }

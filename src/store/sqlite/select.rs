@@ -3,8 +3,8 @@
 use super::super::{Around, Except, Select};
 use super::Sqlite;
 use super::lacking;
-use super::read::{COLUMNS, TABLES, message};
-use crate::record::{Message, quote};
+use super::read::{COLUMNS, TABLES, account, message};
+use crate::record::{Account, Message, quote};
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
@@ -41,6 +41,35 @@ impl Sqlite {
         }
         found.sort_by_cached_key(Message::position);
         Ok(found.split_off(found.len().saturating_sub(count)))
+    }
+
+    /// The last `count` accounts of a selection, oldest first; with a digest those that have it.
+    pub(super) fn read_accounts(
+        &mut self,
+        which: &Select,
+        digest: Option<&str>,
+        count: usize,
+    ) -> rusqlite::Result<Vec<Account>> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut filter = Filter::of(which);
+        filter.add_scopes("record", self.scope_numbers(&which.scopes)?.as_deref());
+        if let Some(digest) = digest {
+            // As in the index `account_digest`.
+            filter.add("json_extract(record.extra, '$.digest') = ?", digest.to_owned());
+        }
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'account'{} \
+             ORDER BY record.timestamp DESC, record.id DESC LIMIT {limit}",
+            filter.sql
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let found = statement.query_map(params_from_iter(filter.values), account)?;
+        let mut found: Vec<Account> = found.collect::<Result<_, _>>()?;
+        drop(statement);
+        snapshot.finish()?;
+        found.reverse();
+        Ok(found)
     }
 
     /// The messages of a selection that stand around one in its scope.

@@ -1,0 +1,31 @@
+//! The answer that a request gets which is too long for its model, in the words of Reservoir's documents.
+
+use super::budget::Plan;
+use crate::record::{Clock, Object, quote};
+
+/// What the answer says.
+pub(super) fn text(tokens: usize, limit: usize) -> String {
+    format!(
+        "Your last message is too long. It contains approximately {tokens} tokens, which exceeds the maximum limit \
+         of {limit}. Please shorten your message."
+    )
+}
+
+/// The answer in the shape of a provider's, all its members there, without `rsv`.
+pub(super) fn answer(plan: &Plan, tokens: usize, model: &str, trace_id: &str, clock: &Clock) -> Object {
+    let mut answer = Object::default();
+    answer.set_text("id", &format!("rsv-{trace_id}"));
+    answer.set_text("object", "chat.completion");
+    answer.set("created", clock.now().div_euclid(1000).to_string());
+    answer.set_text("model", model);
+    let text = quote(&text(tokens, plan.limit()));
+    let choice = format!(
+        "[{{\"index\":0,\"message\":{{\"role\":\"assistant\",\"content\":{text}}},\"finish_reason\":\"length\"}}]"
+    );
+    answer.set("choices", choice);
+    answer.set(
+        "usage",
+        format!("{{\"prompt_tokens\":{tokens},\"completion_tokens\":0,\"total_tokens\":{tokens}}}"),
+    );
+    answer
+}

@@ -1,0 +1,64 @@
+//! Which turns of a request leave together where it is too long, and which never leave.
+
+use crate::chat::Request;
+use crate::record::Object;
+use std::collections::HashMap;
+
+/// The messages of a request in units that leave whole: a user's messages with all that answers them, and after
+/// the last of these each call of a tool with its results.
+pub(super) struct Units {
+    /// The unit of each message; `None` for a system message, which stays.
+    of: Vec<Option<usize>>,
+    stays: Vec<bool>,
+}
+
+impl Units {
+    pub(super) fn of(request: &Request) -> Units {
+        let last_user = request.last_user();
+        let mut units = Units { of: Vec::with_capacity(request.messages.len()), stays: Vec::new() };
+        // The unit in which each tool was called.
+        let mut calls: HashMap<String, usize> = HashMap::new();
+        let mut before = "";
+        for (at, message) in request.messages.iter().enumerate() {
+            let role = message.get("role").unwrap_or_default().trim_matches('"');
+            if matches!(role, "system" | "developer") {
+                units.of.push(None);
+                continue;
+            }
+            let called = message.text("tool_call_id").ok().flatten().and_then(|id| calls.get(&id).copied());
+            let begins = match role {
+                "user" => before != "user",
+                "tool" | "function" => false,
+                _ => last_user.is_some_and(|last| at > last),
+            };
+            if begins || units.stays.is_empty() {
+                units.stays.push(false);
+            }
+            let unit = called.unwrap_or(units.stays.len() - 1);
+            calls.extend(called_by(message).into_iter().map(|id| (id, unit)));
+            units.of.push(Some(unit));
+            before = role;
+        }
+        let last = request.messages.len().checked_sub(1);
+        for at in [last_user, last].into_iter().flatten() {
+            units.of[at].into_iter().for_each(|unit| units.stays[unit] = true);
+        }
+        units
+    }
+
+    /// The places of the messages of each unit that may leave, the oldest first.
+    pub(super) fn leaving(&self) -> Vec<Vec<usize>> {
+        let mut leaving = vec![Vec::new(); self.stays.len()];
+        for (at, unit) in self.of.iter().enumerate() {
+            unit.filter(|unit| !self.stays[*unit]).into_iter().for_each(|unit| leaving[unit].push(at));
+        }
+        leaving.retain(|unit| !unit.is_empty());
+        leaving
+    }
+}
+
+/// The ids of the calls that a message makes.
+fn called_by(message: &Object) -> Vec<String> {
+    let calls = message.objects("tool_calls").ok().flatten().unwrap_or_default();
+    calls.iter().filter_map(|call| call.text("id").ok().flatten()).collect()
+}

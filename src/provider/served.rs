@@ -1,0 +1,102 @@
+//! How many tokens a model takes where it is served. Ollama cuts what is longer than its `num_ctx` without a
+//! word, and its default is far below what most models can: it is asked.
+
+use super::{Providers, Target};
+use crate::config::Settings;
+use crate::error::Result;
+use crate::http::Blocking;
+use crate::record::Object;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Ollama's `num_ctx` where nobody set one (its FAQ, "How can I specify the context window size?").
+const DEFAULT: usize = 4096;
+/// How long an answer holds: a model may be loaded anew with another window.
+const HOLDS: Duration = Duration::from_secs(60);
+/// How long Ollama may take to tell.
+const PATIENCE: &str = "500ms";
+/// No answer is longer, in bytes.
+const LIMIT: usize = 4 << 20;
+
+/// Asks Ollama for windows, and remembers them for a while.
+pub struct Windows {
+    /// None if an address is wrong: who forwards says so.
+    providers: Option<Providers>,
+    asking: Mutex<Asking>,
+}
+
+struct Asking {
+    client: Blocking,
+    known: HashMap<String, (Instant, Option<usize>)>,
+}
+
+impl Windows {
+    /// Takes addresses from the settings; nothing is opened yet.
+    pub fn new(settings: &Settings) -> Result<Windows> {
+        let mut quick = settings.clone();
+        quick.overrule("request_timeout", "request_timeout", PATIENCE)?;
+        quick.overrule("connect_timeout", "connect_timeout", PATIENCE)?;
+        let asking = Asking { client: Blocking::new(&quick), known: HashMap::new() };
+        Ok(Windows { providers: Providers::new(settings).ok(), asking: Mutex::new(asking) })
+    }
+
+    /// The window of a model in tokens, if Ollama serves it and tells. Waits: not for a thread that runs an event
+    /// loop.
+    pub fn of(&self, model: &str) -> Option<usize> {
+        let target = self.providers.as_ref()?.of(model).ok().filter(|target| target.name() == "ollama")?;
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, window)) = asking.known.get(&target.model)
+            && at.elapsed() < HOLDS
+        {
+            return *window;
+        }
+        let window = asking.ask(&target);
+        asking.known.insert(target.model.clone(), (Instant::now(), window));
+        window
+    }
+}
+
+impl Asking {
+    /// What the model has that runs, else what it would be given.
+    fn ask(&mut self, target: &Target) -> Option<usize> {
+        let name = &target.model;
+        let running = self.get(target, "/api/ps")?;
+        let models = running.objects("models").ok()??;
+        let same = |named: &str| named == name || named.strip_suffix(":latest") == Some(name);
+        let runs = models.iter().find(|model| {
+            ["name", "model"].iter().any(|member| model.text(member).ok().flatten().is_some_and(|n| same(&n)))
+        });
+        if let Some(window) = runs.and_then(|model| tokens(model, "context_length")) {
+            return Some(window);
+        }
+        let mut question = Object::default();
+        question.set_text("model", name);
+        let shown = self.show(target, question)?;
+        let parameters = shown.text("parameters").ok().flatten().unwrap_or_default();
+        let set = parameters.lines().filter_map(|line| line.trim().strip_prefix("num_ctx"));
+        let set = set.filter_map(|value| value.trim().parse().ok()).next_back();
+        let most = shown.object("model_info").ok().flatten().and_then(|info| {
+            let (name, _) = info.iter().find(|(name, _)| name.ends_with(".context_length"))?;
+            tokens(&info, name)
+        });
+        Some(set.unwrap_or(DEFAULT).min(most.unwrap_or(usize::MAX)))
+    }
+
+    fn get(&mut self, target: &Target, path: &str) -> Option<Object> {
+        let address = target.address().clone().with_path(path);
+        let reply = self.client.get(&address, target.key(None).ok()?, LIMIT).ok()?;
+        Object::parse_bytes(&reply.body.bytes).ok().filter(|_| reply.status == 200)
+    }
+
+    fn show(&mut self, target: &Target, question: Object) -> Option<Object> {
+        let address = target.address().clone().with_path("/api/show");
+        let body = question.to_json().into_bytes();
+        let reply = self.client.post(&address, target.key(None).ok()?, body, LIMIT).ok()?;
+        Object::parse_bytes(&reply.body.bytes).ok().filter(|_| reply.status == 200)
+    }
+}
+
+fn tokens(object: &Object, member: &str) -> Option<usize> {
+    object.integer(member).ok()?.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0)
+}
