@@ -138,7 +138,12 @@ pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<A
 /// The messages that share telling words with `text`, which may be long; none if it has none.
 pub fn sharing_words(store: &mut dyn Store, text: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
     let mut terms = Term::said(text);
-    terms.retain(|term| !STOP_WORDS.split(' ').any(|stop| term.runs.iter().all(|run| run == stop)));
+    // What an apostrophe cut off is none either: `what's`.
+    let stops = |run: &String| STOP_WORDS.split(' ').any(|stop| run == stop);
+    terms.retain(|term| {
+        let cut_off = |run: &String| run.len() == 1 && term.runs.len() > 1;
+        !term.runs.iter().all(|run| stops(run) || cut_off(run))
+    });
     terms.truncate(TERMS);
     store.find(&terms, Occur::Any, which, limit)
 }

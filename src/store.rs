@@ -21,6 +21,9 @@ pub trait Store: graph::Graph + Send {
     /// The last `count` messages of a selection, oldest first.
     fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>>;
 
+    /// How many messages a selection holds; counts no further than `most`.
+    fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
+
     /// The last `count` accounts of a selection, oldest first; with a digest those that have it as their `digest`.
     fn accounts(&mut self, which: &Select, digest: Option<&str>, count: usize) -> Result<Vec<Account>>;
 

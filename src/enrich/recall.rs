@@ -139,17 +139,32 @@ fn related(
             }
         }
     }
+    let meant = hits.is_some();
     let mut hits = match hits {
         Some(hits) => hits,
         None => search::run(&mut **store, By::Any, text, which, &wanted)?,
     };
-    sieve.gate(&mut hits);
+    let messages = store.count(&Select::of(which.scopes.clone()), CROWD)?;
+    sieve.gate(&mut hits, bar(meant.then_some(messages)));
     search::linked(&mut **store, hits, which, &wanted)
 }
 
 /// A related message counts if its score is at least this part of the best one's: below lie those that
 /// share a common word only.
 const FLOOR: f64 = 0.3;
+
+/// The relevance from which on a message is recalled: with a model it rises with the number of messages in the
+/// scope, since among more of them one resembles any question by chance; by words alone it does not. Both were
+/// chosen on conversations with questions that they answer, questions of other conversations and general ones.
+fn bar(messages: Option<usize>) -> f64 {
+    match messages {
+        Some(messages) => 0.05 + 0.09 * (messages.clamp(1, CROWD) as f64).log10(),
+        None => 0.2,
+    }
+}
+
+/// With more messages than these the bar rises no more.
+const CROWD: usize = 1000;
 
 /// Lets every message through once, and none that the request holds. Asked again about the same message, it says
 /// the same.
@@ -204,10 +219,11 @@ impl Sieve {
     }
 
     /// Keeps the hits that have to do with the question.
-    fn gate(&self, hits: &mut Vec<Hit>) {
+    fn gate(&self, hits: &mut Vec<Hit>, bar: f64) {
         let floor = hits.first().map_or(0.0, |best| best.score * FLOOR);
+        let relevance = |hit: &Hit| hit.why.number("relevance").ok().flatten().unwrap_or_default();
         hits.retain(|hit| {
-            let passes = hit.score >= floor;
+            let passes = hit.score >= floor && relevance(hit) >= bar;
             if !passes {
                 self.leave_out(&hit.message, "threshold");
             }

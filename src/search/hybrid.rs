@@ -53,6 +53,8 @@ impl<'a> Meant<'a> {
 struct Candidate {
     message: Message,
     keyword: f64,
+    /// How much of the question's words it holds, weighed by their rarity.
+    share: f64,
     similarity: Option<f64>,
 }
 
@@ -67,7 +69,7 @@ impl Pool {
     fn add(&mut self, message: Message) -> &mut Candidate {
         let place = *self.places.entry(message.id.clone()).or_insert(self.all.len());
         if place == self.all.len() {
-            self.all.push(Candidate { message, keyword: 0.0, similarity: None });
+            self.all.push(Candidate { message, keyword: 0.0, share: 0.0, similarity: None });
         }
         &mut self.all[place]
     }
@@ -87,7 +89,9 @@ pub(super) fn ranked(
     let wanted = CANDIDATES.max(limit.saturating_mul(PER_HIT));
     let mut pool = Pool::default();
     for hit in sharing_words(store, question, which, wanted)? {
-        pool.add(hit.message).keyword = hit.score;
+        let share = hit.why.number("share")?.unwrap_or_default();
+        let candidate = pool.add(hit.message);
+        (candidate.keyword, candidate.share) = (hit.score, share);
     }
     if let Some(Meant { model, vector, .. }) = meant {
         for hit in store.nearest(model, vector, which, wanted)? {
@@ -140,6 +144,7 @@ fn order(pool: Pool, around: &[Around], dates: &Dates, floor: f64, limit: usize)
     let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
     let asks: Vec<bool> = pool.all.iter().map(|one| asks(&one.message)).collect();
     let lent = lent(&pool, around, &sums, &asks);
+    let relevance = relevance(&pool, around, floor);
     let mut hits: Vec<Hit> = Vec::new();
     for (at, candidate) in pool.all.into_iter().enumerate() {
         let around: f64 = lent[at].iter().sum();
@@ -153,6 +158,7 @@ fn order(pool: Pool, around: &[Around], dates: &Dates, floor: f64, limit: usize)
         if around > 0.0 {
             why.set("around", around.to_string());
         }
+        why.set("relevance", relevance[at].to_string());
         let own = own[at].map(|part| if asks[at] { part * ASKED } else { part });
         let score = own.iter().sum::<f64>() + around;
         let parts = PARTS.into_iter().zip(own.into_iter().chain(lent[at]));
@@ -161,6 +167,30 @@ fn order(pool: Pool, around: &[Around], dates: &Dates, floor: f64, limit: usize)
     }
     hits.retain(|hit| hit.score > 0.0);
     Hit::best(hits, limit)
+}
+
+/// How much of its question's words a message holds counts so much beside its place between the floor and 1.
+const WORDS: f64 = 0.5;
+
+/// How likely each candidate has to do with the question at all, which its score, as a part of the best one's,
+/// does not tell: its cosine's place between the floor (0) and 1, and half of the share of the question's words
+/// that it holds; without a vector that share alone. What stands beside a message has as much to do with the
+/// question as that.
+fn relevance(pool: &Pool, around: &[Around], floor: f64) -> Vec<f64> {
+    let own = |one: &Candidate| match one.similarity {
+        Some(cosine) => (cosine - floor) / (1.0 - floor) + WORDS * one.share,
+        None => one.share,
+    };
+    let own: Vec<f64> = pool.all.iter().map(own).collect();
+    let mut best = own.clone();
+    for (at, around) in around.iter().enumerate() {
+        for message in around.before.iter().chain(&around.after) {
+            let other = pool.places[&message.id];
+            best[at] = best[at].max(own[other]);
+            best[other] = best[other].max(own[at]);
+        }
+    }
+    best
 }
 
 /// Whether a message ends in a question.

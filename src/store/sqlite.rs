@@ -115,6 +115,10 @@ impl Store for Sqlite {
         self.read_last(which, count).map_err(|e| self.failed("read", e))
     }
 
+    fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
+        self.count_up_to(which, most).map_err(|e| self.failed("read", e))
+    }
+
     fn accounts(&mut self, which: &Select, digest: Option<&str>, count: usize) -> Result<Vec<Account>> {
         self.read_accounts(which, digest, count).map_err(|e| self.failed("read", e))
     }

@@ -23,6 +23,10 @@ const B: f64 = 0.4;
 /// The name of the score among what speaks for a hit.
 const KEYWORD: &str = "keyword";
 
+/// The name of how much a message holds of what is asked for: the rarity of the words that it holds, as a part of
+/// that of all and of one more that nobody said, so that a single word is not all there is to ask for.
+const SHARE: &str = "share";
+
 /// A run that lies in more words of one part than this tells nothing: it is looked for in the messages
 /// themselves, and does not count.
 const MANY: usize = 1000;
@@ -189,13 +193,15 @@ impl Sqlite {
         let mut scored = BinaryHeap::from(scored);
         let mut hits: Vec<Hit> = Vec::new();
         let mut places = FxHashMap::default();
-        while let Some(Scored { n, score }) = scored.pop() {
+        while let Some(Scored { n, score, share }) = scored.pop() {
             if hits.len() >= limit && hits.last().is_some_and(|worst| worst.score > score) {
                 break;
             }
             if let Some(message) = self.nth(n)?.filter(|m| which.admits(m) && holds(unsure, m)) {
                 places.insert(n, hits.len());
-                hits.push(Hit::by(KEYWORD, message, score));
+                let mut hit = Hit::by(KEYWORD, message, score);
+                share.into_iter().for_each(|share| hit.why.set(SHARE, share.to_string()));
+                hits.push(hit);
             }
         }
         Ok((hits, places))
@@ -279,6 +285,8 @@ fn look_at(n: i64, folded: &str, runs: &mut [Run], corpus: &mut Corpus) {
 struct Scored {
     n: i64,
     score: f64,
+    /// How much it holds of what is asked for, if that is any of it.
+    share: Option<f64>,
 }
 
 impl Ord for Scored {
@@ -318,10 +326,11 @@ fn combine(runs: &[Run], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
     let most = if occur == Occur::All { most.min() } else { most.max() };
     let mut found: FxHashMap<i64, Found> = FxHashMap::default();
     found.reserve(most.unwrap_or_default());
-    let mut asked = 0.0;
+    // What nobody said cannot be found, and still was asked for.
+    let (mut asked, mut unknown) = (0.0, corpus.rarity(0));
     for (at, run) in runs.iter().enumerate() {
         let (rarity, bm25) = (corpus.rarity(run.docs.len()), corpus.bm25(run.docs.len()));
-        asked += if run.docs.is_empty() { 0.0 } else { rarity };
+        *if run.docs.is_empty() { &mut unknown } else { &mut asked } += rarity;
         for doc in &run.docs {
             let held = match occur == Occur::Any || at == 0 {
                 true => found.entry(doc.n).or_default(),
@@ -336,7 +345,8 @@ fn combine(runs: &[Run], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
         }
     }
     let all = found.into_iter().filter(|(_, held)| held.runs >= wanted);
-    all.map(|(n, held)| Scored { n, score: held.score * held.rarity / asked }).collect()
+    let share = |held: &Found| (occur == Occur::Any).then_some(held.rarity / (asked + unknown));
+    all.map(|(n, held)| Scored { n, score: held.score * held.rarity / asked, share: share(&held) }).collect()
 }
 
 /// Tells of each hit what each run gave to its score.

@@ -72,6 +72,24 @@ impl Sqlite {
         Ok(found)
     }
 
+    /// How many messages a selection holds; no further than `most`.
+    pub(super) fn count_up_to(&mut self, which: &Select, most: usize) -> rusqlite::Result<usize> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut filter = Filter::of(which);
+        filter.add_scopes("record", self.scope_numbers(&which.scopes)?.as_deref());
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM record WHERE record.kind = 'message'{} LIMIT {most})",
+            filter.sql
+        );
+        let count: i64 = self
+            .connection
+            .prepare_cached(&sql)?
+            .query_row(params_from_iter(filter.values), |row| row.get(0))?;
+        snapshot.finish()?;
+        Ok(usize::try_from(count).unwrap_or_default())
+    }
+
     /// The messages of a selection that stand around one in its scope.
     pub(super) fn standing_around(
         &self,
