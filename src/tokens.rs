@@ -66,8 +66,7 @@ impl Counter {
         let words = |member| message.text(member).ok().flatten().map_or(0, |words| self.text(&words));
         let name = if message.has("name") { words("name") + PER_NAME } else { 0 };
         let more: usize = MORE_WORDS.iter().map(|member| words(member)).sum();
-        let content = self.text(&chat::text(message)) + self.parts(message);
-        self.rule().message + words("role") + name + more + content + self.calls(message)
+        self.rule().message + words("role") + name + more + self.content(message) + self.calls(message)
     }
 
     /// What a request costs beside its messages: its beginning and the answer's, its tools and the form of the
@@ -86,25 +85,30 @@ impl Counter {
         self.model.family.rule()
     }
 
-    /// The parts of a message that are not text.
-    fn parts(&self, message: &Object) -> usize {
+    /// What a message says: the text, or the texts of its parts joined by line ends, and its other parts.
+    fn content(&self, message: &Object) -> usize {
         if !message.get("content").is_some_and(|json| json.starts_with('[')) {
-            return 0;
+            return self.text(&chat::text(message));
         }
+        let parts = message.objects("content").ok().flatten().unwrap_or_default();
+        let texts: Vec<String> = parts.iter().filter_map(|part| part.text("text").ok().flatten()).collect();
+        self.text(&texts.join("\n")) + parts.iter().map(|part| self.part(part)).sum::<usize>()
+    }
+
+    /// A part beside its text.
+    fn part(&self, part: &Object) -> usize {
         let sound = match self.model.family {
             Family::O200k | Family::Cl100k => OPENAI_SOUND,
             _ => SOUND,
         };
-        let cost = |part: &Object| match media::tokens(part, self.model.images, sound) {
+        match media::tokens(part, self.model.images, sound) {
             Some(tokens) => tokens,
             None if part.has("text") => 0,
-            None => self.json(&part.to_json()),
-        };
-        message.objects("content").ok().flatten().unwrap_or_default().iter().map(cost).sum()
-    }
-
-    fn json(&self, json: &str) -> usize {
-        if json.len() <= SMALL_PART { self.text(json) } else { json.len() / media::BYTES_PER_TOKEN }
+            None => match part.to_json() {
+                json if json.len() <= SMALL_PART => self.text(&json),
+                json => json.len() / media::BYTES_PER_TOKEN,
+            },
+        }
     }
 
     /// The calls of an assistant: a list, or the one of an old client.
@@ -222,6 +226,9 @@ mod tests {
         assert_eq!(text, message(serde_json::json!("An owl?")));
         let image = serde_json::json!({"type": "image_url", "image_url": {"url": "https://example.com/owl.png", "detail": "low"}});
         assert_eq!(message(serde_json::json!([{"type": "text", "text": "An owl?"}, image])), text + 85);
+        let odd =
+            serde_json::json!({"type": "image_url", "text": null, "image_url": {"url": 7}, "detail": "low"});
+        assert_eq!(message(serde_json::json!([odd])), text - counter.text("An owl?") + 85);
         let large = "A".repeat(1_000_000);
         let unknown = message(serde_json::json!([{"type": "hologram", "data": large}]));
         assert!((100_000..110_000).contains(&unknown), "{unknown}");

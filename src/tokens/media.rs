@@ -91,39 +91,45 @@ const SLOWEST: usize = 1_000;
 pub(super) const BYTES_PER_TOKEN: usize = 10;
 const NAMED: usize = 25_000;
 
+/// Members of a part that are its data or the address of it, or an object with one of the last three.
+const SOURCES: [&str; 10] = [
+    "image_url",
+    "input_audio",
+    "audio_url",
+    "file",
+    "source",
+    "document_url",
+    "video_url",
+    "url",
+    "data",
+    "file_data",
+];
+
 /// The tokens of a part of a message that is an image, a sound (`sound` tokens a second) or a file; `None` for
 /// text, and for what is not known.
 pub(super) fn tokens(part: &Object, images: Images, sound: usize) -> Option<usize> {
-    let kind = part.text("type").ok()??;
-    let source = source(part);
+    let text = |object: &Object, member| object.text(member).ok().flatten();
+    let kind = text(part, "type")?;
+    let kind = kind.trim_start_matches("input_").trim_end_matches("_url");
+    if !["image", "audio", "file", "document", "video"].contains(&kind) {
+        return None;
+    }
+    let inner = SOURCES.iter().find_map(|member| part.object(member).ok().flatten());
+    let inner = inner.as_ref().unwrap_or(part);
+    let source = SOURCES.iter().find_map(|member| text(inner, member));
     let data = source.as_deref().and_then(Data::of);
-    match kind.trim_start_matches("input_").trim_end_matches("_url") {
-        "image" => Some(images.tokens(data.and_then(Data::size), &detail(part))),
-        "audio" => Some(data.map_or(NAMED, |data| {
+    Some(match (kind, data) {
+        ("image", data) => {
+            let detail = text(inner, "detail").or_else(|| text(part, "detail"));
+            images.tokens(data.and_then(Data::size), &detail.unwrap_or_default())
+        }
+        (_, None) => NAMED,
+        ("audio", Some(data)) => {
             let rate = data.byte_rate().map_or(SOUND, |rate| rate.max(SLOWEST));
             data.len().div_ceil(rate) * sound
-        })),
-        "file" | "document" | "video" => {
-            Some(data.map_or(NAMED, |data| data.len().div_ceil(BYTES_PER_TOKEN)))
         }
-        _ => None,
-    }
-}
-
-/// Where the data of a part is: a member that names it, or has it, or has an object that does.
-fn source(part: &Object) -> Option<String> {
-    let owners = ["image_url", "input_audio", "audio_url", "file", "source", "document_url", "video_url"];
-    let object = owners.iter().find_map(|owner| part.object(owner).ok().flatten());
-    let named = owners.iter().find_map(|owner| part.text(owner).ok().flatten());
-    let within = |object: &Object| {
-        ["url", "data", "file_data"].iter().find_map(|member| object.text(member).ok().flatten())
-    };
-    object.as_ref().and_then(within).or(named).or_else(|| within(part))
-}
-
-fn detail(part: &Object) -> String {
-    let of = |object: &Object| object.text("detail").ok().flatten();
-    part.object("image_url").ok().flatten().as_ref().and_then(of).or_else(|| of(part)).unwrap_or_default()
+        (_, Some(data)) => data.len().div_ceil(BYTES_PER_TOKEN),
+    })
 }
 
 #[cfg(test)]
