@@ -88,7 +88,7 @@ impl Family {
             Family::Gemma => rule(131, 5, 8, 160),
             Family::Claude => rule(118, 5, 8, 600),
             Family::Claude47 => rule(166, 5, 12, 900),
-            Family::Llama2 | Family::Other => rule(138, 16, 32, 160),
+            Family::Llama2 | Family::Other => rule(138, 10, 4, 160),
         }
     }
 
