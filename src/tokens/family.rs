@@ -68,10 +68,10 @@ impl Family {
     ///
     /// The percentage is rounded up so that no chat and no code is counted short, and nothing else by more
     /// than 3 in 100. Claude's tokenizers are not published since Claude 3: these are counts of the package
-    /// ctok 1.3.0, which reconstructs them from what Anthropic's counter answers; Anthropic itself says that
-    /// Claude 4.7 takes up to 1.35 times the tokens of Claude 4.6. What is not measured counts as Llama2, the
-    /// one that makes most of a text. Layouts: OpenAI's cookbook, "How to count tokens with tiktoken"; the
-    /// chat templates of the models; Anthropic's "Tool use", what a system prompt for tools costs.
+    /// ctok 1.3.0, which reconstructs them from what Anthropic's counter answers. What is not measured (grok,
+    /// command, granite, glm, kimi ...) counts as Llama2, the one that makes most of a text; phi-4 and llama 4
+    /// as Llama3, which their form follows. Layouts: OpenAI's cookbook, "How to count tokens with tiktoken",
+    /// for its own, checked by its example; for the others upper guesses from the chat templates.
     pub(super) fn rule(self) -> Rule {
         let rule = |percent, message, request, tools| {
             let encoder = if self == Family::O200k { Encoder::O200k } else { Encoder::Cl100k };
@@ -83,7 +83,7 @@ impl Family {
             Family::O200k | Family::Cl100k => rule(100, 3, 3, 16),
             Family::Llama3 => rule(100, 5, 32, 160),
             Family::Qwen => rule(107, 5, 32, 160),
-            Family::DeepSeek => rule(107, 5, 32, 160),
+            Family::DeepSeek => rule(107, 5, 8, 160),
             Family::Tekken => rule(113, 5, 8, 16),
             Family::Gemma => rule(131, 5, 8, 160),
             Family::Claude => rule(118, 5, 8, 600),

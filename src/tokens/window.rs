@@ -47,7 +47,8 @@ const OTHER: Images = Fixed(2_880);
 /// fits counts. Sources: LiteLLM's table of models, release 1.109.1 (2026-11), which follows the providers'
 /// pages, for a model with several hosts what its maker says; for gpt-3.5, gpt-4, gpt-4-turbo, gpt-4o,
 /// llama3.1, mistral and codellama what Reservoir's documents say. From memory of the model cards, not
-/// looked up: llama 1, falcon, vicuna, gemini 1.5, deepseek v2, phi 2, smollm, olmo 2, solar, yi. A family's
+/// looked up: llama 1, falcon, vicuna, gemini 1.5, deepseek v2, phi 2, smollm, olmo 2, solar, yi, and the rules
+/// for images of gpt-5, the o-series, Mistral, Qwen, llama and grok. A family's
 /// last row is its nearest relative for what is newer or rarer. The reserve is what the makers let a model
 /// answer where that is taken off the window (gpt-5 and later), else a sixteenth to a quarter of it.
 pub(super) const MODELS: &[(&str, Family, Images, usize, usize)] = &[
