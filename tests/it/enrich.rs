@@ -305,7 +305,7 @@ fn where_nothing_was_decided_a_later_request_recalls_by_what_the_user_said() {
 
 #[test]
 fn what_does_not_fit_is_left_out() {
-    let texts: Vec<String> = (0..30).map(|n| format!("Owl {n} {}", "hoots and ".repeat(60))).collect();
+    let texts: Vec<String> = (0..30).map(|n| format!("Owl {n} {}", "hoots and ".repeat(40))).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let home = home_of(&texts);
     home.write(
