@@ -2,7 +2,7 @@
 //! visible.
 
 use crate::cli::Layout;
-use crate::record::{Hit, Message, Role};
+use crate::record::{Account, Hit, Message, Role};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
@@ -16,6 +16,42 @@ pub fn message(message: &Message, layout: &Layout) -> String {
 /// A message with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`.
 pub fn hit(rank: usize, score: f64, message: &Message, layout: &Layout) -> String {
     paragraph(&format!("{rank:>2}. {score:.2} "), message, layout)
+}
+
+/// What enrichment did for a request, on one line:
+/// `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens (o200k_base), 2 left out`.
+pub fn account(account: &Account, layout: &Layout) -> String {
+    let members = &account.members;
+    let count = |list| members.objects(list).ok().flatten().map_or(0, |entries| entries.len());
+    let number = |member| members.get(member).unwrap_or("0");
+    let date = date(account.timestamp, &layout.zone);
+    let mut line = match layout.colour {
+        true => format!("\x1b[2m{date}\x1b[0m"),
+        false => date,
+    };
+    let counter = members.text("counter").ok().flatten().unwrap_or_default();
+    let _ = write!(
+        line,
+        " {} related, {} recent, {} of {} tokens ({})",
+        count("recalled"),
+        count("recent"),
+        number("counted"),
+        number("window"),
+        visible(&counter)
+    );
+    for (list, told) in [("left_out", "left out"), ("dropped", "of the request dropped")] {
+        match count(list) {
+            0 => {}
+            some => drop(write!(line, ", {some} {told}")),
+        }
+    }
+    if let Ok(Some(why)) = members.text("degraded") {
+        let _ = write!(line, ", degraded: {}", visible(&why).replace('\n', " "));
+    }
+    if members.get("cut") == Some("true") {
+        let _ = write!(line, ", of which the provider read only {}", number("prompt_tokens"));
+    }
+    line + "\n"
 }
 
 /// What the score of a hit is made of, under it: `      1.90 tomato + 0.41 wall`.

@@ -21,6 +21,9 @@ struct Args {
     /// Only messages of this trace
     #[arg(long, value_name = "ID")]
     trace: Option<String>,
+    /// What was recalled for requests, and what it cost, instead of messages
+    #[arg(long, conflicts_with = "role")]
+    accounts: bool,
     /// All scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -45,6 +48,15 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut store = store::open(&settings.store()?, Access::Read)?;
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
     let layout = text.then(|| io.layout());
+    if args.accounts {
+        for account in store.accounts(&which, None, args.count)? {
+            match &layout {
+                Some(layout) => io.out.write(view::account(&account, layout).as_bytes())?,
+                None => io.out.with(|out| Record::Account(account).write_line(Vectors::Numbers, out))?,
+            }
+        }
+        return Ok(Outcome::Yes);
+    }
     for message in store.last(&which, args.count)? {
         match &layout {
             Some(layout) => io.out.write(view::message(&message, layout).as_bytes())?,

@@ -125,3 +125,30 @@ fn json_lines_are_whole_records() {
     );
     assert_eq!(lines_of(&view).len(), 12);
 }
+
+#[test]
+fn what_was_recalled_is_seen_afterwards() {
+    let home = Home::new().at("2026-11-21T07:03:00Z");
+    home.ingest(&["-p", "w"], &json!({"role": "user", "content": "Owls hunt."}).to_string());
+    let ask = |words: &[&str], text: &str| {
+        let request = json!({"model": "m", "messages": [{"role": "user", "content": text}]}).to_string();
+        let mut line: serde_json::Value =
+            serde_json::from_str(&home.run("rsv-enrich", words, request).ok()).unwrap();
+        line["choices"] = json!([{"index": 0, "message": {"role": "assistant", "content": "Yes."}}]);
+        line["messages"].take();
+        line["kind"] = json!("response");
+        home.run("rsv-ingest", &[], line.to_string()).ok();
+        line["rsv"]["account"].clone()
+    };
+    let told = [ask(&["-p", "w"], "Do owls hunt?"), ask(&["-p", "other"], "Do bats hunt?")];
+    let seen = lines_of(&home.run("rsv-view", &["--accounts", "-p", "w"], "").ok());
+    assert_eq!(seen, told[..1]);
+    assert_eq!(lines_of(&home.run("rsv-view", &["--accounts", "--all"], "").ok()).len(), 2);
+    let trace = told[1]["trace_id"].as_str().unwrap();
+    let by_trace = home.run("rsv-view", &["--accounts", "--all", "--trace", trace], "").ok();
+    assert_eq!(lines_of(&by_trace), told[1..]);
+    let text = home.run("rsv-view", &["--accounts", "-p", "w", "--format", "text"], "").ok();
+    let counted = &told[0]["counted"];
+    let wanted = format!("2026-11-21 07:03 1 related, 0 recent, {counted} of 8192 tokens (bound)\n");
+    assert_eq!(text, wanted);
+}
