@@ -23,13 +23,21 @@ _rsv__enrich() {
 
     case "${cmd}" in
         rsv__enrich)
-            opts="-p -i -q -v -h -V --trace --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-p -i -q -v -h -V --trace --recall --placement --strict --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --recall)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --placement)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

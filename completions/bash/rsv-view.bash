@@ -23,7 +23,7 @@ _rsv__view() {
 
     case "${cmd}" in
         rsv__view)
-            opts="-p -i -q -v -h -V --role --since --until --trace --all --format --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-p -i -q -v -h -V --role --since --until --trace --accounts --all --format --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

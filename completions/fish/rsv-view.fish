@@ -11,6 +11,7 @@ complete -c rsv-view -l config -d 'The settings\' file [default: RSV_CONFIG, els
 complete -c rsv-view -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c rsv-view -l accounts -d 'What was recalled for requests, and what it cost, instead of messages'
 complete -c rsv-view -l all -d 'All scopes of the store'
 complete -c rsv-view -s q -l quiet -d 'Print no notes on standard error'
 complete -c rsv-view -s v -l verbose -d 'Print details on standard error'
