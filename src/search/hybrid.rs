@@ -31,7 +31,7 @@ const DATED: f64 = 1.5;
 const PARTS: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
 /// How many messages are looked at of either kind, at least, and for each that is wanted.
 const CANDIDATES: usize = 60;
-const PER_HIT: usize = 3;
+const PER_HIT: usize = 2;
 
 /// What a question means to a model.
 #[derive(Clone, Copy)]

@@ -144,6 +144,9 @@ impl Sqlite {
     fn gather(&self, runs: &mut [Run], scopes: &[i64], parts: &[Part]) -> rusqlite::Result<Corpus> {
         let mut corpus = Corpus::default();
         for (at, part) in parts.iter().enumerate() {
+            if runs.len() > 1 {
+                part.spread();
+            }
             corpus.docs += part.docs as f64;
             corpus.words += part.places().map(|place| f64::from(place.length)).sum::<f64>();
             for run in runs.iter_mut() {
@@ -163,17 +166,13 @@ impl Sqlite {
             .filter(|(_, weight)| *weight > 0.0)
             .collect();
         if let [(word, weight)] = weighed[..] {
-            let (mut places, mut next) = (part.places(), 0);
-            return part.postings(&self.connection, word, |place, times| {
-                if let Some(Place { n, length }) = places.nth(place - next) {
-                    run.docs.push(Doc { n, times: times as f64 * weight, length });
-                }
-                next = place + 1;
+            return part.postings(&self.connection, word, |_, Place { n, length }, times| {
+                run.docs.push(Doc { n, times: times as f64 * weight, length });
             });
         }
         let mut times_of = vec![0.0; if weighed.is_empty() { 0 } else { part.docs }];
         for (word, weight) in weighed {
-            part.postings(&self.connection, word, |place, times| times_of[place] += times as f64 * weight)?;
+            part.postings(&self.connection, word, |at, _, times| times_of[at] += times as f64 * weight)?;
         }
         let held = times_of.iter().zip(part.places()).filter(|(times, _)| **times > 0.0);
         run.docs.extend(held.map(|(times, place)| Doc { n: place.n, times: *times, length: place.length }));
@@ -310,7 +309,7 @@ impl PartialEq for Scored {
 impl Eq for Scored {}
 
 /// A message in which runs were found.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Found {
     runs: usize,
     score: f64,
@@ -318,33 +317,65 @@ struct Found {
     rarity: f64,
 }
 
+/// What was found in each message: side by side where the numbers of the messages lie close, as those of a scope
+/// mostly do.
+enum Tally {
+    Close(i64, Vec<Found>),
+    Far(FxHashMap<i64, Found>),
+}
+
+impl Tally {
+    /// For messages from one number to another, in which `count` runs were found.
+    fn of(first: i64, last: i64, count: usize) -> Tally {
+        match usize::try_from(last - first) {
+            Ok(width) if width < count.saturating_mul(SPARSE) => {
+                Tally::Close(first, vec![Found::default(); width + 1])
+            }
+            _ => Tally::Far(FxHashMap::default()),
+        }
+    }
+
+    fn of_message(&mut self, n: i64) -> &mut Found {
+        match self {
+            Tally::Close(first, all) => &mut all[(n - *first) as usize],
+            Tally::Far(all) => all.entry(n).or_default(),
+        }
+    }
+
+    fn into_all(self) -> Vec<(i64, Found)> {
+        match self {
+            Tally::Close(first, all) => (first..).zip(all).collect(),
+            Tally::Far(all) => all.into_iter().collect(),
+        }
+    }
+}
+
+/// A tally with so many places for each that is taken costs no more than a map.
+const SPARSE: usize = 16;
+
 /// BM25 of every message that holds all runs, or any; times the part that it holds of what is asked for, each
 /// run counting as much as it is rare: a message that holds half of it says less than half.
 fn combine(runs: &[Run], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
     let wanted = if occur == Occur::All { runs.len() } else { 1 };
-    let most = runs.iter().map(|run| run.docs.len());
-    let most = if occur == Occur::All { most.min() } else { most.max() };
-    let mut found: FxHashMap<i64, Found> = FxHashMap::default();
-    found.reserve(most.unwrap_or_default());
+    let numbers = || runs.iter().flat_map(|run| &run.docs).map(|doc| doc.n);
+    let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else { return Vec::new() };
+    let mut found = Tally::of(first, last, runs.iter().map(|run| run.docs.len()).sum());
     // What nobody said cannot be found, and still was asked for.
     let (mut asked, mut unknown) = (0.0, corpus.rarity(0));
     for (at, run) in runs.iter().enumerate() {
         let (rarity, bm25) = (corpus.rarity(run.docs.len()), corpus.bm25(run.docs.len()));
         *if run.docs.is_empty() { &mut unknown } else { &mut asked } += rarity;
         for doc in &run.docs {
-            let held = match occur == Occur::Any || at == 0 {
-                true => found.entry(doc.n).or_default(),
-                false => match found.get_mut(&doc.n) {
-                    Some(held) => held,
-                    None => continue,
-                },
-            };
+            let held = found.of_message(doc.n);
+            if occur == Occur::All && held.runs < at {
+                continue;
+            }
             held.score += bm25(doc);
             held.rarity += rarity;
             held.runs += 1;
         }
     }
-    let all = found.into_iter().filter(|(_, held)| held.runs >= wanted);
+    let all = found.into_all().into_iter().filter(|(_, held)| held.runs >= wanted);
     let share = |held: &Found| (occur == Occur::Any).then_some(held.rarity / (asked + unknown));
     all.map(|(n, held)| Scored { n, score: held.score * held.rarity / asked, share: share(&held) }).collect()
 }

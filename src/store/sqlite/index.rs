@@ -6,6 +6,7 @@
 use super::super::words;
 use rusqlite::{Connection, Rows, params};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
 
 /// So many messages may be in no part.
 const TAIL: i64 = 1000;
@@ -245,6 +246,7 @@ impl<'a> Stream<'a> {
 }
 
 /// A message in a part.
+#[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) n: i64,
     /// In words.
@@ -257,6 +259,7 @@ pub(super) struct Part {
     /// How many messages it covers.
     pub(super) docs: usize,
     places: Vec<u8>,
+    spread: OnceCell<Vec<Place>>,
     /// All words, each between line ends.
     words: Vec<u8>,
 }
@@ -278,13 +281,22 @@ impl Part {
             .query_row([n], |row| row.get(0))?;
         let docs = usize::try_from(docs).unwrap_or_default();
         let places = blob(connection, "places", n)?;
-        Ok(Part { n, docs, places, words: blob(connection, "words", n)? })
+        Ok(Part { n, docs, places, spread: OnceCell::new(), words: blob(connection, "words", n)? })
+    }
+
+    /// Reads its messages once for all, for who will ask for many of them.
+    pub(super) fn spread(&self) {
+        self.spread.get_or_init(|| self.places().collect());
     }
 
     /// Its messages, in order.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
         let (mut bytes, mut n) = (&self.places[..], 0);
+        let mut spread = self.spread.get().map(|all| all.iter());
         std::iter::from_fn(move || {
+            if let Some(all) = &mut spread {
+                return all.next().copied();
+            }
             let (step, length) = (take(&mut bytes)?, take(&mut bytes)?);
             n += step as i64;
             Some(Place { n, length: length as u32 })
@@ -309,21 +321,27 @@ impl Part {
         found
     }
 
-    /// Calls `visit` with the place of each message that holds a word, and how often it does.
+    /// Calls `visit` with each message that holds a word, where it stands in the part, and how often it does.
     pub(super) fn postings(
         &self,
         connection: &Connection,
         word: &[u8],
-        mut visit: impl FnMut(usize, u64),
+        mut visit: impl FnMut(usize, Place, u64),
     ) -> rusqlite::Result<()> {
         let mut statement =
             connection.prepare_cached("SELECT docs FROM posting WHERE part = ? AND word = ?")?;
         let mut rows = statement.query(params![self.n, word])?;
         while let Some(row) = rows.next()? {
-            decode(row.get_ref(0)?.as_blob()?, |place, times| {
-                let place = usize::try_from(place).unwrap_or(usize::MAX);
-                if place < self.docs {
-                    visit(place, times);
+            let (mut places, mut next) = (self.places(), 0);
+            decode(row.get_ref(0)?.as_blob()?, |at, times| {
+                let at = usize::try_from(at).unwrap_or(usize::MAX);
+                let place = match self.spread.get() {
+                    Some(all) => all.get(at).copied(),
+                    None => places.nth(at - next),
+                };
+                next = at.saturating_add(1);
+                if let Some(place) = place.filter(|_| at < self.docs) {
+                    visit(at, place, times);
                 }
             });
         }
