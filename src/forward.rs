@@ -1,78 +1,121 @@
-//! A request to the provider of its model, and the answer back as one line.
+//! A request to the provider of its model, and the answer back: as one line, or as it arrives.
 
+mod ask;
+mod assemble;
 mod cut;
+mod events;
 mod failure;
+mod line;
+mod stream;
 
 pub use failure::Failure;
+pub use line::{Form, Told};
+pub use stream::{End, Event, Head, Piece, Stream};
 
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
 use crate::error::Result;
-use crate::http::{Body, Client, Cut};
+use crate::http::{Body, Cut, Manner, offer};
 use crate::provider::{Providers, Target};
 use crate::record::{Clock, Object, unexpected};
-use failure::MAX_BODY;
+use ask::Asker;
+use bytes::Bytes;
+use cut::Cuts;
+use std::sync::Arc;
 
 /// Forwards requests.
 pub struct Forwarder {
-    client: Client,
+    asker: Asker,
     providers: Providers,
     /// The model for requests that name none.
     model: Option<String>,
     /// The `web_search_options` for requests that have none.
     web_search: Option<Object>,
-    /// The longest answer that is taken, in bytes.
+    /// The longest answer that is held, in bytes.
     limit: usize,
-    cuts: cut::Cuts,
+    cuts: Arc<Cuts>,
+}
+
+/// A request whose answer is awaited.
+struct Asked {
+    target: Target,
+    key: Option<Secret>,
+    /// The request's member.
+    rsv: Object,
+    clock: Clock,
+    begin: i64,
 }
 
 impl Forwarder {
     /// Takes addresses, keys, limits and defaults from the settings. Nothing is opened yet.
     pub fn new(settings: &Settings, notes: &Notes) -> Result<Forwarder> {
         Ok(Forwarder {
-            client: Client::new(settings),
+            asker: Asker::new(settings, notes),
             providers: Providers::new(settings)?,
             model: settings.text("model"),
             web_search: web_search(settings),
             limit: settings.max_line(),
-            cuts: cut::Cuts::new(notes),
+            cuts: Arc::new(Cuts::new(notes)),
         })
     }
 
     /// Asks the provider and waits for the whole answer: the provider's body as it came, with `rsv`, which has
     /// the request's members and provider, status and latency_ms. `bearer` is the caller's key, if it has one.
+    /// A request for a stream is sent as one for a whole answer.
     pub async fn whole(
         &self,
         mut request: Object,
         bearer: Option<&Secret>,
         clock: &Clock,
     ) -> std::result::Result<Object, Failure> {
-        let mut rsv = take_rsv(&mut request)?;
-        let target = self.prepare(&mut request)?;
-        let key = target.key(bearer)?;
-        let mut body = Vec::new();
-        request.write(&mut body);
-        let begin = clock.now();
-        let sent = self.client.post(target.address(), key, body).await;
-        let response = sent.map_err(|failed| Failure::unsent(&target, &failed))?;
-        let status = response.status();
-        let good = (200..300).contains(&status);
-        let body = response.body(if good { self.limit } else { MAX_BODY }).await;
-        if !good {
-            return Err(Failure::refused(&target, status, &body.bytes, key));
+        if request.get("stream") == Some("true") {
+            request.take("stream");
+            request.take("stream_options");
         }
-        let mut answer = answer(&target, &body, key)?;
-        rsv.set_text("provider", target.name());
-        rsv.set("status", status.to_string());
-        rsv.set("latency_ms", (clock.now() - begin).max(0).to_string());
-        answer.take("rsv");
-        self.cuts.look(&target, &answer, &mut rsv);
-        answer.set("rsv", rsv.to_json());
-        Ok(answer)
+        let (asked, body) = self.prepare(request, bearer, clock)?;
+        let Asked { target, key, .. } = &asked;
+        let response = self.asker.ask(target, key.as_ref(), Manner::PLAIN, body).await?;
+        let status = response.status();
+        let answer = answer(target, &response.body(self.limit).await, key.as_ref())?;
+        Ok(asked.complete(answer, status, &self.cuts))
+    }
+
+    /// Asks the provider for a stream, and waits for its head. `encodings` are those that the caller takes
+    /// (`Accept-Encoding`); without any the pieces are not encoded.
+    pub async fn stream(
+        &self,
+        mut request: Object,
+        bearer: Option<&Secret>,
+        encodings: Option<&str>,
+        clock: &Clock,
+    ) -> std::result::Result<Stream, Failure> {
+        if request.get("stream") != Some("true") {
+            request.set("stream", "true");
+        }
+        let (asked, body) = self.prepare(request, bearer, clock)?;
+        let encodings = offer(encodings.unwrap_or_default());
+        let manner = Manner { headers: None, encodings: &encodings, endless: true };
+        let response = self.asker.ask(&asked.target, asked.key.as_ref(), manner, body).await?;
+        Stream::new(response, asked, self.cuts.clone(), self.limit).await
     }
 
     /// Makes of a request line what the provider is to see, and says who that is.
-    fn prepare(&self, request: &mut Object) -> std::result::Result<Target<'_>, Failure> {
+    fn prepare(
+        &self,
+        mut request: Object,
+        bearer: Option<&Secret>,
+        clock: &Clock,
+    ) -> std::result::Result<(Asked, Bytes), Failure> {
+        let rsv = take_rsv(&mut request)?;
+        let target = self.target(&mut request)?;
+        let key = target.key(bearer)?.cloned();
+        let mut body = Vec::new();
+        request.write(&mut body);
+        Ok((Asked { target, key, rsv, clock: *clock, begin: clock.now() }, body.into()))
+    }
+
+    /// Adds what the settings say to a request, and finds out who serves it.
+    fn target(&self, request: &mut Object) -> std::result::Result<Target, Failure> {
         // Not OpenAI's but ours: how a request line may say what it is.
         request.take("kind");
         check(request)?;
@@ -94,18 +137,30 @@ impl Forwarder {
     }
 }
 
-/// Checks what no provider could answer, and what cannot be carried yet.
+impl Asked {
+    /// The answer with `rsv`, which now tells who gave it, and in what time.
+    fn complete(mut self, mut answer: Object, status: u16, cuts: &Cuts) -> Object {
+        let rsv = &mut self.rsv;
+        let partial = rsv.take("partial");
+        rsv.set_text("provider", self.target.name());
+        rsv.set("status", status.to_string());
+        rsv.set("latency_ms", (self.clock.now() - self.begin).max(0).to_string());
+        partial.into_iter().for_each(|json| rsv.set("partial", json));
+        answer.take("rsv");
+        cuts.look(&self.target, &answer, rsv);
+        answer.set("rsv", rsv.to_json());
+        answer
+    }
+}
+
+/// Checks what no provider could answer.
 fn check(request: &Object) -> std::result::Result<(), Failure> {
     match request.get("messages") {
-        None | Some("null") => return Err(Failure::request("messages: is missing")),
-        Some("[]") => return Err(Failure::request("messages: is empty")),
-        Some(json) if json.starts_with('[') => {}
-        Some(json) => return Err(unexpected("messages", "an array", json).into()),
+        None | Some("null") => Err(Failure::request("messages: is missing")),
+        Some("[]") => Err(Failure::request("messages: is empty")),
+        Some(json) if json.starts_with('[') => Ok(()),
+        Some(json) => Err(unexpected("messages", "an array", json).into()),
     }
-    if request.get("stream") == Some("true") {
-        return Err(Failure::request("stream: is not supported, send false or leave it out"));
-    }
-    Ok(())
 }
 
 /// Takes off what never leaves the machine.
@@ -119,23 +174,24 @@ fn take_rsv(request: &mut Object) -> std::result::Result<Object, Failure> {
 fn answer(target: &Target, body: &Body, key: Option<&Secret>) -> std::result::Result<Object, Failure> {
     let invalid = |is: &str| Failure::invalid(target, is, &body.bytes, key);
     match &body.cut {
-        Some(Cut::Limit) => {
-            let mib = body.bytes.len() as f64 / f64::from(1 << 20);
-            return Err(invalid(&format!("longer than the limit of {mib} MiB"))
-                .hint("raise it with: rsv-config set max_line_bytes BYTES"));
-        }
+        Some(Cut::Limit) => return Err(Failure::too_much(target, body.bytes.len())),
         Some(Cut::Failed(failed)) => return Err(Failure::broken(target, failed, &body.bytes, key)),
         None if body.bytes.trim_ascii().is_empty() => return Err(invalid("empty")),
         None => {}
     }
     let mut answer =
         Object::parse_bytes(&body.bytes).map_err(|e| invalid(&format!("no JSON object: {e}")))?;
+    mark(&mut answer);
+    Ok(answer)
+}
+
+/// Says what an answer is if it could pass for something else: whatever a provider sends, the next tool must
+/// not take it for a record to store.
+fn mark(answer: &mut Object) {
     let chunk = answer.get("object") == Some("\"chat.completion.chunk\"");
-    // Whatever a provider sends, the next tool must not take it for a record to store.
     if answer.has("kind") || answer.has("messages") || chunk || !answer.has("choices") {
         answer.set_text("kind", "response");
     }
-    Ok(answer)
 }
 
 /// What the settings ask every provider for.

@@ -2,16 +2,23 @@
 
 mod address;
 mod blocking;
+mod decode;
 mod download;
+mod headers;
+mod response;
 mod said;
 
 pub use address::Address;
 pub use blocking::{Blocking, Reply};
+pub use decode::{Decoder, offer};
+pub use headers::Headers;
+pub use response::{Body, Cut, Response};
 pub use said::{said, without};
 
 use crate::config::{Secret, Settings};
 use crate::error::{Context, Result};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder};
 use std::error::Error as _;
@@ -34,6 +41,8 @@ pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 /// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
 pub struct Client {
     connect: Duration,
+    first_byte: Duration,
+    idle: Duration,
     whole: Duration,
     lanes: [OnceLock<reqwest::Client>; 3],
 }
@@ -49,25 +58,20 @@ enum Lane {
     Open,
 }
 
-/// What a provider sent, the body still on its way.
-pub struct Response {
-    inner: reqwest::Response,
-    whole: Duration,
+/// What goes with what is posted.
+#[derive(Clone, Copy)]
+pub struct Manner<'a> {
+    /// Headers beside those that every request has.
+    pub headers: Option<&'a Headers>,
+    /// How the body of the answer may be encoded, as `offer` has it.
+    pub encodings: &'a str,
+    /// Whether the answer may go on for as long as something of it arrives.
+    pub endless: bool,
 }
 
-/// A body, as far as it arrived.
-pub struct Body {
-    pub bytes: Vec<u8>,
-    /// Why there is not all of it.
-    pub cut: Option<Cut>,
-}
-
-/// Why a body is not whole.
-#[derive(Debug)]
-pub enum Cut {
-    /// It is longer than was asked for.
-    Limit,
-    Failed(Failed),
+impl Manner<'_> {
+    /// Nothing more, and an answer in the clear within the limit.
+    pub const PLAIN: Manner<'static> = Manner { headers: None, encodings: "identity", endless: false };
 }
 
 impl Client {
@@ -76,6 +80,8 @@ impl Client {
         let time = |key, seconds| settings.duration(key).unwrap_or(Duration::from_secs(seconds));
         Client {
             connect: time("connect_timeout", 10),
+            first_byte: time("first_byte_timeout", 600),
+            idle: time("idle_timeout", 300),
             whole: time("request_timeout", 600),
             lanes: [OnceLock::new(), OnceLock::new(), OnceLock::new()],
         }
@@ -86,9 +92,17 @@ impl Client {
         &self,
         address: &Address,
         key: Option<&Secret>,
-        json: Vec<u8>,
+        manner: Manner<'_>,
+        json: Bytes,
     ) -> std::result::Result<Response, Failed> {
-        let request = self.request(Method::POST, address, key)?;
+        let mut request = self.request(Method::POST, address, key)?;
+        if let Some(headers) = manner.headers {
+            request = request.headers(headers.map().clone());
+        }
+        if !manner.endless {
+            request = request.timeout(self.whole);
+        }
+        let request = request.header(ACCEPT_ENCODING, manner.encodings);
         self.send(request.header(CONTENT_TYPE, "application/json").body(json)).await
     }
 
@@ -98,7 +112,7 @@ impl Client {
         address: &Address,
         key: Option<&Secret>,
     ) -> std::result::Result<Response, Failed> {
-        self.send(self.request(Method::GET, address, key)?).await
+        self.send(self.request(Method::GET, address, key)?.timeout(self.whole)).await
     }
 
     fn request(
@@ -116,12 +130,13 @@ impl Client {
                 self.client(address)?.request(method, url).header(AUTHORIZATION, bearer)
             }
         };
-        Ok(request.header(ACCEPT, "application/json").timeout(self.whole))
+        Ok(request.header(ACCEPT, "application/json"))
     }
 
     async fn send(&self, request: RequestBuilder) -> std::result::Result<Response, Failed> {
-        let inner = request.send().await.map_err(|e| self.failed(&e))?;
-        Ok(Response { inner, whole: self.whole })
+        let late = Failed::late("first_byte_timeout", self.first_byte);
+        let sent = tokio::time::timeout(self.first_byte, request.send()).await.map_err(|_| late)?;
+        Ok(Response::new(sent.map_err(|e| self.failed(&e))?, self.idle, self.whole))
     }
 
     fn client(&self, address: &Address) -> std::result::Result<&reqwest::Client, Failed> {
@@ -159,11 +174,11 @@ impl Client {
         if error.is_connect() && error.is_timeout() {
             Failed { kind: Kind::Connect, cause: format!("no connection within {:?}", self.connect) }
         } else if error.is_timeout() {
-            late(self.whole)
+            Failed::late(WHOLE, self.whole)
         } else if error.is_connect() {
             Failed { kind: Kind::Connect, cause: cause(error) }
         } else {
-            Failed { kind: Kind::Broken, cause: cause(error) }
+            Failed::broken(cause(error))
         }
     }
 }
@@ -175,39 +190,6 @@ fn bearer(key: &Secret) -> std::result::Result<HeaderValue, Failed> {
     })?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-impl Response {
-    /// The status, 100 to 999.
-    pub fn status(&self) -> u16 {
-        self.inner.status().as_u16()
-    }
-
-    /// How long the server wants not to be asked again, if it says so in seconds (RFC 9110, 10.2.3).
-    pub fn retry_after(&self) -> Option<Duration> {
-        let seconds = self.inner.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-        Some(Duration::from_secs(seconds))
-    }
-
-    /// Waits for the body, of at most `limit` bytes.
-    pub async fn body(mut self, limit: usize) -> Body {
-        let mut bytes = Vec::new();
-        let cut = loop {
-            match self.inner.chunk().await {
-                Ok(None) => break None,
-                Ok(Some(chunk)) => {
-                    let room = limit - bytes.len();
-                    bytes.extend_from_slice(&chunk[..room.min(chunk.len())]);
-                    if chunk.len() > room {
-                        break Some(Cut::Limit);
-                    }
-                }
-                Err(e) if e.is_timeout() => break Some(Cut::Failed(late(self.whole))),
-                Err(e) => break Some(Cut::Failed(Failed { kind: Kind::Broken, cause: cause(&e) })),
-            }
-        };
-        Body { bytes, cut }
-    }
 }
 
 /// What kept a request from being answered: in words, and never with a key in them.
@@ -226,8 +208,8 @@ pub enum Kind {
     Setup,
     /// There was no connection.
     Connect,
-    /// The time was up.
-    Late,
+    /// The time was up: that of the setting.
+    Late(&'static str),
     /// The connection broke before all had arrived.
     Broken,
 }
@@ -238,8 +220,22 @@ impl fmt::Display for Failed {
     }
 }
 
-fn late(whole: Duration) -> Failed {
-    Failed { kind: Kind::Late, cause: format!("not done within {whole:?}") }
+/// The setting that limits the time of a whole answer.
+const WHOLE: &str = "request_timeout";
+
+impl Failed {
+    fn late(setting: &'static str, limit: Duration) -> Failed {
+        let what = match setting {
+            "first_byte_timeout" => "nothing arrived within",
+            "idle_timeout" => "nothing more arrived within",
+            _ => "not done within",
+        };
+        Failed { kind: Kind::Late(setting), cause: format!("{what} {limit:?}") }
+    }
+
+    fn broken(cause: impl Into<String>) -> Failed {
+        Failed { kind: Kind::Broken, cause: cause.into() }
+    }
 }
 
 /// The innermost cause, since the outer ones only say that sending failed. It holds no address.

@@ -6,7 +6,8 @@ pub use served::Windows;
 
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::http::Address;
+use crate::http::{Address, Headers};
+use std::sync::Arc;
 
 /// One provider.
 struct Row {
@@ -40,10 +41,11 @@ enum Wants {
 
 /// The one table. The first that serves a model has it.
 #[rustfmt::skip]
-static PROVIDERS: [Row; 5] = [
+static PROVIDERS: [Row; 6] = [
     Row { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", wants: Wants::Key, serves: is_openai },
     Row { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", wants: Wants::Key, serves: |model| model.starts_with("mistral-") },
     Row { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", wants: Wants::Key, serves: |model| model.starts_with("gemini-") },
+    Row { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", wants: Wants::Key, serves: |model| model.starts_with("claude-") },
     Row { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", wants: Wants::KeyIfAny, serves: |_| false },
     Row { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", wants: Wants::OwnIfAny, serves: |_| true },
 ];
@@ -63,9 +65,9 @@ fn is_openai(model: &str) -> bool {
 /// The providers as the settings have them.
 pub struct Providers {
     /// As in the table.
-    sites: Vec<Option<Site>>,
+    sites: Vec<Option<Arc<Site>>>,
     /// The longest pattern first.
-    routes: Vec<(String, Site)>,
+    routes: Vec<(String, Arc<Site>)>,
 }
 
 /// Where a provider is, and what it is told.
@@ -78,12 +80,13 @@ struct Site {
     key: Option<Secret>,
     key_variable: String,
     wants: Wants,
+    headers: Headers,
 }
 
 /// Who serves one request.
-#[derive(Debug)]
-pub struct Target<'a> {
-    site: &'a Site,
+#[derive(Clone, Debug)]
+pub struct Target {
+    site: Arc<Site>,
     /// The model by the name that the provider knows.
     pub model: String,
 }
@@ -114,8 +117,9 @@ impl Providers {
                 key,
                 wants: if route.key_variable.is_some() { Wants::Own } else { Wants::OwnIfAny },
                 key_variable: route.key_variable.unwrap_or_default(),
+                headers: headers(&route.pattern, &route.headers)?,
             };
-            routes.push((route.pattern.to_lowercase(), site));
+            routes.push((route.pattern.to_lowercase(), Arc::new(site)));
         }
         routes.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.chars().count()));
         let sites = PROVIDERS.iter().map(|row| site(row, settings)).collect::<Result<_>>()?;
@@ -124,10 +128,10 @@ impl Providers {
 
     /// Who serves a model: the most specific route, else the provider that is named before a slash, else the
     /// one that the name tells, else Ollama.
-    pub fn of(&self, model: &str) -> std::result::Result<Target<'_>, Refusal> {
+    pub fn of(&self, model: &str) -> std::result::Result<Target, Refusal> {
         let folded = model.to_lowercase();
         if let Some((_, site)) = self.routes.iter().find(|(pattern, _)| matches(pattern, &folded)) {
-            return Ok(Target { site, model: model.to_owned() });
+            return Ok(Target { site: site.clone(), model: model.to_owned() });
         }
         let named = model.split_once('/').and_then(|(name, rest)| {
             let at = PROVIDERS.iter().position(|row| row.name.eq_ignore_ascii_case(name))?;
@@ -139,7 +143,7 @@ impl Providers {
             return Err(Refusal::Model(Error::new("model: is empty")));
         }
         match &self.sites[at] {
-            Some(site) => Ok(Target { site, model: model.to_owned() }),
+            Some(site) => Ok(Target { site: site.clone(), model: model.to_owned() }),
             None => Err(Refusal::Model(
                 Error::new(format!("model: the {} provider has no address", PROVIDERS[at].title))
                     .hint(format!("set {}", PROVIDERS[at].address_variable)),
@@ -148,10 +152,10 @@ impl Providers {
     }
 }
 
-fn site(row: &'static Row, settings: &Settings) -> Result<Option<Site>> {
+fn site(row: &'static Row, settings: &Settings) -> Result<Option<Arc<Site>>> {
     settings.check(row.address)?;
     let Some(text) = settings.text(row.address) else { return Ok(None) };
-    Ok(Some(Site {
+    Ok(Some(Arc::new(Site {
         name: row.name,
         title: row.title,
         address: address(&text, row.address)?,
@@ -159,14 +163,24 @@ fn site(row: &'static Row, settings: &Settings) -> Result<Option<Site>> {
         key: settings.secret(row.key),
         key_variable: row.key_variable.to_owned(),
         wants: row.wants,
-    }))
+        headers: Headers::default(),
+    })))
 }
 
 fn address(text: &str, setting: &str) -> Result<Address> {
     Address::parse(text).map(|address| address.complete("chat/completions")).map_err(|e| e.at(setting))
 }
 
-impl Target<'_> {
+/// The headers of a route. Errors name the setting.
+fn headers(pattern: &str, set: &[(String, String)]) -> Result<Headers> {
+    let mut headers = Headers::default();
+    for (name, value) in set {
+        headers.set(name, value).map_err(|e| e.at(format_args!("routes.{pattern:?}.headers.{name:?}")))?;
+    }
+    Ok(headers)
+}
+
+impl Target {
     /// The provider, as in `rsv.provider`.
     pub fn name(&self) -> &'static str {
         self.site.name
@@ -185,6 +199,11 @@ impl Target<'_> {
     /// The setting that has the address, for hints.
     pub fn address_setting(&self) -> &str {
         &self.site.address_setting
+    }
+
+    /// What a route adds to the headers of every request.
+    pub fn headers(&self) -> &Headers {
+        &self.site.headers
     }
 
     /// The variable that may hold the key, for hints; a route may have none.
@@ -271,10 +290,11 @@ mod tests {
                  chatgpt-4o-latest GPT-4o ChatGPT-4o O3",
             ),
             ("mistral", "mistral-large-2402 mistral-large mistral-medium mistral-small Mistral-Large"),
+            ("anthropic", "claude-sonnet-4-5 Claude-3-Haiku"),
             ("gemini", "gemini-2.0-flash gemini-2.5-flash-preview-05-20 Gemini-2.0-Flash"),
             (
                 "ollama",
-                "gpt-oss:20b mistral mistral:7b llama3.1:8b codellama gemma3 gpt gpt4 o ollama omni o-1 chatgpt gemini \
+                "gpt-oss:20b mistral mistral:7b llama3.1:8b codellama gemma3 gpt gpt4 claude o ollama omni o-1 chatgpt gemini \
                  library/llama3 mistralai/mixtral hf.co/bartowski/Llama:Q4 ö1 / /gpt-4",
             ),
         ] {
@@ -292,6 +312,7 @@ mod tests {
             ("ollama/gpt-oss:20b", "ollama gpt-oss:20b"),
             ("Mistral/Codestral", "mistral Codestral"),
             ("GEMINI/x", "gemini x"),
+            ("anthropic/any", "anthropic any"),
             ("custom/meta/llama-3", "custom meta/llama-3"),
             ("openai/", "model: is empty"),
             ("", "model: is empty"),
@@ -303,7 +324,7 @@ mod tests {
     #[test]
     fn a_provider_without_an_address_serves_nothing() {
         let mut providers = providers("").unwrap();
-        providers.sites[3] = None;
+        providers.sites[4] = None;
         assert_eq!(served(&providers, "custom/x"), "model: the custom provider has no address");
     }
 
@@ -340,8 +361,9 @@ mod tests {
         .unwrap();
         let (own, bearer, empty) = (Secret::new("own"), Secret::new("bearer"), Secret::new(""));
         let mut sent = |model, own: Option<&Secret>, bearer| {
-            providers.sites.iter_mut().flatten().for_each(|site| site.key = own.cloned());
-            match providers.of(model).unwrap().key(bearer) {
+            providers.sites.iter_mut().flatten().for_each(|site| Arc::make_mut(site).key = own.cloned());
+            let target = providers.of(model).unwrap();
+            match target.key(bearer) {
                 Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "bearer" }),
                 Err(Refusal::Key(_)) => "missing",
                 Err(Refusal::Plain(_)) => "plain",

@@ -3,24 +3,39 @@
 use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
 use rsv::error::Result;
-use rsv::forward::Forwarder;
-use rsv::http;
-use rsv::record::{Line, Object, Reader, Value};
+use rsv::forward::{Form, Forwarder, Told};
+use rsv::record::{Reader, Value};
+use rsv::{http, view};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, channel};
 
 /// Asks the providers of models, and gives their answers
 ///
 /// Takes bodies of OpenAI's chat completions, sends each to the provider of its model (OpenAI, Mistral, Gemini,
-/// Ollama or one of your own), and prints the answers in the same order, one a line. What is no request is
-/// passed on.
+/// Anthropic, Ollama or one of your own), and prints the answers in the same order, one a line. What is no
+/// request is passed on.
 #[derive(clap::Args)]
 struct Args {
     /// The requests; without a file, or for '-', standard input is read
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Print each event of an answer as it comes, and the whole answer after them
+    #[arg(long)]
+    stream: bool,
+    /// Print only the text of the answers, as it comes
+    #[arg(long, conflicts_with = "stream")]
+    text: bool,
+    /// So many requests at once; the answers stay in order
+    #[arg(short, long, value_name = "COUNT", default_value_t = 1, hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
+    jobs: u16,
 }
+
+/// How much an answer may be ahead of its turn to be printed: so many events.
+const AHEAD: usize = 1024;
 
 fn main() -> ExitCode {
     cli::main(run)
@@ -28,16 +43,42 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
-    io.common.scope()?;
-    let forwarder = Forwarder::new(&settings, &io.notes())?;
+    let scope = io.common.scope()?;
+    let named = io.common.partition.is_some() || io.common.instance.is_some();
+    let scope = Arc::new(named.then_some(scope));
+    let forwarder = Arc::new(Forwarder::new(&settings, &io.notes())?);
+    let form = match (args.stream, args.text) {
+        (true, _) => Form::Stream,
+        (_, true) => Form::Text,
+        _ => Form::Whole,
+    };
+    let visible = io.for_people();
+    let (clock, jobs) = (io.clock, usize::from(args.jobs));
     let mut lines = read(io.sources(&args.files)?, settings.max_line());
     http::run(async {
-        while let Some(next) = lines.recv().await {
-            match next {
-                Ok(value) => line(value, &forwarder, io).await?,
-                Err(fault) => io.fault(&fault),
+        let (mut working, mut more) = (VecDeque::new(), true);
+        while more || !working.is_empty() {
+            tokio::select! {
+                next = lines.recv(), if more && working.len() < jobs => match next {
+                    None => more = false,
+                    Some(next) => {
+                        let (sender, told) = channel(AHEAD);
+                        working.push_back(told);
+                        let (forwarder, scope) = (forwarder.clone(), scope.clone());
+                        tokio::spawn(async move {
+                            // Who does not listen any more has ended.
+                            let _ = match next {
+                                Ok(value) => forwarder.line(value, form, (*scope).as_ref(), &clock, &sender).await,
+                                Err(fault) => sender.send(Told::Fault(fault)).await,
+                            };
+                        });
+                    }
+                },
+                told = first(&mut working) => match told {
+                    None => drop(working.pop_front()),
+                    Some(told) => tell(told, visible, io)?,
+                },
             }
-            io.out.flush()?;
         }
         Ok(Outcome::Yes)
     })
@@ -60,50 +101,22 @@ fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<Value>> {
     lines
 }
 
-/// Answers one line: a request by its answer or an error line, anything else by itself.
-async fn line(Value { place, object }: Value, forwarder: &Forwarder, io: &mut Io) -> Result<()> {
-    let mut request = match Line::parse(object.clone()) {
-        Ok(Line::Request(request)) => request,
-        Ok(_) => return print(&object, io),
-        Err(fault) => {
-            io.fault(&fault.at(place));
-            return Ok(());
-        }
-    };
-    scope(&mut request, io);
-    let rsv = request.get("rsv").map(str::to_owned);
-    match forwarder.whole(request, None, &io.clock).await {
-        Ok(answer) => {
-            if let Ok(Some(rsv)) = answer.object("rsv") {
-                let member = |name| rsv.get(name).unwrap_or("null");
-                let (provider, status, ms) = (member("provider"), member("status"), member("latency_ms"));
-                io.detail(format_args!("{place}: {provider} answered {status} in {ms} ms"));
-            }
-            print(&answer, io)
-        }
-        Err(failure) => {
-            io.fault(&failure.error().at(place));
-            io.out.write(failure.to_line(rsv.as_deref()).as_bytes())
-        }
+/// What is told next of the line whose turn it is; `None` when it is done.
+async fn first(working: &mut VecDeque<Receiver<Told>>) -> Option<Told> {
+    match working.front_mut() {
+        Some(told) => told.recv().await,
+        None => std::future::pending().await,
     }
 }
 
-/// Puts the scope of the flags into a request that has none.
-fn scope(request: &mut Object, io: &Io) {
-    let flags = io.common.partition.is_some() || io.common.instance.is_some();
-    if let (true, Ok(scope), Ok(rsv)) = (flags, io.common.scope(), request.object("rsv")) {
-        let mut rsv = rsv.unwrap_or_default();
-        if !rsv.has("partition") && !rsv.has("instance") {
-            rsv.set_text("partition", &scope.partition);
-            rsv.set_text("instance", &scope.instance);
-            request.set("rsv", rsv.to_json());
-        }
+/// Prints, at once, what may be waited for.
+fn tell(told: Told, visible: bool, io: &mut Io) -> Result<()> {
+    match told {
+        Told::Line(line) => io.out.write(line.as_bytes())?,
+        Told::Text(text) if visible => io.out.write(view::visible(&text).as_bytes())?,
+        Told::Text(text) => io.out.write(text.as_bytes())?,
+        Told::Fault(fault) => io.fault(&fault),
+        Told::Detail(detail) => io.detail(detail),
     }
-}
-
-fn print(object: &Object, io: &mut Io) -> Result<()> {
-    io.out.with(|out| {
-        object.write(out);
-        out.push(b'\n');
-    })
+    io.out.flush()
 }

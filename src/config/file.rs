@@ -110,7 +110,7 @@ impl Contents {
                     e.at(at_line(path, text, start.map_or(0, |span| span.start)))
                 })?,
                 None => match item.as_table_like() {
-                    Some(inner) if above.len() < 3 => self.walk(path, text, above, inner)?,
+                    Some(inner) if above.len() < 4 => self.walk(path, text, above, inner)?,
                     _ => {
                         let start = item.span().map_or(0, |span| span.start);
                         let key: Vec<String> = above.iter().map(|name| written(name)).collect();

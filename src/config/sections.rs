@@ -1,7 +1,7 @@
 //! Settings for one model, one partition, one route.
 
 use super::value::{Secret, Value};
-use super::{Settings, environment};
+use super::{Setting, Settings, environment};
 
 /// What is set for one model.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -33,6 +33,8 @@ pub struct Route {
     pub base_url: String,
     /// The environment variable that holds the key.
     pub key_variable: Option<String>,
+    /// The names and values of headers that go with every request.
+    pub headers: Vec<(String, String)>,
 }
 
 impl Settings {
@@ -67,11 +69,20 @@ impl Settings {
                     Some(Value::Text(variable)) => Some(variable.clone()),
                     _ => None,
                 };
-                Some(Route { pattern: pattern.clone(), base_url: base_url.clone(), key_variable })
+                let (pattern, base_url) = (pattern.clone(), base_url.clone());
+                Some(Route { headers: self.headers(&pattern), pattern, base_url, key_variable })
             }
             _ => None,
         });
         routes.collect()
+    }
+
+    fn headers(&self, pattern: &str) -> Vec<(String, String)> {
+        let of_route = |s: &&Setting| {
+            s.key.row().key == "routes.*.headers.*" && s.key.path[1] == *pattern && s.found.is_some()
+        };
+        let named = self.settings.iter().filter(of_route);
+        named.map(|s| (s.key.path[3].clone(), s.value().map(Value::to_string).unwrap_or_default())).collect()
     }
 
     /// An environment variable that a route names; set to nothing counts as unset.

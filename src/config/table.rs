@@ -63,14 +63,19 @@ pub(super) static ROWS: &[Row] = &[
     row("ollama_base_url", &["RSV_OLLAMA_BASE_URL", "OLLAMA_BASE_URL"], HTTP, Some("http://localhost:11434/v1/chat/completions"), "where Ollama's models are"),
     row("mistral_base_url", &["RSV_MISTRAL_BASE_URL"], HTTP, Some("https://api.mistral.ai/v1/chat/completions"), "where Mistral's models are"),
     row("gemini_base_url", &["RSV_GEMINI_BASE_URL"], HTTP, Some("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"), "where Gemini's models are"),
+    row("anthropic_base_url", &["RSV_ANTHROPIC_BASE_URL"], HTTP, Some("https://api.anthropic.com/v1/chat/completions"), "where Anthropic's models are"),
     row("custom_base_url", &["RSV_CUSTOM_BASE_URL"], HTTP, None, "where the models of a provider of your own are"),
     row("openai_api_key", &["OPENAI_API_KEY"], Secret, None, "the key for OpenAI"),
     row("mistral_api_key", &["MISTRAL_API_KEY"], Secret, None, "the key for Mistral"),
     row("gemini_api_key", &["GEMINI_API_KEY"], Secret, None, "the key for Gemini"),
+    row("anthropic_api_key", &["ANTHROPIC_API_KEY"], Secret, None, "the key for Anthropic"),
     row("ollama_api_key", &["OLLAMA_API_KEY"], Secret, None, "the key for Ollama, if it wants one"),
     row("custom_api_key", &["CUSTOM_API_KEY"], Secret, None, "the key for a provider of your own"),
     row("connect_timeout", &["RSV_CONNECT_TIMEOUT"], Duration, Some("10s"), "how long to wait for a connection to a provider"),
-    row("request_timeout", &["RSV_REQUEST_TIMEOUT"], Duration, Some("600s"), "how long to wait for a provider's whole answer"),
+    row("first_byte_timeout", &["RSV_FIRST_BYTE_TIMEOUT"], Duration, Some("600s"), "how long to wait for a provider's answer to begin"),
+    row("idle_timeout", &["RSV_IDLE_TIMEOUT"], Duration, Some("300s"), "how long to wait for the next piece of a provider's answer"),
+    row("request_timeout", &["RSV_REQUEST_TIMEOUT"], Duration, Some("600s"), "how long to wait for a provider's whole answer, if it is not streamed"),
+    row("retries", &["RSV_RETRIES"], Integer(0, 10), Some("2"), "how often a request is sent again that its provider did not take"),
 
     row("embed.model", &["RSV_EMBED_MODEL"], Text, None, "the embedding model; unset, the best that is installed"),
     row("embed.via", &["RSV_EMBED_VIA"], Text, Some("local"), "who embeds: local, proxy, openai, ollama, or the address of a server"),
@@ -104,6 +109,7 @@ pub(super) static ROWS: &[Row] = &[
     row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "what the estimate of tokens is multiplied by in the partition"),
     row("routes.*.base_url", &[], HTTP, None, "where the models that the pattern matches are"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
+    row("routes.*.headers.*", &[], Text, None, "a header that goes with every request of the route"),
 ];
 
 /// The name of one setting: `model`, `models."gpt-4o".reserve_tokens`.

@@ -205,8 +205,8 @@ impl Remote {
             (http::Kind::Connect | http::Kind::Broken, Kind::OpenAi) => {
                 Trouble::Absent(error.hint(format!("check {}", self.site.setting)))
             }
-            (http::Kind::Late, _) => {
-                Trouble::Failed(error.hint("raise the limit with: rsv-config set request_timeout 20m"))
+            (http::Kind::Late(setting), _) => {
+                Trouble::Failed(error.hint(format!("raise the limit with: rsv-config set {setting} 20m")))
             }
             (http::Kind::Setup, _) => {
                 Trouble::Failed(error.hint("install the certificates of the system: package ca-certificates"))

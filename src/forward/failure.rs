@@ -43,6 +43,10 @@ impl Failure {
         self
     }
 
+    fn raise(self, setting: &str) -> Failure {
+        self.hint(&format!("raise the limit with: rsv-config set {setting} 20m"))
+    }
+
     fn check_key(self, target: &Target) -> Failure {
         match target.key_variable() {
             Some(variable) => self.hint(&format!("check {variable}")),
@@ -76,9 +80,9 @@ impl Failure {
                     format!("check {}", target.address_setting())
                 })
             }
-            Kind::Late => {
+            Kind::Late(setting) => {
                 Failure::new(504, "timeout", format!("No answer from {title} API: {failed}. {using}"))
-                    .hint("raise the limit with: rsv-config set request_timeout 20m")
+                    .raise(setting)
             }
             Kind::Broken => {
                 let message = format!("No answer from {title} API: {failed}. {using}");
@@ -116,11 +120,32 @@ impl Failure {
     /// The answer ended before its end.
     pub(super) fn broken(target: &Target, failed: &Failed, body: &[u8], key: Option<&Secret>) -> Failure {
         let message = format!("the answer of {} broke off: {failed}", target.title());
-        match failed.kind {
-            Kind::Late => Failure::new(504, "timeout", message),
+        let failure = match failed.kind {
+            Kind::Late(setting) => Failure::new(504, "timeout", message).raise(setting),
             _ => Failure::new(502, "invalid_answer", message),
-        }
-        .body(body, key)
+        };
+        if body.is_empty() { failure } else { failure.body(body, key) }
+    }
+
+    /// The answer is longer than may be held.
+    pub(super) fn too_much(target: &Target, bytes: usize) -> Failure {
+        let mib = bytes as f64 / f64::from(1 << 20);
+        let message = format!("the answer of {} is longer than the limit of {mib} MiB", target.title());
+        Failure::new(502, "invalid_answer", message)
+            .hint("raise it with: rsv-config set max_line_bytes BYTES")
+    }
+
+    /// The answer came to no end.
+    pub(super) fn unfinished(target: &Target) -> Failure {
+        let message = format!("the answer of {} broke off: it came to no end", target.title());
+        Failure::new(502, "invalid_answer", message)
+    }
+
+    /// The provider said in mid-stream that something went wrong.
+    pub(super) fn in_stream(target: &Target, event: &[u8], key: Option<&Secret>) -> Failure {
+        let said = said(event, key).map_or(String::new(), |said| format!(": {said}"));
+        let message = format!("the answer of {} broke off{said}", target.title());
+        Failure::new(502, "provider_error", message).body(event, key)
     }
 
     /// The error line that takes the place of the answer; `rsv` is the request's member as JSON text.

@@ -1,6 +1,6 @@
 //! The client for a thread that may wait.
 
-use super::{Address, Body, Client, Failed, Kind, Response};
+use super::{Address, Body, Client, Failed, Kind, Manner, Response};
 use crate::config::{Secret, Settings};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -34,7 +34,9 @@ impl Blocking {
         json: Vec<u8>,
         limit: usize,
     ) -> Result<Reply, Failed> {
-        self.wait(async |client| whole(client.post(address, key, json).await?, limit).await)
+        self.wait(async |client| {
+            whole(client.post(address, key, Manner::PLAIN, json.into()).await?, limit).await
+        })
     }
 
     /// As `Client::get`, with the body of the answer, of at most `limit` bytes.

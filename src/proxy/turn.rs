@@ -73,6 +73,9 @@ impl Proxy {
     async fn enriched(self: &Arc<Proxy>, mut asked: Asked) -> std::result::Result<Enriched, Failure> {
         // Nobody outside chooses a scope or an account.
         asked.body.take("rsv");
+        if asked.body.get("stream") == Some("true") {
+            return Err(Error::new("stream: is not supported, send false or leave it out").into());
+        }
         let request = Request::parse(asked.body)?;
         let mut settings = Cow::Borrowed(&self.settings);
         if let Some(recall) = &asked.recall {

@@ -1,0 +1,83 @@
+//! One request to a provider, sent again where nothing can have come of it.
+
+use super::Failure;
+use super::failure::MAX_BODY;
+use crate::cli::Notes;
+use crate::config::{Secret, Settings};
+use crate::http::{Client, Failed, Kind, Manner, Response, reason};
+use crate::provider::Target;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// By these statuses a provider says that it did not answer, and that it might.
+const AGAIN: [u16; 4] = [429, 502, 503, 504];
+/// How long to wait before a request is sent again; twice as long each further time.
+const PAUSE: Duration = Duration::from_millis(500);
+/// A provider that wants to be left alone for longer is.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Sends requests.
+pub(super) struct Asker {
+    client: Client,
+    retries: u32,
+    notes: Notes,
+}
+
+impl Asker {
+    pub(super) fn new(settings: &Settings, notes: &Notes) -> Asker {
+        let retries = settings.integer("retries").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        Asker { client: Client::new(settings), retries, notes: notes.clone() }
+    }
+
+    /// Sends a request and waits for the head of an answer that the provider calls good.
+    pub(super) async fn ask(
+        &self,
+        target: &Target,
+        key: Option<&Secret>,
+        manner: Manner<'_>,
+        body: Bytes,
+    ) -> Result<Response, Failure> {
+        let manner = Manner { headers: Some(target.headers()), ..manner };
+        let mut sent = self.client.post(target.address(), key, manner, body.clone()).await;
+        for attempt in 0..self.retries {
+            let Some((why, wanted)) = again(&sent) else { break };
+            let pause = wanted.unwrap_or_else(|| jittered(PAUSE * (1 << attempt)));
+            if pause > LONGEST {
+                break;
+            }
+            self.notes.detail(format_args!("{}: {why}; again in {pause:?}", target.title()));
+            // What is left of the answer is not waited for.
+            drop(sent);
+            tokio::time::sleep(pause).await;
+            sent = self.client.post(target.address(), key, manner, body.clone()).await;
+        }
+        let response = sent.map_err(|failed| Failure::unsent(target, &failed))?;
+        match response.status() {
+            200..300 => Ok(response),
+            status => {
+                let body = response.body(MAX_BODY).await.bytes;
+                Err(Failure::refused(target, status, &body, key))
+            }
+        }
+    }
+}
+
+/// Why a request may be sent again, if it may, and after what time the provider wants it.
+fn again(sent: &Result<Response, Failed>) -> Option<(String, Option<Duration>)> {
+    match sent {
+        Ok(response) if AGAIN.contains(&response.status()) => {
+            let status = response.status();
+            Some((format!("answered {status} {}", reason(status)), response.retry_after()))
+        }
+        Err(failed) if failed.kind == Kind::Connect => Some((failed.cause.clone(), None)),
+        _ => None,
+    }
+}
+
+/// A time from 0.75 to 1.25 of it: clients that failed at once must not come back at once.
+fn jittered(pause: Duration) -> Duration {
+    let mut byte = [128];
+    // Without chance the middle is as good.
+    let _ = getrandom::fill(&mut byte);
+    pause.mul_f64(0.75 + f64::from(byte[0]) / 512.0)
+}

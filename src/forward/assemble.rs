@@ -1,0 +1,388 @@
+//! The whole answer out of the chunks of a streamed one, as if it had not been streamed.
+
+use crate::chat::array;
+use crate::record::{Object, quote};
+
+/// Gathers chunks.
+pub(super) struct Assembler {
+    /// The members beside the choices, as JSON text.
+    head: Vec<(String, String)>,
+    choices: Vec<Choice>,
+    /// How many bytes of JSON are gathered yet; none at all if nothing is to be.
+    room: Option<usize>,
+    /// Whether not all of it was gathered.
+    full: bool,
+    done: bool,
+    error: Option<Object>,
+}
+
+struct Choice {
+    index: i64,
+    message: Vec<(String, Part)>,
+    /// finish_reason, logprobs and what else there is.
+    more: Vec<(String, Part)>,
+}
+
+/// A value that grows.
+enum Part {
+    /// As it came last.
+    Json(String),
+    Text(String),
+    Members(Vec<(String, Part)>),
+    /// Of tool calls, what grows with them; of other arrays, all their elements.
+    List(Vec<Part>),
+}
+
+/// Members that are said once, though some providers repeat them.
+const ONCE: [&str; 5] = ["id", "type", "role", "name", "index"];
+/// Of the head the first is kept, where other members may be known only in the end.
+const FIRST: [&str; 3] = ["id", "model", "created"];
+
+impl Assembler {
+    /// Gathers at most `room` bytes; without any, only how the answer ends is seen.
+    pub(super) fn new(room: Option<usize>) -> Assembler {
+        Assembler { head: Vec::new(), choices: Vec::new(), room, full: false, done: false, error: None }
+    }
+
+    /// The provider said that this was all.
+    pub(super) fn done(&mut self) {
+        self.done = true;
+    }
+
+    /// Whether the answer came to its end.
+    pub(super) fn is_finished(&self) -> bool {
+        let finished = |choice: &Choice| choice.more.iter().any(|(name, _)| name == "finish_reason");
+        self.error.is_none() && (self.done || !self.choices.is_empty() && self.choices.iter().all(finished))
+    }
+
+    /// Whether the provider said that there is nothing more.
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Whether it was longer than there is room for.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// What the provider said went wrong in mid-stream.
+    pub(super) fn error(&self) -> Option<&Object> {
+        self.error.as_ref()
+    }
+
+    /// Takes a chunk in.
+    pub(super) fn add(&mut self, chunk: &Object) {
+        if chunk.get("error").is_some_and(|error| error != "null") {
+            self.error.get_or_insert_with(|| chunk.clone());
+        }
+        for (name, json) in chunk.iter().filter(|(name, _)| !["choices", "object", "rsv"].contains(name)) {
+            match self.head.iter_mut().find(|(known, _)| known == name) {
+                None => self.head.push((name.to_owned(), json.to_owned())),
+                Some((_, known)) if known != "null" && FIRST.contains(&name) => {}
+                Some((_, known)) if json != "null" => json.clone_into(known),
+                Some(_) => {}
+            }
+        }
+        for choice in chunk.objects("choices").ok().flatten().unwrap_or_default() {
+            self.choice(&choice);
+        }
+    }
+
+    fn choice(&mut self, choice: &Object) {
+        let index = choice.integer("index").ok().flatten().unwrap_or(0);
+        let at = self.choices.iter().position(|known| known.index == index).unwrap_or_else(|| {
+            self.choices.push(Choice { index, message: Vec::new(), more: Vec::new() });
+            self.choices.len() - 1
+        });
+        if let Some(finish) = choice.get("finish_reason").filter(|finish| *finish != "null") {
+            merge(&mut self.choices[at].more, "finish_reason", finish);
+        }
+        let Some(room) = &mut self.room else { return };
+        let delta = choice.object("delta").ok().flatten();
+        let delta = delta.or_else(|| choice.object("message").ok().flatten()).unwrap_or_default();
+        let own = |name: &str| ["index", "delta", "message", "finish_reason"].contains(&name);
+        let more = choice.iter().filter(|(name, _)| !own(name));
+        let Choice { message, more: members, .. } = &mut self.choices[at];
+        let parts = delta.iter().map(|part| (true, part)).chain(more.map(|part| (false, part)));
+        for (said, (name, json)) in parts {
+            match room.checked_sub(json.len()) {
+                Some(left) if !self.full => *room = left,
+                _ => self.full = true,
+            }
+            if !self.full {
+                merge(if said { message } else { members }, name, json);
+            }
+        }
+    }
+
+    /// The response; none if there was no choice. Broken off or not, it has the members that parsers need.
+    pub(super) fn finish(mut self) -> Option<Object> {
+        if self.choices.is_empty() || self.room.is_none() {
+            return None;
+        }
+        self.choices.sort_by_key(|choice| choice.index);
+        let choices: Vec<Object> = self.choices.into_iter().map(Choice::finish).collect();
+        let mut response = Object::default();
+        let known = |name: &str| self.head.iter().find(|(known, _)| known == name);
+        for name in ["id", "object", "created", "model", "choices", "usage"] {
+            match name {
+                "object" => response.set_text(name, "chat.completion"),
+                "choices" => response.set(name, array(&choices)),
+                _ => known(name).into_iter().for_each(|(_, json)| response.set(name, json)),
+            }
+        }
+        let rest = self.head.iter().filter(|(name, _)| !response.has(name)).collect::<Vec<_>>();
+        rest.into_iter().for_each(|(name, json)| response.set(name, json));
+        Some(response)
+    }
+}
+
+impl Choice {
+    fn finish(self) -> Object {
+        let mut message = Object::default();
+        message.set_text("role", "assistant");
+        message.set("content", "null");
+        self.message.into_iter().for_each(|(name, part)| message.set(&name, part.finish(&name)));
+        let mut choice = Object::default();
+        choice.set("index", self.index.to_string());
+        choice.set("message", message.to_json());
+        choice.set("finish_reason", "null");
+        self.more.into_iter().for_each(|(name, part)| choice.set(&name, part.finish(&name)));
+        choice
+    }
+}
+
+impl Part {
+    fn new(json: &str) -> Part {
+        match json.as_bytes().first() {
+            Some(b'"') => Part::Text(serde_json::from_str(json).unwrap_or_default()),
+            Some(b'{') => {
+                let mut members = Vec::new();
+                for (name, json) in Object::parse(json).unwrap_or_default().iter() {
+                    merge(&mut members, name, json);
+                }
+                Part::Members(members)
+            }
+            Some(b'[') => Part::List(elements(json).map(|element| Part::new(&element)).collect()),
+            _ => Part::Json(json.to_owned()),
+        }
+    }
+
+    /// The value as JSON text. `name` is that of the member that it is.
+    fn finish(self, name: &str) -> String {
+        match self {
+            Part::Json(json) => json,
+            Part::Text(text) => quote(&text),
+            Part::List(parts) => {
+                let parts: Vec<String> = parts.into_iter().map(|part| part.finish(name)).collect();
+                format!("[{}]", parts.join(","))
+            }
+            Part::Members(members) => {
+                let mut object = Object::default();
+                // The index of a call is only there to put the call together.
+                let members = members.into_iter().filter(|(n, _)| name != "tool_calls" || n != "index");
+                members.for_each(|(name, part)| object.set(&name, part.finish(&name)));
+                object.to_json()
+            }
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Part::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Adds what a chunk has of a member to what is there.
+fn merge(members: &mut Vec<(String, Part)>, name: &str, json: &str) {
+    let Some(at) = members.iter().position(|(known, _)| known == name) else {
+        let part = match name {
+            "tool_calls" => {
+                let mut calls = Vec::new();
+                elements(json).for_each(|call| merge_call(&mut calls, &call));
+                Part::List(calls)
+            }
+            _ => Part::new(json),
+        };
+        return members.push((name.to_owned(), part));
+    };
+    match (&mut members[at].1, Part::new(json)) {
+        (_, Part::Json(json)) if json == "null" => {}
+        (Part::Text(text), Part::Text(_)) if ONCE.contains(&name) && !text.is_empty() => {}
+        (Part::Text(text), Part::Text(more)) => text.push_str(&more),
+        (Part::List(calls), Part::List(_)) if name == "tool_calls" => {
+            elements(json).for_each(|call| merge_call(calls, &call));
+        }
+        (Part::List(parts), Part::List(more)) => parts.extend(more),
+        // Content of which some comes as text and some as parts.
+        (Part::List(parts), Part::Text(text)) => parts.push(text_part(text)),
+        (known @ Part::Text(_), Part::List(mut parts)) => {
+            let text = known.text().unwrap_or_default().to_owned();
+            if !text.is_empty() {
+                parts.insert(0, text_part(text));
+            }
+            *known = Part::List(parts);
+        }
+        (Part::Members(known), Part::Members(_)) => {
+            for (name, json) in Object::parse(json).unwrap_or_default().iter() {
+                merge(known, name, json);
+            }
+        }
+        (known, new) => *known = new,
+    }
+}
+
+fn text_part(text: String) -> Part {
+    Part::Members(vec![("type".into(), Part::Text("text".into())), ("text".into(), Part::Text(text))])
+}
+
+/// Adds a piece of a tool call to the call that it belongs to: that of its index, unless that has another id,
+/// since some providers number all calls 0; without an index that of its id; with neither the last.
+fn merge_call(calls: &mut Vec<Part>, json: &str) {
+    let Ok(piece) = Object::parse(json) else { return };
+    let (index, id) = (piece.get("index"), piece.text("id").ok().flatten().filter(|id| !id.is_empty()));
+    let same = |call: &Part| {
+        let Part::Members(members) = call else { return false };
+        let member = |name| members.iter().find(|(known, _)| known == name).map(|(_, part)| part);
+        let known = member("id").and_then(Part::text).filter(|id| !id.is_empty());
+        let numbered = match (index, member("index")) {
+            (Some(index), Some(Part::Json(known))) => known == index,
+            _ => true,
+        };
+        numbered && (id.is_none() || known.is_none() || id.as_deref() == known)
+    };
+    let at = calls.iter().rposition(same).unwrap_or_else(|| {
+        calls.push(Part::Members(Vec::new()));
+        calls.len() - 1
+    });
+    if let Part::Members(members) = &mut calls[at] {
+        piece.iter().for_each(|(name, json)| merge(members, name, json));
+    }
+}
+
+/// The elements of an array, as JSON text.
+fn elements(json: &str) -> impl Iterator<Item = String> {
+    let elements: Vec<Box<serde_json::value::RawValue>> = serde_json::from_str(json).unwrap_or_default();
+    elements.into_iter().map(|element| element.get().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assembled(chunks: &[&str]) -> String {
+        let mut assembler = Assembler::new(Some(10_000));
+        chunks.iter().for_each(|chunk| assembler.add(&Object::parse(chunk).unwrap()));
+        assembler.finish().map_or(String::new(), |response| response.to_json())
+    }
+
+    fn message(deltas: &[&str]) -> String {
+        let chunks: Vec<String> =
+            deltas.iter().map(|d| format!("{{\"choices\":[{{\"delta\":{d}}}]}}")).collect();
+        let response = assembled(&chunks.iter().map(String::as_str).collect::<Vec<_>>());
+        let message = response.split_once("\"message\":").unwrap().1;
+        message.split_once(",\"finish_reason\"").unwrap().0.to_owned()
+    }
+
+    #[test]
+    fn text_is_joined_and_the_head_kept() {
+        let response = assembled(&[
+            r#"{"id":"a","object":"chat.completion.chunk","created":1.0,"model":"m","citations":null,"rsv":{},"usage":null,"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}"#,
+            r#"{"id":"b","created":2,"model":"n","choices":[{"index":0,"delta":{"content":"Hé\u00e9"},"logprobs":{"content":[{"token":"H","logprob":-0.10}]},"finish_reason":null}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"content":"\n🦉"},"logprobs":{"content":[{"token":"o","logprob":-1}]},"finish_reason":"stop"}]}"#,
+            r#"{"choices":[],"usage":{"total_tokens":7},"citations":["x"],"timings":{"ms":1.50}}"#,
+        ]);
+        assert_eq!(
+            response,
+            r#"{"id":"a","object":"chat.completion","created":1.0,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Héé\n🦉"},"finish_reason":"stop","logprobs":{"content":[{"token":"H","logprob":-0.10},{"token":"o","logprob":-1}]}}],"usage":{"total_tokens":7},"citations":["x"],"timings":{"ms":1.50}}"#
+        );
+    }
+
+    #[test]
+    fn choices_are_told_apart() {
+        let response = assembled(&[
+            r#"{"choices":[{"index":1,"delta":{"content":"b"}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"},{"index":1,"delta":{"content":"B"}}]}"#,
+        ]);
+        assert_eq!(
+            response,
+            r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"},{"index":1,"message":{"role":"assistant","content":"bB"},"finish_reason":null}]}"#
+        );
+        assert_eq!(assembled(&[r#"{"choices":[],"usage":{}}"#]), "");
+    }
+
+    #[test]
+    fn tool_calls_are_joined_by_their_index() {
+        let joined = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},{"id":"y","type":"function","function":{"name":"g","arguments":"{}"}}]}"#;
+        for (case, deltas) in [
+            (
+                "as OpenAI does",
+                &[
+                    r#"{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"f","arguments":""}}]}"#,
+                    r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}"#,
+                    r#"{"tool_calls":[{"index":1,"id":"y","type":"function","function":{"name":"g","arguments":"{"}},{"index":0,"function":{"arguments":":1}"}}]}"#,
+                    r#"{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}"#,
+                ][..],
+            ),
+            (
+                "who names it again",
+                &[
+                    r#"{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\""}}]}"#,
+                    r#"{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"f","arguments":":1}"}}]}"#,
+                    r#"{"tool_calls":[{"index":1,"id":"y","type":"function","function":{"name":"g","arguments":"{}"}}]}"#,
+                ],
+            ),
+            (
+                "who numbers all 0",
+                &[
+                    r#"{"tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}"#,
+                    r#"{"tool_calls":[{"index":0,"id":"y","type":"function","function":{"name":"g","arguments":"{}"}}]}"#,
+                ],
+            ),
+            (
+                "who does not number",
+                &[
+                    r#"{"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\""}}]}"#,
+                    r#"{"tool_calls":[{"function":{"arguments":":1}"}},{"id":"y","type":"function","function":{"name":"g","arguments":"{}"}}]}"#,
+                ],
+            ),
+        ] {
+            assert_eq!(message(deltas), joined, "{case}");
+        }
+    }
+
+    #[test]
+    fn reasoning_refusals_parts_and_unknown_members_are_kept() {
+        assert_eq!(
+            message(&[
+                r#"{"role":"assistant","reasoning":"a","reasoning_content":"x","new":{"n":1.0,"t":"p"}}"#,
+                r#"{"reasoning":"b","reasoning_content":"y","refusal":"no","role":"assistant","new":{"n":2,"t":"q"}}"#,
+                r#"{"content":[{"type":"thinking","thinking":"hm"}],"refusal":null}"#,
+                r#"{"content":"text"}"#,
+            ]),
+            r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"text"}],"reasoning":"ab","reasoning_content":"xy","new":{"n":2,"t":"pq"},"refusal":"no"}"#
+        );
+        assert_eq!(
+            message(&[r#"{"content":"a"}"#, r#"{"content":[{"type":"x"}]}"#]),
+            r#"{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"x"}]}"#
+        );
+    }
+
+    #[test]
+    fn no_more_is_gathered_than_there_is_room_for() {
+        let chunk = Object::parse(r#"{"choices":[{"delta":{"content":"12345678"}}]}"#).unwrap();
+        let end = Object::parse(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#).unwrap();
+        let mut assembler = Assembler::new(Some(25));
+        (0..5).for_each(|_| assembler.add(&chunk));
+        assembler.add(&end);
+        assert!(assembler.is_full() && assembler.is_finished());
+        assert!(assembler.finish().unwrap().to_json().contains(r#""1234567812345678""#));
+        let mut none = Assembler::new(None);
+        none.add(&chunk);
+        assert!(!none.is_finished() && !none.is_full());
+        none.add(&end);
+        assert!(none.is_finished() && none.finish().is_none());
+    }
+}

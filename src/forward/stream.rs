@@ -1,0 +1,278 @@
+//! An answer as it arrives: its bytes to be passed on, and on the side what they say.
+
+use super::assemble::Assembler;
+use super::cut::Cuts;
+use super::events::Events;
+use super::{Asked, Failure, mark};
+use crate::chat;
+use crate::http::{self, Cut, Decoder, Response};
+use crate::record::Object;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The data of the event after which a provider says nothing more.
+const DONE: &str = "[DONE]";
+/// How long the connection may take to end after that, so that it can be used again.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// A streamed answer on its way. Who drops it hangs up on the provider.
+pub struct Stream {
+    head: Head,
+    body: Body,
+    asked: Asked,
+    cuts: Arc<Cuts>,
+    reading: Option<Reading>,
+    assembler: Assembler,
+    limit: usize,
+    failure: Option<Failure>,
+}
+
+/// How the answer begins.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Head {
+    /// 200 to 299.
+    pub status: u16,
+    pub content_type: Option<String>,
+    /// How the pieces are encoded, if they are.
+    pub content_encoding: Option<String>,
+}
+
+/// Where pieces come from.
+enum Body {
+    Arriving(Response),
+    /// The provider did not stream: the answer as it was sent, and what it says.
+    Whole(Option<Bytes>, Object),
+    Ended,
+}
+
+/// How pieces become events.
+struct Reading {
+    decoder: Decoder,
+    events: Events,
+}
+
+/// Some of an answer.
+#[derive(Debug)]
+pub struct Piece {
+    /// Exactly what the provider sent.
+    pub bytes: Bytes,
+    /// The events that end in it.
+    pub events: Vec<Event>,
+}
+
+/// One event of a streamed answer.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    Chunk(Object),
+    /// It is no JSON object.
+    Data(String),
+    /// The provider says that it is done.
+    Done,
+    /// The whole answer of a provider that does not stream.
+    Whole(Object),
+}
+
+/// What came of a stream.
+#[derive(Clone, PartialEq, Debug)]
+pub struct End {
+    /// The response as if it had not been streamed, with `rsv`, in which `partial` says that it broke off; none
+    /// if nothing of an answer arrived, or nothing was to be gathered.
+    pub response: Option<Object>,
+    /// Why there is not all of it.
+    pub failure: Option<Failure>,
+}
+
+impl Stream {
+    /// Takes an answer that the provider calls good: events, or a whole answer in their place.
+    pub(super) async fn new(
+        response: Response,
+        asked: Asked,
+        cuts: Arc<Cuts>,
+        limit: usize,
+    ) -> Result<Stream, Failure> {
+        let own = |value: Option<&str>| value.map(str::to_owned);
+        let head = Head {
+            status: response.status(),
+            content_type: own(response.content_type()),
+            content_encoding: own(response.content_encoding()),
+        };
+        let kind = head.content_type.as_deref().unwrap_or_default();
+        let streamed = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
+        let decoder = Decoder::of(head.content_encoding.as_deref());
+        let (body, reading) = match streamed {
+            true => {
+                let events = Events::new(limit);
+                (Body::Arriving(response), Some(Reading { decoder, events }))
+            }
+            false => (whole(response, decoder, &asked, limit).await?, None),
+        };
+        let assembler = Assembler::new(Some(limit));
+        Ok(Stream { head, body, asked, cuts, reading, assembler, limit, failure: None })
+    }
+
+    /// How the answer began.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Lets the answer be of any length, of which nothing is kept: in the end there is no response.
+    pub fn forget(&mut self) {
+        self.assembler = Assembler::new(None);
+    }
+
+    /// Waits for the next piece; `None` at the end. An error, after which there is nothing more, says that the
+    /// answer broke off, or that its next piece took too long.
+    pub async fn next(&mut self) -> Option<Result<Piece, Failure>> {
+        let arrived = match &mut self.body {
+            Body::Arriving(response) if self.assembler.is_done() => {
+                tokio::time::timeout(GRACE, response.piece()).await.unwrap_or(Ok(None))
+            }
+            Body::Arriving(response) => response.piece().await,
+            Body::Whole(bytes, answer) => {
+                let bytes = bytes.take()?;
+                return Some(Ok(Piece { bytes, events: vec![Event::Whole(answer.clone())] }));
+            }
+            Body::Ended => return None,
+        };
+        match arrived {
+            Ok(Some(bytes)) => {
+                let events = self.read(&bytes);
+                Some(Ok(Piece { bytes, events }))
+            }
+            Err(failed) if !self.assembler.is_finished() => {
+                self.body = Body::Ended;
+                let failure = Failure::broken(&self.asked.target, &failed, b"", None);
+                self.failure.get_or_insert_with(|| failure.clone());
+                Some(Err(failure))
+            }
+            // Nothing of the answer can be missing.
+            Ok(None) | Err(_) => {
+                self.body = Body::Ended;
+                None
+            }
+        }
+    }
+
+    /// The events that end in a piece. What cannot be read is passed on all the same.
+    fn read(&mut self, bytes: &Bytes) -> Vec<Event> {
+        let Some(Reading { decoder, events }) = &mut self.reading else { return Vec::new() };
+        let (mut plain, mut found) = (Vec::new(), Vec::new());
+        let mut cut = decoder.decode(bytes, &mut plain, self.limit).err();
+        if events.feed(&plain, &mut found).is_err() {
+            cut = Some(Cut::Limit);
+        }
+        if let Some(cut) = cut {
+            self.reading = None;
+            self.failure = Some(match cut {
+                Cut::Limit => Failure::too_much(&self.asked.target, self.limit),
+                Cut::Failed(failed) => Failure::broken(&self.asked.target, &failed, b"", None),
+            });
+        }
+        found.into_iter().map(|data| self.event(data)).collect()
+    }
+
+    fn event(&mut self, data: String) -> Event {
+        if data == DONE {
+            self.assembler.done();
+            return Event::Done;
+        }
+        match Object::parse(&data) {
+            Ok(chunk) => {
+                self.assembler.add(&chunk);
+                Event::Chunk(chunk)
+            }
+            Err(_) => Event::Data(data),
+        }
+    }
+
+    /// The line of an event, with `rsv`, which has the trace: none for one that is not part of a stream.
+    pub fn line(&self, event: Event) -> Option<Object> {
+        let mut line = match event {
+            Event::Chunk(chunk) => chunk,
+            Event::Data(data) => {
+                let mut line = Object::default();
+                line.set_text("kind", "chunk");
+                line.set_text("data", &data);
+                line
+            }
+            Event::Done | Event::Whole(_) => return None,
+        };
+        // Whatever a provider sends, the next tool must not take it for a record to store.
+        let plain = line.get("object") == Some("\"chat.completion.chunk\"") && line.has("choices");
+        if !plain || line.has("kind") || line.has("messages") {
+            line.set_text("kind", "chunk");
+        }
+        line.take("rsv");
+        if let Some(trace) = self.asked.rsv.get("trace_id") {
+            line.set("rsv", format!("{{\"trace_id\":{trace}}}"));
+        }
+        Some(line)
+    }
+
+    /// Hangs up if there is more, and says what came of it.
+    pub fn end(mut self) -> End {
+        let Asked { target, key, .. } = &self.asked;
+        if let Body::Whole(_, answer) = self.body {
+            return End {
+                response: Some(self.asked.complete(answer, self.head.status, &self.cuts)),
+                failure: None,
+            };
+        }
+        let finished = self.assembler.is_finished() && !self.assembler.is_full() && self.failure.is_none();
+        let said = self.assembler.error().map(|event| event.to_json());
+        let failure = match said {
+            Some(event) => Some(Failure::in_stream(target, event.as_bytes(), key.as_ref())),
+            None if self.failure.is_some() => self.failure,
+            None if self.assembler.is_full() => Some(Failure::too_much(target, self.limit)),
+            None if !finished => Some(Failure::unfinished(target)),
+            None => None,
+        };
+        if !finished {
+            self.asked.rsv.set("partial", "true");
+        }
+        let response = self.assembler.finish().map(|mut answer| {
+            mark(&mut answer);
+            self.asked.complete(answer, self.head.status, &self.cuts)
+        });
+        End { response, failure }
+    }
+}
+
+/// Waits for all of an answer that is not streamed, and keeps it as it was sent, too.
+async fn whole(
+    mut response: Response,
+    mut decoder: Decoder,
+    asked: &Asked,
+    limit: usize,
+) -> Result<Body, Failure> {
+    let (mut sent, mut bytes) = (Vec::new(), Vec::new());
+    let cut = loop {
+        match response.piece().await {
+            Ok(None) => break None,
+            Ok(Some(piece)) => {
+                sent.extend_from_slice(&piece);
+                if let Err(cut) = decoder.decode(&piece, &mut bytes, limit) {
+                    break Some(cut);
+                }
+            }
+            Err(failed) => break Some(Cut::Failed(failed)),
+        }
+    };
+    let answer = super::answer(&asked.target, &http::Body { bytes, cut }, asked.key.as_ref())?;
+    Ok(Body::Whole(Some(sent.into()), answer))
+}
+
+impl Event {
+    /// What it adds to the text of the first choice.
+    pub fn text(&self) -> String {
+        let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return String::new() };
+        let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
+        let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
+        let said = first.and_then(|first| {
+            let member = |name| first.object(name).ok().flatten();
+            member("delta").or_else(|| member("message"))
+        });
+        said.map_or(String::new(), |said| chat::text(&said))
+    }
+}

@@ -1,0 +1,42 @@
+//! Headers that a user adds to what is sent.
+
+use crate::error::{Context, Error, Result};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+/// What is a secret has another place, and the others are the client's own.
+const REFUSED: [&str; 12] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    "api-key",
+    "x-api-key",
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "accept-encoding",
+    "te",
+];
+
+/// Headers by name.
+#[derive(Clone, Default, Debug)]
+pub struct Headers(HeaderMap);
+
+impl Headers {
+    /// Adds a header, or replaces that of the same name. Errors do not repeat the value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let name = HeaderName::from_bytes(name.as_bytes()).context("is no name of a header")?;
+        if REFUSED.contains(&name.as_str()) {
+            return Err(Error::new("this header is not taken from here")
+                .hint("name the variable that holds a key in key_variable"));
+        }
+        let value = HeaderValue::from_str(value).context("cannot stand in a header")?;
+        self.0.insert(name, value);
+        Ok(())
+    }
+
+    pub(super) fn map(&self) -> &HeaderMap {
+        &self.0
+    }
+}

@@ -1,0 +1,85 @@
+//! An answer: its head, and its body in pieces or as a whole.
+
+use super::{Decoder, Failed, WHOLE, cause};
+use bytes::Bytes;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use std::time::Duration;
+
+/// What a provider sent, the body still on its way. Who drops it hangs up.
+pub struct Response {
+    inner: reqwest::Response,
+    idle: Duration,
+    whole: Duration,
+}
+
+/// A body, as far as it arrived.
+pub struct Body {
+    pub bytes: Vec<u8>,
+    /// Why there is not all of it.
+    pub cut: Option<Cut>,
+}
+
+/// Why a body is not whole.
+#[derive(Debug)]
+pub enum Cut {
+    /// It is longer than was asked for.
+    Limit,
+    Failed(Failed),
+}
+
+impl Response {
+    pub(super) fn new(inner: reqwest::Response, idle: Duration, whole: Duration) -> Response {
+        Response { inner, idle, whole }
+    }
+
+    /// The status, 100 to 999.
+    pub fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    /// How long the server wants not to be asked again, if it says so in seconds (RFC 9110, 10.2.3).
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.header(RETRY_AFTER)?.trim().parse().ok().map(Duration::from_secs)
+    }
+
+    /// What the body is, as the server calls it.
+    pub fn content_type(&self) -> Option<&str> {
+        self.header(CONTENT_TYPE)
+    }
+
+    /// How the body is encoded, if it is.
+    pub fn content_encoding(&self) -> Option<&str> {
+        self.header(CONTENT_ENCODING)
+    }
+
+    fn header(&self, name: HeaderName) -> Option<&str> {
+        self.inner.headers().get(name)?.to_str().ok()
+    }
+
+    /// Waits for the next piece of the body, as it was sent; `None` at its end.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, Failed> {
+        let piece = tokio::time::timeout(self.idle, self.inner.chunk()).await;
+        piece.map_err(|_| Failed::late("idle_timeout", self.idle))?.map_err(|e| match e.is_timeout() {
+            true => Failed::late(WHOLE, self.whole),
+            false => Failed::broken(cause(&e)),
+        })
+    }
+
+    /// Waits for the body, of at most `limit` bytes when it is decoded.
+    pub async fn body(mut self, limit: usize) -> Body {
+        let mut decoder = Decoder::of(self.content_encoding());
+        let mut bytes = Vec::new();
+        let cut = loop {
+            match self.piece().await {
+                Ok(None) => break None,
+                Ok(Some(piece)) => {
+                    if let Err(cut) = decoder.decode(&piece, &mut bytes, limit) {
+                        break Some(cut);
+                    }
+                }
+                Err(failed) => break Some(Cut::Failed(failed)),
+            }
+        };
+        Body { bytes, cut }
+    }
+}
