@@ -23,12 +23,20 @@ _rsv__forward() {
 
     case "${cmd}" in
         rsv__forward)
-            opts="-p -i -q -v -h -V --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-j -p -i -q -v -h -V --stream --text --jobs --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --jobs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -j)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --partition)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

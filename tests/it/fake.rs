@@ -1,7 +1,7 @@
 //! Providers on 127.0.0.1 that answer by a script and remember what they were asked.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -152,6 +152,75 @@ pub(crate) fn raw(bytes: &'static [u8], after: Duration) -> String {
         }
     });
     format!("http://127.0.0.1:{port}")
+}
+
+/// A provider that is played by the test itself, byte by byte.
+pub(crate) struct Wire(TcpListener);
+
+/// A request that the test answers; dropped, it hangs up.
+pub(crate) struct Call {
+    pub(crate) request: String,
+    stream: TcpStream,
+}
+
+impl Wire {
+    pub(crate) fn new() -> Wire {
+        Wire(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    /// A provider at an address that was that of another.
+    pub(crate) fn at(url: &str) -> Wire {
+        Wire(TcpListener::bind(url.strip_prefix("http://").unwrap()).unwrap())
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.0.local_addr().unwrap())
+    }
+
+    /// Waits for a request.
+    pub(crate) fn accept(&self) -> Call {
+        let (mut stream, _) = self.0.accept().unwrap();
+        let (mut request, mut piece) = (Vec::new(), [0; 1 << 16]);
+        while !whole(&request) {
+            let read = stream.read(&mut piece).unwrap();
+            assert!(read > 0, "the request is cut short");
+            request.extend_from_slice(&piece[..read]);
+        }
+        Call { request: String::from_utf8(request).unwrap(), stream }
+    }
+}
+
+impl Call {
+    /// Sends bytes as they are.
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+    }
+
+    /// Begins a stream of events, with further headers, each with its line end.
+    pub(crate) fn begin(&mut self, headers: &str) {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n";
+        self.send(format!("{head}{headers}\r\n"));
+    }
+
+    /// Sends a piece of the stream.
+    pub(crate) fn piece(&mut self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+        chunk.extend_from_slice(bytes);
+        chunk.extend_from_slice(b"\r\n");
+        // Who asked may have gone.
+        let _ = self.stream.write_all(&chunk);
+    }
+
+    /// Ends the stream as it should be.
+    pub(crate) fn end(mut self) {
+        self.send("0\r\n\r\n");
+    }
+
+    /// Waits until who asked has hung up.
+    pub(crate) fn hung_up(mut self) {
+        assert!(matches!(self.stream.read(&mut [0; 10]), Ok(0) | Err(_)));
+    }
 }
 
 /// Whether a request has arrived with its body.

@@ -1,6 +1,6 @@
 //! rsv-forward before providers that answer well, badly, late or not at all.
 
-use crate::fake::{Answer, Fake, dead, raw};
+use crate::fake::{Answer, Call, Fake, Wire, dead, raw};
 use crate::support::{Home, Ran};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
@@ -15,11 +15,12 @@ const ASK: &str = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hi"
 /// The least body that is an answer.
 const YES: &str = r#"{"choices":[{"message":{"role":"assistant","content":"yes"}}]}"#;
 
-/// A home in which OpenAI is at `url` and time stands still.
+/// A home in which OpenAI is at `url`, nothing is sent twice and time stands still.
 fn home(url: &str) -> Home {
     Home::new()
         .env("RSV_OPENAI_BASE_URL", url)
         .env("OPENAI_API_KEY", CANARY)
+        .env("RSV_RETRIES", "0")
         .env("RSV_TEST_NOW", "1700000000000")
 }
 
@@ -49,7 +50,7 @@ fn the_body_reaches_the_provider_as_it_was_but_for_rsv() {
     assert_eq!(seen.header("content-type"), Some("application/json"));
     assert_eq!(seen.header("authorization"), Some(format!("Bearer {CANARY}").as_str()));
     assert_eq!(seen.header("user-agent"), Some(concat!("rsv/", env!("CARGO_PKG_VERSION"))));
-    assert_eq!(seen.header("accept-encoding"), None);
+    assert_eq!(seen.header("accept-encoding"), Some("identity"));
     let rsv = rsv.replace("[1.0]}", r#"[1.0],"provider":"openai","status":200,"latency_ms":0}"#);
     assert_eq!(out, format!("{},\"rsv\":{rsv}}}\n", YES.strip_suffix('}').unwrap()));
 }
@@ -145,10 +146,6 @@ fn requests_that_nobody_can_answer_are_not_sent() {
         (r#"{"model":"","messages":[1]}"#, "model: is empty"),
         (r#"{"model":"custom/x","messages":[1]}"#, "model: the custom provider has no address"),
         (r#"{"rsv":7,"messages":[1]}"#, "rsv: expected an object, found 7"),
-        (
-            r#"{"model":"gpt-4o","messages":[1],"stream":true}"#,
-            "stream: is not supported, send false or leave it out",
-        ),
     ] {
         let ran = forward(&home(&fake.url()), ask);
         let line = failed(&ran);
@@ -224,11 +221,154 @@ fn a_route_goes_first_and_has_a_key_of_its_own() {
 }
 
 #[test]
+fn a_route_has_headers_of_its_own_which_are_no_place_for_a_key() {
+    let fake = Fake::new([Answer::new(200, YES)]);
+    let home = home("http://127.0.0.1:9");
+    let set = |key: &str, value: &str| home.run("rsv-config", &["set", key, value], "").ok();
+    set("routes.\"gpt-*\".base_url", &fake.url());
+    set("routes.\"gpt-*\".headers.\"X-Title\"", "My Tool");
+    set("routes.\"gpt-*\".headers.x-other", "1.0");
+    forward(&home, ASK).ok();
+    let seen = fake.one();
+    assert_eq!((seen.header("x-title"), seen.header("x-other")), (Some("My Tool"), Some("1.0")));
+    for name in ["Authorization", "x-api-key", "Content-Length"] {
+        set(&format!("routes.\"gpt-*\".headers.{name}"), CANARY);
+        let ran = forward(&home, ASK);
+        let said = format!(
+            "rsv-forward: error: routes.\"gpt-*\".headers.\"{name}\": this header is not taken from here\n\
+             rsv-forward: hint: name the variable that holds a key in key_variable\n[2]"
+        );
+        assert_eq!(ran.to_string(), said);
+        home.run("rsv-config", &["unset", &format!("routes.\"gpt-*\".headers.{name}")], "").ok();
+    }
+    set("routes.\"gpt-*\".headers.\"a b\"", "x");
+    assert!(forward(&home, ASK).trouble().contains("is no name of a header"));
+}
+
+#[test]
+fn anthropic_is_spoken_to_as_openai_is() {
+    let fake = Fake::new([Answer::new(200, YES)]);
+    let home = home("http://127.0.0.1:9").env("RSV_ANTHROPIC_BASE_URL", &fake.url());
+    let out = forward(&home.env("ANTHROPIC_API_KEY", "a-key"), ASK.replace("gpt-4o", "claude-sonnet-4-5"));
+    assert!(out.ok().contains(r#""rsv":{"provider":"anthropic""#));
+    let seen = fake.one();
+    assert_eq!(
+        (seen.path.as_str(), seen.header("authorization")),
+        ("/v1/chat/completions", Some("Bearer a-key"))
+    );
+}
+
+#[test]
+fn what_a_provider_did_not_take_is_sent_again() {
+    let soon = |status| Answer::new(status, "later").header("Retry-After", "0");
+    for script in [
+        vec![soon(429), Answer::new(200, YES)],
+        vec![soon(502), soon(503), Answer::new(200, YES)],
+        vec![Answer::new(504, "<html>"), Answer::new(200, YES)],
+    ] {
+        let (answers, fake) = (script.len(), Fake::new(script));
+        let home = home(&fake.url()).env("RSV_RETRIES", "2");
+        assert!(forward(&home, ASK).ok().starts_with("{\"choices\""));
+        let seen = fake.seen();
+        assert_eq!(seen.len(), answers);
+        assert!(seen.iter().all(|seen| seen.text() == ASK), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_request_is_sent_again_so_often_and_no_more() {
+    let soon = |status| Answer::new(status, "").header("Retry-After", "0");
+    for (retries, script, asked, status) in [
+        ("2", vec![soon(503), soon(429), soon(503), Answer::new(200, YES)], 3, 503),
+        ("0", vec![soon(429), Answer::new(200, YES)], 1, 429),
+        // It may have been worked on.
+        ("2", vec![soon(500), Answer::new(200, YES)], 1, 500),
+        ("2", vec![soon(408), Answer::new(200, YES)], 1, 408),
+        // The provider wants to be left alone for longer than anybody waits here.
+        ("2", vec![Answer::new(429, "").header("Retry-After", "31"), Answer::new(200, YES)], 1, 429),
+    ] {
+        let fake = Fake::new(script);
+        let line = failed(&forward(&home(&fake.url()).env("RSV_RETRIES", retries), ASK));
+        assert_eq!((fake.seen().len(), &line["status"]), (asked, &status.into()));
+    }
+    let late = Fake::new([Answer::new(200, YES).after(Duration::from_millis(600)), Answer::new(200, YES)]);
+    let home = home(&late.url()).env("RSV_RETRIES", "2").env("RSV_FIRST_BYTE_TIMEOUT", "200ms");
+    let line = failed(&forward(&home, ASK));
+    assert_eq!((&line["code"], late.seen().len()), (&"timeout".into(), 1));
+    assert_eq!(line["hint"], "raise the limit with: rsv-config set first_byte_timeout 20m");
+}
+
+#[test]
+fn who_is_not_there_yet_is_asked_again() {
+    let url = dead();
+    let home = home(&url).env("RSV_RETRIES", "9");
+    let mut command = home.command("rsv-forward");
+    command.arg("-v").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    writeln!(child.stdin.take().unwrap(), "{ASK}").unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.starts_with("rsv-forward: OpenAI: connection refused; again in "), "{line}");
+    let wire = Wire::at(&url);
+    let mut call = wire.accept();
+    call.send("HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"choices\":[]}");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stdout.starts_with(b"{\"choices\":[]"));
+}
+
+#[test]
+fn a_whole_answer_that_stops_arriving_is_not_waited_for() {
+    let stalled = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":", Duration::from_secs(5));
+    let line = failed(&forward(&home(&stalled).env("RSV_IDLE_TIMEOUT", "100ms"), ASK));
+    assert_eq!(line["message"], "the answer of OpenAI broke off: nothing more arrived within 100ms");
+}
+
+#[test]
+fn a_request_for_a_stream_is_answered_as_a_whole_unless_it_is_wanted() {
+    let fake = Fake::new([Answer::new(200, YES)]);
+    let ask = format!(
+        "{},\"stream\":true,\"stream_options\":{{\"include_usage\":true}}}}",
+        ASK.strip_suffix('}').unwrap()
+    );
+    forward(&home(&fake.url()), ask).ok();
+    assert_eq!(fake.one().text(), ASK);
+}
+
+#[test]
+fn many_are_asked_at_once_and_answers_stay_in_order() {
+    let wire = Wire::new();
+    let mut tool = home(&wire.url()).talk("rsv-forward", &["-j", "3"]);
+    for model in ["gpt-1", "gpt-2", "gpt-3", "gpt-4"] {
+        tool.say(&ASK.replace("gpt-4o", model));
+    }
+    tool.say(r#"{"kind":"other"}"#);
+    let mut calls: Vec<Call> = (0..3).map(|_| wire.accept()).collect();
+    let answer = |call: &mut Call| {
+        let model = call.request.split("gpt-").nth(1).unwrap()[..1].to_owned();
+        let body = format!("{{\"id\":\"{model}\",\"choices\":[]}}");
+        call.send(format!(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+    };
+    calls.sort_by_key(|call| std::cmp::Reverse(call.request.clone()));
+    calls.iter_mut().for_each(answer);
+    // The fourth is asked only when one of the first three is through.
+    answer(&mut wire.accept());
+    let ids: Vec<String> = (0..5).map(|_| tool.hear().unwrap()[..9].to_owned()).collect();
+    assert_eq!(ids, [r#"{"id":"1""#, r#"{"id":"2""#, r#"{"id":"3""#, r#"{"id":"4""#, r#"{"kind":""#]);
+    let (status, stderr) = tool.end();
+    assert!(status.success() && stderr.is_empty(), "{stderr}");
+}
+
+#[test]
 fn a_missing_key_is_named() {
     for (model, variable) in [
         ("gpt-4o", "OPENAI_API_KEY"),
         ("mistral-small", "MISTRAL_API_KEY"),
         ("gemini-2.0-flash", "GEMINI_API_KEY"),
+        ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
     ] {
         let ran = forward(&Home::new(), ASK.replace("gpt-4o", model));
         let line = failed(&ran);

@@ -20,6 +20,7 @@ mod robust;
 mod scopes;
 mod search;
 mod store;
+mod stream;
 mod support;
 mod vectors;
 mod view;

@@ -311,7 +311,7 @@ fn what_cannot_be_answered_is_an_error_in_openais_shape() {
     let provider =
         Fake::new([Answer::new(429, r#"{"error":{"message":"slow down","type":"t","code":null}}"#)]);
     let home = home(&provider).env("RSV_MISTRAL_BASE_URL", &dead()).env("MISTRAL_API_KEY", "canary-key");
-    let proxy = Proxy::start(&home);
+    let proxy = Proxy::start(&home.env("RSV_RETRIES", "0"));
     let chat = "/v1/chat/completions";
     let to = |model: &str| format!(r#"{{"model":"{model}","messages":[{{"role":"user","content":"x"}}]}}"#);
     for (what, (status, body), wanted, says) in [
