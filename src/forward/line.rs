@@ -45,7 +45,9 @@ impl Forwarder {
         let mut request = match Line::parse(object.clone()) {
             Ok(Line::Request(request)) => request,
             Ok(Line::Response(response)) if form == Form::Text => {
-                return text(Event::Whole(response).text(), &mut true, to).await;
+                let mut ended = true;
+                text(Event::Whole(response).text(), &mut ended, to).await?;
+                return end(ended, to).await;
             }
             Ok(_) if form == Form::Text => return Ok(()),
             Ok(_) => return to.send(line(&object)).await,
@@ -98,9 +100,7 @@ async fn pass(
             }
         }
     }
-    if !ended {
-        to.send(Told::Text("\n".to_owned())).await?;
-    }
+    end(ended, to).await?;
     let end = stream.end();
     Ok((end.response.filter(|_| form != Form::Text), end.failure))
 }
@@ -112,6 +112,11 @@ async fn text(text: String, ended: &mut bool, to: &Sender<Told>) -> Result<(), G
         to.send(Told::Text(text)).await?;
     }
     Ok(())
+}
+
+/// Ends the line of a text, unless it did so itself.
+async fn end(ended: bool, to: &Sender<Told>) -> Result<(), Gone> {
+    if ended { Ok(()) } else { to.send(Told::Text("\n".to_owned())).await }
 }
 
 fn line(object: &Object) -> Told {

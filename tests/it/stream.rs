@@ -113,7 +113,7 @@ fn text_is_printed_as_it_comes_and_nothing_else() {
     call.end();
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "\ntoo long");
+    assert_eq!(rest, "\ntoo long\n");
     assert!(child.wait().unwrap().success());
 }
 
