@@ -202,14 +202,13 @@ impl Call {
         self.send(format!("{head}{headers}\r\n"));
     }
 
-    /// Sends a piece of the stream.
-    pub(crate) fn piece(&mut self, bytes: impl AsRef<[u8]>) {
+    /// Sends a piece of the stream; false if who asked has gone.
+    pub(crate) fn piece(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         let bytes = bytes.as_ref();
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
         chunk.extend_from_slice(bytes);
         chunk.extend_from_slice(b"\r\n");
-        // Who asked may have gone.
-        let _ = self.stream.write_all(&chunk);
+        self.stream.write_all(&chunk).is_ok()
     }
 
     /// Ends the stream as it should be.

@@ -322,8 +322,8 @@ fn a_reader_that_leaves_ends_the_request() {
     let mut call = wire.accept();
     drop(child.stdout.take());
     call.begin("");
-    call.piece(events(&[&chunk("a")]));
-    call.hung_up();
+    // The first may still be taken: a process that another test is just starting has the reader's end, too.
+    assert!((0..100_000).any(|_| !call.piece(events(&[&chunk("a")]))));
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
@@ -397,7 +397,7 @@ fn the_bytes_pass_as_they_are_and_what_they_say_is_read_beside() {
         let mut call = wire.accept();
         assert!(call.request.to_lowercase().contains("\r\naccept-encoding: gzip;q=1, deflate\r\n"));
         call.begin("Content-Encoding: gzip\r\n");
-        pieces.iter().for_each(|piece| call.piece(piece));
+        pieces.iter().for_each(|piece| assert!(call.piece(piece)));
         call.end();
     });
     rsv::http::run(async {
