@@ -31,6 +31,8 @@ const DATED: f64 = 1.5;
 const PARTS: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
 /// How many messages are looked at of either kind, at least, and for each that is wanted.
 const CANDIDATES: usize = 60;
+/// How many of the best are looked around at least: the others have next to nothing to lend.
+const LENDERS: usize = 60;
 const PER_HIT: usize = 2;
 
 /// What a question means to a model.
@@ -98,21 +100,45 @@ pub(super) fn ranked(
             pool.add(hit.message).similarity = Some(hit.score);
         }
     }
-    let found: Vec<&Message> = pool.all.iter().map(|candidate| &candidate.message).collect();
-    let around = store.around(&found, which, LENT.len())?;
+    let dates = Dates::named(question);
+    measure(store, &mut pool, meant)?;
+    let floor = meant.map_or(f64::INFINITY, |meant| meant.floor);
+    let own = own(&pool, &dates, floor);
+    let around = around(store, &mut pool, &own, which, limit)?;
+    measure(store, &mut pool, meant)?;
+    Ok(order(pool, &around, &dates, floor, limit))
+}
+
+/// Tells the cosines of candidates that were not found by them.
+fn measure(store: &mut dyn Store, pool: &mut Pool, meant: Option<Meant>) -> Result<()> {
+    let Some(Meant { model, vector, .. }) = meant else { return Ok(()) };
+    let unknown = pool.all.iter().filter(|candidate| candidate.similarity.is_none());
+    let unknown: Vec<String> = unknown.map(|candidate| candidate.message.id.clone()).collect();
+    let ids: Vec<&str> = unknown.iter().map(String::as_str).collect();
+    for (id, cosine) in store.similarities(model, vector, &ids)? {
+        pool.all[pool.places[&id]].similarity = Some(cosine);
+    }
+    Ok(())
+}
+
+/// What stands around the best candidates, by their places; it becomes candidates too.
+fn around(
+    store: &mut dyn Store,
+    pool: &mut Pool,
+    own: &[[f64; 2]],
+    which: &Select,
+    limit: usize,
+) -> Result<Vec<(usize, Around)>> {
+    let sum = |at: &usize| own[*at].iter().sum::<f64>();
+    let mut best: Vec<usize> = (0..pool.all.len()).collect();
+    best.sort_by(|a, b| sum(b).total_cmp(&sum(a)).then(a.cmp(b)));
+    best.truncate(LENDERS.max(limit.saturating_mul(PER_HIT)));
+    let messages: Vec<&Message> = best.iter().map(|at| &pool.all[*at].message).collect();
+    let around = store.around(&messages, which, LENT.len())?;
     for message in around.iter().flat_map(|around| around.before.iter().chain(&around.after)) {
         pool.add(message.clone());
     }
-    if let Some(Meant { model, vector, .. }) = meant {
-        let unknown = pool.all.iter().filter(|candidate| candidate.similarity.is_none());
-        let unknown: Vec<String> = unknown.map(|candidate| candidate.message.id.clone()).collect();
-        let ids: Vec<&str> = unknown.iter().map(String::as_str).collect();
-        for (id, cosine) in store.similarities(model, vector, &ids)? {
-            pool.all[pool.places[&id]].similarity = Some(cosine);
-        }
-    }
-    let floor = meant.map_or(f64::INFINITY, |meant| meant.floor);
-    Ok(order(pool, &around, &Dates::named(question), floor, limit))
+    Ok(best.into_iter().zip(around).collect())
 }
 
 /// The own scores of the candidates by their words and by their meaning, 0 where neither speaks for one.
@@ -139,7 +165,7 @@ fn own(pool: &Pool, dates: &Dates, floor: f64) -> Vec<[f64; 2]> {
 }
 
 /// The best candidates for which anything speaks, in their order; ties by time, newest first, then by id.
-fn order(pool: Pool, around: &[Around], dates: &Dates, floor: f64, limit: usize) -> Vec<Hit> {
+fn order(pool: Pool, around: &[(usize, Around)], dates: &Dates, floor: f64, limit: usize) -> Vec<Hit> {
     let own = own(&pool, dates, floor);
     let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
     let asks: Vec<bool> = pool.all.iter().map(|one| asks(&one.message)).collect();
@@ -176,18 +202,18 @@ const WORDS: f64 = 0.5;
 /// does not tell: its cosine's place between the floor (0) and 1, and half of the share of the question's words
 /// that it holds; without a vector that share alone. What stands beside a message has as much to do with the
 /// question as that.
-fn relevance(pool: &Pool, around: &[Around], floor: f64) -> Vec<f64> {
+fn relevance(pool: &Pool, around: &[(usize, Around)], floor: f64) -> Vec<f64> {
     let own = |one: &Candidate| match one.similarity {
         Some(cosine) => (cosine - floor) / (1.0 - floor) + WORDS * one.share,
         None => one.share,
     };
     let own: Vec<f64> = pool.all.iter().map(own).collect();
     let mut best = own.clone();
-    for (at, around) in around.iter().enumerate() {
+    for (at, around) in around {
         for message in around.before.iter().chain(&around.after) {
             let other = pool.places[&message.id];
-            best[at] = best[at].max(own[other]);
-            best[other] = best[other].max(own[at]);
+            best[*at] = best[*at].max(own[other]);
+            best[other] = best[other].max(own[*at]);
         }
     }
     best
@@ -200,18 +226,18 @@ fn asks(message: &Message) -> bool {
 
 /// What the neighbours of each candidate lend it, at each step. Who stands around whom is known of those that
 /// were found; it holds the other way round too.
-fn lent(pool: &Pool, around: &[Around], own: &[f64], asks: &[bool]) -> Vec<[f64; LENT.len()]> {
+fn lent(pool: &Pool, around: &[(usize, Around)], own: &[f64], asks: &[bool]) -> Vec<[f64; LENT.len()]> {
     let mut best = vec![[0.0_f64; LENT.len()]; own.len()];
     let mut lend = |from: usize, to: usize, step: usize, onward: bool| {
         let part = if onward && step == 0 && asks[from] { ASKED } else { LENT[step] };
         best[to][step] = best[to][step].max(own[from] * part);
     };
-    for (at, around) in around.iter().enumerate() {
+    for (at, around) in around {
         for (side, earlier) in [(&around.before, true), (&around.after, false)] {
             for (step, message) in side.iter().enumerate() {
                 let other = pool.places[&message.id];
-                lend(other, at, step, earlier);
-                lend(at, other, step, !earlier);
+                lend(other, *at, step, earlier);
+                lend(*at, other, step, !earlier);
             }
         }
     }
