@@ -6,6 +6,7 @@ mod door;
 mod embed;
 mod embed_remote;
 mod enrich;
+mod enrich_any;
 mod fake;
 mod forward;
 mod hub;
