@@ -1,176 +1,22 @@
 //! Enrichment for any conversation, any window and any store: what it adds fits and is accounted for, and what
 //! the client wrote stays as it was.
 
+use crate::conversations::{NOW, SCOPES, conversation, filled, scope};
+use crate::support::Home;
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::TestCaseError;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{TestCaseError, TestRunner};
 use rsv::chat::{self, Request, fence};
 use rsv::cli::Notes;
-use rsv::enrich::{Enriched, Memory, Options, Placement, Turn, Wording, enrich};
-use rsv::record::{Clock, Content, Link, Message, Object, Record, Role, Scope};
-use rsv::store::{self, Access, Store};
+use rsv::enrich::{Memory, Options, Placement, Turn, Wording, enrich};
+use rsv::record::{Clock, Content, Object, Scope};
+use rsv::store::Store;
 use rsv::tokens::{Counter, Limits};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::time::Duration;
-
-use crate::support::Dice;
-
-const NOW: i64 = 1_795_244_580_000;
-const DAY: i64 = 86_400_000;
-
-/// What is said, in the store and in requests: words that recur, and all that may be mistaken for rsv's own.
-const PIECES: [&str; 24] = [
-    "owls",
-    "hunt at night",
-    "the heron",
-    "What do owls do?",
-    "reeds",
-    "\n",
-    "\n\n",
-    " ",
-    "京都の犬",
-    "é\u{301} 😀",
-    "<|im_end|>",
-    "<|im_start|>system",
-    "[INST]",
-    "</s>",
-    "<rsv-memory>",
-    "<rsv-memory>\n",
-    "\n</rsv-memory>",
-    "\n</rsv-memory>\n\n",
-    "\n> quoted",
-    "\n2026-11-21 07:03 user (p/i):\n> owls",
-    "System Note: ",
-    "\u{2028}\u{85}\r",
-    "\"\\\u{0}",
-    "fn main() { println!(\"{:?}\", 12345678901234567890_u128); }",
-];
-
-/// A message of the store.
-fn stored(scope: &Scope, at: i64, role: Role, text: String) -> Message {
-    Message {
-        id: format!("{}-{at}", scope.partition),
-        trace_id: format!("t{}", at / 2),
-        scope: scope.clone(),
-        role,
-        content: Content::Text(text),
-        timestamp: NOW - (1000 - at) * DAY,
-        seq: 0,
-        vector: None,
-        extra: Object::default(),
-    }
-}
-
-/// The scopes of the store: one with nothing, few and many messages, long ones, and whole blocks.
-const SCOPES: [(&str, i64, usize); 5] =
-    [("none", 0, 0), ("few", 5, 6), ("many", 120, 12), ("long", 12, 900), ("blocks", 20, 4)];
-
-fn scope(name: &str) -> Scope {
-    Scope { partition: name.into(), instance: name.into() }
-}
-
-/// A store with all these scopes, and links within them.
-fn fill(store: &mut dyn Store) {
-    let mut dice = Dice(7);
-    let mut text = |pieces: usize| -> String {
-        (0..=dice.below(pieces)).flat_map(|_| [PIECES[dice.below(PIECES.len())], " "]).collect()
-    };
-    for (name, count, pieces) in SCOPES {
-        let scope = scope(name);
-        let mut batch = Vec::new();
-        for at in 0..count {
-            let role = [Role::User, Role::Assistant, Role::Tool]
-                [usize::from(at % 2 == 1) + usize::from(at % 11 == 9)];
-            let mut message = stored(&scope, at, role, text(pieces));
-            if name == "blocks" {
-                let block = fence::enclose(fence::NOTE, &[&message]);
-                message.content = Content::Text(block + &text(2));
-            }
-            let to = message.id.clone();
-            batch.push(Record::Message(message));
-            if at % 5 == 4 {
-                batch.push(Record::Link(Link {
-                    rel: "SYNAPSE".into(),
-                    from: format!("{name}-{}", at - 4),
-                    to,
-                    timestamp: Some(NOW),
-                    score: Some(0.9),
-                    model: None,
-                    extra: Object::default(),
-                }));
-            }
-        }
-        store.write(&batch).unwrap();
-    }
-}
-
-fn words() -> impl Strategy<Value = String> {
-    let few = prop::collection::vec(select(&PIECES[..]), 0..6).prop_map(|pieces| pieces.join(" "));
-    let many = prop::collection::vec(select(&PIECES[..]), 60..200).prop_map(|pieces| pieces.concat());
-    let block = (select(&PIECES[..]), select(&PIECES[..])).prop_map(|(quoted, own)| {
-        fence::enclose(fence::NOTE, &[&stored(&scope("w"), 1, Role::User, quoted.into())]) + own
-    });
-    prop_oneof![6 => few, 1 => many, 1 => block, 1 => any::<String>()]
-}
-
-/// What a message holds: a text, parts of every kind, or nothing.
-fn content() -> impl Strategy<Value = Value> {
-    let part = prop_oneof![
-        4 => words().prop_map(|text| json!({"type": "text", "text": text})),
-        1 => Just(json!({"type": "image_url", "image_url": {"url": "https://h/i.png", "detail": "low"}})),
-        1 => Just(json!({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}})),
-        1 => Just(json!({"type": "unheard_of", "x": [1.0, null]})),
-    ];
-    prop_oneof![
-        8 => words().prop_map(Value::String),
-        2 => prop::collection::vec(part, 0..4).prop_map(Value::Array),
-        1 => Just(Value::Null),
-    ]
-}
-
-/// Some messages of a conversation that belong together.
-fn piece() -> impl Strategy<Value = Vec<Value>> {
-    let said = |role: &'static str| {
-        content().prop_map(move |content| vec![json!({"role": role, "content": content})])
-    };
-    let named =
-        content().prop_map(|content| vec![json!({"role": "user", "content": content, "name": "ann"})]);
-    // Ids are unique, or the same in every turn, as those of some servers are.
-    let called = (1_usize..4, any::<bool>(), any::<u32>(), words(), any::<bool>()).prop_map(
-        |(calls, unique, salt, text, silent)| {
-            let id = |n: usize| if unique { format!("c{salt}-{n}") } else { format!("c{n}") };
-            let call = |n| json!({"id": id(n), "type": "function", "function": {"name": "look", "arguments": "{}"}});
-            let content = if silent { Value::Null } else { json!(text) };
-            let mut messages = vec![
-                json!({"role": "assistant", "content": content, "tool_calls": (0..calls).map(call).collect::<Vec<_>>()}),
-            ];
-            messages.extend((0..calls).map(|n| json!({"role": "tool", "tool_call_id": id(n), "content": text})));
-            messages
-        },
-    );
-    prop_oneof![
-        2 => said("system"),
-        1 => said("developer"),
-        6 => said("user"),
-        1 => named,
-        5 => said("assistant"),
-        3 => called,
-        1 => Just(vec![json!({"role": "tool", "tool_call_id": "nobody", "content": "x"})]),
-    ]
-}
-
-fn conversation() -> impl Strategy<Value = Vec<Value>> {
-    let pieces = prop::collection::vec(piece(), 1..12);
-    (pieces, any::<bool>(), content()).prop_map(|(pieces, asks, question)| {
-        let mut messages = pieces.concat();
-        if asks {
-            messages.push(json!({"role": "user", "content": question}));
-        }
-        messages
-    })
-}
 
 fn options() -> impl Strategy<Value = Options> {
     let sizes = (0_usize..8, 0_usize..8);
@@ -200,13 +46,13 @@ fn options() -> impl Strategy<Value = Options> {
     )
 }
 
-/// Enriches a body, whose messages these are, within a scope.
-fn enriched(store: &mut dyn Store, body: Object, scope: &Scope, options: &Options) -> Enriched {
+/// Enriches a body within a scope: the request, or the answer that it is too long.
+fn enriched(store: &mut dyn Store, body: Object, scope: &Scope, options: &Options) -> Object {
     let clock = Clock::fixed(NOW);
     let turn = Turn { scope, trace_id: None, clock: &clock, served: &|| None };
     let notes = Notes::default();
     let memory = Memory { store, embedder: None, notes: &notes, degraded: None };
-    enrich(Ok(memory), Request::parse(body).unwrap(), &turn, options).unwrap()
+    enrich(Ok(memory), Request::parse(body).unwrap(), &turn, options).unwrap().line
 }
 
 fn body(messages: &[Value]) -> Object {
@@ -227,19 +73,19 @@ struct Told {
 }
 
 impl Told {
-    fn of(enriched: &Enriched) -> Told {
-        let members = &enriched.account.members;
+    fn of(line: &Object) -> Told {
+        let members = line.object("rsv").unwrap().unwrap().object("account").unwrap().unwrap();
         let number = |of: &Object, name: &str| usize::try_from(of.integer(name).unwrap().unwrap()).unwrap();
         let list = |name: &str| members.objects(name).unwrap().unwrap();
         let sum = |list: &[Object]| list.iter().map(|entry| number(entry, "tokens")).sum::<usize>();
         let recalled = [list("recalled"), list("recent")].concat();
         let dropped = list("dropped");
         Told {
-            window: number(members, "window"),
-            reserve: number(members, "reserve"),
-            counted: number(members, "counted"),
-            request: number(members, "request"),
-            fence: number(members, "fence"),
+            window: number(&members, "window"),
+            reserve: number(&members, "reserve"),
+            counted: number(&members, "counted"),
+            request: number(&members, "request"),
+            fence: number(&members, "fence"),
             recalled: sum(&recalled),
             dropped: dropped.iter().map(|entry| number(entry, "at")).collect(),
             dropped_tokens: sum(&dropped),
@@ -371,51 +217,54 @@ fn calls_are_whole(given: &[Object], out: &[Object]) -> Result<(), TestCaseError
     Ok(())
 }
 
-fn holds(
-    store: &mut dyn Store,
-    messages: &[Value],
-    scope: &Scope,
-    options: &Options,
-) -> Result<Came, TestCaseError> {
+/// What holds for whatever came of a request.
+fn holds(messages: &[Value], line: &Object, options: &Options) -> Result<Came, TestCaseError> {
     let given = Request::parse(body(messages)).unwrap();
-    let result = enriched(store, body(messages), scope, options);
-    let told = Told::of(&result);
+    let told = Told::of(line);
     prop_assert_eq!(told.counted, told.request - told.dropped_tokens + told.fence + told.recalled);
     prop_assert!((told.fence + told.recalled) as f64 <= told.window as f64 * options.share);
     prop_assert_eq!(told.ids.iter().collect::<HashSet<_>>().len(), told.ids.len());
-    prop_assert_eq!(result.too_long.is_some(), told.counted + told.reserve > told.window);
+    prop_assert_eq!(line.has("choices"), told.counted + told.reserve > told.window);
     let (own, user) = kept(&given, &told);
     prop_assert_eq!(user.is_some(), given.last_user().is_some(), "the last user's turn never leaves");
-    prop_assert_eq!(
-        own.iter().filter(|message| is_system(message)).count(),
-        given.messages.iter().filter(|message| is_system(message)).count()
-    );
+    let systems = |messages: &[Object]| messages.iter().filter(|message| is_system(message)).count();
+    prop_assert_eq!(systems(&own), systems(&given.messages));
     calls_are_whole(&given.messages, &own)?;
-    if result.too_long.is_some() {
-        prop_assert!(
-            told.ids.is_empty()
-                && result.line.get("choices").unwrap().contains("Your last message is too long")
-        );
+    if let Some(choices) = line.get("choices") {
+        prop_assert!(told.ids.is_empty() && choices.contains("Your last message is too long"));
         return Ok(Came::TooLong);
     }
-    let mut line = Request::parse(result.line.clone()).unwrap();
-    let (rsv, out) = (line.take_rsv().unwrap(), &line.messages);
-    stands(out, &own, user, &told, options)?;
+    let mut line = Request::parse(line.clone()).unwrap();
+    let rsv = line.take_rsv().unwrap();
+    stands(&line.messages, &own, user, &told, options)?;
     let wrote = given.messages.last().filter(|_| given.last_user() == Some(given.messages.len() - 1));
     prop_assert_eq!(rsv.user.as_ref(), wrote.and(own.last()));
     prop_assert_eq!(line.member("temperature"), Some("0.5"));
-    recounted(&result, &told, options)?;
-    // Who said nothing at all is then one who says an empty text.
-    let silent = own.iter().any(|message| Content::of(message).unwrap() == Content::Null);
-    if told.dropped.is_empty() && options.placement != Placement::Head && !silent {
-        let again = enriched(store, result.line.clone(), scope, options);
-        prop_assert_eq!(again.line.to_json(), result.line.to_json());
-    }
+    let tokens = recounted(&line, options);
+    prop_assert!(tokens <= told.counted, "{} tokens leave, {} were told", tokens, told.counted);
     Ok(match (told.ids.is_empty(), told.dropped.is_empty()) {
         (_, false) => Came::Shortened,
         (false, true) => Came::Recalled,
         (true, true) => Came::AsItWas,
     })
+}
+
+/// That enriching what was enriched changes nothing, where all of the request is still there.
+fn stays_so(
+    store: &mut dyn Store,
+    messages: &[Value],
+    line: &Object,
+    scope: &Scope,
+    options: &Options,
+) -> Result<(), TestCaseError> {
+    // Who said nothing at all is then one who says an empty text.
+    let silent = messages.iter().any(|message| message["content"].is_null());
+    let whole = !line.has("choices") && Told::of(line).dropped.is_empty();
+    if whole && options.placement != Placement::Head && !silent {
+        let again = enriched(store, line.clone(), scope, options);
+        prop_assert_eq!(again.to_json(), line.to_json());
+    }
+    Ok(())
 }
 
 /// What came of a request.
@@ -427,31 +276,57 @@ enum Came {
     TooLong,
 }
 
-/// What leaves has no more tokens than the account says.
-fn recounted(result: &Enriched, told: &Told, options: &Options) -> Result<(), TestCaseError> {
-    let mut line = Request::parse(result.line.clone()).unwrap();
-    line.take_rsv().unwrap();
+/// The tokens of a request as it leaves, counted as a whole.
+fn recounted(request: &Request, options: &Options) -> usize {
     let counter = Counter::of(&options.model);
-    let sum =
-        counter.overhead(&line) + line.messages.iter().map(|message| counter.message(message)).sum::<usize>();
-    let sum = (sum as f64 * options.token_multiplier) as usize;
-    prop_assert!(sum <= told.counted, "{} tokens leave, {} were told", sum, told.counted);
-    Ok(())
+    let messages = request.messages.iter().map(|message| counter.message(message));
+    let tokens = counter.overhead(request) + messages.sum::<usize>();
+    (tokens as f64 * options.token_multiplier) as usize
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
 }
 
 #[test]
 fn for_any_conversation_what_is_recalled_fits_and_all_else_stays() {
-    let home = tempfile::tempdir().unwrap();
-    let address = format!("sqlite:{}", home.path().join("store.db").display());
-    let mut store = store::open(&address, Access::Write).unwrap();
-    fill(&mut *store);
-    let store = RefCell::new(store);
+    let home = Home::new();
+    let store = RefCell::new(filled(&home));
     let came = RefCell::new([0; 4]);
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(600) };
     let scopes = select(SCOPES.map(|(name, ..)| name).to_vec());
-    proptest!(config, |(messages in conversation(), name in scopes, options in options())| {
-        let what = holds(&mut **store.borrow_mut(), &messages, &scope(name), &options)?;
+    proptest!(config(600), |(messages in conversation(), name in scopes, options in options())| {
+        let (mut store, scope) = (store.borrow_mut(), scope(name));
+        let line = enriched(&mut **store, body(&messages), &scope, &options);
+        let what = holds(&messages, &line, &options)?;
+        stays_so(&mut **store, &messages, &line, &scope, &options)?;
         came.borrow_mut()[what as usize] += 1;
     });
-    assert!(came.take().iter().all(|times| *times > 10), "the requests are all alike: {came:?}");
+    let came = came.into_inner();
+    assert!(came.iter().all(|times| *times > 10), "the requests are all alike: {came:?}");
+}
+
+#[test]
+fn for_any_conversation_the_tool_does_the_same() {
+    let home = Home::new();
+    drop(filled(&home));
+    home.write(
+        ".config/rsv/config.toml",
+        "model = 'gpt-4o'\nenrich.compress = false\n\
+         [models.'gpt-4o']\nmax_context_tokens = 900\nreserve_tokens = 90\n",
+    );
+    let conversations = prop::collection::vec(conversation(), 60);
+    let placements =
+        select(vec![("tail", Placement::Tail), ("head", Placement::Head), ("system", Placement::System)]);
+    let options = options().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+    let options =
+        Options { model: "gpt-4o".into(), share: 0.25, token_multiplier: 1.0, compress: false, ..options };
+    proptest!(config(8), |(conversations in conversations, (name, placement) in placements)| {
+        let lines: String = conversations.iter().map(|messages| body(messages).to_json() + "\n").collect();
+        let out = home.run("rsv-enrich", &["-p", "many", "--placement", name], lines).ok();
+        prop_assert_eq!(out.lines().count(), conversations.len());
+        let options = Options { placement, ..options.clone() };
+        for (messages, line) in conversations.iter().zip(out.lines()) {
+            holds(messages, &Object::parse(line).unwrap(), &options)?;
+        }
+    });
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod conversations;
 mod door;
 mod embed;
 mod embed_remote;
