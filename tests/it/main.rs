@@ -8,6 +8,7 @@ mod embed;
 mod embed_remote;
 mod enrich;
 mod enrich_any;
+mod enrich_order;
 mod enrich_shapes;
 mod enrich_trouble;
 mod enrich_turns;
