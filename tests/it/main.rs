@@ -9,6 +9,7 @@ mod embed_remote;
 mod enrich;
 mod enrich_any;
 mod enrich_order;
+mod enrich_related;
 mod enrich_shapes;
 mod enrich_trouble;
 mod enrich_turns;
