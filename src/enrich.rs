@@ -10,7 +10,7 @@ mod units;
 
 pub use placement::{Placement, Wording};
 
-use crate::chat::{Request, Rsv, fence};
+use crate::chat::{self, Request, Rsv, fence};
 use crate::cli::Notes;
 use crate::config::Settings;
 use crate::embed::Embedder;
@@ -128,6 +128,13 @@ pub fn enrich(
     options: &Options,
 ) -> Result<Enriched> {
     let mut rsv = request.take_rsv()?;
+    // A system message that was nothing else is not the client's.
+    if request.messages.len() > 1
+        && system(&request).is_some()
+        && fence::is_all(&chat::text(&request.messages[0]))
+    {
+        request.messages.remove(0);
+    }
     let user = request.last_user();
     for at in user.into_iter().chain(system(&request)) {
         unfence(&mut request.messages[at])?;

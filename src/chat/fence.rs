@@ -109,6 +109,11 @@ pub fn remove(text: &str) -> String {
     kept + rest
 }
 
+/// Whether a text is a block and nothing else.
+pub fn is_all(text: &str) -> bool {
+    text.starts_with(BEGIN) && remove(text).is_empty()
+}
+
 /// What somebody wrote, without the blocks in it: a part that was nothing else goes whole.
 pub fn strip(content: Content) -> Content {
     match content {

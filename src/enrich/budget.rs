@@ -51,7 +51,7 @@ impl Count {
         Count {
             name: counter.name(),
             overhead: scaled(counter.overhead(request)),
-            own: request.messages.iter().map(|message| scaled(counter.message(message))).collect(),
+            own: placing.own(request).into_iter().map(scaled).collect(),
             fence: scaled(placing.fence(found.iter())),
             candidates: found.iter().map(|one| scaled(placing.entry(one))).collect(),
         }

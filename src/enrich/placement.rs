@@ -78,13 +78,26 @@ impl Placing<'_> {
         }
     }
 
+    /// The request's own messages, each as it stands or as it may be folded into the first.
+    pub(super) fn own(&self, request: &Request) -> Vec<usize> {
+        let last = match self.options.placement {
+            Placement::Head if self.options.compress => last_system(request).unwrap_or(0),
+            _ => 0,
+        };
+        let counted = request.messages.iter().enumerate().map(|(at, message)| {
+            let tokens = self.counter.message(message);
+            if at <= last && last > 0 { tokens.max(self.counter.text(&folded(message))) } else { tokens }
+        });
+        counted.collect()
+    }
+
     /// One recalled message.
     pub(super) fn entry(&self, recalled: &Candidate) -> usize {
         match self.options.placement {
             Placement::Tail | Placement::System => self.counter.text(&fence::entry(&recalled.message)),
             Placement::Head => {
                 let said = turn(&recalled.message);
-                self.counter.message(&said) + self.counter.text(&label(recalled.message.role.name()))
+                self.counter.message(&said).max(self.counter.text(&folded(&said)))
             }
         }
     }
@@ -165,19 +178,24 @@ fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
 /// Makes one system message of all messages up to the last system message, as Reservoir's documents have it; but
 /// what the user says last stays.
 fn compress(request: &mut Request) -> Result<()> {
-    let before_user = request.last_user().unwrap_or(request.messages.len());
-    let last = request.messages[..before_user].iter().rposition(is_system).unwrap_or(0);
+    let last = last_system(request).unwrap_or(0);
     if last == 0 || !is_system(&request.messages[0]) {
         return Ok(());
     }
-    let mut folded = String::new();
-    for message in request.messages.drain(1..=last) {
-        let role = message.text("role")?.unwrap_or_default();
-        // A line of what somebody said must not look as if somebody else said it.
-        let text = chat::text(&message).replace(fence::LINE_ENDS, "\n  ");
-        folded.push_str(&format!("\n{}{text}", label(&role)));
-    }
-    put(&mut request.messages[0], &folded, Side::After)
+    let text: String = request.messages.drain(1..=last).map(|message| folded(&message)).collect();
+    put(&mut request.messages[0], &text, Side::After)
+}
+
+/// Where the last system message before the user's last one stands.
+fn last_system(request: &Request) -> Option<usize> {
+    let before_user = request.last_user().unwrap_or(request.messages.len());
+    request.messages[..before_user].iter().rposition(is_system)
+}
+
+/// A message as a line of the first one. A line of what somebody said must not look as if somebody else said it.
+fn folded(message: &Object) -> String {
+    let role = message.text("role").ok().flatten().unwrap_or_default();
+    format!("\n{}{}", label(&role), chat::text(message).replace(fence::LINE_ENDS, "\n  "))
 }
 
 /// What stands before a line that says who said it.

@@ -79,10 +79,14 @@ pub(crate) struct Fake {
 impl Fake {
     /// Starts a provider that gives these answers, one after the other.
     pub(crate) fn new(script: impl IntoIterator<Item = Answer>) -> Fake {
+        let mut script = script.into_iter().collect::<Vec<_>>().into_iter();
+        Fake::answering(move |_| script.next().unwrap_or_else(|| Answer::new(599, "not in the script")))
+    }
+
+    /// Starts a provider whose answers depend on what it is asked.
+    pub(crate) fn answering(mut answer: impl FnMut(&Seen) -> Answer + Send + 'static) -> Fake {
         let server = Arc::new(Server::http("127.0.0.1:0").unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let mut script: Vec<Answer> = script.into_iter().collect();
-        script.reverse();
         let thread = std::thread::spawn({
             let (server, seen) = (server.clone(), seen.clone());
             move || {
@@ -92,8 +96,10 @@ impl Fake {
                     let header = |h: &Header| (h.field.to_string(), h.value.to_string());
                     let headers = request.headers().iter().map(header).collect();
                     let (method, path) = (request.method().to_string(), request.url().to_owned());
-                    seen.lock().unwrap().push(Seen { method, path, headers, body });
-                    script.pop().unwrap_or_else(|| Answer::new(599, "not in the script")).send(request);
+                    let asked = Seen { method, path, headers, body };
+                    let answer = answer(&asked);
+                    seen.lock().unwrap().push(asked);
+                    answer.send(request);
                 }
             }
         });

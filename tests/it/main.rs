@@ -2,10 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod config;
+mod conversations;
 mod door;
 mod embed;
 mod embed_remote;
 mod enrich;
+mod enrich_any;
+mod enrich_order;
+mod enrich_related;
+mod enrich_shapes;
+mod enrich_trouble;
+mod enrich_turns;
 mod fake;
 mod forward;
 mod hub;
