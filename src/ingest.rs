@@ -54,7 +54,8 @@ impl Options {
     }
 }
 
-/// Gathers lines into batches and writes them.
+/// Gathers lines into batches and writes them. What may have to be written again is cloned first.
+#[derive(Clone)]
 pub struct Ingest {
     options: Options,
     clock: Clock,
@@ -66,6 +67,7 @@ pub struct Ingest {
 }
 
 /// A line of a batch and the records that it stands for.
+#[derive(Clone)]
 struct Entry {
     place: Option<Place>,
     records: std::ops::Range<usize>,

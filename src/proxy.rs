@@ -2,14 +2,29 @@
 //! completions. It decides nothing that a shell pipe would not do. Beside that it embeds, since it has a model
 //! in memory that a tool would have to load.
 
+mod again;
 mod answer;
 mod background;
+mod body;
+mod check;
 mod command;
 mod embedder;
 mod embeddings;
+mod guard;
+mod health;
+mod log;
+mod memory;
+mod models;
+mod ollama;
 mod route;
 mod serve;
+mod tee;
 mod turn;
+mod upstream;
+mod writer;
+
+pub use check::Finding;
+pub use log::Log;
 
 use crate::cli::Notes;
 use crate::config::Settings;
@@ -33,13 +48,24 @@ pub struct Proxy {
     store: Mutex<Option<Box<dyn Store>>>,
     embedder: embedder::Shared,
     background: background::Background,
+    guard: guard::Guard,
+    upstream: upstream::Upstream,
+    turns: again::Turns,
+    writer: writer::Writer,
+    log: Log,
 }
 
 impl Proxy {
+    /// Takes everything from the settings; nothing is opened yet. Errors name the setting.
     pub fn new(settings: Settings, scope: Scope, clock: Clock, notes: Notes) -> Result<Proxy> {
         let forwarder = Forwarder::new(&settings, &notes)?;
         let windows = Windows::new(&settings)?;
         Ok(Proxy {
+            guard: guard::Guard::new(&settings),
+            upstream: upstream::Upstream::new(&settings)?,
+            turns: again::Turns::default(),
+            writer: writer::Writer::new(&settings),
+            log: Log::None,
             settings,
             scope,
             forwarder,
@@ -52,9 +78,17 @@ impl Proxy {
         })
     }
 
+    /// Has every request told on standard error.
+    pub fn logging(mut self, log: Log) -> Proxy {
+        self.log = log;
+        self
+    }
+
     /// Whether the store can be read: by one look at its records, however many there are.
     async fn check(self: &Arc<Proxy>) -> Result<()> {
-        self.with_store(|_, store| store.scope_of("").map(drop)).await
+        let proxy = self.clone();
+        let looked = tokio::task::spawn_blocking(move || proxy.to_read()?.scope_of("").map(drop));
+        looked.await.context("a step was cut short")?
     }
 
     /// Works with the store on a thread that may wait for it. After an error it is opened anew.

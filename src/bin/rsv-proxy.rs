@@ -3,24 +3,36 @@
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::error::{Context, Result};
-use rsv::{http, proxy::Proxy};
+use rsv::http;
+use rsv::proxy::{Log, Proxy};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 
-/// Serves chat completions with memory, for any OpenAI client
+/// Serves chat completions with memory, for clients of OpenAI and Ollama
 ///
-/// POST /v1/chat/completions, under /partition/NAME/instance/NAME too, recalls what helps, asks the provider
-/// of the model, stores the turn and answers what 'rsv-enrich | rsv-forward | rsv-ingest' would. POST
-/// /v1/embeddings makes vectors. GET …/command/search/COUNT?term=WORDS and …/command/view/COUNT tell what
-/// rsv-search and rsv-view would. GET /health tells how it is. SIGTERM ends it when all is answered.
+/// POST /v1/chat/completions recalls what helps, asks the provider of the model, answers what 'rsv-enrich |
+/// rsv-forward | rsv-ingest' would, and stores the turn. POST /v1/embeddings makes vectors; GET /v1/models lists
+/// what can be asked for; anything else under /v1 passes on to its provider. GET
+/// …/command/search/COUNT?term=WORDS and …/command/view/COUNT tell what rsv-search and rsv-view would. GET /health
+/// tells how it is. All of it stands under /partition/NAME and /partition/NAME/instance/NAME too. SIGTERM ends it
+/// when all is answered and stored.
 #[derive(clap::Args)]
 struct Args {
     /// The port [default: 3017, see reservoir_port]; 0 means any that is free
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// The loopback address to listen on [default: 127.0.0.1, see reservoir_host]
+    /// The address to listen on [default: 127.0.0.1, see reservoir_host]; others than loopback want a token
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Listen where Ollama does, on port 11434, unless a port is given; Ollama itself must be elsewhere
+    #[arg(long)]
+    ollama: bool,
+    /// Look whether all that is needed is there, say what to do, and exit
+    #[arg(long)]
+    check: bool,
+    /// Tell of each request in a line on standard error: json or text
+    #[arg(long, value_name = "FORMAT")]
+    log: Option<Log>,
 }
 
 fn main() -> ExitCode {
@@ -29,14 +41,27 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
-    let port = args.port.or(settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()));
+    let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
+    let port = args.port.or(if args.ollama { Some(OLLAMA) } else { set }).unwrap_or(3017);
     let host = args.listen.or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
-    let address = resolve(&host, port.unwrap_or(3017))?;
+    let address = resolve(&host, port)?;
     let notes = io.notes();
     let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
+    if args.check {
+        let mut good = true;
+        for found in http::run(async { Ok(proxy.examine(address).await) })? {
+            good &= found.is_good();
+            io.out.write(found.to_string().as_bytes())?;
+        }
+        return Ok(if good { Outcome::Yes } else { Outcome::No });
+    }
+    let proxy = proxy.logging(args.log.unwrap_or(Log::None));
     http::run(proxy.serve(address, |bound| notes.note(format_args!("listening on http://{bound}"))))?;
     Ok(Outcome::Yes)
 }
+
+/// Where Ollama's clients look for it.
+const OLLAMA: u16 = 11434;
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"))?.next();

@@ -55,6 +55,11 @@ impl Notes {
         }
     }
 
+    /// Writes a line for a program that reads them, whatever `-q` and `-v` say.
+    pub fn record(&self, line: &str) {
+        say(line);
+    }
+
     /// Names a fault, and what helps.
     pub fn fault(&self, error: &Error) {
         complain(&self.tool, error);

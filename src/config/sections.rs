@@ -23,6 +23,8 @@ pub struct PartitionSettings {
     pub recent_context_size: Option<usize>,
     /// What the estimate of tokens is multiplied by; above 0.
     pub token_multiplier: Option<f64>,
+    /// What the proxy does for it.
+    pub memory: Option<String>,
 }
 
 /// Where the models of some names are served.
@@ -54,6 +56,10 @@ impl Settings {
             recent_context_size: self.size(["partitions", name, "recent_context_size"]),
             token_multiplier: match self.at(&["partitions", name, "token_multiplier"]) {
                 Some(Value::Real(number)) => Some(*number),
+                _ => None,
+            },
+            memory: match self.at(&["partitions", name, "memory"]) {
+                Some(Value::Text(mode)) => Some(mode.clone()),
                 _ => None,
             },
         }

@@ -18,6 +18,8 @@ pub(super) struct Row {
 
 const HTTP: Kind = Url(&["http://", "https://"]);
 const BOLT: Kind = Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
+/// What the proxy does beside asking.
+const MEMORY: Kind = Choice(&["full", "readonly", "store", "off"]);
 /// A number of messages.
 const COUNT: Kind = Integer(0, 10_000);
 /// A number of tokens.
@@ -48,6 +50,14 @@ pub(super) static ROWS: &[Row] = &[
 
     row("reservoir_port", &["RESERVOIR_PORT"], Integer(1, 65535), Some("3017"), "the port that rsv-proxy listens on"),
     row("reservoir_host", &["RESERVOIR_HOST"], Text, Some("127.0.0.1"), "the address that rsv-proxy listens on"),
+    row("proxy.token", &["RSV_PROXY_TOKEN"], Secret, None, "what clients must send to rsv-proxy; unset, nobody is asked"),
+    row("proxy.hosts", &["RSV_PROXY_HOSTS"], Text, None, "names by which rsv-proxy may be called, with commas between them"),
+    row("proxy.origins", &["RSV_PROXY_ORIGINS"], Text, None, "origins of web pages that may ask rsv-proxy, with commas between them"),
+    row("proxy.connections", &["RSV_PROXY_CONNECTIONS"], Integer(1, 1_000_000), Some("4096"), "how many connections rsv-proxy has at once; more wait"),
+    row("proxy.header_bytes", &["RSV_PROXY_HEADER_BYTES"], Integer(8192, 1 << 24), Some("65536"), "the longest header of a request to rsv-proxy, in bytes"),
+    row("proxy.idle_timeout", &["RSV_PROXY_IDLE_TIMEOUT"], Duration, Some("60s"), "how long a client may take for its header, for each piece of its body, and for its next request"),
+    row("proxy.queue", &["RSV_PROXY_QUEUE"], Integer(1, 1_000_000), Some("1000"), "how many turns wait to be stored at most"),
+    row("proxy.queue_bytes", &["RSV_PROXY_QUEUE_BYTES"], Integer(1, 1 << 40), Some("67108864"), "how large the turns that wait to be stored are at most, in bytes"),
 
     row("semantic_context_size", &[], COUNT, Some("15"), "how many similar messages are recalled"),
     row("recent_context_size", &[], COUNT, Some("15"), "how many recent messages are recalled"),
@@ -107,6 +117,7 @@ pub(super) static ROWS: &[Row] = &[
     row("partitions.*.semantic_context_size", &[], COUNT, None, "how many similar messages are recalled in the partition"),
     row("partitions.*.recent_context_size", &[], COUNT, None, "how many recent messages are recalled in the partition"),
     row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "what the estimate of tokens is multiplied by in the partition"),
+    row("partitions.*.memory", &[], MEMORY, None, "what rsv-proxy does for the partition: full, readonly (recall only), store (store only) or off"),
     row("routes.*.base_url", &[], HTTP, None, "where the models that the pattern matches are"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
     row("routes.*.headers.*", &[], Text, None, "a header that goes with every request of the route"),

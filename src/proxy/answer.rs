@@ -1,22 +1,41 @@
-//! The answers that the proxy makes itself: always JSON, errors in OpenAI's shape with all three members.
+//! The answers that the proxy makes itself: always JSON, errors in OpenAI's shape with all three members, or in
+//! Ollama's, which is a text.
 
 use crate::error::Error;
 use crate::forward::Failure;
 use crate::record::{Account, quote};
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
-/// A whole answer.
-pub(super) type Answer = Response<Full<Bytes>>;
+/// A body, whole or on its way.
+pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+/// An answer.
+pub(super) type Answer = Response<Body>;
+
+/// What an error of the proxy's own says.
+#[derive(Clone)]
+struct Said(String);
 
 /// A JSON answer.
 pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
+    let mut answer = Response::new(whole(body));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
+}
+
+/// An answer without a body.
+pub(super) fn empty() -> Answer {
+    let mut answer = Response::new(whole(Bytes::new()));
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    answer
+}
+
+fn whole(body: impl Into<Bytes>) -> Body {
+    Full::new(body.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
 /// An error: `{"error":{"message","type","code"}}`.
@@ -27,8 +46,24 @@ pub(super) fn error(status: StatusCode, code: &str, message: &str) -> Answer {
         400..500 => "invalid_request_error",
         _ => "api_error",
     };
-    let (message, code) = (quote(message), quote(code));
-    json(status, format!("{{\"error\":{{\"message\":{message},\"type\":\"{kind}\",\"code\":{code}}}}}\n"))
+    let (text, code) = (quote(message), quote(code));
+    let body = format!("{{\"error\":{{\"message\":{text},\"type\":\"{kind}\",\"code\":{code}}}}}\n");
+    let mut answer = json(status, body);
+    answer.extensions_mut().insert(Said(message.to_owned()));
+    answer
+}
+
+/// The same answer for Ollama's clients: an error of ours becomes `{"error":"…"}`.
+pub(super) fn for_ollama(mut answer: Answer) -> Answer {
+    if let Some(Said(message)) = answer.extensions_mut().remove() {
+        *answer.body_mut() = whole(format!("{{\"error\":{}}}\n", quote(&message)));
+    }
+    answer
+}
+
+/// A request that is not as it must be.
+pub(super) fn bad_request(error: &Error) -> Answer {
+    self::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string())
 }
 
 /// Why a request was not answered. What a provider refused comes with its own status and body.
@@ -41,6 +76,14 @@ pub(super) fn failure(failure: &Failure) -> Answer {
     }
 }
 
+/// Sets a header; it holds visible ASCII alone.
+pub(super) fn tell(answer: &mut Answer, name: &'static str, value: &str) {
+    let value = value.replace(|c: char| !(' '..='~').contains(&c), "?");
+    if let Ok(value) = HeaderValue::from_str(&value) {
+        answer.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+}
+
 /// Tells in headers what enrichment did: how many messages were recalled, the tokens of the request as it left,
 /// and why memory served in part only, if so.
 pub(super) fn account(answer: &mut Answer, account: &Account) {
@@ -49,15 +92,17 @@ pub(super) fn account(answer: &mut Answer, account: &Account) {
     let recalled = (count("recalled") + count("recent")).to_string();
     let counted = members.get("counted").unwrap_or("0").to_owned();
     let degraded = members.text("degraded").ok().flatten();
-    let told =
-        [("x-rsv-recalled", Some(recalled)), ("x-rsv-tokens", Some(counted)), ("x-rsv-degraded", degraded)];
-    for (name, value) in told {
-        // A header holds visible ASCII alone.
-        let value = value.map(|text| text.replace(|c: char| !(' '..='~').contains(&c), "?"));
-        if let Some(value) = value.and_then(|text| HeaderValue::from_str(&text).ok()) {
-            answer.headers_mut().insert(name, value);
-        }
-    }
+    tell(answer, "x-rsv-recalled", &recalled);
+    tell(answer, "x-rsv-tokens", &counted);
+    degraded.iter().for_each(|why| tell(answer, DEGRADED, why));
+}
+
+/// The header that says why memory served in part only.
+pub(super) const DEGRADED: &str = "x-rsv-degraded";
+
+/// A thread or a task did not come to its end.
+pub(super) fn cut_short() -> Answer {
+    error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a step was cut short")
 }
 
 /// Something that an answer needs cannot be had; with what helps.

@@ -38,6 +38,12 @@ impl Shared {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The model that is loaded, unless it is at work.
+    pub(super) fn model(&self) -> Option<String> {
+        let held = self.held.try_lock().ok()?;
+        held.as_ref().map(|held| held.embedder.model().to_owned())
+    }
+
     /// Keeps the background from beginning anything.
     pub(super) fn at_work(&self) -> AtWork<'_> {
         *self.busy.lock().unwrap_or_else(PoisonError::into_inner) += 1;

@@ -30,8 +30,7 @@ const BYTES_PER_TOKEN: usize = 4;
 
 impl Asked {
     /// Reads a request. Errors begin with the member at fault.
-    pub(super) fn parse(body: &[u8]) -> Result<Asked> {
-        let body = Object::parse_bytes(body)?;
+    pub(super) fn of(body: &Object) -> Result<Asked> {
         let form = match body.text("encoding_format")?.as_deref() {
             None | Some("float") => Vectors::Numbers,
             Some("base64") => Vectors::Base64,
@@ -127,12 +126,16 @@ impl Proxy {
 mod tests {
     use super::*;
 
+    fn parse(body: &[u8]) -> Result<Asked> {
+        Asked::of(&Object::parse_bytes(body)?)
+    }
+
     #[test]
     fn a_request_is_read() {
-        let asked = Asked::parse(br#"{"input":"a","model":"","user":"x"}"#).unwrap();
+        let asked = parse(br#"{"input":"a","model":"","user":"x"}"#).unwrap();
         assert_eq!((asked.texts, asked.model, asked.form), (vec!["a".into()], None, Vectors::Numbers));
         assert_eq!((asked.side, asked.dimensions), (Side::Passage, None));
-        let asked = Asked::parse(
+        let asked = parse(
             br#"{"input":["a","\u00e9"],"model":"M","encoding_format":"base64","dimensions":8,"input_type":"search_query"}"#,
         )
         .unwrap();
@@ -151,14 +154,14 @@ mod tests {
             (r#"{"input":"a","dimensions":"8"}"#, "dimensions: "),
             (many.as_str(), "input: has 2049 texts, more than 2048"),
         ] {
-            let said = Asked::parse(body.as_bytes()).unwrap_err().to_string();
+            let said = parse(body.as_bytes()).unwrap_err().to_string();
             assert!(said.starts_with(error), "{body}: {said}");
         }
     }
 
     #[test]
     fn an_answer_has_openais_shape() {
-        let mut asked = Asked::parse(br#"{"input":["four","fourfour"]}"#).unwrap();
+        let mut asked = parse(br#"{"input":["four","fourfour"]}"#).unwrap();
         let vectors = [vec![0.5, -1.0], vec![1.0, 0.0]];
         let usage = r#""model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}"#;
         let expected = format!(

@@ -1,4 +1,5 @@
-//! Which address means what, in the shapes that Reservoir's documents and its program have.
+//! Which address means what, in the shapes that Reservoir's documents and its program have. Every route stands under
+//! a scope's prefix too, since clients keep the path of their base address.
 
 use super::command::Command;
 use crate::error::{Error, Result};
@@ -11,12 +12,22 @@ const COUNT: usize = 5;
 /// What a path asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Route {
-    /// A chat completion in a scope.
-    Chat(Scope),
-    /// What is found in a scope, so many at most.
-    Command(Scope, Command, usize),
+    /// A chat completion.
+    Chat,
+    /// What is found in the scope, so many at most.
+    Command(Command, usize),
     /// Vectors, which are the same in every scope.
     Embeddings,
+    /// The models that can be asked for.
+    Models,
+    /// Anything else of OpenAI's, by what stands behind `/v1/`.
+    Other(String),
+    /// A conversation in Ollama's own words.
+    OllamaChat,
+    /// A text that Ollama goes on with.
+    OllamaGenerate,
+    /// Anything else of Ollama's, by what stands behind `/api/`.
+    Ollama(String),
     Health,
     /// The root, which clients probe.
     Root,
@@ -24,69 +35,81 @@ pub(super) enum Route {
 }
 
 impl Route {
-    /// Reads a path; one that names no scope means `own`. Errors if a name in it is empty or no UTF-8, or a count
-    /// no number.
-    pub(super) fn of(path: &str, own: &Scope) -> Result<Route> {
+    /// Reads a path: what it asks for, and the scope that it names, if it names one. Errors if a name in it is
+    /// empty or no UTF-8, or a count no number.
+    pub(super) fn of(path: &str) -> Result<(Option<Scope>, Route)> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-        if let Some((command, count, base)) = command(&parts)? {
-            let scope = match scope(base, own)? {
-                None => scope(without_version(base).unwrap_or(base), own)?,
-                scope => scope,
-            };
-            if let Some(scope) = scope {
-                return Ok(Route::Command(scope, command, count));
-            }
+        let parts = if parts == [""] { &[][..] } else { &parts[..] };
+        // Where a name is `.` or `..`, whom it is passed on to would take it for another path.
+        if parts
+            .iter()
+            .any(|part| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | ".."))
+        {
+            return Ok((None, Route::Unknown));
         }
-        let (chat, base) = match &parts[..] {
-            [""] => return Ok(Route::Root),
-            ["health"] => return Ok(Route::Health),
-            ["v1", "chat", "completions", p, i] => (true, &["partition", p, "instance", i, "v1"][..]),
-            [base @ .., "chat", "completions"] => (true, base),
-            [base @ .., "embeddings"] => (false, base),
-            _ => return Ok(Route::Unknown),
+        let (before, rest) = without_version(parts);
+        let (scope, rest) = scope(rest)?;
+        let (after, rest) = if before { (false, rest) } else { without_version(rest) };
+        let rest_of = |parts: &[&str]| parts.join("/");
+        let route = match (before || after, rest) {
+            (_, []) => Route::Root,
+            (_, ["command", name, count @ ..]) if count.len() < 2 => command(name, count.first())?,
+            (true, ["chat", "completions"]) => Route::Chat,
+            (true, ["chat", "completions", partition, instance]) if scope.is_none() => {
+                return Ok((Some(named(partition, Some(instance))?), Route::Chat));
+            }
+            (true, ["chat", "completions", ..]) => Route::Unknown,
+            (true, ["embeddings"]) => Route::Embeddings,
+            (true, ["models"]) => Route::Models,
+            (true, ["v1" | "partition" | "command", ..]) => Route::Unknown,
+            (true, other) => Route::Other(rest_of(other)),
+            (false, ["health"]) => Route::Health,
+            (false, ["api", "chat"]) => Route::OllamaChat,
+            (false, ["api", "generate"]) => Route::OllamaGenerate,
+            (false, ["api", other @ ..]) if !other.is_empty() => Route::Ollama(rest_of(other)),
+            (false, _) => Route::Unknown,
         };
-        let Some(base) = without_version(base) else { return Ok(Route::Unknown) };
-        Ok(match scope(base, own)? {
-            None => Route::Unknown,
-            Some(scope) if chat => Route::Chat(scope),
-            Some(_) => Route::Embeddings,
-        })
+        Ok((scope, route))
+    }
+
+    /// Whether Ollama's clients ask here, whose errors are texts.
+    pub(super) fn is_ollamas(&self) -> bool {
+        matches!(self, Route::OllamaChat | Route::OllamaGenerate | Route::Ollama(_))
     }
 }
 
-/// The command that a path ends with, its count, and what stands before it.
-fn command<'a, 'b>(parts: &'a [&'b str]) -> Result<Option<(Command, usize, &'a [&'b str])>> {
-    let (base, name, count) = match parts {
-        [base @ .., "command", name] => (base, name, None),
-        [base @ .., "command", name, count] => (base, name, Some(count)),
-        _ => return Ok(None),
-    };
-    let Some(command) = Command::named(name) else { return Ok(None) };
+/// A command of a name, and the count that may stand behind it.
+fn command(name: &str, count: Option<&&str>) -> Result<Route> {
+    let Some(command) = Command::named(name) else { return Ok(Route::Unknown) };
     let count = count.map_or(Ok(COUNT), |count| {
         count.parse().map_err(|_| Error::new(format!("{name}: expected a count, found {count}")))
     });
-    Ok(Some((command, count?, base)))
+    Ok(Route::Command(command, count?))
 }
 
-/// The names without `v1` before or after them.
-fn without_version<'a, 'b>(names: &'a [&'b str]) -> Option<&'a [&'b str]> {
-    match names {
-        ["v1", names @ ..] | [names @ .., "v1"] => Some(names),
-        _ => None,
+/// Whether `v1` comes first, and what comes after it.
+fn without_version<'a, 'b>(parts: &'a [&'b str]) -> (bool, &'a [&'b str]) {
+    match parts {
+        ["v1", rest @ ..] => (true, rest),
+        _ => (false, parts),
     }
 }
 
-/// The scope that the names of a path are of, `v1` aside; `None` if they are none.
-fn scope(names: &[&str], own: &Scope) -> Result<Option<Scope>> {
-    let (partition, instance) = match names {
-        [] => return Ok(Some(own.clone())),
-        ["partition", partition] => (partition, None),
-        ["partition", partition, "instance", instance] => (partition, Some(instance)),
-        _ => return Ok(None),
-    };
+/// The scope that comes first, if one does, and what comes after it.
+fn scope<'a, 'b>(parts: &'a [&'b str]) -> Result<(Option<Scope>, &'a [&'b str])> {
+    Ok(match parts {
+        ["partition", partition, "instance", instance, rest @ ..] => {
+            (Some(named(partition, Some(instance))?), rest)
+        }
+        ["partition", partition, rest @ ..] => (Some(named(partition, None)?), rest),
+        _ => (None, parts),
+    })
+}
+
+fn named(partition: &str, instance: Option<&str>) -> Result<Scope> {
     let partition = decoded("partition", partition)?;
     let instance = instance.map(|name| decoded("instance", name)).transpose()?;
-    Scope::of(Some(&partition), instance.as_deref()).map(Some)
+    Scope::of(Some(&partition), instance.as_deref())
 }
 
 fn decoded(what: &str, name: &str) -> Result<String> {
@@ -98,55 +121,74 @@ fn decoded(what: &str, name: &str) -> Result<String> {
 mod tests {
     use super::*;
 
+    fn scope(partition: &str, instance: &str) -> Option<Scope> {
+        Some(Scope { partition: partition.into(), instance: instance.into() })
+    }
+
     #[test]
     fn every_shape_of_the_documents_is_known() {
-        let own = Scope::of(None, None).unwrap();
-        for (path, partition, instance) in [
-            ("/v1/chat/completions", "default", "default"),
-            ("/v1/chat/completions/", "default", "default"),
-            ("/v1/chat/completions/p/i", "p", "i"),
-            ("/v1/partition/p/chat/completions", "p", "p"),
-            ("/v1/partition/p/instance/i/chat/completions", "p", "i"),
-            ("/partition/p/v1/chat/completions", "p", "p"),
-            ("/partition/p/instance/i/v1/chat/completions", "p", "i"),
-            ("/partition/a%2Fb%27/instance/%C3%A9%20x/v1/chat/completions", "a/b'", "é x"),
+        for (path, named) in [
+            ("/v1/chat/completions", None),
+            ("/v1/chat/completions/", None),
+            ("/v1/chat/completions/p/i", scope("p", "i")),
+            ("/v1/chat/completions/command/view", scope("command", "view")),
+            ("/v1/partition/p/chat/completions", scope("p", "p")),
+            ("/v1/partition/p/instance/i/chat/completions", scope("p", "i")),
+            ("/v1/partition/command/instance/view/chat/completions", scope("command", "view")),
+            ("/partition/p/v1/chat/completions", scope("p", "p")),
+            ("/partition/p/instance/i/v1/chat/completions", scope("p", "i")),
+            ("/partition/a%2Fb%27/instance/%C3%A9%20x/v1/chat/completions", scope("a/b'", "é x")),
         ] {
-            let scope = Scope { partition: partition.into(), instance: instance.into() };
-            assert_eq!(Route::of(path, &own).unwrap(), Route::Chat(scope), "{path}");
-            if let Some(base) = path.trim_end_matches('/').strip_suffix("/chat/completions") {
-                assert_eq!(Route::of(&format!("{base}/embeddings"), &own).unwrap(), Route::Embeddings);
+            assert_eq!(Route::of(path).unwrap(), (named, Route::Chat), "{path}");
+        }
+        for path in ["/v1/chat/completions/p", "/v1/partition/p/chat/completions/p/i", "/chat/completions"] {
+            assert_eq!(Route::of(path).unwrap().1, Route::Unknown, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_route_stands_under_a_scope_too() {
+        let prefixes =
+            [("", None), ("/partition/p", scope("p", "p")), ("/partition/p/instance/i", scope("p", "i"))];
+        let other = |name: &str| Route::Other(name.into());
+        for (path, route) in [
+            ("/", Route::Root),
+            ("/v1", Route::Root),
+            ("/health", Route::Health),
+            ("/v1/embeddings", Route::Embeddings),
+            ("/v1/models", Route::Models),
+            ("/v1/models/gpt-4o", other("models/gpt-4o")),
+            ("/v1/responses", other("responses")),
+            ("/v1/completions", other("completions")),
+            ("/v1/files/a%2Fb/content", other("files/a%2Fb/content")),
+            ("/api/chat", Route::OllamaChat),
+            ("/api/generate", Route::OllamaGenerate),
+            ("/api/tags", Route::Ollama("tags".into())),
+            ("/command/view", Route::Command(Command::View, COUNT)),
+            ("/v1/command/search/7", Route::Command(Command::Search, 7)),
+            ("/v1/command/forget/3", Route::Unknown),
+            ("/v1/files/../secret", Route::Unknown),
+            ("/v1/files/%2E%2e/secret", Route::Unknown),
+            ("/v1/v1/command/view", Route::Unknown),
+            ("/embeddings", Route::Unknown),
+            ("/api", Route::Unknown),
+            ("/x", Route::Unknown),
+        ] {
+            for (prefix, named) in &prefixes {
+                let (found, seen) = Route::of(&format!("{prefix}{path}")).unwrap();
+                assert_eq!(seen, route, "{prefix}{path}");
+                assert!(seen == Route::Unknown || found == *named, "{prefix}{path}");
             }
         }
-        for base in ["/partition/p", "/v1/partition/p", "/partition/p/v1", "/partition/p/instance/p"] {
-            let scope = Scope { partition: "p".into(), instance: "p".into() };
-            let view = Route::Command(scope.clone(), Command::View, COUNT);
-            assert_eq!(Route::of(&format!("{base}/command/view"), &own).unwrap(), view, "{base}");
-            let search = Route::Command(scope, Command::Search, 7);
-            assert_eq!(Route::of(&format!("{base}/command/search/7"), &own).unwrap(), search, "{base}");
-        }
-        for path in ["/command/view/0", "/v1/command/view/0"] {
-            assert_eq!(Route::of(path, &own).unwrap(), Route::Command(own.clone(), Command::View, 0));
-        }
-        for (path, partition, instance) in [
-            ("/partition/v1/command/view", "v1", "v1"),
-            ("/v1/partition/command/instance/view/command/view", "command", "view"),
+        for (path, named) in [
+            ("/partition/v1/command/view", scope("v1", "v1")),
+            ("/v1/partition/p/command/view", scope("p", "p")),
+            ("/v1/partition/command/instance/view/command/view", scope("command", "view")),
         ] {
-            let scope = Scope { partition: partition.into(), instance: instance.into() };
-            assert_eq!(Route::of(path, &own).unwrap(), Route::Command(scope, Command::View, COUNT), "{path}");
+            assert_eq!(Route::of(path).unwrap(), (named, Route::Command(Command::View, COUNT)), "{path}");
         }
-        for path in
-            ["/v1/chat/completions/command/view", "/v1/partition/command/instance/view/chat/completions"]
-        {
-            let scope = Scope { partition: "command".into(), instance: "view".into() };
-            assert_eq!(Route::of(path, &own).unwrap(), Route::Chat(scope), "{path}");
+        for path in ["/v1/command/view/-1", "/partition/%FF/v1/models", "/partition//v1/models"] {
+            assert!(Route::of(path).is_err(), "{path}");
         }
-        assert_eq!(Route::of("/v1/command/forget/3", &own).unwrap(), Route::Unknown);
-        assert_eq!(Route::of("/v1/v1/command/view", &own).unwrap(), Route::Unknown);
-        assert!(Route::of("/v1/command/view/-1", &own).is_err());
-        assert_eq!(Route::of("/embeddings", &own).unwrap(), Route::Unknown);
-        assert_eq!(Route::of("/", &own).unwrap(), Route::Root);
-        assert_eq!(Route::of("/partition/p/x", &own).unwrap(), Route::Unknown);
-        assert!(Route::of("/partition/%FF/v1/chat/completions", &own).is_err());
-        assert!(Route::of("/partition//v1/chat/completions", &own).is_err());
     }
 }

@@ -1,18 +1,21 @@
 //! The server: connections, requests, and an orderly end.
 
 use super::Proxy;
-use super::answer::{self, Answer};
+use super::answer::{self, Answer, cut_short};
+use super::body;
 use super::embedder;
-use super::embeddings::Asked;
+use super::embeddings;
+use super::log::Line;
+use super::memory::{self, Memory};
+use super::ollama::Talk;
 use super::route::Route;
-use super::turn::{self, Told};
-use crate::config::Secret;
+use super::turn::{Asked, Told};
+use super::upstream::{self, Passing};
 use crate::error::{Context, Error, Result};
 use crate::record::{Object, Scope};
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Body, Incoming};
-use hyper::header::AUTHORIZATION;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, StatusCode};
@@ -24,41 +27,39 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The header by which a client says what is to be recalled.
 const RECALL: &str = "x-rsv-recall";
-/// How long a client may take for its header.
-const HEADER_TIME: Duration = Duration::from_secs(30);
-/// How long a client may take for each piece of its body.
-const BODY_TIME: Duration = Duration::from_secs(60);
+/// The headers by which a client names its scope, if its address does not.
+const PARTITION: &str = "x-rsv-partition";
+const INSTANCE: &str = "x-rsv-instance";
 /// How long to wait where no connection can be accepted, for want of descriptors.
 const BREATH: Duration = Duration::from_millis(50);
 
 impl Proxy {
-    /// Serves on `address` until SIGTERM or SIGINT; requests that were accepted are answered first.
-    /// `listening` is called with the address that was bound.
+    /// Serves on `address` until SIGTERM or SIGINT; requests that were accepted are answered and stored first.
+    /// `listening` is called with the address that was bound. Errors if it cannot listen there, or if something
+    /// that was answered could not be stored.
     pub async fn serve(mut self, address: SocketAddr, listening: impl FnOnce(SocketAddr)) -> Result<()> {
-        if !address.ip().is_loopback() {
-            return Err(Error::new(format!(
-                "{address} is not a loopback address, and anybody could ask there"
-            ))
-            .hint("listen on 127.0.0.1, and put a server that checks who asks before it"));
-        }
+        self.may_listen(address)?;
         let listener =
             TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"))?;
         let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
         let bound = listener.local_addr().context("cannot tell the address")?;
+        self.upstream.check_own(bound)?;
         if embedder::is_meant(&self.settings, bound) {
             self.settings.overrule("embed.via", "--listen", "local")?;
         }
         listening(bound);
+        let room = Arc::new(Semaphore::new(self.size("proxy.connections")));
         let proxy = Arc::new(self);
         let graceful = GracefulShutdown::new();
         loop {
             tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => proxy.clone().connection(stream, &graceful),
-                    Err(_) => tokio::time::sleep(BREATH).await,
+                accepted = accept(&listener, &room) => match accepted {
+                    Some((stream, permit)) => proxy.clone().connection(stream, permit, &graceful),
+                    None => tokio::time::sleep(BREATH).await,
                 },
                 _ = term.recv() => break,
                 _ = int.recv() => break,
@@ -66,42 +67,104 @@ impl Proxy {
         }
         drop(listener);
         graceful.shutdown().await;
-        if !proxy.background.finish().await {
-            proxy.notes.note("not all messages have a vector yet: rsv-embed --pending");
-        }
-        Ok(())
+        proxy.end().await
     }
 
-    fn connection(self: Arc<Proxy>, stream: TcpStream, graceful: &GracefulShutdown) {
+    /// Errors if anybody could ask at this address.
+    pub(super) fn may_listen(&self, address: SocketAddr) -> Result<()> {
+        if address.ip().is_loopback() || self.guard.asks() {
+            return Ok(());
+        }
+        Err(Error::new(format!("{address} is not a loopback address, and anybody could ask there"))
+            .hint("set RSV_PROXY_TOKEN, which clients then must send, or listen on 127.0.0.1"))
+    }
+
+    /// What is done when all is answered.
+    async fn end(&self) -> Result<()> {
+        let lost = self.writer.finish(|trace_id, why| self.lose(trace_id, why)).await;
+        if !self.background.finish().await {
+            self.notes.note("not all messages have a vector yet: rsv-embed --pending");
+        }
+        match lost {
+            0 => Ok(()),
+            lost => Err(Error::new(format!("{lost} turns that were answered are not stored"))),
+        }
+    }
+
+    fn size(&self, key: &str) -> usize {
+        self.settings.integer(key).and_then(|n| usize::try_from(n).ok()).unwrap_or(Semaphore::MAX_PERMITS)
+    }
+
+    fn patience(&self) -> Duration {
+        self.settings.duration("proxy.idle_timeout").unwrap_or(Duration::from_secs(60))
+    }
+
+    fn connection(
+        self: Arc<Proxy>,
+        stream: TcpStream,
+        permit: OwnedSemaphorePermit,
+        graceful: &GracefulShutdown,
+    ) {
         // Answers are short: a reply must not wait for more to be sent with it.
         let _ = stream.set_nodelay(true);
+        let mut server = http1::Builder::new();
+        server.timer(TokioTimer::new()).header_read_timeout(self.patience());
+        server.max_buf_size(self.size("proxy.header_bytes"));
         let service = service_fn(move |request| {
             let proxy = self.clone();
             async move { Ok::<Answer, Infallible>(proxy.answer(request).await) }
         });
-        let mut server = http1::Builder::new();
-        server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIME);
         let connection = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
         tokio::spawn(async move {
             // A client that hangs up, or speaks no HTTP, is its own affair.
             let _ = connection.await;
+            drop(permit);
         });
     }
 
     async fn answer(self: Arc<Proxy>, request: Request<Incoming>) -> Answer {
         let (head, body) = request.into_parts();
-        let route = match Route::of(head.uri.path(), &self.scope) {
-            Ok(route) => route,
-            Err(error) => {
-                return answer::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string());
+        let line = Line::of(&head);
+        let (mut scope, mut ollamas) = (None, false);
+        let mut answer = match (self.guard.answer(&head), self.read(&head)) {
+            (Some(refusal), _) => refusal,
+            (None, Err(error)) => answer::bad_request(&error),
+            (None, Ok((named, route))) => {
+                ollamas = route.is_ollamas();
+                scope = Some(named.clone());
+                self.clone().route(named, route, &head, body).await
             }
         };
+        if ollamas {
+            answer = answer::for_ollama(answer);
+        }
+        self.guard.share(&head, &mut answer);
+        self.tell_of(&line, scope.as_ref(), &answer);
+        answer
+    }
+
+    /// What a request is for, and its scope: that of its address, since this is what its user was given; else that
+    /// of its headers; else the proxy's own.
+    fn read(&self, head: &Parts) -> Result<(Scope, Route)> {
+        let (named, route) = Route::of(head.uri.path())?;
+        let text = |name| head.headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
+        let scope = match (named, text(PARTITION), text(INSTANCE)) {
+            (Some(scope), ..) => scope,
+            (None, None, None) => self.scope.clone(),
+            (None, partition, instance) => Scope::of(partition.as_deref(), instance.as_deref())?,
+        };
+        Ok((scope, route))
+    }
+
+    async fn route(self: Arc<Proxy>, scope: Scope, route: Route, head: &Parts, body: Incoming) -> Answer {
+        let query = head.uri.query();
         match (route, &head.method) {
-            (Route::Chat(scope), &Method::POST) => self.chat(scope, &head.headers, body).await,
+            (Route::Chat, &Method::POST) => self.chat(scope, head, body).await,
             (Route::Embeddings, &Method::POST) => self.vectors(body).await,
-            (Route::Chat(_) | Route::Embeddings, _) => answer::wrong_method("POST"),
-            (Route::Command(scope, command, count), &Method::GET | &Method::HEAD) => {
-                let query = head.uri.query().unwrap_or_default().to_owned();
+            (Route::Chat | Route::Embeddings, _) => answer::wrong_method("POST"),
+            (Route::Models, &Method::GET | &Method::HEAD) => self.models().await,
+            (Route::Command(command, count), &Method::GET | &Method::HEAD) => {
+                let query = query.unwrap_or_default().to_owned();
                 let work = move || self.command(scope, command, count, &query);
                 tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| cut_short())
             }
@@ -109,7 +172,20 @@ impl Proxy {
             (Route::Root, &Method::GET | &Method::HEAD) => {
                 answer::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n")
             }
-            (Route::Command(..) | Route::Health | Route::Root, _) => answer::wrong_method("GET, HEAD"),
+            (Route::Models | Route::Command(..) | Route::Health | Route::Root, _) => {
+                answer::wrong_method("GET, HEAD")
+            }
+            (Route::Other(name), _) => match self.body(body).await {
+                Ok(bytes) => self.pass(&name, head, bytes).await,
+                Err(refusal) => refusal,
+            },
+            (Route::OllamaChat, &Method::POST) => self.ollama(Talk::Chat, scope, head, body).await,
+            (Route::OllamaGenerate, &Method::POST) => self.ollama(Talk::Generate, scope, head, body).await,
+            (Route::OllamaChat | Route::OllamaGenerate, _) => answer::wrong_method("POST"),
+            (Route::Ollama(name), _) => match self.body(body).await {
+                Ok(bytes) => self.to_ollama(&name, head, bytes).await,
+                Err(refusal) => refusal,
+            },
             (Route::Unknown, _) => {
                 let text = format!("there is nothing at {}", head.uri.path());
                 answer::error(StatusCode::NOT_FOUND, "not_found", &text)
@@ -117,103 +193,118 @@ impl Proxy {
         }
     }
 
-    async fn chat(self: Arc<Proxy>, scope: Scope, headers: &HeaderMap, body: Incoming) -> Answer {
-        let bytes = match read(body, self.settings.max_line()).await {
-            Ok(bytes) => bytes,
+    async fn body(&self, body: Incoming) -> std::result::Result<Bytes, Answer> {
+        body::read(body, self.settings.max_line(), self.patience()).await
+    }
+
+    async fn chat(self: Arc<Proxy>, scope: Scope, head: &Parts, body: Incoming) -> Answer {
+        let client = Arc::new(());
+        let (asked, bytes) = match self.asked(scope, head, body, &client).await {
+            Ok(asked) => asked,
             Err(refusal) => return refusal,
         };
-        let body = match Object::parse_bytes(&bytes) {
-            Ok(body) => body,
-            Err(error) => {
-                return answer::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string());
-            }
-        };
-        let recall = headers.get(RECALL).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let asked = turn::Asked { body, scope, bearer: bearer(headers), recall };
+        let memory = asked.memory;
+        if memory == Memory::Off {
+            return self.pass("chat/completions", head, bytes).await;
+        }
         // A client that hangs up leaves the turn to be finished and stored.
-        let turn = tokio::spawn(async move { self.turn(asked).await });
+        let proxy = self.clone();
+        let turn = tokio::spawn(async move { proxy.turn(asked).await });
         let Ok(Told { account, answer }) = turn.await else { return cut_short() };
         let mut answer = match answer {
             Ok(line) => answer::json(StatusCode::OK, line),
             Err(failure) => answer::failure(&failure),
         };
+        self.writer.trouble().iter().for_each(|why| answer::tell(&mut answer, answer::DEGRADED, why));
         account.iter().for_each(|account| answer::account(&mut answer, account));
+        answer::tell(&mut answer, memory::HEADER, memory.word());
+        answer
+    }
+
+    async fn ollama(self: Arc<Proxy>, talk: Talk, scope: Scope, head: &Parts, body: Incoming) -> Answer {
+        let client = Arc::new(());
+        match self.asked(scope, head, body, &client).await {
+            Ok((asked, bytes)) => self.ollama_turn(talk, asked, client, head, bytes).await,
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// Reads what a client asks for, and its body as it came.
+    async fn asked(
+        &self,
+        scope: Scope,
+        head: &Parts,
+        body: Incoming,
+        client: &Arc<()>,
+    ) -> std::result::Result<(Asked, Bytes), Answer> {
+        let bytes = self.body(body).await?;
+        let memory =
+            Memory::of(&head.headers, &self.settings, &scope).map_err(|e| answer::bad_request(&e))?;
+        let asked = Asked {
+            body: body::object(&bytes)?,
+            scope,
+            bearer: self.guard.bearer(&head.headers),
+            memory,
+            overrules: recall(&head.headers),
+            client: Arc::downgrade(client),
+        };
+        Ok((asked, bytes))
+    }
+
+    /// Passes a request of OpenAI's on to the provider of its model, as it is but for the provider's name before the
+    /// model's.
+    async fn pass(&self, name: &str, head: &Parts, bytes: Bytes) -> Answer {
+        let bearer = self.guard.bearer(&head.headers);
+        let mut object = Object::parse_bytes(&bytes).unwrap_or_default();
+        let asked = object.text("model").ok().flatten().filter(|model| !model.is_empty());
+        let target = match asked.as_deref().or(name.strip_prefix("models/")) {
+            Some(model) => self.upstream.of(model),
+            None => self.upstream.unnamed(bearer.as_ref()),
+        };
+        let target = match target {
+            Ok(target) => target,
+            Err(failure) => return answer::failure(&failure),
+        };
+        let renamed = asked.is_some_and(|model| model != target.model);
+        let body = if renamed {
+            object.set_text("model", &target.model);
+            object.to_json().into()
+        } else {
+            bytes
+        };
+        let url = upstream::beside(target.address(), name, head.uri.query());
+        let mut answer = self.upstream.pass(&target, url, bearer.as_ref(), Passing::of(head, body)).await;
+        answer::tell(&mut answer, memory::HEADER, Memory::Off.word());
         answer
     }
 
     async fn vectors(self: Arc<Proxy>, body: Incoming) -> Answer {
-        let bytes = match read(body, self.settings.max_line()).await {
+        let bytes = match self.body(body).await {
             Ok(bytes) => bytes,
             Err(refusal) => return refusal,
         };
-        let asked = match Asked::parse(&bytes) {
+        let asked = match body::object(&bytes).and_then(|body| embeddings::Asked::of(&body)) {
             Ok(asked) => asked,
-            Err(error) => {
-                return answer::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string());
-            }
+            Err(error) => return answer::bad_request(&error),
         };
         let answered = tokio::task::spawn_blocking(move || self.embeddings(&asked)).await;
         answered.unwrap_or_else(|_| cut_short())
     }
-
-    async fn health(self: Arc<Proxy>) -> Answer {
-        let version = env!("CARGO_PKG_VERSION");
-        match self.check().await {
-            Ok(()) => {
-                let body = format!("{{\"status\":\"ok\",\"store\":\"ok\",\"version\":\"{version}\"}}\n");
-                answer::json(StatusCode::OK, body)
-            }
-            Err(error) => {
-                let error = crate::record::quote(&error.to_string());
-                let body =
-                    format!("{{\"status\":\"degraded\",\"store\":{error},\"version\":\"{version}\"}}\n");
-                answer::json(StatusCode::SERVICE_UNAVAILABLE, body)
-            }
-        }
-    }
 }
 
-fn cut_short() -> Answer {
-    answer::error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a step was cut short")
+/// The next connection, as soon as there is room for one; `None` if it cannot be accepted.
+async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+    let permit = room.clone().acquire_owned().await.ok()?;
+    let (stream, _) = listener.accept().await.ok()?;
+    Some((stream, permit))
+}
+
+/// What the client's header says of what is to be recalled.
+fn recall(headers: &HeaderMap) -> Vec<(String, &'static str, String)> {
+    let word = headers.get(RECALL).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    word.into_iter().map(|word| ("enrich.recall".to_owned(), RECALL, word)).collect()
 }
 
 fn stop(kind: SignalKind) -> Result<tokio::signal::unix::Signal> {
     signal(kind).context("cannot wait for signals")
-}
-
-/// A body of at most `limit` bytes; one that says it is longer is refused before it is read.
-async fn read(body: Incoming, limit: usize) -> std::result::Result<Bytes, Answer> {
-    let too_long = || {
-        let mib = limit as f64 / f64::from(1 << 20);
-        let text = format!("the body is longer than the limit of {mib} MiB (max_line_bytes)");
-        answer::error(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", &text)
-    };
-    if body.size_hint().lower() > limit as u64 {
-        return Err(too_long());
-    }
-    let mut body = Limited::new(body, limit);
-    let mut bytes = Vec::new();
-    loop {
-        match tokio::time::timeout(BODY_TIME, body.frame()).await {
-            Ok(None) => return Ok(bytes.into()),
-            Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
-            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_long()),
-            Ok(Some(Err(_))) => {
-                let text = "the body ended early";
-                return Err(answer::error(StatusCode::BAD_REQUEST, "invalid_request", text));
-            }
-            Err(_) => {
-                let text = "the body did not come in time";
-                return Err(answer::error(StatusCode::REQUEST_TIMEOUT, "timeout", text));
-            }
-        }
-    }
-}
-
-/// The caller's key.
-fn bearer(headers: &HeaderMap) -> Option<Secret> {
-    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, key) = value.split_once(' ')?;
-    let key = key.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then(|| Secret::new(key.to_owned()))
 }

@@ -1,18 +1,22 @@
-//! One turn: recalls, asks the provider, stores. The answer is the line that the pipe gives.
+//! One turn in its steps: what is recalled, what the provider answers, what is stored. The answer is the line that
+//! the pipe gives.
 
 use super::Proxy;
-use crate::chat::Request;
-use crate::config::Secret;
+use super::again::{First, Try};
+use super::memory::Memory as Mode;
+use super::writer::{self, Coming};
+use crate::chat::{self, Request};
+use crate::config::{Secret, Settings};
 use crate::embed::Embedder;
 use crate::enrich::{self, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
 use crate::fill;
 use crate::forward::Failure;
 use crate::ingest::{Ingest, Options};
-use crate::record::{Account, Object, Scope};
+use crate::record::{Account, Clock, Object, Scope};
 use crate::store::Store;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// What a client asks for.
@@ -20,8 +24,11 @@ pub(super) struct Asked {
     pub(super) body: Object,
     pub(super) scope: Scope,
     pub(super) bearer: Option<Secret>,
-    /// What is to be recalled, if the client says so.
-    pub(super) recall: Option<String>,
+    pub(super) memory: Mode,
+    /// Settings that are the request's own: the key, who says so, the value.
+    pub(super) overrules: Vec<(String, &'static str, String)>,
+    /// Lives as long as the client waits.
+    pub(super) client: Weak<()>,
 }
 
 /// What came of it.
@@ -31,46 +38,45 @@ pub(super) struct Told {
     pub(super) answer: std::result::Result<Vec<u8>, Failure>,
 }
 
+/// A turn from its beginning to where its answer is stored.
+pub(super) struct Begun {
+    scope: Scope,
+    one: Try,
+    memory: Mode,
+    client: Weak<()>,
+    /// The end of the proxy waits for it.
+    _coming: Coming,
+}
+
 impl Proxy {
-    /// Memory that fails is told on standard error, and the turn goes on without it.
+    /// The three steps of a turn whose answer comes whole. Memory that fails is told on standard error, and the turn
+    /// goes on without it.
     pub(super) async fn turn(self: &Arc<Proxy>, asked: Asked) -> Told {
         let bearer = asked.bearer.clone();
-        let enriched = match self.enriched(asked).await {
-            Ok(enriched) => enriched,
+        let (begun, enriched) = match self.begin(asked).await {
+            Ok(begun) => begun,
             Err(failure) => return Told { account: None, answer: Err(failure) },
         };
-        self.notes.detail(format_args!("account {}", enriched.account.members.to_json()));
-        let answer = self.answered(enriched.line, enriched.too_long, bearer).await;
-        Told { account: Some(enriched.account), answer }
-    }
-
-    async fn answered(
-        self: &Arc<Proxy>,
-        line: Object,
-        too_long: Option<Error>,
-        bearer: Option<Secret>,
-    ) -> std::result::Result<Vec<u8>, Failure> {
+        let account = Some(enriched.account);
         let strict = self.settings.boolean("enrich.strict") == Some(true);
-        let response = match too_long {
-            Some(error) if strict => return Err(Failure::too_long(&error)),
-            Some(_) => line,
-            None => self.forwarder.whole(line, bearer.as_ref(), &self.clock).await?,
+        let response = match enriched.too_long {
+            Some(error) if strict => Err(Failure::too_long(&error)),
+            Some(_) => Ok(enriched.line),
+            None => self.forwarder.whole(enriched.line, bearer.as_ref(), &self.clock).await,
         };
-        let stored = {
-            let response = response.clone();
-            self.with_store(move |proxy, store| proxy.ingest(store, &response)).await
+        let response = match response {
+            Ok(response) => response,
+            Err(failure) => return Told { account, answer: Err(failure) },
         };
-        if stored.is_ok() {
-            self.wake();
-        }
-        Ok(stored.unwrap_or_else(|error| {
-            self.notes.fault(&error.at("the turn is not stored"));
-            (response.to_json() + "\n").into_bytes()
-        }))
+        self.keep(begun, &response).await;
+        Told { account, answer: Ok((response.to_json() + "\n").into_bytes()) }
     }
 
-    /// The request with what is recalled; without it, and saying so, if memory does not serve in time.
-    async fn enriched(self: &Arc<Proxy>, mut asked: Asked) -> std::result::Result<Enriched, Failure> {
+    /// The first step: the request with what is recalled.
+    pub(super) async fn begin(
+        self: &Arc<Proxy>,
+        mut asked: Asked,
+    ) -> std::result::Result<(Begun, Enriched), Failure> {
         // Nobody outside chooses a scope or an account.
         asked.body.take("rsv");
         if asked.body.get("stream") == Some("true") {
@@ -78,15 +84,65 @@ impl Proxy {
         }
         let request = Request::parse(asked.body)?;
         let mut settings = Cow::Borrowed(&self.settings);
-        if let Some(recall) = &asked.recall {
-            settings.to_mut().overrule("enrich.recall", "x-rsv-recall", recall)?;
+        for (key, who, value) in &asked.overrules {
+            settings.to_mut().overrule(key, who, value)?;
         }
-        let options = Arc::new(enrich::Options::of(&settings, &request, &asked.scope)?);
+        if !asked.memory.recalls() {
+            settings.to_mut().overrule("enrich.recall", super::memory::HEADER, "none")?;
+        }
+        let one = self.turns.begin(&asked.scope, &chat::array(&request.messages));
+        let coming = self.coming();
+        let enriched = self.enriched(request, &asked.scope, one.first.clone(), &settings).await?;
+        let account = &enriched.account;
+        self.turns.known(&one, &account.trace_id, account.timestamp);
+        self.notes.detail(format_args!("account {}", account.members.to_json()));
+        let (scope, memory, client) = (asked.scope, asked.memory, asked.client);
+        Ok((Begun { scope, one, memory, client, _coming: coming }, enriched))
+    }
+
+    /// The last step: has a turn stored, after it was answered. An answer that nobody waits for any more is stored
+    /// only if nobody asked for another.
+    pub(super) async fn keep(self: &Arc<Proxy>, begun: Begun, response: &Object) {
+        let waits = begun.client.strong_count() > 0;
+        let followed = self.turns.is_followed(&begun.one);
+        if waits {
+            self.turns.answered(&begun.one);
+        }
+        if !begun.memory.stores() || (!waits && followed) {
+            return;
+        }
+        let trace_id = response.object("rsv").ok().flatten().and_then(|rsv| rsv.text("trace_id").ok()?);
+        let trace_id = trace_id.unwrap_or_default();
+        let mut ingest = Ingest::new(Options::default(), self.clock);
+        match ingest.add_response(response) {
+            Ok(()) => {
+                let bytes = response.iter().map(|(name, json)| name.len() + json.len()).sum();
+                self.store(writer::Turn { ingest, scope: begun.scope, trace_id, bytes }).await;
+            }
+            Err(error) => self.lose(&trace_id, &error.to_string()),
+        }
+    }
+
+    /// The request with what is recalled; without it, and saying so, if memory does not serve in time. What was
+    /// answered before in its scope is seen.
+    async fn enriched(
+        self: &Arc<Proxy>,
+        request: Request,
+        scope: &Scope,
+        first: Option<First>,
+        settings: &Settings,
+    ) -> std::result::Result<Enriched, Failure> {
+        let options = Arc::new(enrich::Options::of(settings, &request, scope)?);
         let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
-        let scope = Arc::new(asked.scope);
-        let with_memory = {
-            let (request, scope, options) = (request.clone(), scope.clone(), options.clone());
-            self.with_store(move |proxy, store| proxy.enrich(Ok(store), request, &scope, &options))
+        let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
+        let with_memory = async {
+            self.writer.settled(&scope).await;
+            let (request, scope, first, options) =
+                (request.clone(), scope.clone(), first.clone(), options.clone());
+            let work = move |proxy: &Proxy, store: &mut dyn Store| {
+                proxy.enrich(Ok(store), request, &scope, first.as_ref().as_ref(), &options)
+            };
+            self.with_store(work).await
         };
         let why = match tokio::time::timeout(limit, with_memory).await {
             Ok(Ok(enriched)) => return Ok(enriched),
@@ -95,9 +151,10 @@ impl Proxy {
         };
         self.notes.note(format_args!("{why}; the request goes on without memory"));
         let proxy = self.clone();
-        let without =
-            tokio::task::spawn_blocking(move || proxy.enrich(Err(why), request, &scope, &options)).await;
-        Ok(without.unwrap_or_else(|_| Err(Error::new("a step was cut short")))?)
+        let without = tokio::task::spawn_blocking(move || {
+            proxy.enrich(Err(why), request, &scope, first.as_ref().as_ref(), &options)
+        });
+        Ok(without.await.unwrap_or_else(|_| Err(Error::new("a step was cut short")))?)
     }
 
     fn enrich(
@@ -105,10 +162,13 @@ impl Proxy {
         store: std::result::Result<&mut dyn Store, String>,
         request: Request,
         scope: &Scope,
+        first: Option<&First>,
         options: &enrich::Options,
     ) -> Result<Enriched> {
         let served = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
-        let turn = Turn { scope, trace_id: None, clock: &self.clock, served: &served };
+        let clock = first.map_or(self.clock, |first| Clock::fixed(first.timestamp));
+        let trace_id = first.map(|first| first.trace_id.clone());
+        let turn = Turn { scope, trace_id, clock: &clock, served: &served };
         let store = match store {
             Ok(store) => store,
             Err(why) => return enrich::enrich(Err(why), request, &turn, options),
@@ -126,11 +186,5 @@ impl Proxy {
                 enrich(None, request, why)
             }
         }
-    }
-
-    fn ingest(&self, store: &mut dyn Store, response: &Object) -> Result<Vec<u8>> {
-        let mut ingest = Ingest::new(Options::default(), self.clock);
-        ingest.add_response(response)?;
-        ingest.commit(store)?.pop().map_or(Ok(Vec::new()), |done| done.line)
     }
 }

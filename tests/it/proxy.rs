@@ -49,12 +49,26 @@ impl Proxy {
         answer(stream)
     }
 
+    /// Posts, and waits until what was answered is stored, or cannot be.
     pub(crate) fn post(&self, path: &str, headers: &str, body: &str) -> (u16, String) {
-        self.raw(&post(path, headers, body))
+        let answered = self.raw(&post(path, headers, body));
+        self.settle();
+        answered
+    }
+
+    /// Waits until nothing waits to be stored, or the store fails.
+    pub(crate) fn settle(&self) {
+        loop {
+            let (status, body) = self.get("/health");
+            if status != 200 || body.contains("\"pending\":0,") {
+                return;
+            }
+            std::thread::yield_now();
+        }
     }
 
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
-        self.raw(format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").as_bytes())
+        self.raw(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
     }
 
     /// Terminates it, and waits for the exit status.
@@ -79,7 +93,7 @@ impl Drop for Proxy {
 fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
-        "POST {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Content-Length: {length}\r\n{headers}\r\n{body}"
     )
     .into_bytes()
@@ -366,7 +380,7 @@ fn absurd_requests_are_refused_and_the_proxy_lives() {
     let provider = Fake::new([]);
     let home = home(&provider);
     let proxy = Proxy::start(&home);
-    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\n";
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
     let (status, body) = proxy.raw(format!("{head}Content-Length: 100000000000000\r\n\r\n").as_bytes());
     assert_eq!((status, body.contains("limit of 32 MiB")), (413, true), "{body}");
     for bad in [

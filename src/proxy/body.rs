@@ -1,0 +1,46 @@
+//! The body of a request: as much as may come, in time, and where it is no JSON the place.
+
+use super::answer::{self, Answer};
+use crate::error::{self, Error};
+use crate::record::Object;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::StatusCode;
+use hyper::body::{Body, Incoming};
+use serde::de::IgnoredAny;
+use std::time::Duration;
+
+/// A body of at most `limit` bytes, of which each piece comes within `patience`; one that says it is longer is
+/// refused before it is read.
+pub(super) async fn read(body: Incoming, limit: usize, patience: Duration) -> Result<Bytes, Answer> {
+    let too_long = || {
+        let mib = limit as f64 / f64::from(1 << 20);
+        let text = format!("the body is longer than the limit of {mib} MiB (max_line_bytes)");
+        answer::error(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", &text)
+    };
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_long());
+    }
+    let mut body = Limited::new(body, limit);
+    let mut bytes = Vec::new();
+    loop {
+        match tokio::time::timeout(patience, body.frame()).await {
+            Ok(None) => return Ok(bytes.into()),
+            Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
+            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_long()),
+            Ok(Some(Err(_))) => return Err(answer::bad_request(&Error::new("the body ended early"))),
+            Err(_) => {
+                let text = "the body did not come in time";
+                return Err(answer::error(StatusCode::REQUEST_TIMEOUT, "timeout", text));
+            }
+        }
+    }
+}
+
+/// The object in a body. Errors name the line and the column, or the member.
+pub(super) fn object(bytes: &[u8]) -> error::Result<Object> {
+    Object::parse_bytes(bytes).map_err(|error| {
+        let broken = serde_json::from_slice::<IgnoredAny>(bytes).err();
+        broken.map_or(error, |e| Error::new(format!("invalid JSON: {e}")))
+    })
+}

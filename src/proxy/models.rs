@@ -1,0 +1,110 @@
+//! `GET /v1/models`: those of every provider, in one list.
+
+use super::Proxy;
+use super::answer::{self, Answer};
+use super::upstream::{self, Passing};
+use crate::config::Layer;
+use crate::provider::Target;
+use crate::record::Object;
+use bytes::Bytes;
+use hyper::{HeaderMap, Method, StatusCode};
+use std::time::Duration;
+
+/// How long a provider may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Proxy {
+    /// The models of the providers that have a key of the settings or need none. The caller's key goes to none of
+    /// them: whose it is only the name of a model would tell.
+    pub(super) async fn models(&self) -> Answer {
+        let asked = self.upstream.all().into_iter().filter(|target| match target.key(None) {
+            Ok(key) => key.is_some() || ["ollama", "custom"].contains(&target.name()),
+            Err(_) => false,
+        });
+        let asked: Vec<Target> = asked.collect();
+        let answers = futures(asked.iter().map(|target| self.models_of(target))).await;
+        let mut models = Vec::new();
+        let mut failed = Vec::new();
+        for (target, told) in asked.iter().zip(answers) {
+            match told {
+                Ok(told) => models.extend(told.into_iter().filter_map(|model| self.listed(target, model))),
+                Err(why) => {
+                    self.notes.detail(format_args!("{} lists no models: {why}", target.title()));
+                    failed.push((target, why));
+                }
+            }
+        }
+        let wanted = |target: &Target| target.name() != "ollama" || self.is_set("ollama_base_url");
+        match failed.iter().find(|(target, _)| wanted(target)) {
+            Some((target, why)) if failed.len() == asked.len() => {
+                let text = format!("no provider lists its models; {}: {why}", target.title());
+                answer::error(StatusCode::BAD_GATEWAY, "provider_unreachable", &text)
+            }
+            _ => {
+                let models = crate::chat::array(&models);
+                answer::json(StatusCode::OK, format!("{{\"object\":\"list\",\"data\":{models}}}\n"))
+            }
+        }
+    }
+
+    async fn models_of(&self, target: &Target<'_>) -> Result<Vec<Object>, String> {
+        let url = upstream::beside(target.address(), "models", None);
+        let url = url.ok_or("its address names chat completions only")?;
+        let key = target.key(None).ok().flatten();
+        let passing = Passing { method: Method::GET, headers: HeaderMap::new(), body: Bytes::new() };
+        let asked = async {
+            let sent = self.upstream.send(target, url, key, passing).await;
+            let mut response = sent.map_err(|_| "there is no connection".to_owned())?;
+            if !response.status().is_success() {
+                return Err(format!("it answered {}", response.status()));
+            }
+            let mut body = Vec::new();
+            while let Some(piece) = response.chunk().await.map_err(|e| upstream::cause(&e))? {
+                if body.len() + piece.len() > self.settings.max_line() {
+                    return Err("the answer is too long".to_owned());
+                }
+                body.extend_from_slice(&piece);
+            }
+            let models = Object::parse_bytes(&body).and_then(|body| body.objects("data"));
+            models.map_err(|e| e.to_string())?.ok_or_else(|| "data: is missing".to_owned())
+        };
+        let told = tokio::time::timeout(PATIENCE, asked).await;
+        told.unwrap_or_else(|_| Err(format!("it did not answer within {PATIENCE:?}")))
+    }
+
+    /// A model as it is listed: with its provider's name before its own where that alone would lead elsewhere.
+    fn listed(&self, target: &Target, mut model: Object) -> Option<Object> {
+        let id = model.text("id").ok().flatten()?;
+        if !self.upstream.of(&id).is_ok_and(|found| found.address() == target.address()) {
+            model.set_text("id", &format!("{}/{id}", target.name()));
+        }
+        model.set_text("owned_by", target.name());
+        Some(model)
+    }
+
+    /// Whether somebody set a setting.
+    fn is_set(&self, key: &str) -> bool {
+        let layer = |setting: &&crate::config::Setting| setting.layer().is_some_and(|l| l != Layer::Default);
+        self.settings.all().into_iter().filter(layer).any(|setting| setting.key() == key)
+    }
+}
+
+/// Waits for all, which go on side by side; what they give is in their order.
+async fn futures<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = all.map(|one| (Some(Box::pin(one)), None)).collect();
+    std::future::poll_fn(|context| {
+        for (future, done) in &mut waiting {
+            if let Some(running) = future
+                && let std::task::Poll::Ready(value) = running.as_mut().poll(context)
+            {
+                (*future, *done) = (None, Some(value));
+            }
+        }
+        match waiting.iter().all(|(future, _)| future.is_none()) {
+            true => std::task::Poll::Ready(()),
+            false => std::task::Poll::Pending,
+        }
+    })
+    .await;
+    waiting.into_iter().filter_map(|(_, done)| done).collect()
+}

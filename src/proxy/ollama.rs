@@ -1,0 +1,292 @@
+//! Ollama's own `/api/chat` and `/api/generate` with memory. Ollama is asked in its own words, so that its options
+//! keep their meaning: nothing of a request is changed but for the block that is recalled, and the answer passes as
+//! it arrives. Only for storing it is read in OpenAI's shape.
+
+use super::Proxy;
+use super::answer::{self, Answer, Body};
+use super::memory::{self, Memory};
+use super::tee::Tee;
+use super::turn::{Asked, Begun};
+use super::upstream::{self, Passing};
+use crate::chat::{self, Request};
+use crate::enrich::Enriched;
+use crate::error::Result;
+use crate::forward::Failure;
+use crate::record::{Object, quote, time};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::StatusCode;
+use hyper::http::request::Parts;
+use std::sync::Arc;
+
+/// Which of the two.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Talk {
+    Chat,
+    Generate,
+}
+
+impl Talk {
+    /// Its place under `/api`.
+    fn name(self) -> &'static str {
+        match self {
+            Talk::Chat => "chat",
+            Talk::Generate => "generate",
+        }
+    }
+
+    /// The request as enrichment knows them; `None` for one in which nobody says anything, such as to load a model,
+    /// or of which Ollama is to make no conversation.
+    fn request(self, body: &Object) -> Result<Option<Object>> {
+        if self == Talk::Chat {
+            let said = body.objects("messages")?.is_some_and(|messages| !messages.is_empty());
+            return Ok(said.then(|| body.clone()));
+        }
+        let prompt = body.text("prompt")?.filter(|prompt| !prompt.is_empty());
+        let suffix = body.text("suffix")?.is_some_and(|suffix| !suffix.is_empty());
+        let Some(prompt) = prompt.filter(|_| !suffix && body.get("raw") != Some("true")) else {
+            return Ok(None);
+        };
+        let mut request = body.clone();
+        request.retain(|name| !["prompt", "system", "images"].contains(&name));
+        let mut messages = Vec::new();
+        if let Some(system) = body.text("system")?.filter(|system| !system.is_empty()) {
+            messages.push(message("system", &system));
+        }
+        let mut user = message("user", &prompt);
+        body.get("images").into_iter().for_each(|images| user.set("images", images));
+        messages.push(user);
+        request.set("messages", chat::array(&messages));
+        Ok(Some(request))
+    }
+
+    /// What is sent: the request with what is recalled.
+    fn sent(self, body: &Object, line: &Object) -> Result<Object> {
+        let mut sent = line.clone();
+        sent.take("rsv");
+        if self == Talk::Chat {
+            return Ok(sent);
+        }
+        let user = Request::parse(sent)?.messages.pop().map(|user| chat::text(&user)).unwrap_or_default();
+        let mut sent = body.clone();
+        sent.set_text("prompt", &user);
+        Ok(sent)
+    }
+
+    /// An answer that rsv itself gives, in Ollama's shape.
+    fn told(self, line: &Object, now: i64) -> Result<Object> {
+        let said = chat::answer(line)?;
+        let mut told = Object::default();
+        told.set("model", line.get("model").unwrap_or("\"\""));
+        told.set_text("created_at", &time::rfc3339(now));
+        match self {
+            Talk::Chat => told.set("message", said.to_json()),
+            Talk::Generate => told.set_text("response", &chat::text(&said)),
+        }
+        told.set("done", "true");
+        told.set_text("done_reason", "length");
+        Ok(told)
+    }
+
+    /// What Ollama answered, piece by piece or whole, as one response; without its end it is partial.
+    fn response(self, bytes: &[u8]) -> (Object, bool) {
+        let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
+        let (mut model, mut reason) = (None, None);
+        for piece in
+            serde_json::Deserializer::from_slice(bytes).into_iter::<Object>().map_while(|piece| piece.ok())
+        {
+            let said = match self {
+                Talk::Chat => piece.object("message").ok().flatten().unwrap_or_default(),
+                Talk::Generate => piece.clone(),
+            };
+            let word = |name| said.text(name).ok().flatten().unwrap_or_default();
+            text += &word(if self == Talk::Chat { "content" } else { "response" });
+            thinking += &word("thinking");
+            calls.extend(said.objects("tool_calls").ok().flatten().unwrap_or_default());
+            model = model.or_else(|| piece.text("model").ok().flatten());
+            if piece.get("done") == Some("true") {
+                let why = piece.text("done_reason").ok().flatten();
+                reason = Some(why.unwrap_or_else(|| "stop".to_owned()));
+            }
+        }
+        let mut said = message("assistant", &text);
+        if !thinking.is_empty() {
+            said.set_text("thinking", &thinking);
+        }
+        if !calls.is_empty() {
+            said.set("tool_calls", chat::array(&calls));
+        }
+        let finish = reason.as_deref().map_or("null".to_owned(), quote);
+        let mut response = Object::default();
+        model.into_iter().for_each(|model| response.set_text("model", &model));
+        let said = said.to_json();
+        response.set("choices", format!("[{{\"index\":0,\"message\":{said},\"finish_reason\":{finish}}}]"));
+        (response, reason.is_none())
+    }
+}
+
+/// The window that a request asks for itself, as a setting.
+fn window(body: &Object) -> Option<(String, &'static str, String)> {
+    let tokens = body.object("options").ok()??.integer("num_ctx").ok()?.filter(|tokens| *tokens > 0)?;
+    let model = quote(&body.text("model").ok()??);
+    Some((format!("models.{model}.max_context_tokens"), "num_ctx", tokens.to_string()))
+}
+
+fn message(role: &str, text: &str) -> Object {
+    let mut message = Object::default();
+    message.set_text("role", role);
+    message.set_text("content", text);
+    message
+}
+
+impl Proxy {
+    /// One turn in Ollama's words. `asked` has the whole body, from which what enrichment is to see is made.
+    pub(super) async fn ollama_turn(
+        self: &Arc<Proxy>,
+        talk: Talk,
+        mut asked: Asked,
+        client: Arc<()>,
+        head: &Parts,
+        bytes: Bytes,
+    ) -> Answer {
+        let body = asked.body.clone();
+        let request = match talk.request(&body) {
+            Ok(request) => request,
+            Err(error) => return answer::bad_request(&error),
+        };
+        let memory = asked.memory;
+        let Some(request) = request.filter(|_| memory != Memory::Off) else {
+            return self.to_ollama(talk.name(), head, bytes).await;
+        };
+        asked.body = request;
+        if talk == Talk::Generate {
+            // A prompt has no other place for it.
+            asked.overrules.push(("enrich.placement".to_owned(), "/api/generate", "tail".to_owned()));
+        }
+        asked.overrules.extend(window(&body));
+        let mut answer = match self.begin(asked).await {
+            Ok((begun, enriched)) => {
+                let account = enriched.account.clone();
+                let answered = self.ollama_answers(talk, &body, enriched, (begun, client), head).await;
+                let mut answer = answered.unwrap_or_else(|failure| answer::failure(&failure));
+                answer::account(&mut answer, &account);
+                answer
+            }
+            Err(failure) => answer::failure(&failure),
+        };
+        self.writer.trouble().iter().for_each(|why| answer::tell(&mut answer, answer::DEGRADED, why));
+        answer::tell(&mut answer, memory::HEADER, memory.word());
+        answer
+    }
+
+    async fn ollama_answers(
+        self: &Arc<Proxy>,
+        talk: Talk,
+        body: &Object,
+        enriched: Enriched,
+        (begun, client): (Begun, Arc<()>),
+        head: &Parts,
+    ) -> std::result::Result<Answer, Failure> {
+        if let Some(error) = enriched.too_long {
+            if self.settings.boolean("enrich.strict") == Some(true) {
+                return Err(Failure::too_long(&error));
+            }
+            let told = talk.told(&enriched.line, self.clock.now())?.to_json() + "\n";
+            self.keep(begun, &enriched.line).await;
+            return Ok(answer::json(StatusCode::OK, told));
+        }
+        let sent = talk.sent(body, &enriched.line)?;
+        let passing = Passing::of(head, sent.to_json().into());
+        let begin = self.clock.now();
+        let mut answer = self.pass_to_ollama(talk.name(), head, passing).await;
+        if answer.status() != StatusCode::OK {
+            return Ok(answer);
+        }
+        let mut rsv = enriched.line.object("rsv")?.unwrap_or_default();
+        let proxy = self.clone();
+        let inner = std::mem::take(answer.body_mut());
+        let stored = move |bytes: Vec<u8>, whole: bool| {
+            let (mut response, broken) = talk.response(&bytes);
+            rsv.set_text("provider", "ollama");
+            rsv.set("status", "200");
+            rsv.set("latency_ms", (proxy.clock.now() - begin).max(0).to_string());
+            if broken || !whole {
+                rsv.set("partial", "true");
+            }
+            response.set("rsv", rsv.to_json());
+            // A client that got all of it waited for it.
+            let client = Some(client).filter(|_| whole);
+            tokio::spawn(async move {
+                proxy.keep(begun, &response).await;
+                drop(client);
+            });
+        };
+        *answer.body_mut() = Body::new(Tee::new(inner, self.settings.max_line(), stored).map_err(Into::into));
+        Ok(answer)
+    }
+
+    /// Passes a request on to Ollama, unchanged.
+    pub(super) async fn to_ollama(&self, name: &str, head: &Parts, bytes: Bytes) -> Answer {
+        let mut answer = self.pass_to_ollama(name, head, Passing::of(head, bytes)).await;
+        answer::tell(&mut answer, memory::HEADER, Memory::Off.word());
+        answer
+    }
+
+    async fn pass_to_ollama(&self, name: &str, head: &Parts, passing: Passing) -> Answer {
+        match self.upstream.ollama() {
+            Ok(target) => {
+                let url = upstream::of_ollama(target.address(), name, head.uri.query());
+                self.upstream.pass(&target, url, None, passing).await
+            }
+            Err(failure) => answer::failure(&failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(json: &str) -> Object {
+        Object::parse(json).unwrap()
+    }
+
+    #[test]
+    fn what_is_asked_of_ollama_stays_as_it_was_but_for_the_prompt() {
+        let body = object(
+            r#"{"model":"m","prompt":"why?","system":"Be brief","images":["aGk="],"options":{"seed":1.0}}"#,
+        );
+        let mut request = Talk::Generate.request(&body).unwrap().unwrap();
+        assert_eq!(
+            request.get("messages").unwrap(),
+            r#"[{"role":"system","content":"Be brief"},{"role":"user","content":"why?","images":["aGk="]}]"#
+        );
+        request.set("messages", r#"[{"role":"user","content":"block why?"}]"#);
+        request.set("rsv", "{}");
+        let sent = Talk::Generate.sent(&body, &request).unwrap().to_json();
+        assert_eq!(sent, body.to_json().replace("why?", "block why?"));
+        for nothing in [
+            r#"{"model":"m"}"#,
+            r#"{"model":"m","prompt":""}"#,
+            r#"{"prompt":"x","raw":true}"#,
+            r#"{"prompt":"x","suffix":"y"}"#,
+        ] {
+            assert!(Talk::Generate.request(&object(nothing)).unwrap().is_none(), "{nothing}");
+        }
+        assert!(Talk::Chat.request(&object(r#"{"messages":[]}"#)).unwrap().is_none());
+        assert!(Talk::Chat.request(&object(r#"{"messages":"x"}"#)).is_err());
+    }
+
+    #[test]
+    fn pieces_become_one_response() {
+        let pieces = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"a\",\"thinking\":\"h\"},\"done\":false}\n\
+            {\"message\":{\"content\":\"b\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"x\":1.0}}}]},\"done\":true,\"done_reason\":\"stop\"}\n";
+        let whole = r#"{"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ab","thinking":"h","tool_calls":[{"function":{"name":"f","arguments":{"x":1.0}}}]},"finish_reason":"stop"}]}"#;
+        let (response, partial) = Talk::Chat.response(pieces.as_bytes());
+        assert_eq!((response.to_json().as_str(), partial), (whole, false));
+        let (response, partial) = Talk::Chat.response(&pieces.as_bytes()[..120]);
+        assert!(partial && response.to_json().contains("\"content\":\"a\""), "{}", response.to_json());
+        let (response, partial) = Talk::Generate.response(br#"{"response":"yes","done":true}"#);
+        assert!(!partial && response.to_json().contains("\"content\":\"yes\""));
+    }
+}
