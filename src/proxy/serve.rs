@@ -238,10 +238,10 @@ impl Proxy {
         client: &Arc<()>,
     ) -> std::result::Result<(Asked, Bytes), Answer> {
         let bytes = self.body(body).await?;
-        let memory =
-            Memory::of(&head.headers, &self.settings, &scope).map_err(|e| answer::bad_request(&e))?;
+        let bad = |error| answer::bad_request(&error);
+        let memory = Memory::of(&head.headers, &self.settings, &scope).map_err(bad)?;
         let asked = Asked {
-            body: body::object(&bytes)?,
+            body: body::object(&bytes).map_err(bad)?,
             scope,
             bearer: self.guard.bearer(&head.headers),
             memory,

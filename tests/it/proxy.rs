@@ -5,16 +5,17 @@ use crate::support::{Home, lines_of};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
-const NOW: &str = "2026-11-21T07:03:00Z";
-const REPLY: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1.0,"model":"llama3.1","choices":[{"index":0,"message":{"role":"assistant","content":"In \u00c9vora."},"finish_reason":"stop"}],"usage":{"total_tokens":12345678901234567890}}"#;
+pub(crate) const NOW: &str = "2026-11-21T07:03:00Z";
+pub(crate) const REPLY: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1.0,"model":"llama3.1","choices":[{"index":0,"message":{"role":"assistant","content":"In \u00c9vora."},"finish_reason":"stop"}],"usage":{"total_tokens":12345678901234567890}}"#;
 
 /// A proxy on a port of its own.
 pub(crate) struct Proxy {
     child: Child,
     port: u16,
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Proxy {
@@ -22,31 +23,50 @@ impl Proxy {
         Proxy::start_with(home, &[])
     }
 
-    fn start_with(home: &Home, words: &[&str]) -> Proxy {
+    pub(crate) fn start_with(home: &Home, words: &[&str]) -> Proxy {
         let mut command = home.command("rsv-proxy");
-        let mut child = command.args(["--port", "0"]).args(words).stderr(Stdio::piped()).spawn().unwrap();
+        command.args(["--port", "0"]).args(words);
+        Proxy::spawn(command)
+    }
+
+    /// Starts a proxy by a command of its own.
+    pub(crate) fn spawn(mut command: Command) -> Proxy {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        stderr.read_line(&mut line).unwrap();
         let port = line.trim().rsplit(':').next().unwrap().parse().unwrap_or_else(|_| panic!("{line}"));
-        Proxy { child, port }
+        Proxy { child, port, stderr }
     }
 
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    fn connect(&self) -> TcpStream {
+    /// The next line that it says on standard error.
+    pub(crate) fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        line
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
     }
 
-    /// Sends these bytes; the status and body of the answer.
-    fn raw(&self, request: &[u8]) -> (u16, String) {
+    /// Sends these bytes; all of the answer.
+    pub(crate) fn whole(&self, request: &[u8]) -> String {
         let mut stream = self.connect();
         // The proxy may refuse before it has read all.
         let _ = stream.write_all(request);
-        answer(stream)
+        text_of(stream)
+    }
+
+    /// Sends these bytes; the status and body of the answer.
+    pub(crate) fn raw(&self, request: &[u8]) -> (u16, String) {
+        parts(&self.whole(request))
     }
 
     /// Posts, and waits until what was answered is stored, or cannot be.
@@ -68,7 +88,7 @@ impl Proxy {
     }
 
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
-        self.raw(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
+        self.raw(&asked("GET", path, ""))
     }
 
     /// Terminates it, and waits for the exit status.
@@ -77,7 +97,15 @@ impl Proxy {
         self.child.wait().unwrap().code()
     }
 
-    fn terminate(&mut self) {
+    /// Terminates it; what it says to its end, and the exit status.
+    pub(crate) fn last_words(&mut self) -> (String, Option<i32>) {
+        self.terminate();
+        let mut words = String::new();
+        self.stderr.read_to_string(&mut words).unwrap();
+        (words, self.child.wait().unwrap().code())
+    }
+
+    pub(crate) fn terminate(&self) {
         let done = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(done.success());
     }
@@ -90,7 +118,13 @@ impl Drop for Proxy {
     }
 }
 
-fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
+/// A request without a body.
+pub(crate) fn asked(method: &str, path: &str, headers: &str) -> Vec<u8> {
+    format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n").into_bytes()
+}
+
+/// A request with a body in JSON.
+pub(crate) fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n\
@@ -99,20 +133,27 @@ fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-fn answer(mut stream: TcpStream) -> (u16, String) {
+fn text_of(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
     let _ = stream.read_to_end(&mut text);
-    let text = String::from_utf8(text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+fn parts(text: &str) -> (u16, String) {
     let status = text.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
     (status, text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
 }
 
+pub(crate) fn answer(stream: TcpStream) -> (u16, String) {
+    parts(&text_of(stream))
+}
+
 /// A home whose Ollama is this provider.
-fn home(provider: &Fake) -> Home {
+pub(crate) fn home(provider: &Fake) -> Home {
     Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_TEST_NOW", NOW)
 }
 
-fn asking(text: &str) -> String {
+pub(crate) fn asking(text: &str) -> String {
     format!(r#"{{"model":"llama3.1","messages":[{{"role":"user","content":"{text}"}}]}}"#)
 }
 
@@ -190,25 +231,6 @@ fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
         assert_eq!(proxy.post("/v1/chat/completions", "", &asking(question)), (200, piped.clone()));
         assert_eq!(by_proxy.one().text(), by_pipe.one().text());
         assert!(piped.contains("\"score\":") && by_pipe.one().text().contains("<rsv-memory>"), "{piped}");
-    }
-}
-
-#[test]
-fn every_shape_of_address_stores_in_its_scope() {
-    let provider = Fake::new(vec![Answer::new(200, REPLY); 4]);
-    let home = home(&provider);
-    let proxy = Proxy::start(&home);
-    for (path, partition, instance) in [
-        ("/v1/chat/completions", "default", "default"),
-        ("/v1/partition/a/instance/b/chat/completions", "a", "b"),
-        ("/partition/c/v1/chat/completions", "c", "c"),
-        ("/v1/chat/completions/d/e", "d", "e"),
-    ] {
-        let (status, body) = proxy.post(path, "", &asking(path));
-        assert_eq!(status, 200, "{body}");
-        let seen = home.run("rsv-view", &["-p", partition, "-i", instance], "").ok();
-        assert_eq!(seen.lines().count(), 2, "{path}: {seen}");
-        assert!(seen.contains(path));
     }
 }
 
@@ -310,17 +332,6 @@ fn a_command_that_cannot_be_done_says_why() {
 }
 
 #[test]
-fn an_address_without_a_scope_means_that_of_the_flags() {
-    let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
-    let home = home(&provider);
-    let proxy = Proxy::start_with(&home, &["-p", "own", "-i", "desk"]);
-    assert_eq!(proxy.post("/v1/chat/completions", "", &asking("mine")).0, 200);
-    assert_eq!(proxy.post("/partition/theirs/v1/chat/completions", "", &asking("yours")).0, 200);
-    assert!(home.run("rsv-view", &["-p", "own", "-i", "desk"], "").ok().contains("mine"));
-    assert!(home.run("rsv-view", &["-p", "theirs", "-i", "theirs"], "").ok().contains("yours"));
-}
-
-#[test]
 fn what_cannot_be_answered_is_an_error_in_openais_shape() {
     let provider =
         Fake::new([Answer::new(429, r#"{"error":{"message":"slow down","type":"t","code":null}}"#)]);
@@ -357,77 +368,4 @@ fn nobody_outside_chooses_a_scope() {
     assert_eq!(proxy.post("/v1/chat/completions", "", body).0, 200);
     assert_eq!(home.run("rsv-view", &["-p", "secret"], "").ok(), "");
     assert_eq!(home.run("rsv-view", &[], "").ok().lines().count(), 2);
-}
-
-#[test]
-fn memory_that_fails_stops_no_answer() {
-    let provider = Fake::new([Answer::new(200, REPLY)]);
-    let home = home(&provider);
-    std::fs::create_dir(home.path("directory")).unwrap();
-    let home = home.env("RSV_STORE", "sqlite:directory");
-    let proxy = Proxy::start(&home);
-    let (status, body) = proxy.get("/health");
-    assert_eq!(status, 503, "{body}");
-    assert!(body.contains("is a directory"), "{body}");
-    let (status, body) = proxy.post("/v1/chat/completions", "", &asking("hello"));
-    assert_eq!(status, 200, "{body}");
-    assert!(body.contains("In \\u00c9vora."), "{body}");
-    assert!(!provider.one().text().contains("rsv"));
-}
-
-#[test]
-fn absurd_requests_are_refused_and_the_proxy_lives() {
-    let provider = Fake::new([]);
-    let home = home(&provider);
-    let proxy = Proxy::start(&home);
-    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
-    let (status, body) = proxy.raw(format!("{head}Content-Length: 100000000000000\r\n\r\n").as_bytes());
-    assert_eq!((status, body.contains("limit of 32 MiB")), (413, true), "{body}");
-    for bad in [
-        format!("{head}Content-Length: -1\r\n\r\n"),
-        format!("{head}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
-        format!("{head}Content-Length: x\r\n\r\n"),
-        format!("{head}X: {}\r\n\r\n", "y".repeat(8 << 20)),
-        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
-        "nonsense\r\n\r\n".to_owned(),
-    ] {
-        let (status, body) = proxy.raw(bad.as_bytes());
-        assert!(status == 0 || (400..=505).contains(&status), "{status} {body}");
-    }
-    assert_eq!(proxy.get("/health").0, 200);
-}
-
-#[test]
-fn many_connect_at_once_and_all_are_answered() {
-    let provider = Fake::new([]);
-    let proxy = Proxy::start(&home(&provider));
-    std::thread::scope(|scope| {
-        for _ in 0..256 {
-            scope.spawn(|| assert_eq!(proxy.get("/health").0, 200));
-        }
-    });
-}
-
-#[test]
-fn what_was_asked_is_answered_and_stored_before_the_end() {
-    let provider = Fake::new([Answer::new(200, REPLY).after(Duration::from_millis(500))]);
-    let home = home(&provider);
-    let mut proxy = Proxy::start(&home);
-    let mut stream = proxy.connect();
-    stream.write_all(&post("/v1/chat/completions", "", &asking("late"))).unwrap();
-    while provider.seen().is_empty() {
-        std::thread::yield_now();
-    }
-    proxy.terminate();
-    let (status, body) = answer(stream);
-    assert_eq!(status, 200, "{body}");
-    assert_eq!(proxy.child.wait().unwrap().code(), Some(0));
-    assert_eq!(home.run("rsv-view", &[], "").ok().lines().count(), 2);
-}
-
-#[test]
-fn it_listens_to_this_machine_only() {
-    let ran = Home::new().run("rsv-proxy", &["--listen", "0.0.0.0", "--port", "0"], "");
-    assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
-    assert!(ran.stderr.contains("0.0.0.0:0 is not a loopback address"), "{}", ran.stderr);
 }
