@@ -125,15 +125,13 @@ impl Proxy {
     async fn answer(self: Arc<Proxy>, request: Request<Incoming>) -> Answer {
         let (head, body) = request.into_parts();
         let line = Line::of(&head);
-        let (mut scope, mut ollamas) = (None, false);
-        let mut answer = match (self.guard.answer(&head), self.read(&head)) {
+        let read = self.read(&head);
+        let scope = read.as_ref().ok().map(|(scope, _)| scope.clone());
+        let ollamas = read.as_ref().is_ok_and(|(_, route)| route.is_ollamas());
+        let mut answer = match (self.guard.answer(&head), read) {
             (Some(refusal), _) => refusal,
             (None, Err(error)) => answer::bad_request(&error),
-            (None, Ok((named, route))) => {
-                ollamas = route.is_ollamas();
-                scope = Some(named.clone());
-                self.clone().route(named, route, &head, body).await
-            }
+            (None, Ok((scope, route))) => self.clone().route(scope, route, &head, body).await,
         };
         if ollamas {
             answer = answer::for_ollama(answer);

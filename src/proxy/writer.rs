@@ -16,6 +16,8 @@ use tokio::sync::Notify;
 
 /// The pauses between two attempts: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// How long one attempt may take before it counts as trouble.
+const SLOW: Duration = Duration::from_secs(2);
 /// How long the proxy's end waits for what is still to be stored.
 const LAST_WAIT: Duration = Duration::from_secs(10);
 
@@ -38,10 +40,23 @@ struct State {
     /// How many turns are on their way to here.
     coming: usize,
     running: bool,
+    /// When the present attempt began.
+    begun: Option<Instant>,
     /// Why the last attempt failed.
-    trouble: Option<String>,
+    failed: Option<String>,
     end: Option<Instant>,
     lost: usize,
+}
+
+impl State {
+    /// Why nothing can be stored at present, if so.
+    fn trouble(&self) -> Option<String> {
+        let slow = self.begun.filter(|begun| begun.elapsed() > SLOW);
+        let slow = || {
+            slow.map(|begun| format!("the store has kept a turn waiting for {} s", begun.elapsed().as_secs()))
+        };
+        self.failed.clone().or_else(slow)
+    }
 }
 
 /// A turn that is to be stored.
@@ -79,20 +94,23 @@ impl Writer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many turns wait.
+    /// How many turns are under way, or wait to be stored.
     pub(super) fn pending(&self) -> usize {
-        self.state().waiting.len()
+        let state = self.state();
+        state.waiting.len() + state.coming
     }
 
     /// Why nothing can be stored at present, if so.
     pub(super) fn trouble(&self) -> Option<String> {
-        self.state().trouble.clone()
+        self.state().trouble()
     }
 
     /// Waits until all turns of a scope are stored that were answered before; not while the store fails.
     pub(super) async fn settled(&self, scope: &Scope) {
-        self.until(|state| state.trouble.is_some() || state.waiting.iter().all(|turn| turn.scope != *scope))
-            .await;
+        self.until(|state| {
+            state.trouble().is_some() || state.waiting.iter().all(|turn| turn.scope != *scope)
+        })
+        .await;
     }
 
     async fn until(&self, mut come: impl FnMut(&mut State) -> bool) {
@@ -112,7 +130,7 @@ impl Writer {
         let done = self.until(|state| state.coming == 0 && state.waiting.is_empty());
         let _ = tokio::time::timeout(LAST_WAIT, done).await;
         let mut state = self.state();
-        let why = state.trouble.take().unwrap_or_else(|| "there was no time left".to_owned());
+        let why = state.trouble().unwrap_or_else(|| "there was no time left".to_owned());
         for turn in std::mem::take(&mut state.waiting) {
             lose(&turn.trace_id, &why);
             state.lost += 1;
@@ -164,7 +182,7 @@ impl Proxy {
                     state.waiting.extend(turn.take());
                     return true;
                 }
-                refused.clone_from(&state.trouble);
+                refused = state.trouble();
                 refused.is_some()
             })
             .await;
@@ -213,6 +231,7 @@ impl Proxy {
         let mut state = self.writer.state();
         let next = state.waiting.front().cloned();
         state.running = next.is_some();
+        state.begun = next.is_some().then(Instant::now);
         next
     }
 
@@ -225,7 +244,7 @@ impl Proxy {
             let mut state = self.writer.state();
             state.waiting.pop_front();
             state.bytes -= turn.bytes;
-            if state.trouble.take().is_some() {
+            if state.failed.take().is_some() {
                 self.notes.note("the store can be written again");
             }
         }
@@ -235,7 +254,7 @@ impl Proxy {
 
     fn failing(&self, error: Error) {
         let text = error.to_string();
-        let told = self.writer.state().trouble.replace(text.clone());
+        let told = self.writer.state().failed.replace(text.clone());
         if told.as_ref() != Some(&text) {
             self.notes.fault(&error.at("turns wait to be stored"));
         }

@@ -1,0 +1,129 @@
+//! rsv-proxy as Ollama's clients see it.
+
+use crate::fake::{Answer, Fake, raw};
+use crate::proxy::{Proxy, asked, home, post};
+use crate::support::{Home, lines_of};
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::time::Duration;
+
+const PIECES: &str = "{\"model\":\"llama3.1\",\"created_at\":\"x\",\"message\":{\"role\":\"assistant\",\"content\":\"In \"},\"done\":false}\n\
+    {\"model\":\"llama3.1\",\"message\":{\"role\":\"assistant\",\"content\":\"\\u00c9vora.\"},\"done\":true,\"done_reason\":\"stop\",\"eval_count\":1.0}\n";
+
+/// What is stored, as role and content.
+fn stored(home: &Home) -> Vec<(Value, Value)> {
+    let lines = lines_of(&home.run("rsv-view", &["--all", "99"], "").ok());
+    lines.iter().map(|line| (line["role"].clone(), line["content"].clone())).collect()
+}
+
+#[test]
+fn a_conversation_in_ollamas_words_has_memory() {
+    let pieces = Answer::new(200, PIECES).header("Content-Type", "application/x-ndjson");
+    let ollama = Fake::new([pieces]);
+    let home = home(&ollama);
+    home.ingest(&["-p", "p"], "{\"role\":\"user\",\"content\":\"The bones chapel is in Evora\"}\n");
+    let proxy = Proxy::start(&home);
+    let body = r#"{"model":"llama3.1","options":{"seed":1.0,"num_ctx":2048},"keep_alive":"5m","tools":[],"messages":[{"role":"system","content":"Be brief"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"x":1.0}}}]},{"role":"tool","content":"3","tool_name":"f"},{"role":"user","content":"And the bones chapel?","images":["aGk="]}]}"#;
+    let answer = proxy.whole(&post("/partition/p/api/chat", "Authorization: Bearer callers\r\n", body));
+    assert!(answer.contains("x-rsv-recalled: 1") && answer.contains("application/x-ndjson"), "{answer}");
+    assert!(
+        answer.contains(PIECES.lines().next().unwrap()) && answer.contains(PIECES.lines().last().unwrap())
+    );
+    proxy.settle();
+    let seen = ollama.one();
+    assert_eq!((seen.path.as_str(), seen.header("authorization")), ("/api/chat", None));
+    let sent: Value = serde_json::from_str(seen.text()).unwrap();
+    let block = sent["messages"][3]["content"].as_str().unwrap();
+    assert!(block.contains("<rsv-memory>") && block.ends_with("And the bones chapel?"), "{block}");
+    // All else is as it was, to the byte.
+    let quoted = serde_json::to_string(block).unwrap();
+    assert_eq!(seen.text().replace(&quoted, "\"And the bones chapel?\""), body);
+    let wanted = [
+        (json!("user"), json!("The bones chapel is in Evora")),
+        (json!("user"), json!("And the bones chapel?")),
+        (json!("assistant"), json!("In Évora.")),
+    ];
+    assert_eq!(stored(&home), wanted);
+}
+
+#[test]
+fn a_prompt_has_memory_too() {
+    let whole = r#"{"model":"llama3.1","response":"In Évora.","done":true,"done_reason":"stop"}"#;
+    let ollama = Fake::new([Answer::new(200, whole), Answer::new(200, whole)]);
+    let home = home(&ollama);
+    home.write(".config/rsv/config.toml", "[enrich]\nplacement = \"head\"\n");
+    home.ingest(&[], "{\"role\":\"user\",\"content\":\"The bones chapel is in Evora\"}\n");
+    let proxy = Proxy::start(&home);
+    let body =
+        r#"{"model":"llama3.1","prompt":"Where is the bones chapel?","system":"Be brief","stream":false}"#;
+    let (status, told) = proxy.post("/api/generate", "", body);
+    assert_eq!((status, told.as_str()), (200, whole));
+    let sent: Value = serde_json::from_str(ollama.one().text()).unwrap();
+    assert!(
+        sent["prompt"].as_str().unwrap().contains("<rsv-memory>") && sent["system"] == "Be brief",
+        "{sent}"
+    );
+    assert!(sent.get("messages").is_none() && sent["stream"] == false, "{sent}");
+    assert_eq!(stored(&home).len(), 3);
+    // To load a model is no conversation.
+    assert_eq!(proxy.post("/api/generate", "", r#"{"model":"llama3.1"}"#).0, 200);
+    assert_eq!(ollama.seen()[1].text(), r#"{"model":"llama3.1"}"#);
+    assert_eq!(stored(&home).len(), 3);
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
+    let piece =
+        "{\"model\":\"llama3.1\",\"message\":{\"role\":\"assistant\",\"content\":\"In \"},\"done\":false}\n";
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let bytes = format!("{head}{:x}\r\n{piece}\r\n", piece.len());
+    let ollama = raw(Box::leak(bytes.into_boxed_str()).as_bytes(), Duration::ZERO);
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &ollama);
+    let proxy = Proxy::start(&home);
+    let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
+    let answer = proxy.whole(&post("/api/chat", "", body));
+    assert!(answer.contains("In "), "{answer}");
+    proxy.settle();
+    let lines = lines_of(&home.run("rsv-view", &[], "").ok());
+    assert_eq!((&lines[1]["content"], &lines[1]["partial"]), (&json!("In "), &json!(true)), "{lines:?}");
+}
+
+#[test]
+fn the_rest_of_ollama_passes_on() {
+    let ollama = Fake::new([
+        Answer::new(200, "{\"models\": []}"),
+        Answer::new(404, "{\"error\":\"model 'x' not found\"}"),
+    ]);
+    let proxy = Proxy::start(&home(&ollama));
+    assert_eq!(proxy.get("/partition/p/api/tags"), (200, "{\"models\": []}".to_owned()));
+    let (status, body) = proxy.post("/api/show", "", "{\"model\":\"\",\"name\":\"x\"}");
+    assert_eq!((status, body.as_str()), (404, "{\"error\":\"model 'x' not found\"}"));
+    let paths: Vec<String> = ollama.seen().into_iter().map(|seen| seen.method + " " + &seen.path).collect();
+    assert_eq!(paths, ["GET /api/tags", "POST /api/show"]);
+    assert_eq!(proxy.raw(&asked("HEAD", "/", "")).0, 200);
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_answered_in_ollamas_shape() {
+    let ollama = Fake::new([]);
+    let home = home(&ollama);
+    let proxy = Proxy::start(&home);
+    let body = json!({"model": "llama3.1", "options": {"num_ctx": 64}, "stream": false,
+        "messages": [{"role": "user", "content": "many words ".repeat(200)}]});
+    let (status, told) = proxy.post("/api/chat", "", &body.to_string());
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((status, &told["done"], &told["done_reason"]), (200, &json!(true), &json!("length")));
+    assert!(
+        told["message"]["content"].as_str().unwrap().starts_with("Your last message is too long."),
+        "{told}"
+    );
+    assert!(ollama.seen().is_empty() && stored(&home).is_empty());
+}
+
+#[test]
+fn the_proxy_does_not_call_itself() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &format!("http://localhost:{port}"));
+    let said = home.run("rsv-proxy", &["--ollama", "--port", &port], "").trouble();
+    assert!(said.contains("which is rsv-proxy's own address") && said.contains("OLLAMA_HOST="), "{said}");
+}

@@ -1,0 +1,264 @@
+//! Which address of rsv-proxy leads where, and what memory does there.
+
+use crate::fake::{Answer, Fake, dead};
+use crate::proxy::{Proxy, REPLY, asked, asking, home, post};
+use crate::support::Home;
+use serde_json::{Value, json};
+
+#[test]
+fn every_shape_of_address_stores_in_its_scope() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 4]);
+    let home = home(&provider);
+    let proxy = Proxy::start(&home);
+    for (path, partition, instance) in [
+        ("/v1/chat/completions", "default", "default"),
+        ("/v1/partition/a/instance/b/chat/completions", "a", "b"),
+        ("/partition/c/v1/chat/completions", "c", "c"),
+        ("/v1/chat/completions/d/e", "d", "e"),
+    ] {
+        let (status, body) = proxy.post(path, "", &asking(path));
+        assert_eq!(status, 200, "{body}");
+        let seen = home.run("rsv-view", &["-p", partition, "-i", instance], "").ok();
+        assert_eq!(seen.lines().count(), 2, "{path}: {seen}");
+        assert!(seen.contains(path));
+    }
+}
+
+#[test]
+fn an_address_without_a_scope_means_that_of_the_flags() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
+    let home = home(&provider);
+    let proxy = Proxy::start_with(&home, &["-p", "own", "-i", "desk"]);
+    assert_eq!(proxy.post("/v1/chat/completions", "", &asking("mine")).0, 200);
+    assert_eq!(proxy.post("/partition/theirs/v1/chat/completions", "", &asking("yours")).0, 200);
+    assert!(home.run("rsv-view", &["-p", "own", "-i", "desk"], "").ok().contains("mine"));
+    assert!(home.run("rsv-view", &["-p", "theirs", "-i", "theirs"], "").ok().contains("yours"));
+}
+
+#[test]
+fn clients_find_the_proxy_alive_under_every_base() {
+    let proxy = Proxy::start(&Home::new());
+    for base in ["", "/v1", "/partition/p", "/partition/p/instance/i", "/partition/p/v1/"] {
+        let head = proxy.whole(&asked("HEAD", &format!("{base}/"), ""));
+        assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "{base}: {head}");
+        assert_eq!(proxy.get(&format!("{base}/")).0, 200, "{base}");
+    }
+    assert_eq!(proxy.get("/partition/p/health").0, 200);
+    assert_eq!(proxy.get("/partition/p/instance/i/command/view"), (200, "[]\n".to_owned()));
+    for (method, path, wanted) in [
+        ("DELETE", "/health", 405),
+        ("POST", "/v1/models", 405),
+        ("GET", "/api/chat", 405),
+        ("GET", "/v1/chat/completions/only-one", 404),
+        ("GET", "/v1/files/%2e%2e/%2e%2e/secret", 404),
+    ] {
+        let (status, body) = proxy.raw(&asked(method, path, ""));
+        assert_eq!(status, wanted, "{method} {path}: {body}");
+        assert!(body.contains("\"error\":"), "{body}");
+    }
+}
+
+#[test]
+fn the_address_names_the_scope_before_the_headers_do() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
+    let home = home(&provider);
+    let proxy = Proxy::start(&home);
+    let headers = "x-rsv-partition: p\r\nx-rsv-instance: i\r\n";
+    for (path, headers, partition, instance) in [
+        ("/v1/chat/completions", headers, "p", "i"),
+        ("/v1/chat/completions", "X-Rsv-Partition: q\r\n", "q", "q"),
+        ("/partition/own/v1/chat/completions", headers, "own", "own"),
+    ] {
+        assert_eq!(proxy.post(path, headers, &asking(path)).0, 200);
+        let seen = home.run("rsv-view", &["-p", partition, "-i", instance], "").ok();
+        assert_eq!(seen.lines().count(), 2, "{path} {headers}: {seen}");
+    }
+    let (status, body) = proxy.post("/v1/chat/completions", "x-rsv-partition: \r\n", &asking("x"));
+    assert!(status == 400 && body.contains("partition: is empty"), "{body}");
+}
+
+#[test]
+fn the_models_of_all_providers_are_one_list() {
+    let openai = Fake::new([Answer::new(
+        200,
+        r#"{"object":"list","data":[{"id":"gpt-4o","object":"model","created":1.0},{"id":"whisper-1","owned_by":"x"}]}"#,
+    )]);
+    let ollama =
+        Fake::new([Answer::new(200, r#"{"object":"list","data":[{"id":"llama3.1"},{"id":"gpt-4o"}]}"#)]);
+    let home = home(&ollama)
+        .env("RSV_OPENAI_BASE_URL", &openai.url())
+        .env("OPENAI_API_KEY", "own")
+        .env("RSV_MISTRAL_BASE_URL", &dead())
+        .env("MISTRAL_API_KEY", "canary-key");
+    let proxy = Proxy::start(&home);
+    let (status, body) =
+        proxy.raw(&asked("GET", "/partition/p/v1/models", "Authorization: Bearer callers\r\n"));
+    assert_eq!(status, 200, "{body}");
+    let list: Value = serde_json::from_str(&body).unwrap();
+    let models: Vec<(&str, &str)> = list["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|model| (model["id"].as_str().unwrap(), model["owned_by"].as_str().unwrap()))
+        .collect();
+    // What a name alone would lead elsewhere with is listed with its provider.
+    let wanted = [
+        ("gpt-4o", "openai"),
+        ("openai/whisper-1", "openai"),
+        ("llama3.1", "ollama"),
+        ("ollama/gpt-4o", "ollama"),
+    ];
+    assert_eq!(models, wanted);
+    assert!(body.contains("\"created\":1.0"), "{body}");
+    assert_eq!(openai.one().header("authorization"), Some("Bearer own"));
+    assert_eq!((openai.one().path.as_str(), ollama.one().header("authorization")), ("/v1/models", None));
+}
+
+#[test]
+fn models_are_an_error_only_if_nobody_tells_any() {
+    let none = Proxy::start(&Home::new().env("RSV_OLLAMA_BASE_URL", ""));
+    let (status, body) = none.get("/v1/models");
+    // On a machine of its own Ollama may run where it is by default.
+    assert_eq!(status, 200, "{body}");
+    let one = Proxy::start(&Home::new().env("RSV_OLLAMA_BASE_URL", &dead()));
+    let (status, body) = one.get("/v1/models");
+    assert!(status == 502 && body.contains("Ollama"), "{body}");
+}
+
+#[test]
+fn what_is_not_known_passes_on_unchanged() {
+    let kept = "{ \"model\" : \"gpt-4o\", \"input\": 1.0 }";
+    let openai = Fake::new([
+        Answer::new(418, "event: x\ndata: {\"a\": 1.0}\n\n")
+            .header("Content-Type", "text/event-stream")
+            .header("x-request-id", "7")
+            .header("Access-Control-Allow-Origin", "*"),
+        Answer::new(200, "{}"),
+        Answer::new(200, "{}"),
+    ]);
+    let ollama = Fake::new([Answer::new(200, "{}"), Answer::new(200, "{}")]);
+    let home = home(&ollama).env("RSV_OPENAI_BASE_URL", &openai.url());
+    let proxy = Proxy::start(&home);
+    let bearer = "Authorization: Bearer callers\r\n";
+    let headers = format!(
+        "{bearer}OpenAI-Organization: o\r\nAccept: text/event-stream\r\nX-Secret: s\r\nCookie: c\r\nx-rsv-partition: p\r\n\
+         Connection: close, OpenAI-Beta\r\nOpenAI-Beta: b\r\nTE: trailers\r\n"
+    );
+    let answer = proxy.whole(&post("/partition/p/v1/responses?stream=a%20b", &headers, kept));
+    assert!(answer.starts_with("HTTP/1.1 418"), "{answer}");
+    let lower = answer.to_lowercase();
+    for told in ["content-type: text/event-stream", "x-request-id: 7", "x-rsv-memory: off"] {
+        assert!(lower.contains(told), "{told}: {answer}");
+    }
+    assert!(!lower.contains("access-control"), "{answer}");
+    assert!(answer.ends_with("event: x\ndata: {\"a\": 1.0}\n\n"), "{answer}");
+    let seen = openai.one();
+    assert_eq!((seen.path.as_str(), seen.text()), ("/v1/responses?stream=a%20b", kept));
+    assert_eq!(seen.header("authorization"), Some("Bearer callers"));
+    assert_eq!(
+        (seen.header("openai-organization"), seen.header("accept")),
+        (Some("o"), Some("text/event-stream"))
+    );
+    for away in ["x-secret", "cookie", "x-rsv-partition", "openai-beta", "te"] {
+        assert_eq!(seen.header(away), None, "{away}");
+    }
+
+    let to = |body: &str| proxy.raw(&post("/v1/completions", bearer, body)).0;
+    assert_eq!(to(r#"{"model":"ollama/gpt-4o","x":[1.0]}"#), 200);
+    assert_eq!(to(r#"{"prompt":"no model, and a key"}"#), 200);
+    assert_eq!(proxy.raw(&asked("DELETE", "/v1/files/@evil.example:1/x", "")).0, 200);
+    assert_eq!(ollama.seen()[0].text(), r#"{"model":"gpt-4o","x":[1.0]}"#);
+    assert_eq!(ollama.seen()[0].header("authorization"), None);
+    assert_eq!(openai.seen()[1].text(), r#"{"prompt":"no model, and a key"}"#);
+    assert_eq!(
+        (&*ollama.seen()[1].path, &*ollama.seen()[1].method),
+        ("/v1/files/@evil.example:1/x", "DELETE")
+    );
+    assert_eq!(proxy.raw(&asked("GET", "/v1/models/gpt-4o", bearer)).0, 200);
+    assert_eq!(openai.seen()[2].path, "/v1/models/gpt-4o");
+    let (status, body) = proxy.raw(&post("/v1/responses", "", r#"{"model":"gpt-4o"}"#));
+    assert!(status == 401 && body.contains("OPENAI_API_KEY"), "{body}");
+    assert!(!home.store().exists(), "nothing is stored");
+}
+
+#[test]
+fn memory_does_what_the_request_or_its_partition_says() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 9]);
+    let home = home(&provider);
+    home.write(".config/rsv/config.toml", "[partitions.quiet]\nmemory = \"off\"\n");
+    let proxy = Proxy::start(&home);
+    let past = json!({"role": "user", "content": "The bones chapel is in Evora"}).to_string() + "\n";
+    for partition in ["full", "readonly", "store", "off", "quiet"] {
+        home.ingest(&["-p", partition], &past);
+    }
+    for (at, (partition, header, used)) in [
+        ("full", "", "full"),
+        ("readonly", "x-rsv-memory: readonly\r\n", "readonly"),
+        ("store", "x-rsv-memory: store\r\n", "store"),
+        ("off", "x-rsv-memory: OFF\r\n", "off"),
+        ("quiet", "", "off"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let request = asking("Where is the bones chapel?");
+        let answer =
+            proxy.whole(&post(&format!("/partition/{partition}/v1/chat/completions"), header, &request));
+        assert!(answer.contains(&format!("x-rsv-memory: {used}\r\n")), "{partition}: {answer}");
+        proxy.settle();
+        let sent = provider.seen()[at].text().to_owned();
+        assert_eq!(
+            sent.contains("<rsv-memory>"),
+            ["full", "readonly"].contains(&used),
+            "{partition}: {sent}"
+        );
+        let stored = home.run("rsv-view", &["-p", partition, "9"], "").ok().lines().count();
+        assert_eq!(stored, if ["full", "store"].contains(&used) { 3 } else { 1 }, "{partition}");
+        if used == "off" {
+            assert_eq!((sent.as_str(), answer.ends_with(REPLY)), (request.as_str(), true), "{answer}");
+        }
+    }
+    let over =
+        proxy.whole(&post("/partition/quiet/v1/chat/completions", "x-rsv-memory: full\r\n", &asking("x")));
+    assert!(over.contains("x-rsv-memory: full\r\n"), "{over}");
+    let (status, body) = proxy.post("/v1/chat/completions", "x-rsv-memory: some\r\n", &asking("x"));
+    assert!(status == 400 && body.contains("expected full or readonly or store or off"), "{body}");
+}
+
+#[test]
+fn what_is_no_json_is_named_by_its_place() {
+    let proxy = Proxy::start(&Home::new());
+    for (path, body, says) in [
+        ("/v1/chat/completions", "{\"model\":\"m\",\n \"messages\": [,]}", "at line 2 column 15"),
+        ("/v1/embeddings", "{\n\n\"input\"", "at line 3 column 7"),
+        (
+            "/v1/chat/completions",
+            "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":1}]}",
+            "messages[0]: content: ",
+        ),
+        ("/v1/chat/completions", "[]", "expected"),
+    ] {
+        let (status, told) = proxy.post(path, "", body);
+        assert!(status == 400 && told.contains(says), "{body}: {told}");
+    }
+    let (status, told) = proxy.post("/api/chat", "", "{\"model\":\n nonsense");
+    assert_eq!(status, 400);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("line 2 column")), "{told}");
+}
+
+#[test]
+fn health_tells_of_all_that_is_needed() {
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &dead()).env("OPENAI_API_KEY", "canary-key");
+    let proxy = Proxy::start(&home);
+    let (status, body) = proxy.get("/health");
+    let told: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &told["status"], &told["store"]), (200, &json!("ok"), &json!("ok")));
+    assert_eq!((&told["embedder"], &told["pending"]), (&Value::Null, &json!(0)));
+    assert_eq!(told["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        (&told["upstreams"][0]["name"], &told["upstreams"][0]["key"]),
+        (&json!("openai"), &json!(true))
+    );
+    assert!(!body.contains("canary-key") && !home.store().exists(), "{body}");
+}

@@ -1,0 +1,274 @@
+//! What rsv-proxy must survive, and whom it must not let in.
+
+use crate::fake::{Answer, Fake};
+use crate::proxy::{Proxy, REPLY, answer, asked, asking, home, post};
+use crate::support::Home;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::process::Command;
+
+const CHAT: &str = "/v1/chat/completions";
+
+#[test]
+fn absurd_requests_are_refused_and_the_proxy_lives() {
+    let provider = Fake::new([]);
+    let home = home(&provider);
+    let proxy = Proxy::start(&home);
+    let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+    let (status, body) = proxy.raw(format!("{head}Content-Length: 100000000000000\r\n\r\n").as_bytes());
+    assert_eq!((status, body.contains("limit of 32 MiB")), (413, true), "{body}");
+    for bad in [
+        format!("{head}Content-Length: -1\r\n\r\n"),
+        format!("{head}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
+        format!("{head}Content-Length: x\r\n\r\n"),
+        format!("{head}X: {}\r\n\r\n", "y".repeat(8 << 20)),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
+        "nonsense\r\n\r\n".to_owned(),
+    ] {
+        let (status, body) = proxy.raw(bad.as_bytes());
+        assert!(status == 0 || (400..=505).contains(&status), "{status} {body}");
+    }
+    assert_eq!(proxy.get("/health").0, 200);
+}
+
+#[test]
+fn many_connect_at_once_and_all_are_answered() {
+    let provider = Fake::new([]);
+    let proxy = Proxy::start(&home(&provider));
+    std::thread::scope(|scope| {
+        for _ in 0..256 {
+            scope.spawn(|| assert_eq!(proxy.get("/health").0, 200));
+        }
+    });
+}
+
+#[test]
+fn it_listens_to_this_machine_only() {
+    let ran = Home::new().run("rsv-proxy", &["--listen", "0.0.0.0", "--port", "0"], "");
+    assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
+    assert!(ran.stderr.contains("0.0.0.0:0 is not a loopback address"), "{}", ran.stderr);
+}
+
+#[test]
+fn others_than_this_machine_need_the_token() {
+    let openai = Fake::new(vec![Answer::new(200, REPLY); 2]);
+    let home = Home::new()
+        .env("RSV_OPENAI_BASE_URL", &openai.url())
+        .env("OPENAI_API_KEY", "own")
+        .env("RSV_PROXY_TOKEN", "canary-token");
+    let mut proxy = Proxy::start_with(&home, &["--listen", "0.0.0.0", "-v"]);
+    let body = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"x"}]}"#;
+    for headers in ["", "Authorization: Bearer wrong\r\n", "x-rsv-token: canary-toke\r\n"] {
+        let (status, body) = proxy.raw(&post(CHAT, headers, body));
+        assert!(status == 401 && body.contains("invalid_token"), "{headers}: {body}");
+        let (status, body) = proxy.raw(&asked("GET", "/api/tags", headers));
+        assert!(status == 401 && body.starts_with("{\"error\":\""), "{body}");
+    }
+    let token = "Authorization: Bearer canary-token\r\n";
+    assert_eq!(proxy.raw(&post(CHAT, token, body)).0, 200);
+    assert_eq!(openai.seen()[0].header("authorization"), Some("Bearer own"));
+    let both = "x-rsv-token: canary-token\r\nAuthorization: Bearer callers\r\n";
+    assert_eq!(proxy.raw(&post(CHAT, both, body)).0, 200);
+    assert_eq!(openai.seen()[1].header("authorization"), Some("Bearer callers"));
+    assert_eq!(openai.seen()[1].header("x-rsv-token"), None);
+    let health = proxy.raw(&asked("GET", "/health", token)).1;
+    let (said, status) = proxy.last_words();
+    assert_eq!(status, Some(0));
+    for secret in ["canary-token", "callers", "Bearer own"] {
+        assert!(!said.contains(secret) && !health.contains(secret), "{said}{health}");
+    }
+}
+
+#[test]
+fn a_page_of_the_web_is_let_in_only_if_it_is_listed() {
+    let home =
+        Home::new().env("RSV_PROXY_ORIGINS", "https://page.example").env("RSV_PROXY_HOSTS", "box.example");
+    let proxy = Proxy::start(&home);
+    let host = |host: &str| proxy.raw(format!("GET /health HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes());
+    assert_eq!((host("box.example:3017").0, host("[::1]").0), (200, 200));
+    let (status, body) = host("rebound.example");
+    assert!(status == 403 && body.contains("proxy.hosts"), "{body}");
+    assert_eq!(proxy.raw(b"GET /health HTTP/1.0\r\n\r\n").0, 200);
+    let preflight = |origin: &str| {
+        let headers = format!(
+            "Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n"
+        );
+        proxy.whole(&asked("OPTIONS", CHAT, &headers)).to_lowercase()
+    };
+    let listed = preflight("https://page.example");
+    assert!(listed.starts_with("http/1.1 204"), "{listed}");
+    for told in
+        ["access-control-allow-origin: https://page.example", "access-control-allow-headers: authorization"]
+    {
+        assert!(listed.contains(told), "{listed}");
+    }
+    let other = preflight("https://other.example");
+    assert!(other.starts_with("http/1.1 403") && !other.contains("access-control"), "{other}");
+    let (status, body) = proxy.post(CHAT, "Origin: null\r\n", &asking("x"));
+    assert!(status == 403 && body.contains("proxy.origins"), "{body}");
+    let health = proxy.whole(&asked("GET", "/health", "Origin: https://page.example\r\n")).to_lowercase();
+    assert!(health.contains("access-control-expose-headers: x-rsv-memory"), "{health}");
+    let plain = proxy.whole(&asked("OPTIONS", "/health", "")).to_lowercase();
+    assert!(plain.starts_with("http/1.1 204") && plain.contains("allow: get, head, post"), "{plain}");
+}
+
+#[test]
+fn a_connection_over_the_limit_waits() {
+    let home = Home::new().env("RSV_PROXY_CONNECTIONS", "1");
+    let proxy = Proxy::start(&home);
+    let mut first = proxy.connect();
+    first.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut head = [0; 12];
+    first.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    let mut second = proxy.connect();
+    second.write_all(&asked("GET", "/health", "")).unwrap();
+    second.set_nonblocking(true).unwrap();
+    assert_eq!(second.peek(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    second.set_nonblocking(false).unwrap();
+    drop(first);
+    assert_eq!(answer(second).0, 200);
+}
+
+#[test]
+fn who_dribbles_or_idles_is_hung_up_on() {
+    let home = Home::new().env("RSV_PROXY_IDLE_TIMEOUT", "200ms");
+    let proxy = Proxy::start(&home);
+    for begun in ["", "GET /health HT", "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+        let mut stream = proxy.connect();
+        stream.write_all(begun.as_bytes()).unwrap();
+        // Else this would wait for the time of the test's own socket, and fail.
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    }
+    let begun = format!("POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{{");
+    let (status, body) = proxy.raw(begun.as_bytes());
+    assert!(status == 408 && body.contains("did not come in time"), "{body}");
+}
+
+#[test]
+fn every_way_to_speak_http_is_answered() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
+    let proxy = Proxy::start(&home(&provider));
+    let body = asking("hello");
+    let length = body.len();
+    for (what, request) in [
+        ("1.0", format!("POST {CHAT} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}")),
+        (
+            "chunks",
+            format!(
+                "POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n"
+            ),
+        ),
+        (
+            "non-ASCII",
+            format!(
+                "POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Name: \u{e9}\r\nContent-Length: {length}\r\n\r\n{body}"
+            ),
+        ),
+    ] {
+        let (status, told) = proxy.raw(request.as_bytes());
+        assert!(status == 200 && told.contains("vora"), "{what}: {told}");
+    }
+    let get = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let pipelined = proxy.whole(
+        format!("{get}{get}GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes(),
+    );
+    assert_eq!(pipelined.matches("HTTP/1.1 200").count(), 3, "{pipelined}");
+    let expecting = format!(
+        "POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n"
+    );
+    let mut stream = proxy.connect();
+    stream.write_all(expecting.as_bytes()).unwrap();
+    let mut go_on = [0; 12];
+    stream.read_exact(&mut go_on).unwrap();
+    assert_eq!(&go_on, b"HTTP/1.1 100");
+    let smuggled = format!(
+        "POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    );
+    let (status, _) = proxy.raw(smuggled.as_bytes());
+    assert!((400..=499).contains(&status), "{status}");
+}
+
+#[test]
+fn a_body_over_the_limit_is_refused() {
+    let proxy = Proxy::start(&Home::new().env("RSV_MAX_LINE_BYTES", "1000"));
+    for path in [CHAT, "/v1/embeddings", "/v1/responses", "/api/chat", "/api/tags"] {
+        let (status, body) = proxy.raw(&post(path, "", &"x".repeat(1001)));
+        assert!(status == 413 && body.contains("max_line_bytes"), "{path}: {body}");
+    }
+    let chunks = format!("3e8\r\n{}\r\n", "x".repeat(1000)).repeat(2);
+    let head = "Host: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked";
+    let (status, _) = proxy.raw(format!("POST {CHAT} HTTP/1.1\r\n{head}\r\n\r\n{chunks}").as_bytes());
+    assert_eq!(status, 413);
+}
+
+#[test]
+fn it_recovers_from_a_want_of_descriptors() {
+    let home = Home::new();
+    let tool = home.command("rsv-proxy");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 48; exec \"$0\" --port 0"]).arg(tool.get_program());
+    command.env_clear().envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let proxy = Proxy::spawn(command);
+    let many: Vec<_> = (0..96).map(|_| proxy.connect()).collect();
+    drop(many);
+    assert_eq!(proxy.get("/health").0, 200);
+}
+
+#[test]
+fn a_line_is_told_of_each_request_and_nothing_of_what_was_said() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
+    let home = home(&provider);
+    let mut proxy = Proxy::start_with(&home, &["--log", "json"]);
+    proxy.raw(&post(
+        "/partition/p/v1/chat/completions?key=canary",
+        "Authorization: Bearer canary\r\n",
+        &asking("secret words"),
+    ));
+    let line = proxy.hear();
+    let told: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(
+        (&told["method"], &told["path"]),
+        (&"POST".into(), &"/partition/p/v1/chat/completions".into())
+    );
+    assert_eq!(
+        (&told["status"], &told["partition"], &told["recalled"]),
+        (&200.into(), &"p".into(), &0.into())
+    );
+    assert!(told["ms"].is_u64() && told["tokens"].is_u64(), "{line}");
+    assert!(!line.contains("canary") && !line.contains("secret"), "{line}");
+    let mut proxy = Proxy::start_with(&home, &["--log", "text"]);
+    proxy.get("/nowhere");
+    let line = proxy.hear();
+    assert!(line.contains("method=\"GET\" path=\"/nowhere\" status=404"), "{line}");
+}
+
+#[test]
+fn check_says_what_is_missing_and_what_to_do() {
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &crate::fake::dead());
+    let ran = home.run("rsv-proxy", &["--check", "--port", "0"], "");
+    assert_eq!((ran.status, ran.stderr.as_str()), (1, ""), "{ran}");
+    for told in [
+        "settings: ok",
+        "store: ok",
+        "model: missing",
+        "openai: trouble",
+        "ollama: trouble",
+        "OPENAI_API_KEY",
+    ] {
+        assert!(ran.stdout.contains(told), "{told}: {ran}");
+    }
+    let ollama = Fake::new([Answer::new(200, "{}")]);
+    let ran =
+        home.env("RSV_OLLAMA_BASE_URL", &ollama.url()).run("rsv-proxy", &["--check", "--port", "0"], "");
+    assert_eq!(ran.status, 0, "{ran}");
+    assert!(ran.stdout.contains("ollama: ok") && ran.stdout.contains("openai: missing"), "{ran}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let home = Home::new().env("RSV_STORE", "sqlite:.").env("RSV_OLLAMA_BASE_URL", &ollama.url());
+    let ran = home.run("rsv-proxy", &["--check", "--port", &port], "");
+    assert!(
+        ran.status == 1 && ran.stdout.contains("address: trouble") && ran.stdout.contains("store: trouble"),
+        "{ran}"
+    );
+}
