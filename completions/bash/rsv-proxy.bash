@@ -23,7 +23,7 @@ _rsv__proxy() {
 
     case "${cmd}" in
         rsv__proxy)
-            opts="-p -i -q -v -h -V --port --listen --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-p -i -q -v -h -V --port --listen --ollama --check --log --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -34,6 +34,10 @@ _rsv__proxy() {
                     return 0
                     ;;
                 --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -125,11 +125,16 @@ impl Talk {
     }
 }
 
-/// The window that a request asks for itself, as a setting.
-fn window(body: &Object) -> Option<(String, &'static str, String)> {
-    let tokens = body.object("options").ok()??.integer("num_ctx").ok()?.filter(|tokens| *tokens > 0)?;
-    let model = quote(&body.text("model").ok()??);
-    Some((format!("models.{model}.max_context_tokens"), "num_ctx", tokens.to_string()))
+/// The window that a request asks for itself, and what it keeps free in it, as settings.
+fn window(body: &Object) -> Vec<(String, &'static str, String)> {
+    let options = body.object("options").ok().flatten().unwrap_or_default();
+    let model = quote(&body.text("model").ok().flatten().unwrap_or_default());
+    let asked = [("num_ctx", "max_context_tokens"), ("num_predict", "reserve_tokens")].into_iter();
+    let asked = asked.filter_map(|(option, setting)| {
+        let tokens = options.integer(option).ok()?.filter(|tokens| *tokens > 0)?;
+        Some((format!("models.{model}.{setting}"), option, tokens.to_string()))
+    });
+    asked.collect()
 }
 
 fn message(role: &str, text: &str) -> Object {
