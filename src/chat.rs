@@ -55,6 +55,12 @@ impl Request {
         self.messages.last_mut().filter(|message| message.get("role") == Some("\"user\""))
     }
 
+    /// What tools gave since the model last spoke: the messages of theirs at the end.
+    pub fn tools(&self) -> &[Object] {
+        let others = self.messages.iter().rposition(|message| message.get("role") != Some("\"tool\""));
+        &self.messages[others.map_or(0, |at| at + 1)..]
+    }
+
     /// Where the last message of a user stands.
     pub fn last_user(&self) -> Option<usize> {
         self.messages.iter().rposition(|message| message.get("role") == Some("\"user\""))
@@ -117,6 +123,8 @@ pub struct Rsv {
     pub trace_id: Option<String>,
     /// The last message as the client wrote it, if it is a user's.
     pub user: Option<Object>,
+    /// What tools gave since the model last spoke, if that is to be stored.
+    pub tools: Vec<Object>,
     pub account: Option<Account>,
     /// provider, status, latency_ms and partial, on a response.
     pub more: Object,
@@ -135,6 +143,7 @@ impl Rsv {
             instance: members.text("instance")?,
             trace_id: members.text("trace_id")?,
             user: members.object("user")?,
+            tools: members.objects("tools")?.unwrap_or_default(),
             account: members
                 .object("account")?
                 .map(Account::parse)
@@ -142,7 +151,9 @@ impl Rsv {
                 .map_err(|e| e.at("account"))?,
             more: Object::default(),
         };
-        members.retain(|name| !["partition", "instance", "trace_id", "user", "account"].contains(&name));
+        members.retain(|name| {
+            !["partition", "instance", "trace_id", "user", "tools", "account"].contains(&name)
+        });
         Ok(Rsv { more: members, ..rsv })
     }
 
@@ -157,6 +168,9 @@ impl Rsv {
             }
         }
         object.set("user", self.user.as_ref().map_or("null".into(), Object::to_json));
+        if !self.tools.is_empty() {
+            object.set("tools", array(&self.tools));
+        }
         if let Some(account) = &self.account {
             let mut json = Vec::new();
             account.write(&mut json);
@@ -169,6 +183,7 @@ impl Rsv {
     /// As it stands in an answer that rsv itself gives: nothing of the turn is to be stored but the account.
     pub fn answered_here(mut self) -> Rsv {
         self.user = None;
+        self.tools.clear();
         self.more.set_text("provider", HERE);
         self.more.set("status", "200");
         self.more.set("latency_ms", "0");

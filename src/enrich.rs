@@ -50,6 +50,8 @@ pub struct Options {
     /// Whether the head makes one system message of all up to the last one.
     pub compress: bool,
     pub wording: Wording,
+    /// Whether what tools gave is stored with the turn.
+    pub keep_tools: bool,
 }
 
 impl Options {
@@ -87,6 +89,7 @@ impl Options {
                 similar: settings.text("enrich.similar_note").unwrap_or(own.similar),
                 recent: settings.text("enrich.recent_note").unwrap_or(own.recent),
             },
+            keep_tools: settings.boolean("keep_tools") == Some(true),
         })
     }
 }
@@ -140,6 +143,7 @@ pub fn enrich(
         unfence(&mut request.messages[at])?;
     }
     rsv.user = request.user().cloned();
+    rsv.tools = if options.keep_tools { request.tools().to_vec() } else { Vec::new() };
     let digest = user.map(|user| again::digest(turn.scope, &request.messages[..=user]));
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id);
     let found = match &mut memory {

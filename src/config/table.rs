@@ -63,6 +63,7 @@ pub(super) static ROWS: &[Row] = &[
     row("recent_context_size", &[], COUNT, Some("15"), "how many recent messages are recalled"),
     row("token_reserve", &[], TOKENS, None, "tokens kept free for the answer; unset, the model's own reserve"),
     row("model", &[], Text, None, "the model for requests that name none"),
+    row("keep_tools", &["RSV_KEEP_TOOLS"], Boolean, Some("false"), "whether what tools told a model is stored with the turn"),
 
     row("web_search_enabled", &["RSV_WEB_SEARCH_ENABLED"], Boolean, None, "whether requests ask their provider for a web search"),
     row("web_search_max_results", &["RSV_WEB_SEARCH_MAX_RESULTS"], Integer(1, 1000), None, "how many results a web search may bring"),

@@ -1,4 +1,4 @@
-//! What a response line stores: the user's turn, the answer and the account.
+//! What a response line stores: the user's turn or what tools gave, the answer and the account.
 
 use super::Ingest;
 use crate::chat::{self, Rsv, fence};
@@ -27,13 +27,12 @@ impl Ingest {
             draft.trace_id = Some(trace_id.clone());
             Ok(draft)
         };
+        let asked =
+            rsv.account.as_ref().map(|account| account.timestamp).filter(|asked| *asked < self.clock.now());
         let mut records = Vec::new();
-        if let Some(user) = &rsv.user {
-            let mut draft = scoped(user.clone())?;
-            if let Some(account) = rsv.account.as_ref().filter(|account| account.timestamp < self.clock.now())
-            {
-                draft.timestamp = Some(account.timestamp);
-            }
+        for said in rsv.user.iter().chain(&rsv.tools) {
+            let mut draft = scoped(said.clone())?;
+            draft.timestamp = asked;
             // An answer to nothing, or to a recalled block alone, is the answer alone.
             draft.content = fence::strip(draft.content);
             if draft.says_something() {

@@ -3,7 +3,7 @@
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, answer, asking, home, post};
 use crate::support::{Home, lines_of};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
@@ -245,4 +245,27 @@ fn whoever_is_answered_is_stored_once_though_the_end_comes() {
     let answers = lines.iter().filter(|line| line["role"] == "assistant").count();
     assert_eq!(lines.len(), 2 * answers);
     home.check();
+}
+
+#[test]
+fn what_tools_told_is_stored_if_it_is_to_be() {
+    let body = json!({"model": "llama3.1", "messages": [
+        {"role": "user", "content": "weather?"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "0"}]}, {"role": "tool", "tool_call_id": "0", "content": "old"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "1"}, {"id": "2"}]},
+        {"role": "tool", "tool_call_id": "1", "content": "rain"}, {"role": "tool", "tool_call_id": "2", "content": "cold"},
+    ]});
+    for (keep, wanted) in [("false", &["In Évora."][..]), ("true", &["rain", "cold", "In Évora."])] {
+        let provider = Fake::new([Answer::new(200, REPLY)]);
+        let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_KEEP_TOOLS", keep);
+        let proxy = Proxy::start(&home);
+        assert_eq!(proxy.post(CHAT, "", &body.to_string()).0, 200);
+        let lines = stored(&home);
+        let said: Vec<&Value> = lines.iter().map(|line| &line["content"]).collect();
+        assert_eq!(said, wanted);
+        assert!(
+            keep == "false" || lines[1]["tool_call_id"] == "2" && lines[1]["role"] == "tool",
+            "{lines:?}"
+        );
+    }
 }
