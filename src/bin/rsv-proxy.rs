@@ -11,11 +11,11 @@ use std::process::ExitCode;
 /// Serves chat completions with memory, for clients of OpenAI and Ollama
 ///
 /// POST /v1/chat/completions recalls what helps, asks the provider of the model, answers what 'rsv-enrich |
-/// rsv-forward | rsv-ingest' would, and stores the turn. POST /v1/embeddings makes vectors; GET /v1/models lists
-/// what can be asked for; anything else under /v1 passes on to its provider. GET
-/// …/command/search/COUNT?term=WORDS and …/command/view/COUNT tell what rsv-search and rsv-view would. GET /health
-/// tells how it is. All of it stands under /partition/NAME and /partition/NAME/instance/NAME too. SIGTERM ends it
-/// when all is answered and stored.
+/// rsv-forward | rsv-ingest' would, and stores the turn; POST /api/chat and /api/generate do so in Ollama's words.
+/// POST /v1/embeddings makes vectors; GET /v1/models lists what can be asked for; anything else under /v1 or /api
+/// passes on to its provider. GET /command/search/COUNT?term=WORDS and /command/view/COUNT tell what rsv-search and
+/// rsv-view would. GET /health tells how it is. All of it stands under /partition/NAME and
+/// /partition/NAME/instance/NAME too. SIGTERM ends it when all is answered and stored.
 #[derive(clap::Args)]
 struct Args {
     /// The port [default: 3017, see reservoir_port]; 0 means any that is free

@@ -66,7 +66,12 @@ impl Proxy {
             }
         }
         drop(listener);
-        graceful.shutdown().await;
+        tokio::select! {
+            () = graceful.shutdown() => {}
+            // Who says it twice does not want to wait for answers.
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
         proxy.end().await
     }
 

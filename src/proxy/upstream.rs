@@ -131,25 +131,30 @@ impl Upstream {
         key: Option<&Secret>,
         passing: Passing,
     ) -> std::result::Result<reqwest::Response, Answer> {
-        let failed = |cause: &str| {
+        let failed = |status, cause: &str| {
             let (title, address, model) = (target.title(), target.address(), &target.model);
             let using = match model.as_str() {
                 NOBODY => format!("It is at '{address}'"),
                 _ => format!("Using model '{model}' at '{address}'"),
             };
             let text = format!("Failed to connect to {title} API: {cause}. {using}");
-            answer::error(StatusCode::BAD_GATEWAY, "provider_unreachable", &text)
+            let code = if status == StatusCode::BAD_GATEWAY { "provider_unreachable" } else { "timeout" };
+            answer::error(status, code, &text)
         };
-        let client = self.client(target.address()).map_err(|e| failed(&e.to_string()))?;
+        let broken = |cause: &str| failed(StatusCode::BAD_GATEWAY, cause);
+        let client = self.client(target.address()).map_err(|e| broken(&e.to_string()))?;
         let mut request = client.request(passing.method, url).headers(passing.headers).body(passing.body);
         if let Some(key) = key {
             let bearer = HeaderValue::from_str(&format!("Bearer {}", key.expose()));
             let mut bearer =
-                bearer.map_err(|_| failed("the key holds a character that cannot stand in a header"))?;
+                bearer.map_err(|_| broken("the key holds a character that cannot stand in a header"))?;
             bearer.set_sensitive(true);
             request = request.header(AUTHORIZATION, bearer);
         }
-        request.send().await.map_err(|e| failed(&cause(&e)))
+        request.send().await.map_err(|e| {
+            let late = e.is_timeout() && !e.is_connect();
+            failed(if late { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY }, &cause(&e))
+        })
     }
 
     /// Passes a request on, and its answer back.
