@@ -29,8 +29,8 @@ const CHAT: &str = "/chat/completions";
 const PASSED: [&str; 6] =
     ["accept", "accept-encoding", "content-encoding", "content-type", "idempotency-key", "user-agent"];
 const OURS: [&str; 2] = ["openai-", "x-stainless-"];
-/// What concerns one connection only (RFC 9110, 7.6.1), and what the proxy itself says to a browser.
-const KEPT: [&str; 12] = [
+/// What concerns one connection only (RFC 9110, 7.6.1), and the beginning of what the proxy itself says to a browser.
+const KEPT: [&str; 10] = [
     "connection",
     "keep-alive",
     "proxy-authenticate",
@@ -41,9 +41,8 @@ const KEPT: [&str; 12] = [
     "trailer",
     "transfer-encoding",
     "upgrade",
-    "access-control-allow-origin",
-    "access-control-allow-credentials",
 ];
+const BROWSERS: &str = "access-control-";
 
 /// Passes requests on.
 pub(super) struct Upstream {
@@ -243,7 +242,7 @@ pub(super) fn relayed(response: reqwest::Response) -> Answer {
     let mut answer = Response::new(body.map_err(Into::into).boxed_unsync());
     *answer.status_mut() = head.status;
     *answer.headers_mut() = head.headers;
-    retain(answer.headers_mut(), |name| !KEPT.contains(&name));
+    retain(answer.headers_mut(), |name| !KEPT.contains(&name) && !name.starts_with(BROWSERS));
     answer
 }
 

@@ -4,6 +4,7 @@ use crate::fake::{Answer, Fake, raw};
 use crate::proxy::{Proxy, asked, home, post};
 use crate::support::{Home, lines_of};
 use serde_json::{Value, json};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -86,6 +87,41 @@ fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
     let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
     let answer = proxy.whole(&post("/api/chat", "", body));
     assert!(answer.contains("In "), "{answer}");
+    proxy.settle();
+    let lines = lines_of(&home.run("rsv-view", &[], "").ok());
+    assert_eq!((&lines[1]["content"], &lines[1]["partial"]), (&json!("In "), &json!(true)), "{lines:?}");
+}
+
+#[test]
+fn a_client_that_leaves_has_ollama_stop_and_what_came_is_stored() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let home = Home::new()
+        .env("RSV_OLLAMA_BASE_URL", &format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port()));
+    let proxy = Proxy::start(&home);
+    let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
+    let mut client = proxy.connect();
+    client.write_all(&post("/api/chat", "", body)).unwrap();
+    let (mut ollama, _) = listener.accept().unwrap();
+    let mut seen = String::new();
+    while !seen.ends_with("}]}") {
+        let mut piece = [0; 4096];
+        let read = ollama.read(&mut piece).unwrap();
+        seen += &String::from_utf8_lossy(&piece[..read]);
+    }
+    let piece = PIECES.lines().next().unwrap().to_owned() + "\n";
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n";
+    ollama.write_all(format!("{head}{:x}\r\n{piece}\r\n", piece.len()).as_bytes()).unwrap();
+    let mut told = String::new();
+    while !told.contains("In ") {
+        let mut piece = [0; 4096];
+        let read = client.read(&mut piece).unwrap();
+        told += &String::from_utf8_lossy(&piece[..read]);
+    }
+    drop(client);
+    // The end of the connection, and not the time of the test's own socket.
+    ollama.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let left = ollama.read(&mut [0]).map_err(|error| error.kind());
+    assert!(matches!(left, Ok(0) | Err(ErrorKind::ConnectionReset)), "{left:?}");
     proxy.settle();
     let lines = lines_of(&home.run("rsv-view", &[], "").ok());
     assert_eq!((&lines[1]["content"], &lines[1]["partial"]), (&json!("In "), &json!(true)), "{lines:?}");
