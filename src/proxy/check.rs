@@ -101,7 +101,7 @@ impl Proxy {
     }
 
     /// Asks a provider for its models.
-    async fn is_reached(&self, target: &Target<'_>) -> Result<String> {
+    async fn is_reached(&self, target: &Target) -> Result<String> {
         let key = target.key(None).map_err(|refusal| crate::forward::Failure::from(refusal).error())?;
         let address = target.address();
         let Some(url) = upstream::beside(address, "models", None) else {

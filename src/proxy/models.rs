@@ -47,7 +47,7 @@ impl Proxy {
         }
     }
 
-    async fn models_of(&self, target: &Target<'_>) -> Result<Vec<Object>, String> {
+    async fn models_of(&self, target: &Target) -> Result<Vec<Object>, String> {
         let url = upstream::beside(target.address(), "models", None);
         let url = url.ok_or("its address names chat completions only")?;
         let key = target.key(None).ok().flatten();

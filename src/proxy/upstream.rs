@@ -50,7 +50,7 @@ pub(super) struct Upstream {
     /// The patterns of the settings' routes.
     patterns: Vec<String>,
     connect: Duration,
-    /// How long each piece of an answer may take.
+    /// How long each piece of an answer may take, the first included.
     piece: Duration,
     /// For this machine, and for others through the system's proxy if there is one.
     clients: [OnceLock<Client>; 2],
@@ -80,18 +80,18 @@ impl Upstream {
             providers: Providers::new(settings)?,
             patterns: settings.routes().into_iter().map(|route| route.pattern).collect(),
             connect: time("connect_timeout", 10),
-            piece: time("request_timeout", 600),
+            piece: time("first_byte_timeout", 600).max(time("idle_timeout", 300)),
             clients: [OnceLock::new(), OnceLock::new()],
         })
     }
 
     /// Who serves a model.
-    pub(super) fn of(&self, model: &str) -> std::result::Result<Target<'_>, Failure> {
+    pub(super) fn of(&self, model: &str) -> std::result::Result<Target, Failure> {
         Ok(self.providers.of(model)?)
     }
 
     /// Every provider that has an address, the settings' routes last.
-    pub(super) fn all(&self) -> Vec<Target<'_>> {
+    pub(super) fn all(&self) -> Vec<Target> {
         let named = NAMES.iter().filter_map(|name| {
             let target = self.named(name).ok()?;
             // A route may go before the provider of that name, and a name may be nobody's.
@@ -108,24 +108,24 @@ impl Upstream {
     }
 
     /// Who gets what names no model: OpenAI if there is a key for it, else Ollama.
-    pub(super) fn unnamed(&self, bearer: Option<&Secret>) -> std::result::Result<Target<'_>, Failure> {
+    pub(super) fn unnamed(&self, bearer: Option<&Secret>) -> std::result::Result<Target, Failure> {
         let openai = self.named("openai")?;
         if openai.key(bearer).is_ok() { Ok(openai) } else { self.ollama() }
     }
 
     /// Where Ollama is.
-    pub(super) fn ollama(&self) -> std::result::Result<Target<'_>, Failure> {
+    pub(super) fn ollama(&self) -> std::result::Result<Target, Failure> {
         self.named("ollama")
     }
 
-    fn named(&self, name: &str) -> std::result::Result<Target<'_>, Failure> {
+    fn named(&self, name: &str) -> std::result::Result<Target, Failure> {
         self.of(&format!("{name}/{NOBODY}"))
     }
 
     /// Sends a request, and waits for the head of the answer.
     pub(super) async fn send(
         &self,
-        target: &Target<'_>,
+        target: &Target,
         url: Url,
         key: Option<&Secret>,
         passing: Passing,
@@ -159,7 +159,7 @@ impl Upstream {
     /// Passes a request on, and its answer back.
     pub(super) async fn pass(
         &self,
-        target: &Target<'_>,
+        target: &Target,
         url: Option<Url>,
         bearer: Option<&Secret>,
         passing: Passing,

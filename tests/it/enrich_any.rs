@@ -41,6 +41,7 @@ fn options() -> impl Strategy<Value = Options> {
                 placement,
                 compress,
                 wording: Wording::default(),
+                keep_tools: false,
             }
         },
     )
