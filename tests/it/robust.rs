@@ -401,8 +401,8 @@ fn the_limit_of_a_line_can_be_set() {
     assert_eq!(home.ingest(&[], &exact).len(), 1);
 }
 
-/// What each tool that opens the store is asked for in these tests.
-const USERS: [(&str, &[&str], &str); 8] = [
+/// What each tool that needs the store is asked for in these tests.
+const USERS: [(&str, &[&str], &str); 7] = [
     ("rsv-ingest", &["hello"], ""),
     ("rsv-ingest", &[], "{\"role\":\"user\",\"content\":\"x\"}"),
     (
@@ -412,12 +412,12 @@ const USERS: [(&str, &[&str], &str); 8] = [
     ),
     ("rsv-view", &[], ""),
     ("rsv-search", &["hello"], ""),
-    ("rsv-enrich", &[], "{\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"),
     ("rsv-export", &[], ""),
     ("rsv-link", &[], ""),
 ];
 
-/// Every user of the store must refuse what stands at `store`, with these words, and leave it alone.
+/// Every user of the store must refuse what stands at `store`, with these words, and leave it alone; rsv-enrich does
+/// without it.
 fn refused(home: &Home, store: &str, said: &str, hint: &str) {
     let path = home.path(store);
     let before = std::fs::read(&path).ok();
@@ -428,6 +428,11 @@ fn refused(home: &Home, store: &str, said: &str, hint: &str) {
         assert_eq!(stderr, wanted);
         assert_eq!(std::fs::read(&path).ok(), before, "{tool} changed {store}");
     }
+    let request = "{\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}";
+    let enriched = home.run("rsv-enrich", &["--store", store], request);
+    let why = format!("cannot open store sqlite:{store}: {said}");
+    assert!(enriched.status == 0 && enriched.stderr.contains(&why), "{enriched}");
+    assert_eq!(std::fs::read(&path).ok(), before, "rsv-enrich changed {store}");
 }
 
 #[test]
