@@ -18,6 +18,7 @@ mod models;
 mod ollama;
 mod route;
 mod serve;
+mod streamed;
 mod tee;
 mod turn;
 mod upstream;

@@ -2,13 +2,14 @@
 //! Ollama's, which is a text.
 
 use crate::error::Error;
-use crate::forward::Failure;
+use crate::forward::{Failure, Head};
 use crate::record::{Account, quote};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
+use std::convert::Infallible;
 
 /// A body, whole or on its way.
 pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -24,6 +25,29 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(whole(body));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// An answer that is passed on as it arrives, as it began at the provider.
+pub(super) fn stream<B>(head: &Head, body: B) -> Answer
+where
+    B: hyper::body::Body<Data = Bytes, Error = Infallible> + Send + 'static,
+{
+    let mut answer = Response::new(body.map_err(|never| match never {}).boxed_unsync());
+    *answer.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
+    let told = [(CONTENT_TYPE, &head.content_type), (CONTENT_ENCODING, &head.content_encoding)];
+    for (name, value) in told {
+        if let Some(value) = value.as_ref().and_then(|value| HeaderValue::from_str(value).ok()) {
+            answer.headers_mut().insert(name, value);
+        }
+    }
+    answer
+}
+
+/// Events that are there as a whole.
+pub(super) fn events(status: StatusCode, events: String) -> Answer {
+    let mut answer = json(status, events);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     answer
 }
 

@@ -15,6 +15,7 @@ use crate::error::{Context, Error, Result};
 use crate::record::{Object, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
+use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -210,13 +211,19 @@ impl Proxy {
         if memory == Memory::Off {
             return self.pass("chat/completions", head, bytes).await;
         }
-        // A client that hangs up leaves the turn to be finished and stored.
         let proxy = self.clone();
-        let turn = tokio::spawn(async move { proxy.turn(asked).await });
-        let Ok(Told { account, answer }) = turn.await else { return cut_short() };
-        let mut answer = match answer {
-            Ok(line) => answer::json(StatusCode::OK, line),
-            Err(failure) => answer::failure(&failure),
+        let (mut answer, account) = if asked.body.get("stream") == Some("true") {
+            let encodings = head.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+            proxy.streamed(asked, client, encodings).await
+        } else {
+            // A client that hangs up leaves the turn to be finished and stored.
+            let turn = tokio::spawn(async move { proxy.turn(asked).await });
+            let Ok(Told { account, answer }) = turn.await else { return cut_short() };
+            let answer = match answer {
+                Ok(line) => answer::json(StatusCode::OK, line),
+                Err(failure) => answer::failure(&failure),
+            };
+            (answer, account)
         };
         self.writer.trouble().iter().for_each(|why| answer::tell(&mut answer, answer::DEGRADED, why));
         account.iter().for_each(|account| answer::account(&mut answer, account));

@@ -52,10 +52,6 @@ impl Proxy {
     /// The three steps of a turn whose answer comes whole. Memory that fails is told on standard error, and the turn
     /// goes on without it.
     pub(super) async fn turn(self: &Arc<Proxy>, asked: Asked) -> Told {
-        if asked.body.get("stream") == Some("true") {
-            let error = Error::new("stream: is not supported, send false or leave it out");
-            return Told { account: None, answer: Err(error.into()) };
-        }
         let bearer = asked.bearer.clone();
         let (begun, enriched) = match self.begin(asked).await {
             Ok(begun) => begun,
@@ -83,9 +79,6 @@ impl Proxy {
     ) -> std::result::Result<(Begun, Enriched), Failure> {
         // Nobody outside chooses a scope or an account.
         asked.body.take("rsv");
-        if asked.body.get("stream") == Some("true") {
-            return Err(Error::new("stream: is not supported, send false or leave it out").into());
-        }
         let request = Request::parse(asked.body)?;
         let mut settings = Cow::Borrowed(&self.settings);
         for (key, who, value) in &asked.overrules {

@@ -27,6 +27,7 @@ mod proxy_ollama;
 mod proxy_routes;
 mod proxy_safety;
 mod proxy_storing;
+mod proxy_stream;
 mod robust;
 mod scopes;
 mod search;

@@ -1,0 +1,201 @@
+//! rsv-proxy before providers that stream: what the client gets, and what is stored.
+
+use crate::fake::{Answer, Fake, Wire};
+use crate::proxy::{NOW, Proxy, home as home_of, post};
+use crate::support::{Home, lines_of};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+const PATH: &str = "/partition/p/v1/chat/completions";
+
+fn home(url: &str) -> Home {
+    Home::new().env("RSV_OLLAMA_BASE_URL", url).env("RSV_RETRIES", "0").at(NOW)
+}
+
+fn asking(text: &str) -> String {
+    json!({"model": "llama3.1", "stream": true, "messages": [{"role": "user", "content": text}]}).to_string()
+}
+
+fn chunk(text: &str) -> String {
+    let choice = json!([{"index": 0, "delta": {"content": text}}]);
+    format!("data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":{choice}}}\n\n")
+}
+
+const END: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+/// An answer as it arrives, in HTTP's chunks.
+struct Arriving(BufReader<TcpStream>);
+
+impl Arriving {
+    /// Asks, and reads the head of the answer.
+    fn ask(proxy: &Proxy, body: &str, wire: &Wire) -> (Arriving, crate::fake::Call) {
+        let mut stream = proxy.connect();
+        stream.write_all(&post(PATH, "", body)).unwrap();
+        let call = wire.accept();
+        (Arriving(BufReader::new(stream)), call)
+    }
+
+    fn head(&mut self) -> String {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(self.0.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        head.to_lowercase()
+    }
+
+    /// The next piece of the body; empty at its end.
+    fn piece(&mut self) -> String {
+        let mut length = String::new();
+        self.0.read_line(&mut length).unwrap();
+        let length = usize::from_str_radix(length.trim(), 16).unwrap_or(0);
+        let mut bytes = vec![0; length + 2];
+        self.0.read_exact(&mut bytes).unwrap();
+        String::from_utf8(bytes[..length].to_vec()).unwrap()
+    }
+}
+
+/// The messages that were stored.
+fn stored(home: &Home) -> Vec<Value> {
+    lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "message").collect()
+}
+
+/// The body of an answer that came in HTTP's chunks.
+fn body_of(proxy: &Proxy, request: &str) -> (u16, String) {
+    let (status, sent) = proxy.post(PATH, "", request);
+    let mut rest = sent.as_str();
+    let mut body = String::new();
+    while let Some((length, after)) = rest.split_once("\r\n") {
+        let Ok(length) = usize::from_str_radix(length, 16) else { return (status, sent) };
+        body.push_str(&after[..length]);
+        rest = &after[length + 2..];
+    }
+    (status, body)
+}
+
+#[test]
+fn every_piece_comes_before_the_next_is_there_and_the_turn_is_stored_at_the_end() {
+    let wire = Wire::new();
+    let home = home(&wire.url());
+    let proxy = Proxy::start(&home);
+    let (mut arriving, mut call) = Arriving::ask(&proxy, &asking("When is the tide?"), &wire);
+    assert!(call.request.contains("\"stream\":true"), "{}", call.request);
+    call.begin("");
+    let head = arriving.head();
+    assert!(head.starts_with("http/1.1 200") && head.contains("content-type: text/event-stream"), "{head}");
+    assert!(head.contains("x-rsv-recalled: 0") && head.contains("x-rsv-memory: full"), "{head}");
+    // Comments, ids and odd events pass as they are.
+    for piece in
+        [": waiting\n\n", &chunk("At"), "id: 7\nevent: odd\ndata: no JSON\n\n", &chunk(" nine."), END]
+    {
+        call.piece(piece);
+        assert_eq!(arriving.piece(), piece);
+    }
+    call.end();
+    assert_eq!(arriving.piece(), "");
+    proxy.settle();
+    let stored = stored(&home);
+    let said: Vec<&Value> = stored.iter().map(|line| &line["content"]).collect();
+    assert_eq!(said, ["When is the tide?", "At nine."], "{stored:?}");
+    assert!(home.export().contains("\"rel\":\"RESPONDED_WITH\""));
+    assert!(stored.iter().all(|line| line.get("partial").is_none()), "{stored:?}");
+}
+
+#[test]
+fn what_came_of_a_broken_stream_is_stored_and_the_client_is_told() {
+    let wire = Wire::new();
+    let home = home(&wire.url());
+    let proxy = Proxy::start(&home);
+    let (mut arriving, mut call) = Arriving::ask(&proxy, &asking("When is the tide?"), &wire);
+    call.begin("");
+    arriving.head();
+    call.piece(chunk("At"));
+    assert_eq!(arriving.piece(), chunk("At"));
+    drop(call);
+    let last = arriving.piece();
+    assert!(last.contains("\ndata: {\"error\":{\"message\":\"") && last.ends_with("}}\n\n"), "{last}");
+    assert_eq!(arriving.piece(), "");
+    proxy.settle();
+    let stored = stored(&home);
+    assert_eq!((&stored[1]["content"], &stored[1]["partial"]), (&json!("At"), &json!(true)), "{stored:?}");
+}
+
+#[test]
+fn a_client_that_leaves_cancels_its_answer_and_what_came_is_stored() {
+    let wire = Wire::new();
+    let home = home(&wire.url());
+    let proxy = Proxy::start(&home);
+    let (mut arriving, mut call) = Arriving::ask(&proxy, &asking("When is the tide?"), &wire);
+    call.begin("");
+    arriving.head();
+    call.piece(chunk("At"));
+    assert_eq!(arriving.piece(), chunk("At"));
+    drop(arriving);
+    // The provider says nothing more; it is hung up on all the same.
+    call.hung_up();
+    loop {
+        let stored = stored(&home);
+        if stored.len() >= 2 {
+            assert_eq!((&stored[1]["content"], &stored[1]["partial"]), (&json!("At"), &json!(true)));
+            break;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_provider_that_does_not_stream_is_passed_on_too() {
+    let fake = Fake::new([
+        Answer::new(200, crate::proxy::REPLY),
+        Answer::new(418, "{\"error\":{\"message\":\"tea\"}}"),
+    ]);
+    let home = home_of(&fake);
+    let proxy = Proxy::start(&home);
+    let (status, body) = body_of(&proxy, &asking("Where is the chapel?"));
+    assert_eq!((status, body.as_str()), (200, crate::proxy::REPLY));
+    assert_eq!(stored(&home)[1]["content"], "In Évora.");
+    let (status, body) = proxy.post(PATH, "", &asking("Tea?"));
+    assert!(status == 418 && body.contains("tea"), "{status} {body}");
+}
+
+#[test]
+fn a_stream_that_is_too_long_for_its_model_says_so_in_events() {
+    let fake = Fake::new([]);
+    let home = home_of(&fake);
+    home.write(".config/rsv/config.toml", "[models.\"llama3.1\"]\nmax_context_tokens = 60\n");
+    let proxy = Proxy::start(&home);
+    let (status, body) = proxy.post(PATH, "", &asking(&"tide ".repeat(200)));
+    assert_eq!(status, 200, "{body}");
+    let event: Value =
+        serde_json::from_str(body.lines().next().unwrap().strip_prefix("data: ").unwrap()).unwrap();
+    let choice = &event["choices"][0];
+    assert!(
+        choice["delta"]["content"].as_str().unwrap().starts_with("Your last message is too long."),
+        "{body}"
+    );
+    assert_eq!((&choice["finish_reason"], body.ends_with("data: [DONE]\n\n")), (&json!("length"), true));
+    assert_eq!(stored(&home).len(), 0);
+    assert_eq!(fake.seen().len(), 0);
+}
+
+#[test]
+fn the_pipe_and_the_proxy_store_the_same_of_a_stream() {
+    let body = format!("{}{}{END}", chunk("In "), chunk("Évora."));
+    let streamed = || Answer::new(200, body.clone()).header("Content-Type", "text/event-stream");
+    let (by_pipe, by_proxy) = (Fake::new([streamed()]), Fake::new([streamed()]));
+    let (pipe, proxied) = (home_of(&by_pipe), home_of(&by_proxy));
+    for home in [&pipe, &proxied] {
+        home.ingest(
+            &["-p", "p"],
+            r#"{"role":"user","content":"The chapel is in Évora","trace_id":"1","timestamp":1}"#,
+        );
+    }
+    let request = asking("Where is the chapel?");
+    let enriched = pipe.run("rsv-enrich", &["-p", "p"], &request).ok();
+    let answered = pipe.run("rsv-forward", &["--stream"], enriched).ok();
+    pipe.run("rsv-ingest", &[], answered).ok();
+    let proxy = Proxy::start(&proxied);
+    assert_eq!(body_of(&proxy, &request), (200, body));
+    assert_eq!(by_proxy.one().text(), by_pipe.one().text());
+    assert_eq!(proxied.export(), pipe.export());
+}
