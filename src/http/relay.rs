@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 
 /// What is passed on of a request.
 pub struct Passing {
@@ -30,8 +30,8 @@ impl Passing {
 pub struct Passed {
     inner: reqwest::Body,
     idle: Duration,
-    /// When the next piece is too late.
-    late: Pin<Box<Sleep>>,
+    /// When the piece that is waited for is too late.
+    late: Option<Pin<Box<Sleep>>>,
 }
 
 impl Client {
@@ -47,8 +47,7 @@ impl Client {
         let request = self.request(passing.method, address, key)?;
         let request = request.headers(passing.headers).headers(headers.map().clone()).body(passing.body);
         let (head, inner) = hyper::Response::<reqwest::Body>::from(self.head(request).await?).into_parts();
-        let late = Box::pin(sleep(self.idle));
-        Ok(hyper::Response::from_parts(head, Passed { inner, idle: self.idle, late }))
+        Ok(hyper::Response::from_parts(head, Passed { inner, idle: self.idle, late: None }))
     }
 }
 
@@ -61,11 +60,12 @@ impl Body for Passed {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failed>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) else {
-            ready!(self.late.as_mut().poll(context));
-            return Poll::Ready(Some(Err(Failed::late("idle_timeout", self.idle))));
+            let idle = self.idle;
+            ready!(self.late.get_or_insert_with(|| Box::pin(sleep(idle))).as_mut().poll(context));
+            return Poll::Ready(Some(Err(Failed::late("idle_timeout", idle))));
         };
-        let next = Instant::now() + self.idle;
-        self.late.as_mut().reset(next);
+        // The time that the client takes is not the provider's.
+        self.late = None;
         Poll::Ready(frame.map(|frame| frame.map_err(|e| Failed::broken(cause(&e)))))
     }
 
