@@ -5,6 +5,7 @@ mod blocking;
 mod decode;
 mod download;
 mod headers;
+mod relay;
 mod response;
 mod said;
 
@@ -12,6 +13,7 @@ pub use address::Address;
 pub use blocking::{Blocking, Reply};
 pub use decode::{Decoder, offer};
 pub use headers::Headers;
+pub use relay::{Passed, Passing};
 pub use response::{Body, Cut, Response};
 pub use said::{said, without};
 
@@ -95,7 +97,7 @@ impl Client {
         manner: Manner<'_>,
         json: Bytes,
     ) -> std::result::Result<Response, Failed> {
-        let mut request = self.request(Method::POST, address, key)?;
+        let mut request = self.request(Method::POST, address, key)?.header(ACCEPT, JSON);
         if let Some(headers) = manner.headers {
             request = request.headers(headers.map().clone());
         }
@@ -103,7 +105,7 @@ impl Client {
             request = request.timeout(self.whole);
         }
         let request = request.header(ACCEPT_ENCODING, manner.encodings);
-        self.send(request.header(CONTENT_TYPE, "application/json").body(json)).await
+        self.send(request.header(CONTENT_TYPE, JSON).body(json)).await
     }
 
     /// Asks for what is at an address, and waits for the head of the answer.
@@ -112,7 +114,8 @@ impl Client {
         address: &Address,
         key: Option<&Secret>,
     ) -> std::result::Result<Response, Failed> {
-        self.send(self.request(Method::GET, address, key)?.timeout(self.whole)).await
+        let request = self.request(Method::GET, address, key)?.header(ACCEPT, JSON);
+        self.send(request.timeout(self.whole)).await
     }
 
     fn request(
@@ -122,21 +125,24 @@ impl Client {
         key: Option<&Secret>,
     ) -> std::result::Result<RequestBuilder, Failed> {
         let mut url = address.url().clone();
-        let request = match key.map(bearer).transpose()? {
+        Ok(match key.map(bearer).transpose()? {
             None => self.client(address)?.request(method, url),
             Some(bearer) => {
                 // Else the address's user name would go as a second Authorization.
                 let _ = url.set_username("").and_then(|()| url.set_password(None));
                 self.client(address)?.request(method, url).header(AUTHORIZATION, bearer)
             }
-        };
-        Ok(request.header(ACCEPT, "application/json"))
+        })
     }
 
     async fn send(&self, request: RequestBuilder) -> std::result::Result<Response, Failed> {
+        Ok(Response::new(self.head(request).await?, self.idle, self.whole))
+    }
+
+    async fn head(&self, request: RequestBuilder) -> std::result::Result<reqwest::Response, Failed> {
         let late = Failed::late("first_byte_timeout", self.first_byte);
         let sent = tokio::time::timeout(self.first_byte, request.send()).await.map_err(|_| late)?;
-        Ok(Response::new(sent.map_err(|e| self.failed(&e))?, self.idle, self.whole))
+        sent.map_err(|e| self.failed(&e))
     }
 
     fn client(&self, address: &Address) -> std::result::Result<&reqwest::Client, Failed> {
@@ -214,11 +220,16 @@ pub enum Kind {
     Broken,
 }
 
+impl std::error::Error for Failed {}
+
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.cause)
     }
 }
+
+/// What is posted, and what is wanted for it.
+const JSON: &str = "application/json";
 
 /// The setting that limits the time of a whole answer.
 const WHOLE: &str = "request_timeout";

@@ -87,7 +87,7 @@ struct Site {
 #[derive(Clone, Debug)]
 pub struct Target {
     site: Arc<Site>,
-    /// The model by the name that the provider knows.
+    /// The model by the name that the provider knows; empty for what is asked of none.
     pub model: String,
 }
 
@@ -139,9 +139,33 @@ impl Providers {
         });
         let served = || PROVIDERS.iter().position(|row| (row.serves)(&folded)).unwrap_or(PROVIDERS.len() - 1);
         let (at, model) = named.unwrap_or_else(|| (served(), model));
-        if model.is_empty() {
-            return Err(Refusal::Model(Error::new("model: is empty")));
+        match model {
+            "" => Err(Refusal::Model(Error::new("model: is empty"))),
+            model => self.at(at, model),
         }
+    }
+
+    /// The provider that the table has under this name, whatever the routes say, for what is asked of no model.
+    pub fn named(&self, name: &str) -> std::result::Result<Target, Refusal> {
+        match PROVIDERS.iter().position(|row| row.name == name) {
+            Some(at) => self.at(at, ""),
+            None => Err(Refusal::Model(Error::new(format!("there is no provider {name:?}")))),
+        }
+    }
+
+    /// Every provider that has an address, those of the routes last; of several at one address the first.
+    pub fn all(&self) -> Vec<Target> {
+        let sites = self.sites.iter().flatten().chain(self.routes.iter().map(|(_, site)| site));
+        let mut all: Vec<Target> = Vec::new();
+        for site in sites {
+            if !all.iter().any(|other| *other.address() == site.address) {
+                all.push(Target { site: site.clone(), model: String::new() });
+            }
+        }
+        all
+    }
+
+    fn at(&self, at: usize, model: &str) -> std::result::Result<Target, Refusal> {
         match &self.sites[at] {
             Some(site) => Ok(Target { site: site.clone(), model: model.to_owned() }),
             None => Err(Refusal::Model(

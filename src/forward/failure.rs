@@ -61,9 +61,12 @@ impl Failure {
     }
 
     /// There was no answer at all.
-    pub(super) fn unsent(target: &Target, failed: &Failed) -> Failure {
-        let (title, address, model) = (target.title(), target.address(), &target.model);
-        let using = format!("Using model '{model}' at '{address}'");
+    pub fn unsent(target: &Target, failed: &Failed) -> Failure {
+        let (title, address) = (target.title(), target.address());
+        let using = match target.model.as_str() {
+            "" => format!("It is at '{address}'"),
+            model => format!("Using model '{model}' at '{address}'"),
+        };
         match failed.kind {
             Kind::Key => {
                 let failure = Failure::new(401, "missing_api_key", format!("no key for {title}: {failed}"));

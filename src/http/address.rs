@@ -47,6 +47,15 @@ impl Address {
         self
     }
 
+    /// The same place with more behind the question mark, after what is there already.
+    pub fn with_query(mut self, more: Option<&str>) -> Address {
+        if let Some(more) = more.filter(|more| !more.is_empty()) {
+            let own = self.0.query().filter(|own| !own.is_empty()).map(|own| format!("{own}&{more}"));
+            self.0.set_query(Some(own.as_deref().unwrap_or(more)));
+        }
+        self
+    }
+
     /// Whether this is our own machine, as far as the name alone tells.
     pub fn is_here(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
@@ -101,6 +110,18 @@ mod tests {
         for text in ["", "h:1", "http://", "http://h:99999", "http:///x y@", "ftp://h", "mailto:u@h"] {
             let said = Address::parse(text).unwrap_err().to_string();
             assert!(said.starts_with("invalid address: "), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_is_behind_the_question_mark_stays_when_more_is_added() {
+        for (text, more, whole) in [
+            ("http://u:p@h/a", Some("x=%20"), "http://u:p@h/a?x=%20"),
+            ("http://h/a?k=v", Some("x=1"), "http://h/a?k=v&x=1"),
+            ("http://h/a?k=v", None, "http://h/a?k=v"),
+            ("http://h/a", Some(""), "http://h/a"),
+        ] {
+            assert_eq!(Address::parse(text).unwrap().with_query(more).url().as_str(), whole);
         }
     }
 

@@ -1,12 +1,12 @@
 //! `rsv-proxy --check`: whether all that the proxy needs is there, and what to do where it is not.
 
 use super::Proxy;
-use super::upstream::{self, Passing};
+use super::upstream;
 use crate::error::{Error, Result};
+use crate::forward::Failure;
+use crate::http::Passing;
 use crate::provider::Target;
 use crate::store::{self, Access};
-use bytes::Bytes;
-use hyper::{HeaderMap, Method};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -102,13 +102,13 @@ impl Proxy {
 
     /// Asks a provider for its models.
     async fn is_reached(&self, target: &Target) -> Result<String> {
-        let key = target.key(None).map_err(|refusal| crate::forward::Failure::from(refusal).error())?;
+        target.key(None).map_err(|refusal| Failure::from(refusal).error())?;
         let address = target.address();
-        let Some(url) = upstream::beside(address, "models", None) else {
+        let Some(models) = upstream::beside(address, "models", None) else {
             return Ok(format!("{address}, not asked"));
         };
-        let passing = Passing { method: Method::GET, headers: HeaderMap::new(), body: Bytes::new() };
-        let sent = tokio::time::timeout(PATIENCE, self.upstream.send(target, url, key, passing)).await;
+        let asked = self.upstream.send(target, &models, None, Passing::get());
+        let sent = tokio::time::timeout(PATIENCE, asked).await;
         let status = match sent {
             Ok(Ok(response)) => response.status().as_u16(),
             Ok(Err(_)) => {

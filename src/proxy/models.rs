@@ -2,12 +2,13 @@
 
 use super::Proxy;
 use super::answer::{self, Answer};
-use super::upstream::{self, Passing};
+use super::upstream;
 use crate::config::Layer;
+use crate::http::Passing;
 use crate::provider::Target;
 use crate::record::Object;
-use bytes::Bytes;
-use hyper::{HeaderMap, Method, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::StatusCode;
 use std::time::Duration;
 
 /// How long a provider may take.
@@ -48,23 +49,16 @@ impl Proxy {
     }
 
     async fn models_of(&self, target: &Target) -> Result<Vec<Object>, String> {
-        let url = upstream::beside(target.address(), "models", None);
-        let url = url.ok_or("its address names chat completions only")?;
-        let key = target.key(None).ok().flatten();
-        let passing = Passing { method: Method::GET, headers: HeaderMap::new(), body: Bytes::new() };
+        let address = upstream::beside(target.address(), "models", None);
+        let address = address.ok_or("its address names chat completions only")?;
         let asked = async {
-            let sent = self.upstream.send(target, url, key, passing).await;
-            let mut response = sent.map_err(|_| "there is no connection".to_owned())?;
+            let sent = self.upstream.send(target, &address, None, Passing::get()).await;
+            let response = sent.map_err(|failure| failure.message)?;
             if !response.status().is_success() {
                 return Err(format!("it answered {}", response.status()));
             }
-            let mut body = Vec::new();
-            while let Some(piece) = response.chunk().await.map_err(|e| upstream::cause(&e))? {
-                if body.len() + piece.len() > self.settings.max_line() {
-                    return Err("the answer is too long".to_owned());
-                }
-                body.extend_from_slice(&piece);
-            }
+            let body = Limited::new(response.into_body(), self.settings.max_line()).collect().await;
+            let body = body.map_err(|e| e.to_string())?.to_bytes();
             let models = Object::parse_bytes(&body).and_then(|body| body.objects("data"));
             models.map_err(|e| e.to_string())?.ok_or_else(|| "data: is missing".to_owned())
         };
@@ -72,12 +66,14 @@ impl Proxy {
         told.unwrap_or_else(|_| Err(format!("it did not answer within {PATIENCE:?}")))
     }
 
-    /// A model as it is listed: with its provider's name before its own where that alone would lead elsewhere.
+    /// A model as it is listed: by a name that leads to its provider, which may have to begin with that of the
+    /// provider; `None` where neither does.
     fn listed(&self, target: &Target, mut model: Object) -> Option<Object> {
         let id = model.text("id").ok().flatten()?;
-        if !self.upstream.of(&id).is_ok_and(|found| found.address() == target.address()) {
-            model.set_text("id", &format!("{}/{id}", target.name()));
-        }
+        let leads =
+            |name: &String| self.upstream.of(name).is_ok_and(|found| found.address() == target.address());
+        let name = [format!("{}/{id}", target.name()), id].into_iter().rev().find(leads)?;
+        model.set_text("id", &name);
         model.set_text("owned_by", target.name());
         Some(model)
     }

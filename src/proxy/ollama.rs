@@ -7,11 +7,12 @@ use super::answer::{self, Answer, Body};
 use super::memory::{self, Memory};
 use super::tee::Tee;
 use super::turn::{Asked, Begun};
-use super::upstream::{self, Passing};
+use super::upstream;
 use crate::chat::{self, Request};
 use crate::enrich::Enriched;
 use crate::error::Result;
 use crate::forward::Failure;
+use crate::http::Passing;
 use crate::record::{Object, quote, time};
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -201,7 +202,7 @@ impl Proxy {
             return Ok(answer::json(StatusCode::OK, told));
         }
         let sent = talk.sent(body, &enriched.line)?;
-        let passing = Passing::of(head, sent.to_json().into());
+        let passing = upstream::passing(head, sent.to_json().into());
         let begin = self.clock.now();
         let mut answer = self.pass_to_ollama(talk.name(), head, passing).await;
         if answer.status() != StatusCode::OK {
@@ -232,7 +233,7 @@ impl Proxy {
 
     /// Passes a request on to Ollama, unchanged.
     pub(super) async fn to_ollama(&self, name: &str, head: &Parts, bytes: Bytes) -> Answer {
-        let mut answer = self.pass_to_ollama(name, head, Passing::of(head, bytes)).await;
+        let mut answer = self.pass_to_ollama(name, head, upstream::passing(head, bytes)).await;
         answer::tell(&mut answer, memory::HEADER, Memory::Off.word());
         answer
     }
@@ -240,8 +241,8 @@ impl Proxy {
     async fn pass_to_ollama(&self, name: &str, head: &Parts, passing: Passing) -> Answer {
         match self.upstream.ollama() {
             Ok(target) => {
-                let url = upstream::of_ollama(target.address(), name, head.uri.query());
-                self.upstream.pass(&target, url, None, passing).await
+                let address = upstream::of_ollama(target.address(), name, head.uri.query());
+                self.upstream.pass(&target, Some(address), None, passing).await
             }
             Err(failure) => answer::failure(&failure),
         }

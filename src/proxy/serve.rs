@@ -10,7 +10,7 @@ use super::memory::{self, Memory};
 use super::ollama::Talk;
 use super::route::Route;
 use super::turn::{Asked, Told};
-use super::upstream::{self, Passing};
+use super::upstream;
 use crate::error::{Context, Error, Result};
 use crate::record::{Object, Scope};
 use bytes::Bytes;
@@ -282,8 +282,9 @@ impl Proxy {
         } else {
             bytes
         };
-        let url = upstream::beside(target.address(), name, head.uri.query());
-        let mut answer = self.upstream.pass(&target, url, bearer.as_ref(), Passing::of(head, body)).await;
+        let address = upstream::beside(target.address(), name, head.uri.query());
+        let passing = upstream::passing(head, body);
+        let mut answer = self.upstream.pass(&target, address, bearer.as_ref(), passing).await;
         answer::tell(&mut answer, memory::HEADER, Memory::Off.word());
         answer
     }

@@ -23,6 +23,7 @@ mod models;
 mod papers;
 mod port;
 mod proxy;
+mod proxy_load;
 mod proxy_ollama;
 mod proxy_routes;
 mod proxy_safety;

@@ -182,6 +182,42 @@ fn what_is_not_known_passes_on_unchanged() {
 }
 
 #[test]
+fn what_passes_on_goes_where_chat_does_and_with_the_same() {
+    let house = Fake::answering(|_| Answer::new(200, r#"{"data":[{"id":"gpt-4o"},{"id":"whisper-1"}]}"#));
+    let ollama = Fake::new(vec![Answer::new(200, "{}"); 2]);
+    let home = home(&ollama);
+    let url = house.url().replace("http://", "http://u:pw@");
+    home.write(
+        ".config/rsv/config.toml",
+        &format!(
+            "[routes]\n'gpt-*' = {{ base_url = '{url}/v1?version=1', headers = {{ X-Title = 'My Tool' }} }}\n\
+             '*' = {{ base_url = '{url}/any' }}"
+        ),
+    );
+    let proxy = Proxy::start(&home);
+    let bearer = "Authorization: Bearer callers\r\nx-title: mine\r\nUser-Agent: theirs\r\n";
+    assert_eq!(proxy.raw(&post("/v1/responses?a=b", bearer, r#"{"model":"gpt-4o"}"#)).0, 200);
+    assert_eq!(proxy.post("/v1/chat/completions", "x-rsv-memory: off\r\n", &asking("x")).0, 404);
+    let (status, body) = proxy.get("/v1/models");
+    assert_eq!(status, 200, "{body}");
+    // The other would be asked for elsewhere, by whatever name.
+    assert!(body.contains("\"gpt-4o\"") && !body.contains("whisper"), "{body}");
+    let seen = house.seen();
+    let paths: Vec<&str> = seen.iter().map(|seen| seen.path.as_str()).collect();
+    assert_eq!(paths, ["/v1/responses?version=1&a=b", "/v1/models?version=1"]);
+    for seen in &seen {
+        assert_eq!(
+            (seen.header("x-title"), seen.header("authorization")),
+            (Some("My Tool"), Some("Basic dTpw"))
+        );
+    }
+    assert_eq!(seen[0].header("user-agent"), Some("theirs"));
+    // What names no model is no matter of the routes.
+    assert_eq!(proxy.get("/api/tags").0, 200);
+    assert_eq!(ollama.seen().iter().map(|seen| &*seen.path).collect::<Vec<_>>(), ["/v1/models", "/api/tags"]);
+}
+
+#[test]
 fn memory_does_what_the_request_or_its_partition_says() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 9]);
     let home = home(&provider);

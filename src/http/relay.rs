@@ -1,0 +1,79 @@
+//! Requests and answers that pass unchanged, the answers as they arrive.
+
+use super::{Address, Client, Failed, Headers, cause};
+use crate::config::Secret;
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Sleep, sleep};
+
+/// What is passed on of a request.
+pub struct Passing {
+    pub method: Method,
+    /// None that holds a key or concerns one connection.
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Passing {
+    /// A request that asks for what is there, and says nothing more.
+    pub fn get() -> Passing {
+        Passing { method: Method::GET, headers: HeaderMap::new(), body: Bytes::new() }
+    }
+}
+
+/// The body of an answer on its way: its pieces as they were sent. Who drops it hangs up.
+pub struct Passed {
+    inner: reqwest::Body,
+    idle: Duration,
+    /// When the piece that is waited for is too late.
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl Client {
+    /// Passes a request on and waits for the head of the answer, which may go on for as long as something of it
+    /// arrives. A key goes with it as `Authorization: Bearer`; `headers` go before those of the request.
+    pub async fn relay(
+        &self,
+        address: &Address,
+        key: Option<&Secret>,
+        headers: &Headers,
+        passing: Passing,
+    ) -> Result<hyper::Response<Passed>, Failed> {
+        let request = self.request(passing.method, address, key)?;
+        let request = request.headers(passing.headers).headers(headers.map().clone()).body(passing.body);
+        let (head, inner) = hyper::Response::<reqwest::Body>::from(self.head(request).await?).into_parts();
+        Ok(hyper::Response::from_parts(head, Passed { inner, idle: self.idle, late: None }))
+    }
+}
+
+impl Body for Passed {
+    type Data = Bytes;
+    type Error = Failed;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Failed>>> {
+        let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) else {
+            let idle = self.idle;
+            ready!(self.late.get_or_insert_with(|| Box::pin(sleep(idle))).as_mut().poll(context));
+            return Poll::Ready(Some(Err(Failed::late("idle_timeout", idle))));
+        };
+        // The time that the client takes is not the provider's.
+        self.late = None;
+        Poll::Ready(frame.map(|frame| frame.map_err(|e| Failed::broken(cause(&e)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}

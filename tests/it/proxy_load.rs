@@ -1,0 +1,164 @@
+//! rsv-proxy with many clients at once: whoever got an answer finds it in the store, once.
+
+use crate::fake::{Answer, Fake, Seen};
+use crate::proxy::{Proxy, answer, post};
+use crate::support::{Home, lines_of, text};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+const CLIENTS: usize = 16;
+/// Each asks three times a second: together they ask about fifty times.
+const BEAT: Duration = Duration::from_millis(320);
+/// After so many answers the proxy is told to end.
+const ENOUGH: usize = 400;
+
+fn path(client: usize) -> String {
+    format!("/partition/load/instance/{client}/v1/chat/completions")
+}
+
+fn asking(question: &str, streamed: bool) -> String {
+    json!({"model": "llama3.1", "stream": streamed, "messages": [{"role": "user", "content": question}]})
+        .to_string()
+}
+
+/// What the provider says to a question.
+fn said(question: &str) -> String {
+    format!("This is what there is to say of {question}")
+}
+
+/// An answer that names the question, whole or as events.
+fn answered(seen: &Seen) -> Answer {
+    let request: Value = serde_json::from_str(seen.text()).unwrap();
+    let asked = text(&request["messages"].as_array().unwrap().last().unwrap()["content"]);
+    // What is recalled stands before it, and tells of other questions.
+    let text = said(asked.rsplit('\n').next().unwrap());
+    if request["stream"] == false {
+        let choice =
+            json!({"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"});
+        return Answer::new(200, json!({"object": "chat.completion", "choices": [choice]}).to_string());
+    }
+    let (begin, end) = text.split_at(text.len() / 2);
+    let events = [
+        json!({"delta": {"content": begin}}),
+        json!({"delta": {"content": end}}),
+        json!({"delta": {}, "finish_reason": "stop"}),
+    ];
+    let events = events.map(|choice| {
+        format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": [choice]}))
+    });
+    Answer::new(200, events.concat() + "data: [DONE]\n\n").header("Content-Type", "text/event-stream")
+}
+
+/// Asks one question; whether all of its answer came.
+fn ask(port: u16, client: usize, question: &str, streamed: bool) -> bool {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // The proxy may have ended meanwhile.
+    let _ = stream.write_all(&post(&path(client), "", &asking(question, streamed)));
+    let (status, body) = answer(stream);
+    let whole = if streamed {
+        body.contains(question) && body.contains("data: [DONE]\n\n") && body.ends_with("\r\n0\r\n\r\n")
+    } else {
+        serde_json::from_str::<Value>(&body)
+            .is_ok_and(|body| body["choices"][0]["message"]["content"] == said(question))
+    };
+    status == 200 && whole
+}
+
+/// The messages of the store: of each text the role and the trace, as often as it is there.
+fn stored(home: &Home) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut messages: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for line in lines_of(&home.export()).iter().filter(|line| line["kind"] == "message") {
+        let found = (text(&line["role"]), text(&line["trace_id"]));
+        messages.entry(text(&line["content"])).or_default().push(found);
+    }
+    messages
+}
+
+/// Fails unless each question is stored once, and once its own answer, which belongs to it.
+fn check(home: &Home, questions: &[String]) {
+    let messages = stored(home);
+    for question in questions {
+        let trace = match messages.get(question).map(Vec::as_slice) {
+            Some([(role, trace)]) if role == "user" => trace.clone(),
+            other => panic!("{question}: {other:?}"),
+        };
+        assert_eq!(messages.get(&said(question)), Some(&vec![("assistant".to_owned(), trace)]), "{question}");
+    }
+    for (text, found) in &messages {
+        assert_eq!(found.len(), 1, "{text}");
+    }
+    home.check();
+}
+
+#[test]
+fn many_clients_are_answered_and_stored_once_though_the_end_comes() {
+    let provider = Fake::answering(answered);
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
+    let mut proxy = Proxy::start(&home);
+    let (port, begun, count) = (proxy.port(), Instant::now(), AtomicUsize::new(0));
+    let questions: Vec<String> = std::thread::scope(|scope| {
+        let client = |client: usize| {
+            let (proxy, count) = (&proxy, &count);
+            scope.spawn(move || {
+                let mut questions = Vec::new();
+                for turn in 0.. {
+                    let next = begun + BEAT * turn + BEAT * client as u32 / CLIENTS as u32;
+                    std::thread::sleep(next.saturating_duration_since(Instant::now()));
+                    let question = format!("question {turn} of client {client}");
+                    if !ask(port, client, &question, turn % 2 == 1) {
+                        break;
+                    }
+                    questions.push(question);
+                    if count.fetch_add(1, Ordering::Relaxed) + 1 == ENOUGH {
+                        proxy.terminate();
+                    }
+                }
+                questions
+            })
+        };
+        let clients: Vec<_> = (0..CLIENTS).map(client).collect();
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    });
+    let (said, status) = proxy.last_words();
+    assert_eq!(status, Some(0), "{said}");
+    assert!(questions.len() >= ENOUGH, "{}", questions.len());
+    check(&home, &questions);
+}
+
+#[test]
+fn a_store_that_is_locked_stops_no_answer_and_gets_all_of_them_later() {
+    let provider = Fake::answering(answered);
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_ENRICH_TIMEOUT", "200ms");
+    let mut proxy = Proxy::start(&home);
+    let mut questions = vec!["the question before".to_owned()];
+    assert!(ask(proxy.port(), 0, &questions[0], false));
+    proxy.settle();
+    let locker = rusqlite::Connection::open(home.store()).unwrap();
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut under_lock = |client: usize| {
+        let question = format!("the question of client {client}");
+        let whole = proxy.whole(&post(&path(client), "", &asking(&question, client % 2 == 1)));
+        questions.push(question);
+        whole
+    };
+    assert!(under_lock(1).starts_with("HTTP/1.1 200"));
+    while proxy.get("/health").0 != 503 {
+        std::thread::yield_now();
+    }
+    for client in 1..8 {
+        let told = under_lock(client + 8);
+        assert!(told.starts_with("HTTP/1.1 200") && told.contains("\r\nx-rsv-degraded: "), "{told}");
+    }
+    locker.execute_batch("ROLLBACK").unwrap();
+    while proxy.get("/health").0 != 200 {
+        std::thread::yield_now();
+    }
+    proxy.settle();
+    check(&home, &questions);
+    assert_eq!(proxy.end(), Some(0));
+}
