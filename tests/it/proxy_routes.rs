@@ -208,7 +208,7 @@ fn what_passes_on_goes_where_chat_does_and_with_the_same() {
     for seen in &seen {
         assert_eq!(
             (seen.header("x-title"), seen.header("authorization")),
-            (Some("My Tool"), Some("Basic dTpw"))
+            (Some("My Tool"), Some("Basic dTpwdw=="))
         );
     }
     assert_eq!(seen[0].header("user-agent"), Some("theirs"));
