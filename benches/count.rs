@@ -7,7 +7,8 @@ use rsv::record::{Object, quote};
 use rsv::tokens::Counter;
 use std::time::{Duration, Instant};
 
-const WORDS: &str = "the tide comes in at nine and the heron stands in the reeds where nobody sees it 4711 times";
+const WORDS: &str =
+    "the tide comes in at nine and the heron stands in the reeds where nobody sees it 4711 times";
 const TOKENS: usize = 100_000;
 const RUNS: usize = 15;
 
