@@ -108,13 +108,19 @@ fn connect(port: u16) -> TcpStream {
 
 fn send(stream: &mut TcpStream, way: Way, client: usize, streamed: bool) {
     let body = format!(
-        "{{\"model\":\"llama3.1\",\"stream\":{streamed},\"messages\":[{{\"role\":\"user\",\"content\":\"word {client} of the tide?\"}}]}}"
+        "{{\"model\":\"llama3.1\",\"stream\":{streamed},\"messages\":[{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",
+        words(client, 4)
     );
     let (length, header) = (body.len(), way.header);
     let head = format!(
         "POST /partition/bench/instance/{client}/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{header}\r\n"
     );
     stream.write_all((head + &body).as_bytes()).unwrap();
+}
+
+/// So many of 3 000 words, chosen by a number.
+fn words(seed: usize, count: usize) -> String {
+    (0..count).map(|at| format!("w{} ", (seed * 31 + at + 1) * 7919 % 3001)).collect()
 }
 
 /// Asks, and reads all of the answer: how long its first byte took, and each later chunk on its way.
@@ -304,12 +310,7 @@ fn proxy(home: &std::path::Path, provider: u16) -> (Child, u16) {
         .unwrap();
     let mut to = filling.stdin.take().unwrap();
     for number in 0..MESSAGES {
-        writeln!(
-            to,
-            "{{\"role\":\"user\",\"content\":\"word {number} of the tide at {} and the heron\"}}",
-            number % 24
-        )
-        .unwrap();
+        writeln!(to, "{{\"role\":\"user\",\"content\":\"{}\"}}", words(number, 12)).unwrap();
     }
     drop(to);
     assert!(filling.wait().unwrap().success());
