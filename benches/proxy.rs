@@ -1,0 +1,324 @@
+//! What rsv-proxy adds to an answer, beside the barest relay there can be: both before a provider that answers at
+//! once, in turns. Times in milliseconds, the median and the 99th percentile; then what a connection costs in memory.
+//! `cargo bench --bench proxy`; 1 000 connections need `ulimit -n 8192`.
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How many messages the first client has to recall from; each has a scope of its own, as users have.
+const MESSAGES: usize = 10_000;
+const ROUNDS: usize = 3;
+const MANY: usize = 64;
+const CHUNKS: usize = 50;
+const GAP: Duration = Duration::from_millis(20);
+const CROWD: usize = 1000;
+
+static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Somebody to ask, and with which header.
+#[derive(Clone, Copy)]
+struct Way {
+    port: u16,
+    header: &'static str,
+}
+
+fn main() {
+    let home = tempfile::tempdir().unwrap();
+    let provider = listen(answer);
+    let (mut proxy, port) = proxy(home.path(), provider);
+    let ways = [
+        Way { port: relay(provider), header: "" },
+        Way { port, header: "x-rsv-memory: off\r\n" },
+        Way { port, header: "" },
+    ];
+    println!(
+        "{:<36}{:>16}{:>16}{:>8}{:>16}{:>8}",
+        "p50 p99 in ms", "bare relay", "memory off", "ratio", "on", "ratio"
+    );
+    for (clients, requests) in [(1, 100), (MANY, 10)] {
+        row(
+            &format!("whole, {clients} at once"),
+            &in_turns(ways, |way| at_once(clients, way, requests, false)),
+        );
+    }
+    let streamed = in_turns(ways, |way| at_once(MANY, way, 1, true));
+    row(&format!("{MANY} streams, first chunk"), &streamed.clone().map(|times| select(&times, true)));
+    row(&format!("{MANY} streams, later chunks"), &streamed.map(|times| select(&times, false)));
+    crowd(proxy.id(), ways[1]);
+    Command::new("kill").arg(proxy.id().to_string()).status().unwrap();
+    assert!(proxy.wait().unwrap().success());
+}
+
+/// One time: whether it is that of a first byte, and how long it took.
+type Taken = (bool, Duration);
+
+/// Each way once a round, so that what else the machine does befalls all.
+fn in_turns(ways: [Way; 3], measure: impl Fn(Way) -> Vec<Taken>) -> [Vec<Taken>; 3] {
+    ways.iter().for_each(|way| drop(at_once(1, *way, 20, false)));
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        ways.iter().zip(&mut times).for_each(|(way, times)| times.extend(measure(*way)));
+    }
+    times
+}
+
+fn select(times: &[Taken], first: bool) -> Vec<Taken> {
+    times.iter().filter(|taken| taken.0 == first).copied().collect()
+}
+
+fn row(name: &str, times: &[Vec<Taken>; 3]) {
+    let share = |times: &[Taken], share: f64| {
+        let mut times: Vec<f64> = times.iter().map(|taken| taken.1.as_secs_f64() * 1e3).collect();
+        times.sort_by(f64::total_cmp);
+        times[(share * (times.len() - 1) as f64) as usize]
+    };
+    let [bare, off, on] = times.each_ref().map(|times| (share(times, 0.5), share(times, 0.99)));
+    let told = |(half, most): (f64, f64)| format!("{half:>8.2}{most:>8.2}");
+    let ratio = |other: (f64, f64)| other.0 / bare.0;
+    println!("{name:<36}{}{}{:>8.2}{}{:>8.2}", told(bare), told(off), ratio(off), told(on), ratio(on));
+}
+
+fn at_once(clients: usize, way: Way, requests: usize, streamed: bool) -> Vec<Taken> {
+    let client = |number| {
+        thread::spawn(move || {
+            let mut stream = BufReader::new(connect(way.port));
+            (0..requests).flat_map(|_| ask(&mut stream, way, number, streamed)).collect::<Vec<_>>()
+        })
+    };
+    let clients: Vec<_> = (0..clients).map(client).collect();
+    clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+}
+
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+fn send(stream: &mut TcpStream, way: Way, client: usize, streamed: bool) {
+    let body = format!(
+        "{{\"model\":\"llama3.1\",\"stream\":{streamed},\"messages\":[{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",
+        words(client, 4)
+    );
+    let (length, header) = (body.len(), way.header);
+    let head = format!(
+        "POST /partition/bench/instance/{client}/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{header}\r\n"
+    );
+    stream.write_all((head + &body).as_bytes()).unwrap();
+}
+
+/// So many of 3 000 words, chosen by a number.
+fn words(seed: usize, count: usize) -> String {
+    (0..count).map(|at| format!("w{} ", (seed * 31 + at + 1) * 7919 % 3001)).collect()
+}
+
+/// Asks, and reads all of the answer: how long its first byte took, and each later chunk on its way.
+fn ask(stream: &mut BufReader<TcpStream>, way: Way, client: usize, streamed: bool) -> Vec<Taken> {
+    let begun = Instant::now();
+    send(stream.get_mut(), way, client, streamed);
+    read(stream, begun)
+}
+
+fn read(stream: &mut BufReader<TcpStream>, begun: Instant) -> Vec<Taken> {
+    let (mut head, mut length) = (String::new(), None);
+    while head != "\r\n" {
+        head.clear();
+        stream.read_line(&mut head).unwrap();
+        assert!(!head.starts_with("HTTP/1.1 ") || head.contains("200"), "{head}");
+        length = head
+            .to_lowercase()
+            .strip_prefix("content-length: ")
+            .map(|n| n.trim().parse().unwrap())
+            .or(length);
+    }
+    if let Some(length) = length {
+        stream.read_exact(&mut vec![0; length]).unwrap();
+        return vec![(true, begun.elapsed())];
+    }
+    let (mut times, mut line, mut whole) = (Vec::new(), String::new(), false);
+    loop {
+        line.clear();
+        stream.read_line(&mut line).unwrap();
+        let length = usize::from_str_radix(line.trim(), 16).unwrap();
+        let mut chunk = vec![0; length + 2];
+        stream.read_exact(&mut chunk).unwrap();
+        if length == 0 {
+            assert!(whole);
+            return times;
+        }
+        let chunk = String::from_utf8(chunk).unwrap();
+        whole |= chunk.contains("[DONE]");
+        if times.is_empty() {
+            times.push((true, begun.elapsed()));
+        } else if let Some((_, sent)) = chunk.split_once("\"sent\":") {
+            let sent = Duration::from_nanos(sent[..sent.find('}').unwrap()].parse().unwrap());
+            times.push((false, BEGUN.elapsed().saturating_sub(sent)));
+        }
+    }
+}
+
+/// Many connections that wait, then as many streams: what each of them costs the proxy in memory.
+fn crowd(proxy: u32, way: Way) {
+    let memory = || {
+        let status = std::fs::read_to_string(format!("/proc/{proxy}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap()
+    };
+    let before = memory();
+    let mut idle: Vec<_> = (0..CROWD).map(|_| BufReader::new(connect(way.port))).collect();
+    idle.iter_mut().for_each(|stream| drop(ask(stream, way, 0, false)));
+    let waiting = memory();
+    let mut streams: Vec<_> = (0..CROWD).map(|_| BufReader::new(connect(way.port))).collect();
+    streams.iter_mut().for_each(|stream| send(stream.get_mut(), way, 0, true));
+    let mut most = memory();
+    let begun = Instant::now();
+    for stream in &mut streams {
+        read(stream, begun);
+        most = most.max(memory());
+    }
+    let each = |kilobytes: f64| kilobytes / CROWD as f64;
+    println!("{CROWD} idle connections: {:.1} KB each", each(waiting - before));
+    println!("{CROWD} streams beside them: {:.1} KB each", each(most - waiting));
+    idle.iter_mut().for_each(|stream| drop(ask(stream, way, 0, false)));
+}
+
+/// A server with a thread for each connection.
+fn listen(serve: fn(TcpStream)) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        listener.incoming().for_each(|stream| drop(thread::spawn(move || serve(stream.unwrap()))))
+    });
+    port
+}
+
+/// The provider: an answer at once, or a stream of chunks that tell when they were sent.
+fn answer(stream: TcpStream) {
+    stream.set_nodelay(true).unwrap();
+    let mut to = stream.try_clone().unwrap();
+    let mut from = BufReader::new(stream);
+    loop {
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            if !from.read_line(&mut line).is_ok_and(|read| read > 0) {
+                return;
+            }
+            length = line
+                .to_lowercase()
+                .strip_prefix("content-length: ")
+                .map_or(length, |n| n.trim().parse().unwrap());
+        }
+        let mut body = vec![0; length];
+        from.read_exact(&mut body).unwrap();
+        let sent = if String::from_utf8(body).unwrap().contains("\"stream\":true") {
+            events(&mut to)
+        } else {
+            whole(&mut to)
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+fn whole(to: &mut TcpStream) -> std::io::Result<()> {
+    let body = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"At nine."},"finish_reason":"stop"}]}"#;
+    let length = body.len();
+    write!(to, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
+}
+
+fn events(to: &mut TcpStream) -> std::io::Result<()> {
+    to.write_all(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
+    )?;
+    for _ in 0..CHUNKS {
+        let sent = BEGUN.elapsed().as_nanos();
+        let event = format!(
+            "data: {{\"object\":\"chat.completion.chunk\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"word \"}}}}],\"sent\":{sent}}}\n\n"
+        );
+        to.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())?;
+        thread::sleep(GAP);
+    }
+    to.write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+}
+
+/// The barest relay: no more than hyper, reqwest, and what lies between them.
+fn relay(provider: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    listener.set_nonblocking(true).unwrap();
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let serve = async move {
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            stream.set_nodelay(true).unwrap();
+            let client = client.clone();
+            let service = service_fn(move |request| pass(client.clone(), provider, request));
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+        }
+    };
+    thread::spawn(move || runtime.block_on(serve));
+    port
+}
+
+async fn pass(
+    client: reqwest::Client,
+    provider: u16,
+    request: Request<Incoming>,
+) -> reqwest::Result<Response<reqwest::Body>> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let url = format!("http://127.0.0.1:{provider}/v1/chat/completions");
+    let sent =
+        client.request(head.method, url).header("content-type", "application/json").body(body).send().await?;
+    let (mut head, body) = Response::<reqwest::Body>::from(sent).into_parts();
+    head.headers.remove("transfer-encoding");
+    Ok(Response::from_parts(head, body))
+}
+
+/// rsv-proxy with a store of messages and without an embedding model.
+fn proxy(home: &std::path::Path, provider: u16) -> (Child, u16) {
+    let command = |tool: &str| {
+        let mut command =
+            Command::new(std::path::Path::new(env!("CARGO_BIN_EXE_rsv-proxy")).with_file_name(tool));
+        command
+            .env_clear()
+            .env("HOME", home)
+            .env("RSV_OLLAMA_BASE_URL", format!("http://127.0.0.1:{provider}"));
+        command
+    };
+    let mut filling = command("rsv-ingest")
+        .args(["--quiet", "-p", "bench", "-i", "0"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut to = filling.stdin.take().unwrap();
+    for number in 0..MESSAGES {
+        writeln!(to, "{{\"role\":\"user\",\"content\":\"{}\"}}", words(number, 12)).unwrap();
+    }
+    drop(to);
+    assert!(filling.wait().unwrap().success());
+    let mut proxy = command("rsv-proxy").args(["--port", "0"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(proxy.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let port = line.trim().rsplit(':').next().unwrap().parse().unwrap();
+    thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::stderr()));
+    (proxy, port)
+}
