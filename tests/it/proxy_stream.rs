@@ -1,6 +1,6 @@
 //! rsv-proxy before providers that stream: what the client gets, and what is stored.
 
-use crate::fake::{Answer, Fake, Wire};
+use crate::fake::{Answer, Call, Fake, Wire};
 use crate::proxy::{NOW, Proxy, home as home_of, post};
 use crate::support::{Home, lines_of};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ struct Arriving(BufReader<TcpStream>);
 
 impl Arriving {
     /// Asks, and reads the head of the answer.
-    fn ask(proxy: &Proxy, body: &str, wire: &Wire) -> (Arriving, crate::fake::Call) {
+    fn ask(proxy: &Proxy, body: &str, wire: &Wire) -> (Arriving, Call) {
         let mut stream = proxy.connect();
         stream.write_all(&post(PATH, "", body)).unwrap();
         let call = wire.accept();
@@ -101,8 +101,8 @@ fn every_piece_comes_before_the_next_is_there_and_the_turn_is_stored_at_the_end(
     assert!(stored.iter().all(|line| line.get("partial").is_none()), "{stored:?}");
 }
 
-#[test]
-fn what_came_of_a_broken_stream_is_stored_and_the_client_is_told() {
+/// An answer of which the first piece has come.
+fn underway() -> (Home, Proxy, Arriving, Call) {
     let wire = Wire::new();
     let home = home(&wire.url());
     let proxy = Proxy::start(&home);
@@ -111,6 +111,12 @@ fn what_came_of_a_broken_stream_is_stored_and_the_client_is_told() {
     arriving.head();
     call.piece(chunk("At"));
     assert_eq!(arriving.piece(), chunk("At"));
+    (home, proxy, arriving, call)
+}
+
+#[test]
+fn what_came_of_a_broken_stream_is_stored_and_the_client_is_told() {
+    let (home, proxy, mut arriving, call) = underway();
     drop(call);
     let last = arriving.piece();
     assert!(last.contains("\ndata: {\"error\":{\"message\":\"") && last.ends_with("}}\n\n"), "{last}");
@@ -122,14 +128,7 @@ fn what_came_of_a_broken_stream_is_stored_and_the_client_is_told() {
 
 #[test]
 fn a_client_that_leaves_cancels_its_answer_and_what_came_is_stored() {
-    let wire = Wire::new();
-    let home = home(&wire.url());
-    let proxy = Proxy::start(&home);
-    let (mut arriving, mut call) = Arriving::ask(&proxy, &asking("When is the tide?"), &wire);
-    call.begin("");
-    arriving.head();
-    call.piece(chunk("At"));
-    assert_eq!(arriving.piece(), chunk("At"));
+    let (home, _proxy, arriving, call) = underway();
     drop(arriving);
     // The provider says nothing more; it is hung up on all the same.
     call.hung_up();
