@@ -97,6 +97,11 @@ pub fn role(message: &Object) -> Option<Role> {
     message.text("role").ok().flatten()?.parse().ok()
 }
 
+/// Whether a message of any client is a system message, by its old name or its new one.
+pub fn is_system(message: &Object) -> bool {
+    matches!(message.get("role"), Some("\"system\"" | "\"developer\""))
+}
+
 /// The words of a message of any client.
 pub fn text(message: &Object) -> String {
     Content::of(message).map(|content| content.text()).unwrap_or_default()

@@ -92,6 +92,11 @@ impl Options {
             keep_tools: settings.boolean("keep_tools") == Some(true),
         })
     }
+
+    /// Counted tokens, on the safe side.
+    fn scaled(&self, tokens: usize) -> usize {
+        (tokens as f64 * self.token_multiplier).ceil() as usize
+    }
 }
 
 /// A request on its way, complete with its `rsv`; or the answer to it, if it is too long for its model.
@@ -209,8 +214,7 @@ fn remember(
 
 /// Where the first message stands, if it is a system message.
 fn system(request: &Request) -> Option<usize> {
-    let role = request.messages.first()?.get("role");
-    matches!(role, Some("\"system\"" | "\"developer\"")).then_some(0)
+    request.messages.first().filter(|first| chat::is_system(first)).map(|_| 0)
 }
 
 /// Makes of a message what its client wrote: a block that an earlier run put there is taken out.

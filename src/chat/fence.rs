@@ -74,14 +74,17 @@ pub fn disarmed(text: &str) -> Cow<'_, str> {
     if done == 0 { Cow::Borrowed(text) } else { Cow::Owned(out + &text[done..]) }
 }
 
+/// A control token's name has at most so many characters.
+const TOKEN: usize = 40;
+
 /// Whether a text begins as `<|im_end|>` or `<\u{ff5c}User\u{ff5c}>`; an operator `<|` does not.
 fn is_barred(text: &str) -> bool {
-    ["|", "\u{ff5c}"].iter().any(|bar| {
-        let name = text[1..].strip_prefix(bar).and_then(|rest| rest.split_once(&format!("{bar}>")));
-        name.is_some_and(|(name, _)| {
-            (1..=40).contains(&name.chars().count())
-                && !name.contains(|c: char| c.is_whitespace() || "|\u{ff5c}".contains(c))
-        })
+    ['|', '\u{ff5c}'].into_iter().any(|bar| {
+        let Some(rest) = text[1..].strip_prefix(bar) else { return false };
+        // No further is looked, however long the text is.
+        let ends = |c: char| c.is_whitespace() || ['|', '\u{ff5c}'].contains(&c);
+        let end = rest.char_indices().take(TOKEN + 1).find(|(_, c)| ends(*c));
+        end.is_some_and(|(at, c)| at > 0 && c == bar && rest[at + c.len_utf8()..].starts_with('>'))
     })
 }
 
@@ -227,6 +230,8 @@ mod tests {
         let text = "a<|im_end|>\n<\u{ff5c}User\u{ff5c}>[INST] b [/INST]</s> f <| x |> y a[1] <b>";
         let wanted = "a< |im_end|>\n< \u{ff5c}User\u{ff5c}>[ INST] b [ /INST]< /s> f <| x |> y a[1] <b>";
         assert_eq!(disarmed(text), wanted);
+        let long = format!("<|{}|><|{}|>", "a".repeat(41), "b".repeat(40));
+        assert_eq!(disarmed(&long), format!("<|{}|>< |{}|>", "a".repeat(41), "b".repeat(40)));
     }
 
     #[test]

@@ -31,8 +31,15 @@ pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
 /// What was decided for a turn.
 pub(super) struct Decided {
     pub(super) trace_id: String,
-    /// The ids of the messages that were recalled, with their scores, by their worth.
-    pub(super) found: Vec<(String, Option<f64>)>,
+    /// What was recalled, by its worth.
+    pub(super) found: Vec<Found>,
+}
+
+/// A message that was recalled: its id, its score if it was related, and how many steps away it was found.
+pub(super) struct Found {
+    pub(super) id: String,
+    pub(super) score: Option<f64>,
+    pub(super) hop: usize,
 }
 
 /// What the newest account of a digest tells.
@@ -42,10 +49,13 @@ pub(super) fn decided(memory: &mut Memory, turn: &Turn, digest: &str) -> Result<
     Ok(account.map(|account| Decided { found: found(&account), trace_id: account.trace_id }))
 }
 
-fn found(account: &Account) -> Vec<(String, Option<f64>)> {
+fn found(account: &Account) -> Vec<Found> {
     let list = |name: &str| account.members.objects(name).ok().flatten().unwrap_or_default();
     let entries = list("recent").into_iter().chain(list("recalled"));
-    let found = entries
-        .filter_map(|entry| Some((entry.text("id").ok().flatten()?, entry.number("score").ok().flatten())));
+    let found = entries.filter_map(|entry| {
+        let hop = entry.integer("hop").ok().flatten().and_then(|hop| usize::try_from(hop).ok());
+        let score = entry.number("score").ok().flatten();
+        Some(Found { id: entry.text("id").ok().flatten()?, score, hop: hop.unwrap_or(0) })
+    });
     found.collect()
 }

@@ -46,14 +46,13 @@ struct Count {
 
 impl Count {
     fn of(counter: &Counter, request: &Request, found: &[Candidate], options: &Options) -> Count {
-        let scaled = |tokens: usize| (tokens as f64 * options.token_multiplier).ceil() as usize;
         let placing = Placing { counter, options };
         Count {
             name: counter.name(),
-            overhead: scaled(counter.overhead(request)),
-            own: placing.own(request).into_iter().map(scaled).collect(),
-            fence: scaled(placing.fence(found.iter())),
-            candidates: found.iter().map(|one| scaled(placing.entry(one))).collect(),
+            overhead: options.scaled(counter.overhead(request)),
+            own: placing.own(request).into_iter().map(|tokens| options.scaled(tokens)).collect(),
+            fence: options.scaled(placing.fence(found.iter())),
+            candidates: found.iter().map(|one| options.scaled(placing.entry(one))).collect(),
         }
     }
 
@@ -76,9 +75,10 @@ impl Plan {
         turn: &Turn,
         options: &Options,
     ) -> Plan {
-        let bound = Count::of(&Counter::bound(&options.model), request, &found, options);
+        let mut counter = Counter::bound(&options.model);
+        let mut count = Count::of(&counter, request, &found, options);
         let mut limits = options.limits;
-        if bound.request() + bound.recalled() > UNASKED
+        if count.request() + count.recalled() > UNASKED
             && let Some(window) = (turn.served)()
         {
             limits.window = window;
@@ -88,11 +88,10 @@ impl Plan {
         let share = (limits.window as f64 * options.share) as usize;
         let room = limits.window.saturating_sub(limits.reserve);
         // What has few enough bytes has few enough tokens, and the encoder's table need not be built.
-        let fits = bound.request() + bound.recalled() <= room && bound.recalled() <= share;
-        let count = match fits {
-            true => bound,
-            false => Count::of(&Counter::of(&options.model), request, &found, options),
-        };
+        if count.request() + count.recalled() > room || count.recalled() > share {
+            counter = Counter::of(&options.model);
+            count = Count::of(&counter, request, &found, options);
+        }
         let mut plan = Plan {
             kept: Vec::new(),
             left_out,
@@ -104,11 +103,9 @@ impl Plan {
             too_long: None,
         };
         plan.keep(found, &count, share.min(room.saturating_sub(count.request())));
-        let scaled = |tokens: usize| (tokens as f64 * options.token_multiplier).ceil() as usize;
         if !plan.kept.is_empty() {
-            let counter = if fits { Counter::bound(&options.model) } else { Counter::of(&options.model) };
             let placing = Placing { counter: &counter, options };
-            plan.fence = scaled(placing.fence(plan.kept.iter().map(|(one, _)| one)));
+            plan.fence = options.scaled(placing.fence(plan.kept.iter().map(|(one, _)| one)));
         }
         plan.shorten(request, &count);
         plan

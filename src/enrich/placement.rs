@@ -117,7 +117,7 @@ pub(super) fn place(
         _ if recalled.is_empty() => Ok(()),
         Placement::Tail => put(&mut request.messages[user], &block(), Side::Before),
         Placement::System => {
-            if !request.messages.first().is_some_and(is_system) {
+            if !request.messages.first().is_some_and(chat::is_system) {
                 request.messages.insert(0, message("system", block().trim_end()));
                 return Ok(());
             }
@@ -171,7 +171,7 @@ fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
             inserted.extend(candidates.into_iter().map(|candidate| turn(&candidate.message)));
         }
     }
-    let at = usize::from(request.messages.first().is_some_and(is_system));
+    let at = usize::from(request.messages.first().is_some_and(chat::is_system));
     request.messages.splice(at..at, inserted);
 }
 
@@ -179,7 +179,7 @@ fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
 /// what the user says last stays.
 fn compress(request: &mut Request) -> Result<()> {
     let last = last_system(request).unwrap_or(0);
-    if last == 0 || !is_system(&request.messages[0]) {
+    if last == 0 || !chat::is_system(&request.messages[0]) {
         return Ok(());
     }
     let text: String = request.messages.drain(1..=last).map(|message| folded(&message)).collect();
@@ -189,7 +189,7 @@ fn compress(request: &mut Request) -> Result<()> {
 /// Where the last system message before the user's last one stands.
 fn last_system(request: &Request) -> Option<usize> {
     let before_user = request.last_user().unwrap_or(request.messages.len());
-    request.messages[..before_user].iter().rposition(is_system)
+    request.messages[..before_user].iter().rposition(chat::is_system)
 }
 
 /// A message as a line of the first one. A line of what somebody said must not look as if somebody else said it.
@@ -206,10 +206,6 @@ fn label(role: &str) -> String {
         "user" => "User: ".to_owned(),
         other => format!("{other}: "),
     }
-}
-
-fn is_system(message: &Object) -> bool {
-    matches!(message.get("role"), Some("\"system\"" | "\"developer\""))
 }
 
 /// A recalled message as one of the request's own.

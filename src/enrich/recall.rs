@@ -1,6 +1,7 @@
 //! Which messages to recall: those related to the question and the last ones, of the same scope, each
 //! once, and none that the request already holds.
 
+use super::again::Found;
 use super::{Memory, Options, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
@@ -71,20 +72,16 @@ pub(super) fn recall(
     Ok(recalled)
 }
 
-/// What was found for an earlier request of the same turn: these messages, with their scores.
-pub(super) fn again(
-    memory: &mut Memory,
-    found: &[(String, Option<f64>)],
-    turn: &Turn,
-) -> Result<Vec<Candidate>> {
+/// What was found for an earlier request of the same turn.
+pub(super) fn again(memory: &mut Memory, found: &[Found], turn: &Turn) -> Result<Vec<Candidate>> {
     let which = Select::of(Scopes::One(turn.scope.clone()));
-    let ids: Vec<&str> = found.iter().map(|(id, _)| id.as_str()).collect();
+    let ids: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
     let messages = memory.store.messages(&ids, &which)?;
     let mut messages: HashMap<String, Message> =
         messages.into_iter().map(|message| (message.id.clone(), message)).collect();
-    let candidates = found
-        .iter()
-        .filter_map(|(id, score)| Some(Candidate { message: messages.remove(id)?, score: *score, hop: 0 }));
+    let candidates = found.iter().filter_map(|Found { id, score, hop }| {
+        Some(Candidate { message: messages.remove(id)?, score: *score, hop: *hop })
+    });
     Ok(candidates.collect())
 }
 

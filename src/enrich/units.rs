@@ -1,6 +1,6 @@
 //! Which turns of a request leave together where it is too long, and which never leave.
 
-use crate::chat::Request;
+use crate::chat::{self, Request};
 use crate::record::Object;
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ impl Units {
         let mut before = "";
         for (at, message) in request.messages.iter().enumerate() {
             let role = message.get("role").unwrap_or_default().trim_matches('"');
-            if matches!(role, "system" | "developer") {
+            if chat::is_system(message) {
                 units.of.push(None);
                 continue;
             }
