@@ -3,6 +3,7 @@
 
 mod find;
 mod graph;
+mod known;
 mod read;
 mod schema;
 mod server;
