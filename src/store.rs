@@ -78,6 +78,10 @@ pub trait Store: graph::Graph + Send {
     /// Compares the indexes of vectors with the vectors, and makes those anew that differ. Gives their number.
     fn mend(&mut self) -> Result<u64>;
 
+    /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector
+    /// is kept as those of all. Gives their number, which is 0 where nobody else writes.
+    fn adopt(&mut self) -> Result<u64>;
+
     /// Something that the store remembers about itself under a name.
     fn fact(&mut self, name: &str) -> Result<Option<String>>;
 

@@ -45,6 +45,7 @@ impl Neo4j {
             .hint("set NEO4J_USERNAME and NEO4J_PASSWORD"));
         }
         let server = Server::of(place).map_err(opened)?;
+        server.reach().map_err(opened)?;
         let prepared = schema::prepare(&server).map_err(opened)?;
         prepared.map_err(|error| error.at(format_args!("cannot open store {}", place.address)))?;
         Ok(Neo4j { server, place: place.clone() })
@@ -141,6 +142,12 @@ impl Store for Neo4j {
     /// The server keeps its indexes right by itself; one that is not there is made.
     fn mend(&mut self) -> Result<u64> {
         self.index_models().map(|()| 0).map_err(|e| self.failed("mend", e))
+    }
+
+    fn adopt(&mut self) -> Result<u64> {
+        let adopted = self.adopt_strangers().map_err(|e| self.failed("write to", e))?;
+        self.index_models().map_err(|e| self.failed("write to", e))?;
+        Ok(adopted)
     }
 
     fn fact(&mut self, name: &str) -> Result<Option<String>> {

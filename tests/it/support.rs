@@ -29,15 +29,20 @@ impl Home {
     /// An empty home for each kind of store, one after the other: in a file, and, where there is a server, in its
     /// graph, which no other test has as long as the home is kept.
     pub(crate) fn of_each_store() -> impl Iterator<Item = Home> {
-        let in_graph = || {
-            let graph = Graph::empty()?;
-            let home = graph
-                .environment()
-                .into_iter()
-                .fold(Home::new(), |home, (name, value)| home.env(name, value));
-            Some(Home { graph: Some(Arc::new(graph)), ..home })
-        };
-        std::iter::once_with(|| Some(Home::new())).chain(std::iter::once_with(in_graph)).flatten()
+        std::iter::once_with(|| Some(Home::new())).chain(std::iter::once_with(Home::in_graph)).flatten()
+    }
+
+    /// An empty home whose store is the graph of a server, if there is one.
+    pub(crate) fn in_graph() -> Option<Home> {
+        let graph = Graph::empty()?;
+        let with = |home: Home, (name, value): (&str, &str)| home.env(name, value);
+        let home = graph.environment().into_iter().fold(Home::new(), with);
+        Some(Home { graph: Some(Arc::new(graph)), ..home })
+    }
+
+    /// The graph that its store is.
+    pub(crate) fn graph(&self) -> &Graph {
+        self.graph.as_ref().unwrap()
     }
 
     /// Where the store is.

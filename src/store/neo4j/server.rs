@@ -212,6 +212,11 @@ impl Server {
         Ok(())
     }
 
+    /// Waits for a connection, no longer than for that.
+    pub(super) fn reach(&self) -> Answer<()> {
+        self.begin().map(drop)
+    }
+
     /// The first row of a statement that changes nothing.
     pub(super) fn row(&self, statement: &str, params: Params) -> Answer<Option<Row>> {
         Ok(self.rows(statement, params)?.into_iter().next())

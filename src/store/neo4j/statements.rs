@@ -311,6 +311,15 @@ pub(super) const HOLDING: &str = concat!(
 /// The messages that are not in the index, since rsv did not write them.
 pub(super) const STRANGE_MESSAGES: &str =
     concat!("MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord RETURN ", message!());
+/// The same, so many after one, with the vector that they may have.
+pub(super) const STRANGERS_TO_ADOPT: &str = concat!(
+    "MATCH (m:MessageNode) WHERE NOT m:RsvRecord AND elementId(m) > $after
+     WITH m ORDER BY elementId(m) LIMIT $count
+     OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e)
+     WITH m, head(collect(e.embedding)) AS vector
+     RETURN elementId(m) AS element, coalesce(vector, m.embedding) AS vector, ",
+    message!()
+);
 pub(super) const SIZES: &str = "
     MATCH (m:RsvScope) WHERE {scope} RETURN m.n AS n, m.messages AS messages, m.words AS words";
 

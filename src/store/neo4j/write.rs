@@ -7,7 +7,8 @@ use super::server::{Answer, Transaction};
 use super::statements;
 use super::values::{Params, or_null};
 use crate::record::{
-    Account, Content, Embedding, Link, Message, Object, RESPONDED_WITH, Record, SYNAPSE, Scope,
+    Account, Content, Embedding, Link, Message, Object, RESPONDED_WITH, Record, SYNAPSE, Scope, Vector,
+    reservoir_model,
 };
 use crate::store::{Written, words};
 use neo4rs::BoltType;
@@ -15,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A name that is longer cannot be found by an index of the server's, in bytes.
 const LONGEST: usize = 2000;
+
+/// So many messages are taken over at a time.
+const ADOPTED: i64 = 500;
 
 /// So many rows of vectors are sent in one statement, and of anything else.
 const VECTORS: usize = 500;
@@ -82,6 +86,34 @@ impl Neo4j {
             there.write(transaction)?;
             Ok((written, models))
         })
+    }
+}
+
+impl Neo4j {
+    /// Takes over what rsv did not write: writing the same makes it rsv's own. Of two that are the same one is.
+    pub(super) fn adopt_strangers(&self) -> Answer<u64> {
+        let mut adopted = 0;
+        let mut after = String::new();
+        loop {
+            let params = Params::new().with("after", after.as_str()).with("count", ADOPTED);
+            let rows = self.server.rows(statements::STRANGERS_TO_ADOPT, params)?;
+            let mut batch = Vec::new();
+            for row in &rows {
+                after = row.get("element")?;
+                let mut message = row.message()?;
+                if row.get::<Option<Vec<f64>>>("vector")?.is_some() {
+                    let numbers = row.vector("vector")?;
+                    let model = reservoir_model(numbers.len()).ok();
+                    message.vector = model.map(|model| Vector { model: model.to_owned(), numbers });
+                }
+                batch.push(Record::Message(message));
+            }
+            if batch.is_empty() {
+                return Ok(adopted);
+            }
+            let (written, _) = self.write_batch(&batch)?;
+            adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
+        }
     }
 }
 
