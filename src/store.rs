@@ -25,6 +25,11 @@ pub trait Store: graph::Graph + Send {
     /// The last `count` messages of a selection, oldest first.
     fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>>;
 
+    /// The last `count` messages of each of several selections, each oldest first.
+    fn last_of_each(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<Message>>> {
+        which.iter().map(|which| self.last(which, count)).collect()
+    }
+
     /// How many messages a selection holds; counts no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
 

@@ -68,15 +68,15 @@ fn failed(what: &str, place: &StorePlace, fault: Fault) -> Error {
 
 impl Store for Neo4j {
     fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
-        let (written, models) = self.write_batch(batch).map_err(|e| self.failed("write to", e))?;
-        if models {
-            self.index_models().map_err(|e| self.failed("write to", e))?;
-        }
-        Ok(written)
+        self.write_batch(batch).map_err(|e| self.failed("write to", e))
     }
 
     fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>> {
         self.read_last(which, count).map_err(|e| self.failed("read", e))
+    }
+
+    fn last_of_each(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<Message>>> {
+        self.read_last_of_each(which, count).map_err(|e| self.failed("read", e))
     }
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
@@ -145,9 +145,7 @@ impl Store for Neo4j {
     }
 
     fn adopt(&mut self) -> Result<u64> {
-        let adopted = self.adopt_strangers().map_err(|e| self.failed("write to", e))?;
-        self.index_models().map_err(|e| self.failed("write to", e))?;
-        Ok(adopted)
+        self.adopt_strangers().map_err(|e| self.failed("write to", e))
     }
 
     fn fact(&mut self, name: &str) -> Result<Option<String>> {

@@ -167,7 +167,7 @@ fn eight_that_write_at_once_leave_one_graph() {
     let lines = |writer: usize| -> String {
         let turn = |n: usize| {
             // Every second turn is of all writers alike.
-            let who = if n % 2 == 0 { "all".to_owned() } else { writer.to_string() };
+            let who = if n.is_multiple_of(2) { "all".to_owned() } else { writer.to_string() };
             let vector = [1.0, n as f32];
             let line = |role: &str, at: usize| {
                 serde_json::json!({"id": format!("{who}-{n}-{role}"), "trace_id": format!("{who}-{n}"),

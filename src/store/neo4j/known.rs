@@ -122,18 +122,21 @@ impl Batch {
 
     fn read_vectors(&mut self, transaction: &mut Transaction, batch: &[Record]) -> Answer<()> {
         self.models = models(transaction)?;
-        let row = |of: &str, model: &str| Params::new().with("of", of).with("model", model);
+        let known = |of: &str, model: &str| Some(Params::new().with("of", of).with("model", model));
+        // What is not there has no vector.
+        let row = |of: &str, model: &str| known(of, model).filter(|_| self.records.contains_key(of));
         let rows: Vec<Params> = batch
             .iter()
             .filter_map(|record| match record {
-                Record::Embedding(vector) => Some(row(&vector.of, &vector.model)),
+                Record::Embedding(vector) => row(&vector.of, &vector.model),
                 Record::Message(message) => {
                     let vector = message.vector.as_ref()?;
                     let of = match self.faces.get(&face(message)) {
                         Some(Ok(id)) => id,
                         _ => &message.id,
                     };
-                    Some(row(of, &vector.model))
+                    // Under another id it is known all the same.
+                    if *of == message.id { row(of, &vector.model) } else { known(of, &vector.model) }
                 }
                 _ => None,
             })
@@ -151,7 +154,11 @@ impl Batch {
         let links: Vec<&Link> = batch
             .iter()
             .filter_map(|record| match record {
-                Record::Link(link) => Some(link),
+                // Between what is not there is no link.
+                Record::Link(link) => {
+                    let there = |id: &String| self.records.contains_key(id);
+                    (there(&link.from) || there(&link.to)).then_some(link)
+                }
                 _ => None,
             })
             .collect();

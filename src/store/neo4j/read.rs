@@ -10,6 +10,9 @@ use crate::store::{Around, Select, Visit, Walk};
 use neo4rs::{BoltMap, BoltNull, BoltType};
 use std::collections::BTreeMap;
 
+/// So many selections are read together.
+const TOGETHER: usize = 1000;
+
 /// Why a walk ended early.
 pub(super) enum Stopped {
     /// The server failed.
@@ -72,6 +75,28 @@ impl Neo4j {
         let params = params(which).with("count", number(count));
         let mut found = self.select(statements::LAST, which, params)?;
         found.sort_by_cached_key(Message::position);
+        Ok(found)
+    }
+
+    /// As `read_last`, of several selections: those of one scope and a trace are read together.
+    pub(super) fn read_last_of_each(&self, which: &[Select], count: usize) -> Answer<Vec<Vec<Message>>> {
+        let of_trace = |which: &Select| which.trace_id.is_some() && matches!(which.scopes, Scopes::One(_));
+        if !which.iter().all(of_trace) {
+            return which.iter().map(|which| self.read_last(which, count)).collect();
+        }
+        let mut found = vec![Vec::new(); which.len()];
+        for (at, some) in which.chunks(TOGETHER).enumerate() {
+            let rows =
+                some.iter().enumerate().map(|(i, which)| params(which).with("i", number(at * TOGETHER + i)));
+            let params = Params::new().with_rows("rows", rows).with("count", number(count));
+            for row in self.server.rows(&statements::each(statements::LAST_OF_EACH), params)? {
+                let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+                if let Some(messages) = found.get_mut(i) {
+                    messages.push(row.message()?);
+                }
+            }
+        }
+        found.iter_mut().for_each(|messages| messages.sort_by_cached_key(Message::position));
         Ok(found)
     }
 

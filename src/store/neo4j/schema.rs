@@ -32,7 +32,7 @@ pub(super) fn prepare(server: &Server) -> Answer<Result<()>> {
         _ => {}
     }
     for statement in statements::SCHEMA {
-        server.run(statement, Params::new())?;
+        server.make(statement, Params::new())?;
     }
     server.run(statements::AWAIT_INDEXES, Params::new().with("seconds", INDEXED))?;
     let lock = Params::new().with("version", VERSION).with("count", 0);

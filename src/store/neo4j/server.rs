@@ -260,6 +260,16 @@ impl Server {
         work()
     }
 
+    /// Makes something that must be there, in a transaction of its own; another process may have done it meanwhile.
+    pub(super) fn make(&self, statement: &str, params: Params) -> Answer<()> {
+        match self.run(statement, params) {
+            Err(Fault::Driver(neo4rs::Error::Neo4j(error))) if error.code().ends_with("AlreadyExists") => {
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
     /// Runs one statement that must stand outside of a transaction of several.
     pub(super) fn run(&self, statement: &str, params: Params) -> Answer<()> {
         self.again(|| {

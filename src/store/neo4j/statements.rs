@@ -115,6 +115,14 @@ pub(super) const LAST: &str = concat!(
     message!()
 );
 
+/// For `each`: the parameters of a selection stand in a row of `@rows`.
+pub(super) const LAST_OF_EACH: &str = concat!(
+    "UNWIND @rows AS which CALL (which) {
+       MATCH (m:MessageNode) WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
+       AND ", admitted!(), " RETURN m ORDER BY ", backward!(), " LIMIT @count
+     } RETURN which.i AS i, ", message!()
+);
+
 pub(super) const COUNT: &str = concat!(
     "MATCH (m:MessageNode) WHERE {scope} AND ",
     admitted!(),
@@ -449,6 +457,11 @@ pub(super) fn scoped(statement: &str, scopes: &Scopes, trace: bool) -> String {
 pub(super) fn of_relation(statement: &str, rel: &str) -> Option<String> {
     let plain = !rel.is_empty() && rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
     plain.then(|| statement.replace("{rel}", rel))
+}
+
+/// A statement about several selections, each with parameters of its own.
+pub(super) fn each(statement: &str) -> String {
+    statement.replace('$', "which.").replace('@', "$")
 }
 
 /// A statement about the model that has a number, which stands in it as `{model}`.

@@ -41,7 +41,10 @@ impl Neo4j {
             let [dim, vectors] = [row.get::<i64>("dim")?, row.get("vectors")?].map(i64::unsigned_abs);
             Ok(Model { name: row.get("name")?, dim: dim as usize, vectors })
         };
-        self.server.rows(statements::MODELS, Params::new())?.iter().map(model).collect()
+        let models: Answer<Vec<Model>> =
+            self.server.rows(statements::MODELS, Params::new())?.iter().map(model).collect();
+        // One that was about to get its first vectors has none.
+        models.map(|models| models.into_iter().filter(|model| model.vectors > 0).collect())
     }
 
     /// The number and the dimension of a model.
@@ -176,7 +179,7 @@ impl Neo4j {
     pub(super) fn index_models(&self) -> Answer<()> {
         for row in self.server.rows(statements::MODELS, Params::new())? {
             let statement = of_model(statements::MAKE_VECTOR_INDEX, row.get("n")?);
-            self.server.run(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
+            self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
         }
         Ok(())
     }

@@ -74,18 +74,48 @@ pub(super) struct New {
 }
 
 impl Neo4j {
-    /// Writes a batch; gives what became of each record, and whether there are new models.
-    pub(super) fn write_batch(&self, batch: &[Record]) -> Answer<(Vec<Written>, bool)> {
+    /// Writes a batch; gives what became of each record.
+    pub(super) fn write_batch(&self, batch: &[Record]) -> Answer<Vec<Written>> {
         if batch.is_empty() {
-            return Ok((Vec::new(), false));
+            return Ok(Vec::new());
         }
+        loop {
+            let mut new = Vec::new();
+            let written = self.server.write(|transaction| {
+                let mut there = Batch::read(transaction, batch)?;
+                let written = batch.iter().map(|record| there.add(record)).collect();
+                new = there.new_models();
+                if new.is_empty() {
+                    there.write(transaction)?;
+                } else {
+                    transaction.take_back();
+                }
+                Ok(written)
+            })?;
+            if new.is_empty() {
+                return Ok(written);
+            }
+            // An index that is there before the vectors costs far less than one that is made of them.
+            self.add_models(&new)?;
+        }
+    }
+
+    /// Makes models that have no vectors yet, and their indexes.
+    fn add_models(&self, new: &[(String, usize)]) -> Answer<()> {
         self.server.write(|transaction| {
-            let mut there = Batch::read(transaction, batch)?;
-            let written = batch.iter().map(|record| there.add(record)).collect();
-            let models = !there.new.models.is_empty();
-            there.write(transaction)?;
-            Ok((written, models))
-        })
+            let first = lock(transaction, new.len())?;
+            let mut known = models(transaction)?;
+            let (mut names, mut counts) = (BTreeSet::new(), BTreeMap::new());
+            for (n, (name, dim)) in (first + 1..).zip(new) {
+                if !known.contains_key(name) {
+                    known.insert(name.clone(), (n, *dim));
+                    names.insert(name.clone());
+                    counts.insert(name.clone(), 0);
+                }
+            }
+            grow(transaction, &known, &names, counts, BTreeMap::new())
+        })?;
+        self.index_models()
     }
 }
 
@@ -111,7 +141,7 @@ impl Neo4j {
             if batch.is_empty() {
                 return Ok(adopted);
             }
-            let (written, _) = self.write_batch(&batch)?;
+            let written = self.write_batch(&batch)?;
             adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
         }
     }
@@ -376,6 +406,12 @@ impl Batch {
         let n = self.number();
         self.scopes.insert(scope.clone(), n);
         n
+    }
+
+    /// The models that are not there yet, with their dimensions.
+    fn new_models(&self) -> Vec<(String, usize)> {
+        let dim = |name: &String| Some((name.clone(), self.models.get(name)?.1));
+        self.new.models.iter().filter_map(dim).collect()
     }
 
     fn write(self, transaction: &mut Transaction) -> Answer<()> {
