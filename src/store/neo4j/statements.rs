@@ -199,11 +199,13 @@ pub(super) const SCOPES_OF_STRANGERS: &str = "
     MATCH (m:MessageNode) WHERE NOT m:RsvRecord
     RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
 
+/// The index gives them in the order of time, and no more of them than are wanted.
 pub(super) const AROUND_BEFORE: &str = concat!(
     "UNWIND $places AS place CALL (place) {
-       MATCH (m:MessageNode) WHERE m.partition = place.partition AND m.instance = place.instance
-       AND m.timestamp <= place.timestamp AND (m.timestamp < place.timestamp OR coalesce(m.seq, 0) < place.seq
-         OR coalesce(m.seq, 0) = place.seq AND m.id < place.id) AND ",
+       MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
+       WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp <= place.timestamp
+       AND CASE WHEN m.timestamp < place.timestamp THEN true
+         WHEN coalesce(m.seq, 0) = place.seq THEN m.id < place.id ELSE coalesce(m.seq, 0) < place.seq END AND ",
     admitted!(),
     "  RETURN m ORDER BY m.partition DESC, m.instance DESC, ",
     backward!(),
@@ -214,9 +216,10 @@ pub(super) const AROUND_BEFORE: &str = concat!(
 
 pub(super) const AROUND_AFTER: &str = concat!(
     "UNWIND $places AS place CALL (place) {
-       MATCH (m:MessageNode) WHERE m.partition = place.partition AND m.instance = place.instance
-       AND m.timestamp >= place.timestamp AND (m.timestamp > place.timestamp OR coalesce(m.seq, 0) > place.seq
-         OR coalesce(m.seq, 0) = place.seq AND m.id > place.id) AND ",
+       MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
+       WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp >= place.timestamp
+       AND CASE WHEN m.timestamp > place.timestamp THEN true
+         WHEN coalesce(m.seq, 0) = place.seq THEN m.id > place.id ELSE coalesce(m.seq, 0) > place.seq END AND ",
     admitted!(),
     "  RETURN m ORDER BY m.partition, m.instance, ",
     forward!(),
