@@ -7,11 +7,13 @@ mod edit;
 mod environment;
 mod file;
 mod sections;
+mod store;
 mod table;
 mod value;
 
 pub use environment::Places;
 pub use sections::{ModelSettings, PartitionSettings, Route};
+pub use store::{Server, StorePlace};
 pub use table::Key;
 pub use value::{Secret, Value};
 
@@ -284,17 +286,18 @@ impl Settings {
         }
     }
 
-    /// The address of the store: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
-    pub fn store(&self) -> Result<String> {
-        match self.text("store") {
-            Some(store) if store == "neo4j" => Ok(self.text("neo4j_uri").unwrap_or_default()),
-            Some(store) if has_scheme(&store) => Ok(store),
-            Some(path) => Ok(format!("sqlite:{path}")),
+    /// Where the store is: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
+    pub fn store(&self) -> Result<StorePlace> {
+        let address = match self.text("store") {
+            Some(store) if store == "neo4j" => self.text("neo4j_uri").unwrap_or_default(),
+            Some(store) if has_scheme(&store) => store,
+            Some(path) => format!("sqlite:{path}"),
             None => default_store()?.ok_or_else(|| {
                 Error::new("there is no place for the store: HOME is not set")
                     .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
-            }),
-        }
+            })?,
+        };
+        Ok(StorePlace { address, server: Server::of(self) })
     }
 
     /// Where files are kept, and where ONNX Runtime's library may be.
@@ -350,7 +353,7 @@ mod tests {
         ] {
             let mut settings = Settings::of_defaults();
             settings.overrule("store", "--store", given).unwrap();
-            assert_eq!(settings.store().unwrap(), store);
+            assert_eq!(settings.store().unwrap().address, store);
         }
     }
 

@@ -16,7 +16,7 @@ pub mod time;
 pub use embedding::{Embedding, Vectors, read_vector, write_vector};
 pub use feed::{Feed, Next};
 pub use link::{Link, RESPONDED_WITH, SYNAPSE};
-pub use message::{Content, Draft, Fill, Message, Position, Role, Vector};
+pub use message::{Content, Draft, Fill, Message, Position, Role, Vector, reservoir_model};
 pub use object::{Object, quote};
 pub use query::Query;
 pub use reader::{Place, Reader, Value, too_long};

@@ -1,12 +1,16 @@
-//! Where records are kept. One trait in the words of the domain; SQLite behind it.
+//! Where records are kept. One trait in the words of the domain; SQLite or Neo4j behind it.
 //!
 //! An embedding and a link name a record by its id, whatever its kind, so that a new kind is one more
 //! row here and not another store.
 
+mod cosine;
 pub mod graph;
+mod neo4j;
+mod ranking;
 mod sqlite;
 pub mod words;
 
+use crate::config::StorePlace;
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
 use words::Term;
@@ -20,6 +24,11 @@ pub trait Store: graph::Graph + Send {
 
     /// The last `count` messages of a selection, oldest first.
     fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>>;
+
+    /// The last `count` messages of each of several selections, each oldest first.
+    fn last_of_each(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<Message>>> {
+        which.iter().map(|which| self.last(which, count)).collect()
+    }
 
     /// How many messages a selection holds; counts no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
@@ -73,6 +82,10 @@ pub trait Store: graph::Graph + Send {
 
     /// Compares the indexes of vectors with the vectors, and makes those anew that differ. Gives their number.
     fn mend(&mut self) -> Result<u64>;
+
+    /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector
+    /// is kept as those of all. Gives their number, which is 0 where nobody else writes.
+    fn adopt(&mut self) -> Result<u64>;
 
     /// Something that the store remembers about itself under a name.
     fn fact(&mut self, name: &str) -> Result<Option<String>>;
@@ -206,16 +219,20 @@ pub enum Access {
     Write,
 }
 
-/// Opens a store by its address: `sqlite:PATH`. An error names the address, the cause and a remedy.
-pub fn open(address: &str, access: Access) -> Result<Box<dyn Store>> {
+/// The error of a question's vector that has another length than those of its model.
+fn other_dimension(model: &str, given: usize, dim: usize) -> Error {
+    Error::new(format!("the question's vector has {given} numbers, but those of {model} have {dim}"))
+}
+
+/// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.
+pub fn open(place: &StorePlace, access: Access) -> Result<Box<dyn Store>> {
+    let address = &place.address;
     match address.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => {
             Ok(Box::new(sqlite::Sqlite::open(path.as_ref(), access)?))
         }
-        Some((scheme @ ("neo4j" | "bolt" | "neo4j+s" | "bolt+s"), _)) => {
-            Err(Error::new(format!("cannot open store {address}: this build serves no {scheme}: addresses"))
-                .hint("use sqlite:PATH"))
-        }
-        _ => Err(Error::new(format!("cannot open store {address}: not an address")).hint("use sqlite:PATH")),
+        Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) => Ok(Box::new(neo4j::Neo4j::open(place)?)),
+        _ => Err(Error::new(format!("cannot open store {address}: not an address"))
+            .hint("use sqlite:PATH or bolt://HOST")),
     }
 }

@@ -23,7 +23,7 @@ _rsv__link() {
 
     case "${cmd}" in
         rsv__link)
-            opts="-p -i -q -v -h -V --dry-run --rebuild --threshold --max-degree --stats --path --format --around --hops --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-p -i -q -v -h -V --dry-run --rebuild --adopt --threshold --max-degree --stats --path --format --around --hops --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

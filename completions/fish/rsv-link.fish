@@ -14,6 +14,7 @@ always\t''
 never\t''"
 complete -c rsv-link -l dry-run -d 'Print the links that would be made; nothing is written'
 complete -c rsv-link -l rebuild -d 'Make all synapses anew, instead of those of new messages only'
+complete -c rsv-link -l adopt -d 'First take over the messages that Reservoir wrote into the same Neo4j graph: each gets an id'
 complete -c rsv-link -l stats -d 'Show how each scope hangs together: a line of degrees, components and hubs'
 complete -c rsv-link -s q -l quiet -d 'Print no notes on standard error'
 complete -c rsv-link -s v -l verbose -d 'Print details on standard error'

@@ -23,6 +23,9 @@ struct Args {
     /// Make all synapses anew, instead of those of new messages only
     #[arg(long, conflicts_with = "Show")]
     rebuild: bool,
+    /// First take over the messages that Reservoir wrote into the same Neo4j graph: each gets an id
+    #[arg(long, conflicts_with_all = ["Show", "dry_run"])]
+    adopt: bool,
     /// The least similarity (cosine) of a synapse [default: link.threshold, else the model's own]
     #[arg(long, value_name = "COSINE", conflicts_with = "Show", allow_negative_numbers = true)]
     threshold: Option<f64>,
@@ -83,6 +86,10 @@ fn make(
     io: &mut Io,
 ) -> Result<Outcome> {
     let degree = args.max_degree.map(|degree| degree as usize);
+    if args.adopt {
+        let adopted = store.adopt()?;
+        io.detail(format_args!("{adopted} messages were taken over"));
+    }
     let plan = Plan::of(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(fill::claim(store, "link", &io.notes())?) };
     let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();

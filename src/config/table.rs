@@ -47,6 +47,7 @@ pub(super) static ROWS: &[Row] = &[
     row("neo4j_database", &["NEO4J_DATABASE"], Text, None, "the Neo4j database; unset, the server's default"),
     row("neo4j_max_connections", &["NEO4J_MAX_CONNECTIONS"], Integer(1, 10_000), Some("20"), "how many connections to Neo4j are open at most"),
     row("neo4j_connection_timeout", &["NEO4J_CONNECTION_TIMEOUT"], Duration, Some("30s"), "how long to wait for a connection to Neo4j"),
+    row("neo4j_query_timeout", &["NEO4J_QUERY_TIMEOUT"], Duration, Some("60s"), "how long to wait for Neo4j's answer to a query"),
 
     row("reservoir_port", &["RESERVOIR_PORT"], Integer(1, 65535), Some("3017"), "the port that rsv-proxy listens on"),
     row("reservoir_host", &["RESERVOIR_HOST"], Text, Some("127.0.0.1"), "the address that rsv-proxy listens on"),

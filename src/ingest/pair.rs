@@ -4,19 +4,16 @@ use super::Entry;
 use crate::error::Result;
 use crate::record::{Link, Message, Record, Role, Scopes};
 use crate::store::{Select, Store};
-use std::collections::HashMap;
-use std::collections::hash_map;
+use std::collections::{HashMap, HashSet};
 
 /// Makes the order of messages that came without one and have one timestamp that of their arrival: after what
 /// their trace has at that time, in the batch or in the store.
 pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn Store) -> Result<()> {
-    let mut latest: HashMap<[String; 3], (i64, u32)> = HashMap::new();
-    for at in entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone()) {
+    let unordered = || entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone());
+    let mut latest = stored(unordered().filter_map(|at| message_of(&records[at])), store)?;
+    for at in unordered() {
         let Record::Message(message) = &mut records[at] else { continue };
-        let last = match latest.entry(trace_of(message).map(str::to_owned)) {
-            hash_map::Entry::Occupied(last) => last.into_mut(),
-            hash_map::Entry::Vacant(none) => none.insert(stored(message, store)?),
-        };
+        let last = latest.entry(trace_of(message).map(str::to_owned)).or_insert((i64::MIN, 0));
         if last.0 == message.timestamp && last.1 >= message.seq {
             message.seq = last.1 + 1;
         }
@@ -25,12 +22,32 @@ pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn S
     Ok(())
 }
 
-/// The time and seq of what the store has last of a message's trace at the message's time, itself aside.
-fn stored(message: &Message, store: &mut dyn Store) -> Result<(i64, u32)> {
-    let time = Some(message.timestamp);
-    let which = Select { since: time, until: time, ..of_trace(message) };
-    let last = store.last(&which, 2)?.into_iter().rfind(|other| other.id != message.id);
-    Ok(last.map_or((i64::MIN, 0), |last| (last.timestamp, last.seq)))
+/// The time and seq of what the store has last of each trace at the time of its first message here, itself aside.
+fn stored<'a>(
+    messages: impl Iterator<Item = &'a Message>,
+    store: &mut dyn Store,
+) -> Result<HashMap<[String; 3], (i64, u32)>> {
+    let mut firsts: Vec<&Message> = Vec::new();
+    let mut seen = HashSet::new();
+    firsts.extend(messages.filter(|message| seen.insert(trace_of(message))));
+    let at_its_time = |message: &&Message| {
+        let time = Some(message.timestamp);
+        Select { since: time, until: time, ..of_trace(message) }
+    };
+    let which: Vec<Select> = firsts.iter().map(at_its_time).collect();
+    let lasts = firsts.iter().zip(store.last_of_each(&which, 2)?).map(|(message, there)| {
+        let last = there.into_iter().rfind(|other| other.id != message.id);
+        let place = last.map_or((i64::MIN, 0), |last| (last.timestamp, last.seq));
+        (trace_of(message).map(str::to_owned), place)
+    });
+    Ok(lasts.collect())
+}
+
+fn message_of(record: &Record) -> Option<&Message> {
+    match record {
+        Record::Message(message) => Some(message),
+        _ => None,
+    }
 }
 
 fn of_trace(message: &Message) -> Select {

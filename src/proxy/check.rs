@@ -90,10 +90,10 @@ impl Proxy {
     }
 
     fn store_is_there(&self) -> Result<String> {
-        let address = self.settings.store()?;
+        let place = self.settings.store()?;
         let messages: u64 =
-            store::open(&address, Access::Write)?.scopes()?.iter().map(|(_, messages)| messages).sum();
-        Ok(format!("{address}, {messages} messages"))
+            store::open(&place, Access::Write)?.scopes()?.iter().map(|(_, messages)| messages).sum();
+        Ok(format!("{}, {messages} messages", place.address))
     }
 
     fn model_is_there(&self) -> Result<String> {

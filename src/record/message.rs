@@ -381,7 +381,7 @@ fn vector(line: &Object) -> Result<Option<Vector>> {
 
 /// The models that Reservoir's exports never name: its own had 1024 numbers, its first release asked for
 /// text-embedding-ada-002.
-fn reservoir_model(dim: usize) -> Result<&'static str> {
+pub fn reservoir_model(dim: usize) -> Result<&'static str> {
     match dim {
         1024 => Ok("bge-large-en-v1.5"),
         1536 => Ok("text-embedding-ada-002"),

@@ -2,7 +2,6 @@
 
 mod alike;
 mod chunk;
-mod cosine;
 mod embedding;
 mod find;
 mod graph;
@@ -145,10 +144,7 @@ impl Store for Sqlite {
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
         let found = self.find_nearest(model, vector, which, limit).map_err(|e| self.failed("search", e))?;
         found.map_err(|dim| {
-            Error::new(format!(
-                "the question's vector has {} numbers, but those of {model} have {dim}",
-                vector.len()
-            ))
+            super::other_dimension(model, vector.len(), usize::try_from(dim).unwrap_or_default())
         })
     }
 
@@ -181,6 +177,11 @@ impl Store for Sqlite {
 
     fn mend(&mut self) -> Result<u64> {
         embedding::mend(&mut self.connection).map_err(|e| self.failed("mend", e))
+    }
+
+    /// A file is of rsv alone.
+    fn adopt(&mut self) -> Result<u64> {
+        Ok(0)
     }
 
     fn fact(&mut self, name: &str) -> Result<Option<String>> {

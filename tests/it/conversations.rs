@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rsv::chat::fence;
 use rsv::record::{Content, Link, Message, Object, Record, Role, Scope};
-use rsv::store::{self, Access, Store};
+use rsv::store::Store;
 use serde_json::{Value, json};
 
 pub(crate) const NOW: i64 = 1_795_244_580_000;
@@ -65,7 +65,7 @@ pub(crate) fn scope(name: &str) -> Scope {
 /// The home's store with all these scopes, and links within them.
 pub(crate) fn filled(home: &Home) -> Box<dyn Store> {
     std::fs::create_dir_all(home.store().parent().unwrap()).unwrap();
-    let mut store = store::open(&format!("sqlite:{}", home.store().display()), Access::Write).unwrap();
+    let mut store = home.open();
     let mut dice = Dice(7);
     let mut text = |pieces: usize| -> String {
         (0..=dice.below(pieces)).flat_map(|_| [PIECES[dice.below(PIECES.len())], " "]).collect()

@@ -152,4 +152,12 @@ fn one_place_asks_whether_something_is_a_terminal() {
 fn the_database_is_spoken_to_in_one_place() {
     let signs = ["rusqlite", "SELECT ", "INSERT ", "DELETE FROM", "UPDATE ", "PRAGMA ", "CREATE TABLE"];
     assert_eq!(strangers(&["store/sqlite"], &signs), [""; 0]);
+    assert_eq!(strangers(&["store/neo4j"], &["neo4rs", "Bolt"]), [""; 0]);
+}
+
+#[test]
+fn every_statement_of_the_graph_database_stands_in_one_place() {
+    let signs =
+        ["MATCH (", "MERGE (", "CREATE (", "UNWIND ", "DETACH ", "CALL db.", "RETURN ", "Query::new(\""];
+    assert_eq!(strangers(&["store/neo4j/statements"], &signs), [""; 0]);
 }

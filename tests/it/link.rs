@@ -56,28 +56,29 @@ fn degrees(home: &Home) -> BTreeMap<String, usize> {
 
 #[test]
 fn messages_that_resemble_each_other_are_linked_within_their_scope() {
-    let home = Home::new();
-    let lines = [
-        line("d", "i", 4000, &at(0.0)),
-        line("a", "i", 1000, &at(20.0)),
-        line("b", "i", 2000, &at(60.0)),
-        line("z", "other", 3000, &at(0.0)),
-        line("y", "other", 3500, &at(90.0)),
-    ];
-    import(&home, &lines.concat());
-    let made = link(&home, &[]);
-    // cos 20° is 0.94, cos 40° 0.77: one is near enough.
-    let score = made[0]["score"].as_f64().unwrap();
-    assert!((score - 20.0_f64.to_radians().cos()).abs() < 1e-6);
-    assert_eq!(
-        made,
-        [
-            json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "d", "timestamp": 4000, "score": score, "model": "m"})
-        ]
-    );
-    assert_eq!(ends(&home), [pair("a", "d")]);
-    assert_eq!(link(&home, &[]), Vec::<Value>::new(), "what is there is not made again");
-    home.check();
+    for home in Home::of_each_store() {
+        let lines = [
+            line("d", "i", 4000, &at(0.0)),
+            line("a", "i", 1000, &at(20.0)),
+            line("b", "i", 2000, &at(60.0)),
+            line("z", "other", 3000, &at(0.0)),
+            line("y", "other", 3500, &at(90.0)),
+        ];
+        import(&home, &lines.concat());
+        let made = link(&home, &[]);
+        // cos 20° is 0.94, cos 40° 0.77: one is near enough.
+        let score = made[0]["score"].as_f64().unwrap();
+        assert!((score - 20.0_f64.to_radians().cos()).abs() < 1e-6);
+        assert_eq!(
+            made,
+            [
+                json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "d", "timestamp": 4000, "score": score, "model": "m"})
+            ]
+        );
+        assert_eq!(ends(&home), [pair("a", "d")]);
+        assert_eq!(link(&home, &[]), Vec::<Value>::new(), "what is there is not made again");
+        home.check();
+    }
 }
 
 #[test]
@@ -106,122 +107,128 @@ fn the_graph_grows_as_it_would_be_made_at_once() {
 
 #[test]
 fn repeated_small_talk_makes_no_quadratic_graph() {
-    let home = Home::new();
-    let lines: String = (0..400).map(|n| line(&format!("m{n:03}"), "i", n, &at(0.0))).collect();
-    import(&home, &lines);
-    link(&home, &[]);
-    let degrees = degrees(&home);
-    assert_eq!(degrees.values().max(), Some(&32));
-    assert!(ends(&home).len() <= 400 * 32 / 2);
-    link(&home, &["--max-degree", "3"]);
-    assert!(self::degrees(&home).values().all(|degree| *degree <= 3));
+    for home in Home::of_each_store() {
+        let lines: String = (0..400).map(|n| line(&format!("m{n:03}"), "i", n, &at(0.0))).collect();
+        import(&home, &lines);
+        link(&home, &[]);
+        let degrees = degrees(&home);
+        assert_eq!(degrees.values().max(), Some(&32));
+        assert!(ends(&home).len() <= 400 * 32 / 2);
+        link(&home, &["--max-degree", "3"]);
+        assert!(self::degrees(&home).values().all(|degree| *degree <= 3));
+    }
 }
 
 #[test]
 fn a_stronger_synapse_takes_the_place_of_the_weakest() {
-    let home = Home::new();
-    let two = ["--max-degree", "2", "--threshold", "0.1"];
-    import(
-        &home,
-        &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(40.0)) + &line("c", "i", 3, &at(-30.0))),
-    );
-    link(&home, &two);
-    assert_eq!(ends(&home), [pair("a", "b"), pair("a", "c"), pair("b", "c")]);
-    // The nearest of all to a: it takes the place of b there, and has c as its second.
-    import(&home, &line("d", "i", 4, &at(1.0)));
-    let made = link(&home, &two);
-    assert_eq!(made.iter().map(|link| text(&link["from"])).collect::<Vec<_>>(), ["a", "c"]);
-    assert_eq!(ends(&home), [pair("a", "c"), pair("a", "d"), pair("c", "d")]);
-    assert!(degrees(&home).values().all(|degree| *degree <= 2));
+    for home in Home::of_each_store() {
+        let two = ["--max-degree", "2", "--threshold", "0.1"];
+        import(
+            &home,
+            &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(40.0)) + &line("c", "i", 3, &at(-30.0))),
+        );
+        link(&home, &two);
+        assert_eq!(ends(&home), [pair("a", "b"), pair("a", "c"), pair("b", "c")]);
+        // The nearest of all to a: it takes the place of b there, and has c as its second.
+        import(&home, &line("d", "i", 4, &at(1.0)));
+        let made = link(&home, &two);
+        assert_eq!(made.iter().map(|link| text(&link["from"])).collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(ends(&home), [pair("a", "c"), pair("a", "d"), pair("c", "d")]);
+        assert!(degrees(&home).values().all(|degree| *degree <= 2));
+    }
 }
 
 #[test]
 fn the_threshold_prunes_and_widens() {
-    let home = Home::new();
-    import(
-        &home,
-        &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(20.0)) + &line("c", "i", 3, &at(60.0))),
-    );
-    link(&home, &["--threshold", "0.7"]);
-    assert_eq!(ends(&home), [pair("a", "b"), pair("b", "c")]);
-    link(&home, &["--threshold", "0.9"]);
-    assert_eq!(ends(&home), [pair("a", "b")]);
-    link(&home, &["--threshold", "0.4"]);
-    assert_eq!(ends(&home).len(), 3);
-    // The setting holds for every later run, and the flag goes before it.
-    home.run("rsv-config", &["set", "link.threshold", "0.95"], "").ok();
-    link(&home, &[]);
-    assert_eq!(ends(&home), []);
-    for (words, cause) in [
-        (["--threshold", "0"], "link.threshold: expected a cosine above 0, at most 1, found 0"),
-        (["--threshold", "1.5"], "link.threshold: expected a cosine above 0, at most 1, found 1.5"),
-        (["--threshold", "near"], "invalid value 'near'"),
-        (["--max-degree", "0"], "0 is not in 1..=1000"),
-    ] {
-        let said = home.run("rsv-link", &words, "").trouble();
-        assert!(said.contains(cause), "{said}");
+    for home in Home::of_each_store() {
+        import(
+            &home,
+            &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(20.0)) + &line("c", "i", 3, &at(60.0))),
+        );
+        link(&home, &["--threshold", "0.7"]);
+        assert_eq!(ends(&home), [pair("a", "b"), pair("b", "c")]);
+        link(&home, &["--threshold", "0.9"]);
+        assert_eq!(ends(&home), [pair("a", "b")]);
+        link(&home, &["--threshold", "0.4"]);
+        assert_eq!(ends(&home).len(), 3);
+        // The setting holds for every later run, and the flag goes before it.
+        home.run("rsv-config", &["set", "link.threshold", "0.95"], "").ok();
+        link(&home, &[]);
+        assert_eq!(ends(&home), []);
+        for (words, cause) in [
+            (["--threshold", "0"], "link.threshold: expected a cosine above 0, at most 1, found 0"),
+            (["--threshold", "1.5"], "link.threshold: expected a cosine above 0, at most 1, found 1.5"),
+            (["--threshold", "near"], "invalid value 'near'"),
+            (["--max-degree", "0"], "0 is not in 1..=1000"),
+        ] {
+            let said = home.run("rsv-link", &words, "").trouble();
+            assert!(said.contains(cause), "{said}");
+        }
     }
 }
 
 #[test]
 fn a_rehearsal_writes_nothing_and_tells_all() {
-    let home = Home::new();
-    let mut lines: String = (0..40).map(|n| line(&format!("m{n}"), "i", n, &at(n as f32))).collect();
-    lines += &line("q", "i", 100, &at(200.0)).replace("trace of q", "t");
-    lines += &line("r", "i", 101, &at(250.0)).replace("trace of r", "t").replace("user", "assistant");
-    import(&home, &lines);
-    let before = home.export();
-    let promised = link(&home, &["--dry-run"]);
-    assert_eq!(home.export(), before);
-    assert_eq!(link(&home, &[]), promised);
-    assert_eq!(promised[0]["rel"], "RESPONDED_WITH");
-    assert!(promised.len() > 100);
-    assert_eq!(link(&home, &["--dry-run"]), Vec::<Value>::new());
-    assert_eq!(link(&home, &["--dry-run", "--rebuild"]), promised[1..]);
-    let after = home.export();
-    let fewer = link(&home, &["--dry-run", "--rebuild", "--threshold", "0.99"]);
-    assert!(!fewer.is_empty() && fewer.len() < promised.len());
-    assert_eq!(home.export(), after);
+    for home in Home::of_each_store() {
+        let mut lines: String = (0..40).map(|n| line(&format!("m{n}"), "i", n, &at(n as f32))).collect();
+        lines += &line("q", "i", 100, &at(200.0)).replace("trace of q", "t");
+        lines += &line("r", "i", 101, &at(250.0)).replace("trace of r", "t").replace("user", "assistant");
+        import(&home, &lines);
+        let before = home.export();
+        let promised = link(&home, &["--dry-run"]);
+        assert_eq!(home.export(), before);
+        assert_eq!(link(&home, &[]), promised);
+        assert_eq!(promised[0]["rel"], "RESPONDED_WITH");
+        assert!(promised.len() > 100);
+        assert_eq!(link(&home, &["--dry-run"]), Vec::<Value>::new());
+        assert_eq!(link(&home, &["--dry-run", "--rebuild"]), promised[1..]);
+        let after = home.export();
+        let fewer = link(&home, &["--dry-run", "--rebuild", "--threshold", "0.99"]);
+        assert!(!fewer.is_empty() && fewer.len() < promised.len());
+        assert_eq!(home.export(), after);
+    }
 }
 
 #[test]
 fn only_the_scope_that_is_named_is_linked() {
-    let home = Home::new();
-    let scopes = ["i", "j"];
-    let lines = scopes.map(|scope| {
-        line(&format!("a{scope}"), scope, 1, &at(0.0)) + &line(&format!("b{scope}"), scope, 2, &at(1.0))
-    });
-    import(&home, &lines.concat());
-    link(&home, &["-p", "p", "-i", "j"]);
-    assert_eq!(ends(&home), [pair("aj", "bj")]);
-    link(&home, &["-p", "nobody"]);
-    link(&home, &["-p", "p"]);
-    assert_eq!(ends(&home), [pair("ai", "bi"), pair("aj", "bj")]);
+    for home in Home::of_each_store() {
+        let scopes = ["i", "j"];
+        let lines = scopes.map(|scope| {
+            line(&format!("a{scope}"), scope, 1, &at(0.0)) + &line(&format!("b{scope}"), scope, 2, &at(1.0))
+        });
+        import(&home, &lines.concat());
+        link(&home, &["-p", "p", "-i", "j"]);
+        assert_eq!(ends(&home), [pair("aj", "bj")]);
+        link(&home, &["-p", "nobody"]);
+        link(&home, &["-p", "p"]);
+        assert_eq!(ends(&home), [pair("ai", "bi"), pair("aj", "bj")]);
+    }
 }
 
 #[test]
 fn a_synapse_has_no_direction_and_is_one() {
-    let home = Home::new();
-    import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(1.0))));
-    import(
-        &home,
-        &json!({"kind": "link", "rel": "SYNAPSE", "from": "b", "to": "a", "score": 0.9, "model": "m"})
-            .to_string(),
-    );
-    import(
-        &home,
-        &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "b", "score": 0.9, "model": "m"})
-            .to_string(),
-    );
-    assert_eq!(ends(&home), [pair("a", "b")]);
-    link(&home, &[]);
-    assert_eq!(synapses(&home)[&pair("a", "b")], 0.9, "what is there stays");
-    link(&home, &["--rebuild"]);
-    assert!(synapses(&home)[&pair("a", "b")] > 0.99);
-    // One of a model that the store does not search by is pruned.
-    import(&home, &(line("c", "i", 3, &at(90.0)) + &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "c", "score": 0.9, "model": "before"}).to_string()));
-    link(&home, &[]);
-    assert_eq!(ends(&home), [pair("a", "b")]);
+    for home in Home::of_each_store() {
+        import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(1.0))));
+        import(
+            &home,
+            &json!({"kind": "link", "rel": "SYNAPSE", "from": "b", "to": "a", "score": 0.9, "model": "m"})
+                .to_string(),
+        );
+        import(
+            &home,
+            &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "b", "score": 0.9, "model": "m"})
+                .to_string(),
+        );
+        assert_eq!(ends(&home), [pair("a", "b")]);
+        link(&home, &[]);
+        assert_eq!(synapses(&home)[&pair("a", "b")], 0.9, "what is there stays");
+        link(&home, &["--rebuild"]);
+        assert!(synapses(&home)[&pair("a", "b")] > 0.99);
+        // One of a model that the store does not search by is pruned.
+        import(&home, &(line("c", "i", 3, &at(90.0)) + &json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "c", "score": 0.9, "model": "before"}).to_string()));
+        link(&home, &[]);
+        assert_eq!(ends(&home), [pair("a", "b")]);
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod ingest;
 mod levels;
 mod link;
 mod models;
+mod neo4j;
 mod papers;
 mod port;
 mod proxy;

@@ -37,13 +37,17 @@ fn out_and_in_again_is_the_same_to_the_byte() {
     let home = rich();
     for form in [&["--vectors"][..], &["--vectors", "base64"], &["--vectors", "numbers"], &[]] {
         let first = export(&home, form);
-        let other = Home::new();
-        assert_eq!(import(&other, &[], &first).ok(), "");
-        assert_eq!(export(&other, form), first);
-        // A second time changes nothing.
-        import(&other, &[], &first).ok();
-        assert_eq!(export(&other, form), first);
-        other.check();
+        for other in Home::of_each_store() {
+            assert_eq!(import(&other, &[], &first).ok(), "");
+            assert_eq!(export(&other, form), first);
+            // A second time changes nothing.
+            import(&other, &[], &first).ok();
+            assert_eq!(export(&other, form), first);
+            other.check();
+            let back = Home::new();
+            import(&back, &[], &export(&other, form)).ok();
+            assert_eq!(export(&back, form), first);
+        }
     }
     let base64 = export(&home, &["--vectors", "base64"]);
     let other = Home::new();

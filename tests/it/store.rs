@@ -5,17 +5,17 @@ use rsv::record::{
     Account, Content, Draft, Embedding, Fill, Link, Message, Object, Record, Role, Scope, Scopes, Vector,
 };
 use rsv::store::words::Term;
-use rsv::store::{self, Access, Occur, Select, Store, Walk, Written};
+use rsv::store::{Occur, Select, Store, Walk, Written};
 
 /// Opens the one store that the story is about, which is empty at first; again is as another process.
 type Open<'a> = dyn Fn() -> Box<dyn Store> + 'a;
 
 #[test]
-fn sqlite() {
-    let home = Home::new();
-    let address = format!("sqlite:{}", home.store().display());
-    story(&|| store::open(&address, Access::Write).unwrap());
-    home.check();
+fn every_store_does_the_same() {
+    for home in Home::of_each_store() {
+        story(&|| home.open());
+        home.check();
+    }
 }
 
 fn story(open: &Open) {

@@ -1,5 +1,8 @@
 //! Runs the tools: in a home of their own, with nothing else in the environment.
 
+use crate::neo4j::Graph;
+use rsv::config::StorePlace;
+use rsv::store::{self, Access, Store};
 use serde_json::Value;
 use std::fmt;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -13,12 +16,43 @@ use tempfile::TempDir;
 pub(crate) struct Home {
     directory: Arc<TempDir>,
     environment: Vec<(String, String)>,
+    /// Where the store is, if that is no file.
+    graph: Option<Arc<Graph>>,
 }
 
 impl Home {
     /// Makes an empty home.
     pub(crate) fn new() -> Home {
-        Home { directory: Arc::new(tempfile::tempdir().unwrap()), environment: Vec::new() }
+        Home { directory: Arc::new(tempfile::tempdir().unwrap()), environment: Vec::new(), graph: None }
+    }
+
+    /// An empty home for each kind of store, one after the other: in a file, and, where there is a server, in its
+    /// graph, which no other test has as long as the home is kept.
+    pub(crate) fn of_each_store() -> impl Iterator<Item = Home> {
+        std::iter::once_with(|| Some(Home::new())).chain(std::iter::once_with(Home::in_graph)).flatten()
+    }
+
+    /// An empty home whose store is the graph of a server, if there is one.
+    pub(crate) fn in_graph() -> Option<Home> {
+        let graph = Graph::empty()?;
+        let with = |home: Home, (name, value): (&str, &str)| home.env(name, value);
+        let home = graph.environment().into_iter().fold(Home::new(), with);
+        Some(Home { graph: Some(Arc::new(graph)), ..home })
+    }
+
+    /// The graph that its store is.
+    pub(crate) fn graph(&self) -> &Graph {
+        self.graph.as_ref().unwrap()
+    }
+
+    /// Where the store is.
+    pub(crate) fn place(&self) -> StorePlace {
+        self.graph.as_ref().map_or_else(|| StorePlace::file(&self.store()), |graph| graph.place())
+    }
+
+    /// Opens the store, as a process of its own would.
+    pub(crate) fn open(&self) -> Box<dyn Store> {
+        store::open(&self.place(), Access::Write).unwrap()
     }
 
     /// Makes a home in which the model of the tests is installed, and not to be changed.
@@ -131,6 +165,9 @@ impl Home {
 
     /// Fails unless the store is sound.
     pub(crate) fn check(&self) {
+        if let Some(graph) = &self.graph {
+            return graph.check();
+        }
         let store = rusqlite::Connection::open(self.store()).unwrap();
         let sound: String = store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(sound, "ok");

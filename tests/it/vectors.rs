@@ -1,6 +1,7 @@
 //! The vectors of a store: what is nearest, what lacks one, and what becomes of those of a model.
 
 use crate::support::{Dice, Home};
+use rsv::config::StorePlace;
 use rsv::record::{
     Account, Content, Embedding, Link, Message, Object, Position, Record, Role, Scope, Scopes, Vector,
 };
@@ -10,7 +11,7 @@ use std::io::Write as _;
 const ROLES: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
 
 fn open(home: &Home) -> Box<dyn Store> {
-    store::open(&format!("sqlite:{}", home.store().display()), Access::Write).unwrap()
+    home.open()
 }
 
 fn scope(partition: &str, instance: &str) -> Scope {
@@ -173,8 +174,8 @@ fn any_message(n: usize, dice: &mut Dice) -> Message {
 
 #[test]
 fn what_is_nearest_is_what_comparing_all_would_find() {
-    for dim in [2, 48] {
-        let home = Home::new();
+    for (dim, home) in [2, 48].into_iter().flat_map(|dim| Home::of_each_store().map(move |home| (dim, home)))
+    {
         let mut store = open(&home);
         let mut dice = Dice(dim as u64);
         let mut shadow = Shadow::default();
@@ -227,33 +228,34 @@ fn what_is_nearest_is_what_comparing_all_would_find() {
 
 #[test]
 fn a_few_among_many_are_found() {
-    let home = Home::new();
-    let mut store = open(&home);
-    let mut dice = Dice(7);
-    let mut lone = Shadow::default();
-    let records: Vec<Record> = (0..3000)
-        .map(|n| {
-            // All but the last three of every thousand are nearer.
-            let few = n % 1000 == 500;
-            let middle = if few { -1.0 } else { 1.0 };
-            let numbers: Vec<f32> = (0..8).map(|_| middle + 0.1 * number(&mut dice)).collect();
-            let message = Message {
-                scope: scope("p", if few { "few" } else { "many" }),
-                role: if few { Role::Tool } else { Role::User },
-                ..message(&format!("m{n}"), n, "said")
-            };
-            if few {
-                lone.0.push((message.clone(), numbers.clone()));
-            }
-            Record::Message(Message { vector: Some(Vector { model: "m".into(), numbers }), ..message })
-        })
-        .collect();
-    store.write(&records).unwrap();
-    let by_role = Select { roles: vec![Role::Tool], ..all() };
-    for which in [Select::of(Scopes::One(scope("p", "few"))), by_role] {
-        let found = nearest(&mut *store, "m", &[1.0; 8], &which, 10);
-        assert_eq!(found.len(), 3);
-        assert_eq!(found, lone.nearest(&[1.0; 8], &which, 10));
+    for home in Home::of_each_store() {
+        let mut store = open(&home);
+        let mut dice = Dice(7);
+        let mut lone = Shadow::default();
+        let records: Vec<Record> = (0..3000)
+            .map(|n| {
+                // All but the last three of every thousand are nearer.
+                let few = n % 1000 == 500;
+                let middle = if few { -1.0 } else { 1.0 };
+                let numbers: Vec<f32> = (0..8).map(|_| middle + 0.1 * number(&mut dice)).collect();
+                let message = Message {
+                    scope: scope("p", if few { "few" } else { "many" }),
+                    role: if few { Role::Tool } else { Role::User },
+                    ..message(&format!("m{n}"), n, "said")
+                };
+                if few {
+                    lone.0.push((message.clone(), numbers.clone()));
+                }
+                Record::Message(Message { vector: Some(Vector { model: "m".into(), numbers }), ..message })
+            })
+            .collect();
+        store.write(&records).unwrap();
+        let by_role = Select { roles: vec![Role::Tool], ..all() };
+        for which in [Select::of(Scopes::One(scope("p", "few"))), by_role] {
+            let found = nearest(&mut *store, "m", &[1.0; 8], &which, 10);
+            assert_eq!(found.len(), 3);
+            assert_eq!(found, lone.nearest(&[1.0; 8], &which, 10));
+        }
     }
 }
 
@@ -538,151 +540,157 @@ fn an_index_that_is_behind_is_mended() {
 
 #[test]
 fn what_has_words_and_no_vector_is_pending() {
-    let home = Home::new();
-    let mut store = open(&home);
-    let parts = |json: &str| Content::Parts(json.into());
-    let empty = [
-        message("e1", 1, " \t\r\n\u{a0}\u{2003}\u{3000}\u{85}"),
-        Message { content: Content::Null, ..message("e2", 2, "") },
-        Message {
-            content: parts(r#"[{"type":"image_url","image_url":{"url":"u"}}]"#),
-            ..message("e3", 3, "")
-        },
-    ];
-    let said = [
-        message("a", 50, "first"),
-        message("b", 40, "\0"),
-        Message { scope: scope("q", "q"), role: Role::Tool, ..message("c", 60, "c") },
-        Message { content: parts(r#"[{"type":"text","text":"d"}]"#), ..message("d", 30, "") },
-    ];
-    let account = Account {
-        id: "account".into(),
-        trace_id: "t".into(),
-        scope: scope("p", "p"),
-        timestamp: 99,
-        members: Object::default(),
-    };
-    let batch: Vec<Record> =
-        empty.into_iter().chain(said).map(Record::Message).chain([Record::Account(account)]).collect();
-    store.write(&batch).unwrap();
-    let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
-        for model in ["new", "known"] {
-            let (messages, count) = store.pending(model, which, limit).unwrap();
-            assert_eq!((ids(&messages), count), (ids_wanted.to_vec(), total), "{model} {which:?}");
+    for home in Home::of_each_store() {
+        let mut store = open(&home);
+        let parts = |json: &str| Content::Parts(json.into());
+        let empty = [
+            message("e1", 1, " \t\r\n\u{a0}\u{2003}\u{3000}\u{85}"),
+            Message { content: Content::Null, ..message("e2", 2, "") },
+            Message {
+                content: parts(r#"[{"type":"image_url","image_url":{"url":"u"}}]"#),
+                ..message("e3", 3, "")
+            },
+        ];
+        let said = [
+            message("a", 50, "first"),
+            message("b", 40, "\0"),
+            Message { scope: scope("q", "q"), role: Role::Tool, ..message("c", 60, "c") },
+            Message { content: parts(r#"[{"type":"text","text":"d"}]"#), ..message("d", 30, "") },
+        ];
+        let account = Account {
+            id: "account".into(),
+            trace_id: "t".into(),
+            scope: scope("p", "p"),
+            timestamp: 99,
+            members: Object::default(),
+        };
+        let batch: Vec<Record> =
+            empty.into_iter().chain(said).map(Record::Message).chain([Record::Account(account)]).collect();
+        store.write(&batch).unwrap();
+        let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
+            for model in ["new", "known"] {
+                let (messages, count) = store.pending(model, which, limit).unwrap();
+                assert_eq!((ids(&messages), count), (ids_wanted.to_vec(), total), "{model} {which:?}");
+            }
+            if store.models().unwrap().is_empty() {
+                // A model is known from its first vector on, be it an account's.
+                store.write(&[Record::Embedding(embedding("account", "known", &[1.0]))]).unwrap();
+            }
+        };
+        let one = Select::of(Scopes::One(scope("p", "p")));
+        for _ in 0..2 {
+            wanted(&all(), 9, &["c", "a", "b", "d"], 4);
         }
-        if store.models().unwrap().is_empty() {
-            // A model is known from its first vector on, be it an account's.
-            store.write(&[Record::Embedding(embedding("account", "known", &[1.0]))]).unwrap();
-        }
-    };
-    let one = Select::of(Scopes::One(scope("p", "p")));
-    for _ in 0..2 {
-        wanted(&all(), 9, &["c", "a", "b", "d"], 4);
+        wanted(&all(), 2, &["c", "a"], 4);
+        wanted(&all(), 0, &[], 4);
+        wanted(&one, 1, &["a"], 3);
+        wanted(&Select::of(Scopes::Partition("q".into())), 9, &["c"], 1);
+        wanted(&Select::of(Scopes::Partition("nowhere".into())), 9, &[], 0);
+        wanted(&Select { roles: vec![Role::Tool], ..all() }, 9, &["c"], 1);
+        wanted(&Select { until: Some(45), ..all() }, 1, &["b"], 2);
+        let place = message("b", 40, "").position();
+        wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
+        // What has a vector is pending no longer; what comes late is, however old it is.
+        store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))]).unwrap();
+        store.replace(&[embedding("b", "known", &[1.0])], None).unwrap();
+        let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });
+        let late = [
+            Message { vector, ..message("l1", 1000, "with its vector") },
+            message("l2", -5, "very old"),
+            message("l3", 70, "new"),
+        ];
+        store.write(&late.map(Record::Message)).unwrap();
+        let (messages, total) = store.pending("known", &all(), 9).unwrap();
+        assert_eq!((ids(&messages), total), (vec!["l3", "a", "d", "l2"], 4));
+        assert_eq!(store.pending("new", &all(), 0).unwrap().1, 7);
+        store.forget("known").unwrap();
+        assert_eq!(store.pending("known", &all(), 0).unwrap().1, 7);
+        home.check();
     }
-    wanted(&all(), 2, &["c", "a"], 4);
-    wanted(&all(), 0, &[], 4);
-    wanted(&one, 1, &["a"], 3);
-    wanted(&Select::of(Scopes::Partition("q".into())), 9, &["c"], 1);
-    wanted(&Select::of(Scopes::Partition("nowhere".into())), 9, &[], 0);
-    wanted(&Select { roles: vec![Role::Tool], ..all() }, 9, &["c"], 1);
-    wanted(&Select { until: Some(45), ..all() }, 1, &["b"], 2);
-    let place = message("b", 40, "").position();
-    wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
-    // What has a vector is pending no longer; what comes late is, however old it is.
-    store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))]).unwrap();
-    store.replace(&[embedding("b", "known", &[1.0])], None).unwrap();
-    let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });
-    let late = [
-        Message { vector, ..message("l1", 1000, "with its vector") },
-        message("l2", -5, "very old"),
-        message("l3", 70, "new"),
-    ];
-    store.write(&late.map(Record::Message)).unwrap();
-    let (messages, total) = store.pending("known", &all(), 9).unwrap();
-    assert_eq!((ids(&messages), total), (vec!["l3", "a", "d", "l2"], 4));
-    assert_eq!(store.pending("new", &all(), 0).unwrap().1, 7);
-    store.forget("known").unwrap();
-    assert_eq!(store.pending("known", &all(), 0).unwrap().1, 7);
-    home.check();
 }
 
 #[test]
 fn what_is_pending_is_what_a_scan_finds() {
-    let home = Home::new();
-    let mut store = open(&home);
-    let mut dice = Dice(3);
-    let mut bare: Vec<Message> = Vec::new();
-    for round in 0..25 {
-        let fresh: Vec<Message> =
-            (0..dice.below(40)).map(|n| any_message(round * 100 + n, &mut dice)).collect();
-        bare.extend(fresh.iter().cloned());
-        store.write(&fresh.into_iter().map(Record::Message).collect::<Vec<_>>()).unwrap();
-        let mut vectors = Vec::new();
-        for _ in 0..dice.below(40).min(bare.len()) {
-            vectors.push(embedding(&bare.swap_remove(dice.below(bare.len())).id, "m", &[1.0]));
-        }
-        if round % 2 == 0 {
-            store.replace(&vectors, None).unwrap();
-        } else {
-            store.write(&vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>()).unwrap();
-        }
-        let shadow = Shadow(bare.iter().map(|message| (message.clone(), vec![])).collect());
-        for _ in 0..10 {
-            let which = if bare.is_empty() { all() } else { shadow.selection(&mut dice) };
-            let mut wanted: Vec<Message> = bare.iter().filter(|m| meets(m, &which)).cloned().collect();
-            wanted.sort_by_key(|message| std::cmp::Reverse(message.position()));
-            let total = wanted.len() as u64;
-            wanted.truncate(7);
-            assert_eq!(store.pending("m", &which, 7).unwrap(), (wanted, total), "{which:?}");
+    for home in Home::of_each_store() {
+        let mut store = open(&home);
+        let mut dice = Dice(3);
+        let mut bare: Vec<Message> = Vec::new();
+        for round in 0..25 {
+            let fresh: Vec<Message> =
+                (0..dice.below(40)).map(|n| any_message(round * 100 + n, &mut dice)).collect();
+            bare.extend(fresh.iter().cloned());
+            store.write(&fresh.into_iter().map(Record::Message).collect::<Vec<_>>()).unwrap();
+            let mut vectors = Vec::new();
+            for _ in 0..dice.below(40).min(bare.len()) {
+                vectors.push(embedding(&bare.swap_remove(dice.below(bare.len())).id, "m", &[1.0]));
+            }
+            if round % 2 == 0 {
+                store.replace(&vectors, None).unwrap();
+            } else {
+                store.write(&vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>()).unwrap();
+            }
+            let shadow = Shadow(bare.iter().map(|message| (message.clone(), vec![])).collect());
+            for _ in 0..10 {
+                let which = if bare.is_empty() { all() } else { shadow.selection(&mut dice) };
+                let mut wanted: Vec<Message> = bare.iter().filter(|m| meets(m, &which)).cloned().collect();
+                wanted.sort_by_key(|message| std::cmp::Reverse(message.position()));
+                let total = wanted.len() as u64;
+                wanted.truncate(7);
+                assert_eq!(store.pending("m", &which, 7).unwrap(), (wanted, total), "{which:?}");
+            }
         }
     }
 }
 
 #[test]
 fn what_replaces_vectors_does_so_whole_or_not_at_all() {
-    let home = Home::new();
-    let mut store = open(&home);
-    store.write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Message)).unwrap();
-    let note = {
-        let mut extra = Object::default();
-        extra.set("note", "1.0");
-        Embedding { extra, ..embedding("a", "m", &[1.0, 0.0]) }
-    };
-    store
-        .replace(&[embedding("none", "m", &[1.0]), note, embedding("b", "m", &[0.0, 2.0])], Some(("k", "v")))
-        .unwrap();
-    assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
-    let vectors = |store: &mut dyn Store| {
-        let mut all = Vec::new();
-        let what = Walk { embeddings: true, ..Walk::messages(all_of("p")) };
+    for home in Home::of_each_store() {
+        let mut store = open(&home);
+        store.write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Message)).unwrap();
+        let note = {
+            let mut extra = Object::default();
+            extra.set("note", "1.0");
+            Embedding { extra, ..embedding("a", "m", &[1.0, 0.0]) }
+        };
         store
-            .walk(&what, &mut |record| {
-                if let Record::Embedding(embedding) = record {
-                    all.push((embedding.of, embedding.vector, embedding.extra.is_empty()));
-                }
-                Ok(())
-            })
+            .replace(
+                &[embedding("none", "m", &[1.0]), note, embedding("b", "m", &[0.0, 2.0])],
+                Some(("k", "v")),
+            )
             .unwrap();
-        all
-    };
-    let before = [("a".to_owned(), vec![1.0, 0.0], false), ("b".to_owned(), vec![0.0, 2.0], true)];
-    assert_eq!(vectors(&mut *store), before);
-    let misfit = [embedding("a", "m", &[5.0, 5.0]), embedding("b", "m", &[5.0])];
-    let error = store.replace(&misfit, Some(("k", "w"))).unwrap_err();
-    assert_eq!(error.to_string(), "embedding: has 1 numbers, but those of m have 2");
-    assert_eq!(vectors(&mut *store), before);
-    assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
-    // Of two for the same message the later stays, and it is counted once.
-    store.replace(&[embedding("a", "m", &[3.0, 0.0]), embedding("a", "m", &[0.0, -4.0])], None).unwrap();
-    assert_eq!(vectors(&mut *store)[0], ("a".to_owned(), vec![0.0, -4.0], true));
-    assert_eq!(store.models().unwrap()[0].vectors, 2);
-    assert_eq!(
-        nearest(&mut *store, "m", &[0.0, 1.0], &all(), 9),
-        [("b".to_owned(), 1.0), ("a".to_owned(), -1.0)]
-    );
-    let error = store.nearest("m", &[1.0], &all(), 9).unwrap_err();
-    assert_eq!(error.to_string(), "the question's vector has 1 numbers, but those of m have 2");
-    assert_eq!(nearest(&mut *store, "another", &[1.0], &all(), 9), []);
+        assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
+        let vectors = |store: &mut dyn Store| {
+            let mut all = Vec::new();
+            let what = Walk { embeddings: true, ..Walk::messages(all_of("p")) };
+            store
+                .walk(&what, &mut |record| {
+                    if let Record::Embedding(embedding) = record {
+                        all.push((embedding.of, embedding.vector, embedding.extra.is_empty()));
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            all
+        };
+        let before = [("a".to_owned(), vec![1.0, 0.0], false), ("b".to_owned(), vec![0.0, 2.0], true)];
+        assert_eq!(vectors(&mut *store), before);
+        let misfit = [embedding("a", "m", &[5.0, 5.0]), embedding("b", "m", &[5.0])];
+        let error = store.replace(&misfit, Some(("k", "w"))).unwrap_err();
+        assert_eq!(error.to_string(), "embedding: has 1 numbers, but those of m have 2");
+        assert_eq!(vectors(&mut *store), before);
+        assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
+        // Of two for the same message the later stays, and it is counted once.
+        store.replace(&[embedding("a", "m", &[3.0, 0.0]), embedding("a", "m", &[0.0, -4.0])], None).unwrap();
+        assert_eq!(vectors(&mut *store)[0], ("a".to_owned(), vec![0.0, -4.0], true));
+        assert_eq!(store.models().unwrap()[0].vectors, 2);
+        assert_eq!(
+            nearest(&mut *store, "m", &[0.0, 1.0], &all(), 9),
+            [("b".to_owned(), 1.0), ("a".to_owned(), -1.0)]
+        );
+        let error = store.nearest("m", &[1.0], &all(), 9).unwrap_err();
+        assert_eq!(error.to_string(), "the question's vector has 1 numbers, but those of m have 2");
+        assert_eq!(nearest(&mut *store, "another", &[1.0], &all(), 9), []);
+    }
 }
 
 fn all_of(partition: &str) -> Select {
@@ -691,51 +699,60 @@ fn all_of(partition: &str) -> Select {
 
 #[test]
 fn a_model_is_forgotten_with_all_it_made() {
-    let home = Home::new();
-    let mut store = open(&home);
-    let synapse = |from: &str, to: &str, rel: &str, model: &str| {
-        Record::Link(Link { rel: rel.into(), model: Some(model.into()), ..Link::responded_with(from, to, 1) })
-    };
-    let batch = [
-        Record::Message(message("a", 1, "a")),
-        Record::Message(message("b", 2, "b")),
-        Record::Embedding(embedding("a", "old", &[1.0])),
-        Record::Embedding(embedding("a", "new", &[1.0, 2.0])),
-        synapse("a", "b", "SYNAPSE", "old"),
-        synapse("b", "a", "SYNAPSE", "new"),
-        synapse("a", "b", "CONSOLIDATED_INTO", "old"),
-    ];
-    store.write(&batch).unwrap();
-    store.forget("old").unwrap();
-    let mut left = Vec::new();
-    let what = Walk { embeddings: true, links: true, ..Walk::messages(all()) };
-    store
-        .walk(&what, &mut |record| {
-            left.push(record);
-            Ok(())
-        })
-        .unwrap();
-    let [a, b, _, new, _, by_new, other] = batch;
-    assert_eq!(left, [a, b, new, other, by_new]);
-    assert_eq!(store.models().unwrap(), [Model { name: "new".into(), dim: 2, vectors: 1 }]);
-    assert_eq!(nearest(&mut *store, "old", &[1.0], &all(), 9), []);
-    // Another dimension under the same name is no trouble then.
-    assert_eq!(store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))]).unwrap(), [Written::New]);
-    store.forget("nothing").unwrap();
-    home.check();
+    for home in Home::of_each_store() {
+        let mut store = open(&home);
+        let synapse = |from: &str, to: &str, rel: &str, model: &str| {
+            Record::Link(Link {
+                rel: rel.into(),
+                model: Some(model.into()),
+                ..Link::responded_with(from, to, 1)
+            })
+        };
+        let batch = [
+            Record::Message(message("a", 1, "a")),
+            Record::Message(message("b", 2, "b")),
+            Record::Embedding(embedding("a", "old", &[1.0])),
+            Record::Embedding(embedding("a", "new", &[1.0, 2.0])),
+            synapse("a", "b", "SYNAPSE", "old"),
+            synapse("b", "a", "SYNAPSE", "new"),
+            synapse("a", "b", "CONSOLIDATED_INTO", "old"),
+        ];
+        store.write(&batch).unwrap();
+        store.forget("old").unwrap();
+        let mut left = Vec::new();
+        let what = Walk { embeddings: true, links: true, ..Walk::messages(all()) };
+        store
+            .walk(&what, &mut |record| {
+                left.push(record);
+                Ok(())
+            })
+            .unwrap();
+        let [a, b, _, new, _, by_new, other] = batch;
+        assert_eq!(left, [a, b, new, other, by_new]);
+        assert_eq!(store.models().unwrap(), [Model { name: "new".into(), dim: 2, vectors: 1 }]);
+        assert_eq!(nearest(&mut *store, "old", &[1.0], &all(), 9), []);
+        // Another dimension under the same name is no trouble then.
+        assert_eq!(
+            store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))]).unwrap(),
+            [Written::New]
+        );
+        store.forget("nothing").unwrap();
+        home.check();
+    }
 }
 
 #[test]
 fn facts_are_remembered_until_they_are_not() {
-    let home = Home::new();
-    open(&home).set_fact("model", Some("m'1")).unwrap();
-    open(&home).set_fact("other", Some("")).unwrap();
-    assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m'1"));
-    assert_eq!(open(&home).fact("other").unwrap().as_deref(), Some(""));
-    open(&home).set_fact("model", Some("m2")).unwrap();
-    assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m2"));
-    open(&home).set_fact("model", None).unwrap();
-    assert_eq!(open(&home).fact("model").unwrap(), None);
+    for home in Home::of_each_store() {
+        open(&home).set_fact("model", Some("m'1")).unwrap();
+        open(&home).set_fact("other", Some("")).unwrap();
+        assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m'1"));
+        assert_eq!(open(&home).fact("other").unwrap().as_deref(), Some(""));
+        open(&home).set_fact("model", Some("m2")).unwrap();
+        assert_eq!(open(&home).fact("model").unwrap().as_deref(), Some("m2"));
+        open(&home).set_fact("model", None).unwrap();
+        assert_eq!(open(&home).fact("model").unwrap(), None);
+    }
 }
 
 #[test]
@@ -757,7 +774,7 @@ fn a_job_is_one_process_at_a_time() {
 #[test]
 fn a_store_that_is_missing_has_no_vectors() {
     let home = Home::new();
-    let mut store = store::open(&format!("sqlite:{}", home.store().display()), Access::Read).unwrap();
+    let mut store = store::open(&StorePlace::file(&home.store()), Access::Read).unwrap();
     assert_eq!(store.models().unwrap(), []);
     assert_eq!(store.pending("m", &all(), 9).unwrap(), (vec![], 0));
     assert_eq!(nearest(&mut *store, "m", &[1.0], &all(), 9), []);
@@ -786,7 +803,7 @@ fn a_store_of_the_first_version_is_brought_up_to_date() {
     open(&home).write(&records).unwrap();
     rusqlite::Connection::open(home.store()).unwrap().execute_batch(BEFORE_VECTORS).unwrap();
     // Reading is enough.
-    let mut store = store::open(&format!("sqlite:{}", home.store().display()), Access::Read).unwrap();
+    let mut store = store::open(&StorePlace::file(&home.store()), Access::Read).unwrap();
     shadow.check(&mut *store, "m", &mut dice);
     let (messages, total) = store.pending("m", &all(), 9).unwrap();
     assert_eq!((ids(&messages), total), (vec!["bare"], 1));

@@ -1,9 +1,9 @@
 //! Which messages of a scope resemble each other: many vectors at once are compared with the codes of all.
 
+use super::super::cosine::Query;
 use super::super::graph::{Alike, Near, Of};
 use super::Sqlite;
 use super::chunk::{self, Block};
-use super::cosine::Query;
 use super::embedding::numbers;
 use super::graph;
 use super::nearest::{Best, Candidate, Scored, by_score};

@@ -3,7 +3,7 @@
 //! storing one costs little. Beside each code stands what a selection asks for, so that a search looks only
 //! at what it may find.
 
-use super::cosine::Coded;
+use super::super::cosine::Coded;
 use super::embedding::{Place, numbers};
 use crate::record::Role;
 use rusqlite::{Connection, params};

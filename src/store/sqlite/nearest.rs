@@ -1,10 +1,10 @@
 //! Which messages are nearest to a vector: all codes are looked at, and what may be among the best is
 //! compared exactly.
 
+use super::super::cosine::Query;
 use super::super::{Except, Select};
 use super::Sqlite;
 use super::chunk::{self, Block, Head};
-use super::cosine::Query;
 use super::embedding;
 use super::select::{self, Filter};
 use crate::record::Hit;

@@ -41,9 +41,15 @@ impl Query {
 
     /// The cosine with a stored vector (f32, little-endian), -1 to 1; 0 if either is zero.
     pub(super) fn cosine(&self, stored: &[u8]) -> f64 {
+        self.cosine_with(stored.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)))
+    }
+
+    /// The same with the numbers of a vector.
+    #[inline(always)]
+    pub(super) fn cosine_with(&self, numbers: impl Iterator<Item = f32>) -> f64 {
         let (mut dot, mut square) = (0.0, 0.0);
-        for (x, bytes) in self.numbers.iter().zip(stored.as_chunks().0) {
-            let y = f64::from(f32::from_le_bytes(*bytes));
+        for (x, y) in self.numbers.iter().zip(numbers) {
+            let y = f64::from(y);
             dot += x * y;
             square += y * y;
         }

@@ -1,0 +1,214 @@
+//! Records in a Neo4j graph, shared by any number of processes on any number of machines. Reservoir's graph is
+//! extended, not changed: what rsv adds stands beside it.
+
+mod find;
+mod graph;
+mod known;
+mod read;
+mod schema;
+mod server;
+mod statements;
+mod values;
+mod vectors;
+mod write;
+
+use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
+use super::words::Term;
+use super::{Around, Claim, Model, Occur, Select, Store, Visit, Walk, Written};
+use crate::config::StorePlace;
+use crate::error::{Error, Result};
+use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
+use server::{Answer, Fault, Server};
+use std::time::Duration;
+use values::Params;
+
+/// What the address of a server begins with.
+pub(super) const SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
+
+/// Who has not got a job within this time has it not.
+const CLAIMED: Duration = Duration::from_millis(500);
+
+/// A store on a server.
+pub(super) struct Neo4j {
+    server: Server,
+    place: StorePlace,
+}
+
+impl Neo4j {
+    /// Opens the graph, and adds to it what is missing: constraints and indexes.
+    pub(super) fn open(place: &StorePlace) -> Result<Neo4j> {
+        let opened = |fault| failed("open", place, fault);
+        if place.address.contains('@') {
+            return Err(Error::new(
+                "cannot open the store: a name and a password have no place in its address",
+            )
+            .hint("set NEO4J_USERNAME and NEO4J_PASSWORD"));
+        }
+        let server = Server::of(place).map_err(opened)?;
+        server.reach().map_err(opened)?;
+        let prepared = schema::prepare(&server).map_err(opened)?;
+        prepared.map_err(|error| error.at(format_args!("cannot open store {}", place.address)))?;
+        Ok(Neo4j { server, place: place.clone() })
+    }
+
+    /// Adds the store's address to what went wrong, in words.
+    fn failed(&self, what: &str, fault: Fault) -> Error {
+        failed(what, &self.place, fault)
+    }
+}
+
+fn failed(what: &str, place: &StorePlace, fault: Fault) -> Error {
+    let (cause, hint) = fault.in_words(place);
+    let error = Error::new(format!("cannot {what} store {}", place.address)).because(cause);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+impl Store for Neo4j {
+    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
+        self.write_batch(batch).map_err(|e| self.failed("write to", e))
+    }
+
+    fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>> {
+        self.read_last(which, count).map_err(|e| self.failed("read", e))
+    }
+
+    fn last_of_each(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<Message>>> {
+        self.read_last_of_each(which, count).map_err(|e| self.failed("read", e))
+    }
+
+    fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
+        self.count_up_to(which, most).map_err(|e| self.failed("read", e))
+    }
+
+    fn accounts(&mut self, which: &Select, digest: Option<&str>, count: usize) -> Result<Vec<Account>> {
+        self.read_accounts(which, digest, count).map_err(|e| self.failed("read", e))
+    }
+
+    fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        self.find_terms(terms, occur, which, limit).map_err(|e| self.failed("search", e))
+    }
+
+    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
+        self.walk_all(what, visit).map_err(|e| match e {
+            read::Stopped::Here(fault) => self.failed("read", fault),
+            read::Stopped::There(error) => error,
+        })
+    }
+
+    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
+        self.scope_of_record(id).map_err(|e| self.failed("read", e))
+    }
+
+    fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
+        self.count_scopes().map_err(|e| self.failed("read", e))
+    }
+
+    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        let found = self.find_nearest(model, vector, which, limit).map_err(|e| self.failed("search", e))?;
+        found.map_err(|dim| super::other_dimension(model, vector.len(), dim))
+    }
+
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Vec<(String, f64)>> {
+        self.cosines(model, vector, ids).map_err(|e| self.failed("read", e))
+    }
+
+    fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>> {
+        self.read_around(messages, which, reach).map_err(|e| self.failed("read", e))
+    }
+
+    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {
+        self.read_pending(model, which, limit).map_err(|e| self.failed("read", e))
+    }
+
+    fn models(&mut self) -> Result<Vec<Model>> {
+        self.read_models().map_err(|e| self.failed("read", e))
+    }
+
+    fn replace(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()> {
+        let replaced = self.replace_vectors(vectors, fact).map_err(|e| self.failed("write to", e))?;
+        if replaced.map_err(Error::new)? {
+            self.index_models().map_err(|e| self.failed("write to", e))?;
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, model: &str) -> Result<()> {
+        self.forget_model(model).map_err(|e| self.failed("write to", e))
+    }
+
+    /// The server keeps its indexes right by itself; one that is not there is made.
+    fn mend(&mut self) -> Result<u64> {
+        self.index_models().map(|()| 0).map_err(|e| self.failed("mend", e))
+    }
+
+    fn adopt(&mut self) -> Result<u64> {
+        self.adopt_strangers().map_err(|e| self.failed("write to", e))
+    }
+
+    fn fact(&mut self, name: &str) -> Result<Option<String>> {
+        let row = self.server.row(statements::FACT, Params::new().with("name", name));
+        let value = row.and_then(|row| row.map(|row| row.get("value")).transpose());
+        value.map_err(|e| self.failed("read", e))
+    }
+
+    fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let statement = if value.is_some() { statements::SET_FACT } else { statements::FORGET_FACT };
+        let params = Params::new().with("name", name).with("value", value);
+        self.server.write(|t| t.run(statement, params.clone())).map_err(|e| self.failed("write to", e))
+    }
+
+    fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
+        self.take(job).map_err(|e| self.failed("write to", e))
+    }
+}
+
+impl Neo4j {
+    /// Holds a job by a transaction that stays open, on a connection of its own: the server lets go of it when
+    /// that ends, however it does.
+    fn take(&self, job: &str) -> Answer<Option<Claim>> {
+        let own = Server::new(&self.place, 1)?;
+        let mut transaction = own.begin()?;
+        match transaction.within(CLAIMED).run(statements::CLAIM, Params::new().with("job", job)) {
+            Ok(()) => Ok(Some(Claim(Box::new((transaction, own))))),
+            Err(Fault::TooLong(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+}
+
+impl Graph for Neo4j {
+    fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>> {
+        self.read_links(ids, rel).map_err(|e| self.failed("read", e))
+    }
+
+    fn messages(&mut self, ids: &[&str], which: &Select) -> Result<Vec<Message>> {
+        self.read_messages(ids, which).map_err(|e| self.failed("read", e))
+    }
+
+    fn linked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Linked>> {
+        self.read_linked(model, scopes).map_err(|e| self.failed("read", e))
+    }
+
+    fn alike(&mut self, model: &str, scope: &Scope, of: Of, floor: f64, limit: usize) -> Result<Vec<Alike>> {
+        self.find_alike(model, scope, of, floor, limit).map_err(|e| self.failed("read", e))
+    }
+
+    fn relink(
+        &mut self,
+        model: &str,
+        scope: &Scope,
+        rule: Rule,
+        compared: &[Alike],
+        changes: &Changes,
+    ) -> Result<bool> {
+        let made = self.make_synapses(model, scope, rule, compared, changes);
+        made.map_err(|e| self.failed("write to", e))
+    }
+
+    fn prune(&mut self, model: &str, scope: &Scope, rule: Rule, anew: bool) -> Result<u64> {
+        self.prune_synapses(model, scope, rule, anew).map_err(|e| self.failed("write to", e))
+    }
+}

@@ -1,0 +1,190 @@
+//! Keyword search: the server's full-text index tells which messages hold a word; they are ranked here.
+//!
+//! The index has of each message its scope, each of its words, and the stem of each, so that what it finds is what
+//! counts. Of very many only those are read that may be among the best: the rarest words first, until what the
+//! others could give is too little.
+
+use super::Neo4j;
+use super::read::{number, scope_params};
+use super::server::Answer;
+use super::statements::{self, scoped};
+use super::values::Params;
+use crate::record::{Hit, Message, Scopes};
+use crate::store::ranking::{self, Corpus, KEYWORD, Run};
+use crate::store::words::{self, Term};
+use crate::store::{Occur, Select};
+use std::collections::{BTreeSet, HashMap};
+
+/// So many messages are read at first.
+const READ: usize = 500;
+
+/// With more scopes than this, what is of them is told by the messages and not by the index.
+const SCOPES: usize = 100;
+
+/// What the index has of a message: `@` and the number of its scope, its words, and after `_` their stems.
+pub(super) fn indexed(scope: i64, words: &[&str]) -> String {
+    let mut all: BTreeSet<String> = BTreeSet::from([format!("@{scope}")]);
+    for word in words {
+        let stem = words::stem(word);
+        if word.starts_with(words::beginning(&stem)) {
+            all.insert(format!("_{stem}"));
+        }
+        all.insert((*word).to_owned());
+    }
+    all.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+/// A run as the index is asked for it. Runs are of letters and digits, which mean nothing else there.
+fn asked(run: &Run) -> String {
+    match &run.stem {
+        Some(stem) => format!("({} _{stem})", run.text),
+        None => format!("*{}*", run.text),
+    }
+}
+
+/// The messages that were read, by their numbers, and what the ranking makes of them.
+#[derive(Default)]
+struct Read {
+    messages: HashMap<i64, Message>,
+    /// Those without a number get one below all others.
+    strangers: i64,
+}
+
+impl Neo4j {
+    pub(super) fn find_terms(
+        &self,
+        terms: &[Term],
+        occur: Occur,
+        which: &Select,
+        limit: usize,
+    ) -> Answer<Vec<Hit>> {
+        let mut runs = ranking::telling(terms, occur, |_| true);
+        let unsure = |term: &&Term| !(term.is_plain() && runs.iter().any(|run| run.text == term.text));
+        let unsure: Vec<&Term> = terms.iter().filter(|_| occur == Occur::All).filter(unsure).collect();
+        if limit == 0 || runs.is_empty() && unsure.is_empty() {
+            return Ok(Vec::new());
+        }
+        if runs.is_empty() {
+            return self.newest(&unsure, which, limit);
+        }
+        let (mut corpus, scope) = self.sizes(&which.scopes)?;
+        let mut read = Read::default();
+        if self.has_strangers()? {
+            let statement = scoped(statements::STRANGE_MESSAGES, &which.scopes, false);
+            for row in self.server.rows(&statement, scope_params(&which.scopes))? {
+                read.look_at(row.message()?, None, &mut runs, Some(&mut corpus));
+            }
+        }
+        let of_strangers: Vec<usize> = runs.iter().map(|run| run.docs.len()).collect();
+        self.count(&mut runs, &scope, &which.scopes)?;
+        runs.iter_mut().zip(of_strangers).for_each(|(run, more)| run.held += more);
+        runs.sort_by_key(|run| run.held);
+        let admitted = |message: &Message| which.admits(message) && ranking::holds(&unsure, message);
+        let mut looked = 0;
+        loop {
+            looked = match occur {
+                Occur::All => runs.len(),
+                Occur::Any => further(&runs, looked),
+            };
+            let all: Vec<String> = runs[..looked].iter().map(asked).collect();
+            let joint = if occur == Occur::All { " AND " } else { " OR " };
+            let question = format!("{scope}({})", all.join(joint));
+            let statement = scoped(statements::HOLDING, &which.scopes, false);
+            let params = scope_params(&which.scopes).with("question", question);
+            for row in self.server.rows(&statement, params)? {
+                let n = row.get("n")?;
+                if !read.messages.contains_key(&n) {
+                    read.look_at(row.message()?, Some(n), &mut runs, None);
+                }
+            }
+            let scored = ranking::combine(&runs, occur, &corpus);
+            let message = |n| Answer::Ok(read.messages.get(&n).filter(|m| admitted(m)).cloned());
+            let (mut hits, places) = ranking::best(scored, limit, message)?;
+            let most = ranking::most(&runs, looked, &corpus);
+            let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > most);
+            if looked == runs.len() || enough {
+                if occur == Occur::All {
+                    ranking::explain(&mut hits, &places, &runs, &corpus);
+                }
+                return Ok(Hit::best(hits, limit));
+            }
+        }
+    }
+
+    /// How much there is in some scopes, and how the index is asked for what is in them.
+    fn sizes(&self, scopes: &Scopes) -> Answer<(Corpus, String)> {
+        let rows = self.server.rows(&scoped(statements::SIZES, scopes, false), scope_params(scopes))?;
+        let mut corpus = Corpus::default();
+        let mut names = Vec::new();
+        for row in &rows {
+            corpus.docs += row.get::<i64>("messages")? as f64;
+            corpus.words += row.get::<i64>("words")? as f64;
+            names.push(format!("@{}", row.get::<i64>("n")?));
+        }
+        let scope = match scopes {
+            Scopes::All => String::new(),
+            _ if names.is_empty() => "+@none ".to_owned(),
+            _ if names.len() > SCOPES => String::new(),
+            _ => format!("+({}) +", names.join(" ")),
+        };
+        Ok((corpus, scope))
+    }
+
+    /// Asks how many messages hold each run.
+    fn count(&self, runs: &mut [Run], scope: &str, scopes: &Scopes) -> Answer<()> {
+        let question = |(i, run): (usize, &Run)| {
+            Params::new().with("i", number(i)).with("text", format!("{scope}{}", asked(run)))
+        };
+        let params = scope_params(scopes).with_rows("questions", runs.iter().enumerate().map(question));
+        for row in self.server.rows(&scoped(statements::COUNT_HOLDING, scopes, false), params)? {
+            let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+            if let Some(run) = runs.get_mut(i) {
+                run.held = usize::try_from(row.get::<i64>("count")?).unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest messages that hold what is in no word (`++`, an emoji).
+    fn newest(&self, terms: &[&Term], which: &Select, limit: usize) -> Answer<Vec<Hit>> {
+        let mut hits = Vec::new();
+        let mut which = which.clone();
+        loop {
+            let some = self.read_last(&which, READ)?;
+            let held = some.iter().rev().filter(|message| ranking::holds(terms, message));
+            hits.extend(
+                held.cloned().map(|message| Hit { parts: Vec::new(), ..Hit::by(KEYWORD, message, 0.0) }),
+            );
+            match some.first() {
+                Some(first) if some.len() == READ && hits.len() < limit => {
+                    which.before = Some(first.position())
+                }
+                _ => return Ok(Hit::best(hits, limit)),
+            }
+        }
+    }
+}
+
+impl Read {
+    fn look_at(&mut self, message: Message, n: Option<i64>, runs: &mut [Run], corpus: Option<&mut Corpus>) {
+        let n = n.unwrap_or_else(|| {
+            self.strangers -= 1;
+            self.strangers
+        });
+        let folded = words::fold(&message.content.text());
+        ranking::look_at(n, &folded, runs, corpus.unwrap_or(&mut Corpus::default()));
+        self.messages.insert(n, message);
+    }
+}
+
+/// How many of the runs, the rarest first, are looked at next: as many as hold twice as many messages as before.
+fn further(runs: &[Run], looked: usize) -> usize {
+    let mut messages: usize = 2 * runs[..looked].iter().map(|run| run.held).sum::<usize>();
+    messages = messages.max(READ);
+    let mut sum = 0;
+    let within = runs.iter().take_while(|run| {
+        sum += run.held;
+        sum <= messages
+    });
+    within.count().max(looked + 1).min(runs.len())
+}

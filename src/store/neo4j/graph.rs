@@ -1,0 +1,286 @@
+//! The links that follow from vectors: which vectors are not compared with the others of their scope yet, and what
+//! they resemble.
+
+use super::Neo4j;
+use super::read::number;
+use super::server::Answer;
+use super::statements::{self, of_model};
+use super::values::{Params, Row};
+use super::write::{add, lock};
+use crate::record::{Scope, Scopes};
+use crate::store::cosine::Query;
+use crate::store::graph::{Alike, Changes, Linked, Near, Of, Rule};
+use neo4rs::BoltType;
+use std::collections::HashSet;
+
+/// For fewer messages than this the index is asked, if the scope is large.
+const ASKED: usize = 64;
+const LARGE: u64 = 2000;
+
+/// How far a cosine of numbers of 32 bits may be off.
+const OFF: f32 = 1e-4;
+
+/// So many rows are sent in one statement.
+const ROWS: usize = 2000;
+
+/// A message and its vector.
+struct Vector {
+    n: i64,
+    id: String,
+    timestamp: i64,
+    mark: i64,
+    waiting: bool,
+    numbers: Vec<f32>,
+    /// The same, brought to length 1.
+    unit: Vec<f32>,
+}
+
+impl Vector {
+    fn of(row: &Row) -> Answer<Vector> {
+        let numbers = row.vector("vector")?;
+        let length = numbers.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+        let unit = numbers.iter().map(|x| (f64::from(*x) / length.max(f64::MIN_POSITIVE)) as f32).collect();
+        Ok(Vector {
+            n: row.get("n")?,
+            id: row.get("id")?,
+            timestamp: row.get("timestamp")?,
+            mark: row.get("mark")?,
+            waiting: row.get("waiting")?,
+            numbers,
+            unit,
+        })
+    }
+}
+
+/// About the cosine of two vectors of length 1: several sums at a time, which the processor takes together.
+fn product(one: &[f32], other: &[f32]) -> f32 {
+    let (ones, others) = (one.as_chunks::<16>(), other.as_chunks::<16>());
+    let mut sums = [0.0_f32; 16];
+    for (a, b) in ones.0.iter().zip(others.0) {
+        for ((sum, x), y) in sums.iter_mut().zip(a).zip(b) {
+            *sum += x * y;
+        }
+    }
+    let rest: f32 = ones.1.iter().zip(others.1).map(|(x, y)| x * y).sum();
+    sums.iter().sum::<f32>() + rest
+}
+
+/// Who is compared with others, and the best so far.
+struct Asker<'a> {
+    vector: &'a Vector,
+    query: Query,
+    near: Vec<Near>,
+}
+
+impl Asker<'_> {
+    fn compare(&mut self, other: &Vector, floor: f64, limit: usize) {
+        if product(&self.vector.unit, &other.unit) < floor as f32 - OFF {
+            return;
+        }
+        let score = self.query.cosine_with(other.numbers.iter().copied());
+        if score >= floor {
+            let (id, timestamp) = (other.id.clone(), other.timestamp);
+            self.near.push(Near { id, timestamp, score, n: other.n });
+            if self.near.len() > 4 * limit.max(16) {
+                self.settle(limit);
+            }
+        }
+    }
+
+    /// Keeps the best, of equals the newest.
+    fn settle(&mut self, limit: usize) {
+        self.near.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.timestamp.cmp(&a.timestamp)));
+        self.near.truncate(limit);
+    }
+}
+
+impl Neo4j {
+    pub(super) fn read_linked(&self, model: &str, scopes: &Scopes) -> Answer<Vec<Linked>> {
+        let Some((model, _)) = self.model(model)? else { return Ok(Vec::new()) };
+        let waiting = self.server.rows(&of_model(statements::COUNT_WAITING, model), Params::new())?;
+        let waiting: Vec<(Scope, u64)> = waiting
+            .iter()
+            .map(|row| Ok((row.scope()?, row.get::<i64>("waiting")?.unsigned_abs())))
+            .collect::<Answer<_>>()?;
+        let mut spaces = self.spaces(model)?;
+        spaces.retain(|space| scopes.hold(&space.scope));
+        spaces.sort_by(|a, b| a.scope.cmp(&b.scope));
+        let linked = spaces.into_iter().map(|space| Linked {
+            rule: space.rule.map(|(threshold, degree)| Rule {
+                threshold,
+                degree: usize::try_from(degree).unwrap_or_default(),
+            }),
+            wild: space.wild,
+            waiting: waiting.iter().find(|(scope, _)| *scope == space.scope).map_or(0, |(_, count)| *count),
+            scope: space.scope,
+        });
+        Ok(linked.collect())
+    }
+
+    pub(super) fn find_alike(
+        &self,
+        model: &str,
+        scope: &Scope,
+        of: Of,
+        floor: f64,
+        limit: usize,
+    ) -> Answer<Vec<Alike>> {
+        let Some((model, _)) = self.model(model)? else { return Ok(Vec::new()) };
+        let names = scope_params(scope);
+        let spaces = self.spaces(model)?;
+        let all: u64 = spaces.iter().map(|space| space.vectors).sum();
+        let here = spaces.iter().find(|space| space.scope == *scope).map_or(0, |space| space.vectors);
+        let mut vectors = Vec::new();
+        let few = matches!(of, Of::Waiting(count) if count < ASKED) && here > LARGE;
+        let read = |statement: &str, params: Params, vectors: &mut Vec<Vector>| {
+            self.server.each(&of_model(statement, model), params, &mut |row| {
+                vectors.push(Vector::of(&row)?);
+                Answer::Ok(())
+            })
+        };
+        let mut near_each: Vec<Vec<Vector>> = Vec::new();
+        if few {
+            let Of::Waiting(count) = of else { return Ok(Vec::new()) };
+            read(statements::WAITING, names.clone().with("count", number(count)), &mut vectors)?;
+            near_each = self.near_each(model, &names, &vectors, (limit, all, here))?;
+        } else {
+            read(statements::VECTORS_OF_SCOPE, names, &mut vectors)?;
+            vectors.sort_by_key(|vector| vector.n);
+        }
+        let mark = |vector: &Vector| if of == Of::All { 0 } else { vector.mark };
+        let asks = |vector: &&Vector| of == Of::All || vector.waiting;
+        let count = match of {
+            Of::Waiting(count) => count,
+            Of::All => usize::MAX,
+        };
+        let askers = vectors.iter().filter(asks).take(count);
+        let mut askers: Vec<Asker> = askers
+            .map(|vector| Asker { vector, query: Query::of(&vector.numbers), near: Vec::new() })
+            .collect();
+        let now: HashSet<i64> = askers.iter().map(|asker| asker.vector.n).collect();
+        if limit > 0 {
+            for (at, asker) in askers.iter_mut().enumerate() {
+                let others = if few { near_each[at].iter() } else { vectors.iter() };
+                for other in others {
+                    let turn = if now.contains(&other.n) {
+                        other.n < asker.vector.n
+                    } else {
+                        of == Of::All || !other.waiting
+                    };
+                    if turn {
+                        asker.compare(other, floor, limit);
+                    }
+                }
+                asker.settle(limit);
+            }
+        }
+        let alike = askers.into_iter().map(|Asker { vector, near, .. }| Alike {
+            id: vector.id.clone(),
+            timestamp: vector.timestamp,
+            near,
+            n: vector.n,
+            mark: mark(vector),
+        });
+        Ok(alike.collect())
+    }
+
+    /// What the index has near to each of some vectors, in their scope.
+    fn near_each(
+        &self,
+        model: i64,
+        names: &Params,
+        vectors: &[Vector],
+        (limit, all, here): (usize, u64, u64),
+    ) -> Answer<Vec<Vec<Vector>>> {
+        let wanted = (2 * limit + vectors.len()) as u64;
+        let near = wanted.saturating_mul((all / here.max(1)).max(1)).min(all);
+        let row = |(i, vector): (usize, &Vector)| {
+            Params::new().with("i", number(i)).with_vector("vector", &vector.numbers)
+        };
+        let rows =
+            vectors.iter().enumerate().filter(|(_, vector)| vector.unit.iter().any(|x| *x != 0.0)).map(row);
+        let near = number(usize::try_from(near).unwrap_or(usize::MAX));
+        let params = names.clone().with_rows("rows", rows).with("near", near);
+        let mut each: Vec<Vec<Vector>> = vectors.iter().map(|_| Vec::new()).collect();
+        self.server.each(&of_model(statements::NEAR_EACH, model), params, &mut |row| {
+            let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+            let vector = Vector::of(&row)?;
+            if let Some(near) = each.get_mut(i) {
+                near.push(vector);
+            }
+            Answer::Ok(())
+        })?;
+        Ok(each)
+    }
+
+    pub(super) fn make_synapses(
+        &self,
+        name: &str,
+        scope: &Scope,
+        rule: Rule,
+        compared: &[Alike],
+        changes: &Changes,
+    ) -> Answer<bool> {
+        let Some((model, _)) = self.model(name)? else { return Ok(true) };
+        self.server.write(|transaction| {
+            let mut number = lock(transaction, changes.add.len())?;
+            let mut count = 0;
+            for some in compared.chunks(ROWS) {
+                let rows =
+                    some.iter().map(|of| Params::new().with("id", of.id.as_str()).with("mark", of.mark));
+                let params = Params::new().with_rows("rows", rows);
+                let row = transaction.row(&of_model(statements::COMPARED, model), params)?;
+                count += row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
+            }
+            if count != compared.len() as i64 {
+                transaction.take_back();
+                return Ok(false);
+            }
+            let ends = |from: &str, to: &str| Params::new().with("from", from).with("to", to);
+            let cut = changes.remove.iter().map(|(from, to)| ends(from, to)).collect();
+            add(transaction, statements::CUT_SYNAPSES, cut, ROWS)?;
+            let row = |(of, near): &(&Alike, &Near)| {
+                number += 1;
+                let properties = Params::new()
+                    .with("n", number)
+                    .with("timestamp", of.time_with(near))
+                    .with("score", near.score)
+                    .with("model", name);
+                let (from, to) = if of.id < near.id { (&of.id, &near.id) } else { (&near.id, &of.id) };
+                ends(from, to)
+                    .with("near", near.id.as_str())
+                    .with("properties", BoltType::Map(properties.into()))
+            };
+            let rows = changes.add.iter().map(row).collect();
+            add(transaction, &of_model(statements::ADD_SYNAPSES, model), rows, ROWS)?;
+            transaction.run(statements::BEGIN_RULE, rule_params(model, scope, rule))?;
+            Ok(true)
+        })
+    }
+
+    pub(super) fn prune_synapses(&self, name: &str, scope: &Scope, rule: Rule, anew: bool) -> Answer<u64> {
+        let Some((model, _)) = self.model(name)? else { return Ok(0) };
+        self.server.write(|transaction| {
+            lock(transaction, 0)?;
+            let params = rule_params(model, scope, rule).with("name", name).with("anew", anew);
+            let row = transaction.row(statements::PRUNE, params)?;
+            let removed = row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
+            if anew {
+                transaction.run(&of_model(statements::BEGIN_WAITING, model), scope_params(scope))?;
+            }
+            transaction.run(statements::SET_RULE, rule_params(model, scope, rule))?;
+            Ok(removed.unsigned_abs())
+        })
+    }
+}
+
+fn scope_params(scope: &Scope) -> Params {
+    Params::new().with("partition", scope.partition.as_str()).with("instance", scope.instance.as_str())
+}
+
+fn rule_params(model: i64, scope: &Scope, rule: Rule) -> Params {
+    scope_params(scope)
+        .with("model", model)
+        .with("threshold", rule.threshold)
+        .with("degree", number(rule.degree))
+}

@@ -1,0 +1,246 @@
+//! What a selection holds: the last of it, all of it, what stands around a message.
+
+use super::Neo4j;
+use super::server::{Answer, Fault};
+use super::statements::{self, scoped};
+use super::values::{Params, Row};
+use crate::error::Error;
+use crate::record::{Account, Link, Message, Record, Scope, Scopes, Vector};
+use crate::store::{Around, Select, Visit, Walk};
+use neo4rs::{BoltMap, BoltNull, BoltType};
+use std::collections::BTreeMap;
+
+/// So many selections are read together.
+const TOGETHER: usize = 1000;
+
+/// Why a walk ended early.
+pub(super) enum Stopped {
+    /// The server failed.
+    Here(Fault),
+    /// The visitor did.
+    There(Error),
+}
+
+impl From<Fault> for Stopped {
+    fn from(fault: Fault) -> Stopped {
+        Stopped::Here(fault)
+    }
+}
+
+/// A number of things as the server takes it.
+pub(super) fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The conditions of a selection as parameters.
+pub(super) fn params(which: &Select) -> Params {
+    let before = which.before.as_ref().map(|place| {
+        let place = Params::new()
+            .with("timestamp", place.timestamp)
+            .with("seq", i64::from(place.seq))
+            .with("id", place.id.as_str());
+        BoltType::Map(BoltMap::from(place))
+    });
+    let roles = which.roles.iter().map(|role| role.name()).collect::<BoltType>();
+    let params = scope_params(&which.scopes)
+        .with("trace_id", which.trace_id.clone())
+        .with("roles", if which.roles.is_empty() { BoltType::Null(BoltNull) } else { roles })
+        .with("since", which.since)
+        .with("until", which.until)
+        .with("before", before.unwrap_or(BoltType::Null(BoltNull)));
+    params
+        .with_texts("traces", which.except.traces.iter().map(String::as_str))
+        .with_texts("ids", which.except.ids.iter().map(String::as_str))
+}
+
+/// The names of scopes as parameters.
+pub(super) fn scope_params(scopes: &Scopes) -> Params {
+    match scopes {
+        Scopes::All => Params::new(),
+        Scopes::Partition(partition) => Params::new().with("partition", partition.as_str()),
+        Scopes::One(scope) => Params::new()
+            .with("partition", scope.partition.as_str())
+            .with("instance", scope.instance.as_str()),
+    }
+}
+
+impl Neo4j {
+    /// The messages that a statement about a selection gives.
+    fn select(&self, statement: &str, which: &Select, params: Params) -> Answer<Vec<Message>> {
+        let statement = scoped(statement, &which.scopes, which.trace_id.is_some());
+        self.server.rows(&statement, params)?.iter().map(Row::message).collect()
+    }
+
+    pub(super) fn read_last(&self, which: &Select, count: usize) -> Answer<Vec<Message>> {
+        let params = params(which).with("count", number(count));
+        let mut found = self.select(statements::LAST, which, params)?;
+        found.sort_by_cached_key(Message::position);
+        Ok(found)
+    }
+
+    /// As `read_last`, of several selections: those of one scope and a trace are read together.
+    pub(super) fn read_last_of_each(&self, which: &[Select], count: usize) -> Answer<Vec<Vec<Message>>> {
+        let of_trace = |which: &Select| which.trace_id.is_some() && matches!(which.scopes, Scopes::One(_));
+        if !which.iter().all(of_trace) {
+            return which.iter().map(|which| self.read_last(which, count)).collect();
+        }
+        let mut found = vec![Vec::new(); which.len()];
+        for (at, some) in which.chunks(TOGETHER).enumerate() {
+            let rows =
+                some.iter().enumerate().map(|(i, which)| params(which).with("i", number(at * TOGETHER + i)));
+            let params = Params::new().with_rows("rows", rows).with("count", number(count));
+            for row in self.server.rows(&statements::each(statements::LAST_OF_EACH), params)? {
+                let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+                if let Some(messages) = found.get_mut(i) {
+                    messages.push(row.message()?);
+                }
+            }
+        }
+        found.iter_mut().for_each(|messages| messages.sort_by_cached_key(Message::position));
+        Ok(found)
+    }
+
+    pub(super) fn count_up_to(&self, which: &Select, most: usize) -> Answer<usize> {
+        let statement = scoped(statements::COUNT, &which.scopes, which.trace_id.is_some());
+        let row = self.server.row(&statement, params(which).with("most", number(most)))?;
+        let count = row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
+        Ok(usize::try_from(count).unwrap_or_default())
+    }
+
+    pub(super) fn read_accounts(
+        &self,
+        which: &Select,
+        digest: Option<&str>,
+        count: usize,
+    ) -> Answer<Vec<Account>> {
+        let statement = match digest {
+            Some(_) => scoped(statements::ACCOUNTS_BY_DIGEST, &which.scopes, false),
+            None => scoped(statements::ACCOUNTS, &which.scopes, which.trace_id.is_some()),
+        };
+        let params = params(which).with("digest", digest).with("count", number(count));
+        let mut found: Vec<Account> =
+            self.server.rows(&statement, params)?.iter().map(Row::account).collect::<Answer<_>>()?;
+        found.reverse();
+        Ok(found)
+    }
+
+    pub(super) fn walk_all(&self, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
+        let last = self.server.row(statements::LAST_NUMBER, Params::new())?;
+        let upto: i64 = last.map_or(Ok(0), |row| row.get("n"))?;
+        let which = &what.which;
+        let params = || params(which).with("upto", upto);
+        let model = if what.vectors { self.main_model()? } else { None };
+        let records = if what.accounts { statements::MESSAGES_AND_ACCOUNTS } else { statements::MESSAGES };
+        let with_trace = which.trace_id.is_some();
+        let statement = scoped(records, &which.scopes, with_trace);
+        self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
+            visit(record(&row, model.as_deref())?).map_err(Stopped::There)
+        })?;
+        if what.embeddings {
+            let statement = scoped(statements::EMBEDDINGS, &which.scopes, with_trace);
+            self.server.each(&statement, params(), &mut |row| {
+                visit(Record::Embedding(row.embedding()?)).map_err(Stopped::There)
+            })?;
+        }
+        if what.links {
+            let statement = scoped(statements::LINKS, &which.scopes, with_trace);
+            self.server.each(&statement, params(), &mut |row| {
+                visit(Record::Link(row.link()?)).map_err(Stopped::There)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The name of the model that has the most vectors.
+    fn main_model(&self) -> Answer<Option<String>> {
+        let models = self.read_models()?;
+        let most = models.iter().map(|model| model.vectors).max();
+        Ok(models.into_iter().find(|model| Some(model.vectors) == most).map(|model| model.name))
+    }
+
+    pub(super) fn scope_of_record(&self, id: &str) -> Answer<Option<Scope>> {
+        let row = self.server.row(statements::SCOPE_OF, Params::new().with("id", id))?;
+        row.map(|row| row.scope()).transpose()
+    }
+
+    /// Whether there are messages that rsv neither wrote nor has taken over.
+    pub(super) fn has_strangers(&self) -> Answer<bool> {
+        let row = self.server.row(statements::STRANGERS, Params::new())?;
+        Ok(row.map_or(Ok(0), |row| row.get::<i64>("count"))? > 0)
+    }
+
+    pub(super) fn count_scopes(&self) -> Answer<Vec<(Scope, u64)>> {
+        let mut scopes: BTreeMap<Scope, u64> = BTreeMap::new();
+        let mut rows = self.server.rows(statements::SCOPES, Params::new())?;
+        if self.has_strangers()? {
+            rows.extend(self.server.rows(statements::SCOPES_OF_STRANGERS, Params::new())?);
+        }
+        for row in rows {
+            *scopes.entry(row.scope()?).or_default() += row.get::<i64>("messages")?.unsigned_abs();
+        }
+        Ok(scopes.into_iter().collect())
+    }
+
+    pub(super) fn read_around(
+        &self,
+        messages: &[&Message],
+        which: &Select,
+        reach: usize,
+    ) -> Answer<Vec<Around>> {
+        let mut around = vec![Around::default(); messages.len()];
+        let place = |(i, message): (usize, &&Message)| {
+            Params::new()
+                .with("i", number(i))
+                .with("partition", message.scope.partition.as_str())
+                .with("instance", message.scope.instance.as_str())
+                .with("timestamp", message.timestamp)
+                .with("seq", i64::from(message.seq))
+                .with("id", message.id.as_str())
+        };
+        // A place is of one scope, whatever others are meant.
+        let params = params(which)
+            .with_rows("places", messages.iter().enumerate().map(place))
+            .with("reach", number(reach));
+        for (statement, before) in [(statements::AROUND_BEFORE, true), (statements::AROUND_AFTER, false)] {
+            for row in self.server.rows(statement, params.clone())? {
+                let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+                if let Some(around) = around.get_mut(i) {
+                    if before { &mut around.before } else { &mut around.after }.push(row.message()?);
+                }
+            }
+        }
+        for around in &mut around {
+            around.before.sort_by_cached_key(|message| std::cmp::Reverse(message.position()));
+            around.after.sort_by_cached_key(Message::position);
+        }
+        Ok(around)
+    }
+
+    pub(super) fn read_messages(&self, ids: &[&str], which: &Select) -> Answer<Vec<Message>> {
+        let statement = scoped(statements::MESSAGES_BY_ID, &which.scopes, false);
+        let params = params(which).with_texts("wanted", ids.iter().copied());
+        self.server.rows(&statement, params)?.iter().map(Row::message).collect()
+    }
+
+    pub(super) fn read_links(&self, ids: &[&str], rel: Option<&str>) -> Answer<Vec<Link>> {
+        let params = Params::new().with_texts("wanted", ids.iter().copied()).with("rel", rel);
+        let mut found = BTreeMap::new();
+        for row in self.server.rows(statements::LINKS_BY_ID, params)? {
+            let link = row.link()?;
+            found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
+        }
+        Ok(found.into_values().collect())
+    }
+}
+
+/// A row as a message, with the vector that it may carry, or as an account.
+fn record(row: &Row, model: Option<&str>) -> Answer<Record> {
+    if row.get("account")? {
+        return row.account().map(Record::Account);
+    }
+    let mut message = row.message()?;
+    if let (Some(model), Some(_)) = (model, row.get::<Option<Vec<f64>>>("vector")?) {
+        message.vector = Some(Vector { model: model.to_owned(), numbers: row.vector("vector")? });
+    }
+    Ok(Record::Message(message))
+}

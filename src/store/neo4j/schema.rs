@@ -1,0 +1,47 @@
+//! What must be there before a store is used: constraints and indexes, each made once.
+
+use super::server::{Answer, Server};
+use super::statements;
+use super::values::Params;
+use crate::error::{Error, Result};
+
+/// The version of what rsv adds to a graph; a store tells which it has.
+pub(super) const VERSION: i64 = 1;
+
+/// The oldest server that has all that the statements ask for.
+const SERVER: (u32, u32) = (5, 26);
+
+/// How long indexes may take to be there, in seconds.
+const INDEXED: i64 = 300;
+
+/// Looks whose graph it is, and makes what is missing. The inner error says why it cannot be used.
+pub(super) fn prepare(server: &Server) -> Answer<Result<()>> {
+    let Some(mark) = server.row(statements::MARK, Params::new())? else { return Ok(Ok(())) };
+    let release: String = mark.get("server")?;
+    if release_of(&release).is_some_and(|release| release < SERVER) {
+        let (major, minor) = SERVER;
+        let text = format!("the server is Neo4j {release}, which is too old");
+        return Ok(Err(Error::new(text).hint(format!("use Neo4j {major}.{minor} or a later one"))));
+    }
+    match mark.get::<Option<i64>>("version")? {
+        Some(VERSION) => return Ok(Ok(())),
+        Some(newer) if newer > VERSION => {
+            let text = format!("is of a newer rsv (version {newer}; this one knows {VERSION})");
+            return Ok(Err(Error::new(text).hint("update rsv, or name another store with --store")));
+        }
+        _ => {}
+    }
+    for statement in statements::SCHEMA {
+        server.make(statement, Params::new())?;
+    }
+    server.run(statements::AWAIT_INDEXES, Params::new().with("seconds", INDEXED))?;
+    let lock = Params::new().with("version", VERSION).with("count", 0);
+    server.run(statements::LOCK, lock)?;
+    Ok(Ok(()))
+}
+
+/// `5.26.0` as two numbers.
+fn release_of(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.split(['.', '-']);
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}

@@ -1,0 +1,360 @@
+//! The connection to the server, for threads that may wait: statements in, rows out, each within its time.
+
+use super::values::{Params, Row};
+use crate::config::{Server as Settings, StorePlace};
+use neo4rs::{ConfigBuilder, Graph, Query, Txn};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+/// How many rows the server sends at a time.
+const FETCHED: usize = 1000;
+
+/// How often a transaction is tried that met another, or a change of leader, and the pause before the second
+/// try, which grows by half of it each time.
+const TRIES: u32 = 8;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long the server may take to take a transaction back.
+const TAKING_BACK: Duration = Duration::from_secs(1);
+
+/// What went wrong at the server, before it is put in words.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The driver or the server says so.
+    Driver(neo4rs::Error),
+    /// It cannot be connected to within so long.
+    NoConnection(Duration),
+    /// A query took longer than it may.
+    TooLong(Duration),
+    /// What the server sent is not what was asked for.
+    Odd(String),
+}
+
+impl From<neo4rs::Error> for Fault {
+    fn from(error: neo4rs::Error) -> Fault {
+        Fault::Driver(error)
+    }
+}
+
+impl From<neo4rs::DeError> for Fault {
+    fn from(error: neo4rs::DeError) -> Fault {
+        Fault::Odd(error.to_string())
+    }
+}
+
+pub(super) type Answer<T> = Result<T, Fault>;
+
+impl Fault {
+    /// What it says to somebody who knows no Neo4j, and what helps.
+    pub(super) fn in_words(&self, place: &StorePlace) -> (String, Option<String>) {
+        use neo4rs::Error as Driver;
+        let running = "is Neo4j running there? name another store with --store";
+        let (cause, hint) = match self {
+            Fault::NoConnection(patience) => {
+                (format!("no connection within {} s", patience.as_secs_f64()), Some(running))
+            }
+            Fault::TooLong(patience) => (
+                format!("no answer within {} s", patience.as_secs_f64()),
+                Some("try again, or raise neo4j_query_timeout"),
+            ),
+            Fault::Odd(cause) => (cause.clone(), None),
+            Fault::Driver(Driver::AuthenticationError(_)) => (
+                format!("the server does not let {} in", place.server.user),
+                Some("set NEO4J_USERNAME and NEO4J_PASSWORD"),
+            ),
+            Fault::Driver(Driver::Neo4j(error)) => match error.code() {
+                code if code.ends_with("DatabaseNotFound") => (
+                    format!("there is no database {}", place.server.database.as_deref().unwrap_or_default()),
+                    Some("set NEO4J_DATABASE, or unset it for the server's default"),
+                ),
+                code if code.contains(".Security.") => (
+                    format!("the server does not let {} do this", place.server.user),
+                    Some("set NEO4J_USERNAME and NEO4J_PASSWORD"),
+                ),
+                _ => (error.message().to_owned(), None),
+            },
+            Fault::Driver(Driver::ProtocolMismatch(_) | Driver::UnsupportedVersion(..)) => (
+                "what answers there is no Neo4j that rsv can speak to".to_owned(),
+                Some("give the port of Bolt, which is 7687 by default"),
+            ),
+            Fault::Driver(Driver::ConnectionTimedOut) => {
+                ("the server does not answer".to_owned(), Some(running))
+            }
+            Fault::Driver(Driver::ConnectionError) => {
+                ("all connections are taken".to_owned(), Some("raise neo4j_max_connections"))
+            }
+            Fault::Driver(Driver::IOError { detail })
+                if detail.kind() == std::io::ErrorKind::UnexpectedEof =>
+            {
+                (
+                    "the server hung up".to_owned(),
+                    Some("an address with +s is for a server with TLS, one without it for one without"),
+                )
+            }
+            Fault::Driver(Driver::IOError { detail }) => (detail.to_string(), Some(running)),
+            Fault::Driver(other) => (other.to_string(), None),
+        };
+        (cause, hint.map(str::to_owned))
+    }
+
+    /// Whether a procedure of the server's failed: an index is not there.
+    pub(super) fn is_of_procedure(&self) -> bool {
+        matches!(self, Fault::Driver(neo4rs::Error::Neo4j(error)) if error.code().contains(".Procedure."))
+    }
+
+    /// Whether the same may succeed when it is tried again.
+    fn is_passing(&self) -> bool {
+        match self {
+            Fault::Driver(neo4rs::Error::Neo4j(error)) => {
+                error.code().starts_with("Neo.TransientError.") || error.code().ends_with(".NotALeader")
+            }
+            // A connection from the pool that the server closed meanwhile.
+            Fault::Driver(neo4rs::Error::IOError { detail }) => {
+                detail.kind() != std::io::ErrorKind::ConnectionRefused
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A server, and the connections to it that all stores of this process share.
+#[derive(Clone)]
+pub(super) struct Server {
+    graph: Graph,
+    patience: Duration,
+    query_patience: Duration,
+}
+
+/// The event loop of every connection: whoever waits drives it.
+fn runtime() -> Result<&'static Runtime, Fault> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made = Builder::new_current_thread().enable_all().build();
+    let made = made.map_err(|e| Fault::Odd(format!("no event loop: {e}")))?;
+    Ok(RUNTIME.get_or_init(|| made))
+}
+
+fn wait<T>(task: impl Future<Output = Answer<T>>) -> Answer<T> {
+    runtime()?.block_on(task)
+}
+
+impl Server {
+    /// The server at a place; nothing is sent yet.
+    pub(super) fn of(place: &StorePlace) -> Answer<Server> {
+        static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
+        let Settings { user, password, database, .. } = &place.server;
+        let name = format!("{}\n{user}\n{}\n{database:?}", place.address, password.expose());
+        let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, server)) = servers.iter().find(|(known, _)| *known == name) {
+            return Ok(server.clone());
+        }
+        let server = Server::new(place, place.server.connections)?;
+        servers.push((name, server.clone()));
+        Ok(server)
+    }
+
+    /// As `of`, with connections of its own, which are closed when it is dropped.
+    pub(super) fn new(place: &StorePlace, connections: usize) -> Answer<Server> {
+        // The same maker of keys as for HTTPS; who was first stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let Settings { user, password, database, patience, query_patience, .. } = &place.server;
+        let mut config = ConfigBuilder::default()
+            .uri(place.address.as_str())
+            .user(user.as_str())
+            .password(password.expose())
+            .max_connections(connections)
+            .fetch_size(FETCHED)
+            // This bounds every read as well.
+            .connection_timeout((*query_patience).max(*patience));
+        if let Some(database) = database {
+            config = config.db(database.as_str());
+        }
+        let graph = {
+            let _inside = runtime()?.enter();
+            Graph::connect(config.build()?)?
+        };
+        Ok(Server { graph, patience: *patience, query_patience: *query_patience })
+    }
+
+    /// The rows that a statement gives; the statement changes nothing.
+    pub(super) fn rows(&self, statement: &str, params: Params) -> Answer<Vec<Row>> {
+        let mut rows = Vec::new();
+        self.each(statement, params, &mut |row| {
+            rows.push(row);
+            Ok::<_, Fault>(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Visits the rows that a statement gives, as they come.
+    pub(super) fn each<E: From<Fault>>(
+        &self,
+        statement: &str,
+        params: Params,
+        visit: &mut dyn FnMut(Row) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let late = || Fault::TooLong(self.query_patience);
+        let mut stream = self.again(|| {
+            wait(async {
+                let sent = self.graph.execute_read(query(statement, params.clone()));
+                Ok(timeout(self.query_patience, sent).await.map_err(|_| late())??)
+            })
+        })?;
+        while let Some(row) =
+            wait(async { Ok(timeout(self.query_patience, stream.next()).await.map_err(|_| late())??) })?
+        {
+            visit(Row(row))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a connection, no longer than for that.
+    pub(super) fn reach(&self) -> Answer<()> {
+        self.begin().map(drop)
+    }
+
+    /// The first row of a statement that changes nothing.
+    pub(super) fn row(&self, statement: &str, params: Params) -> Answer<Option<Row>> {
+        Ok(self.rows(statement, params)?.into_iter().next())
+    }
+
+    /// Starts a transaction.
+    pub(super) fn begin(&self) -> Answer<Transaction> {
+        let begun = self.again(|| {
+            let begun = wait(async {
+                let begun = timeout(self.patience, self.graph.start_txn()).await;
+                Ok(begun.map_err(|_| Fault::NoConnection(self.patience))??)
+            })?;
+            Ok(begun)
+        })?;
+        Ok(Transaction { inner: Some(begun), patience: self.query_patience })
+    }
+
+    /// Works in one transaction, and commits it. If it met another it is tried again as a whole, also where
+    /// nobody knows whether it was committed: what is there already must change nothing.
+    pub(super) fn write<T>(&self, mut work: impl FnMut(&mut Transaction) -> Answer<T>) -> Answer<T> {
+        self.again(|| {
+            let mut transaction = self.begin()?;
+            let done = work(&mut transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        })
+    }
+
+    fn again<T>(&self, mut work: impl FnMut() -> Answer<T>) -> Answer<T> {
+        let began = Instant::now();
+        let mut pause = PAUSE;
+        for _ in 1..TRIES {
+            match work() {
+                Err(fault) if fault.is_passing() && began.elapsed() < self.query_patience => {
+                    std::thread::sleep(pause);
+                    pause += pause / 2;
+                }
+                other => return other,
+            }
+        }
+        work()
+    }
+
+    /// Makes something that must be there, in a transaction of its own; another process may have done it meanwhile.
+    pub(super) fn make(&self, statement: &str, params: Params) -> Answer<()> {
+        match self.run(statement, params) {
+            Err(Fault::Driver(neo4rs::Error::Neo4j(error))) if error.code().ends_with("AlreadyExists") => {
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Runs one statement that must stand outside of a transaction of several.
+    pub(super) fn run(&self, statement: &str, params: Params) -> Answer<()> {
+        self.again(|| {
+            wait(async {
+                let run = self.graph.run(query(statement, params.clone()));
+                let done = timeout(self.query_patience, run).await;
+                Ok(done.map_err(|_| Fault::TooLong(self.query_patience))??)
+            })
+        })
+    }
+}
+
+fn query(statement: &str, params: Params) -> Query {
+    Query::new(statement.to_owned()).with_params(params.into())
+}
+
+/// A transaction, which is taken back unless it is committed.
+pub(super) struct Transaction {
+    inner: Option<Txn>,
+    patience: Duration,
+}
+
+impl Transaction {
+    /// The rows that a statement gives.
+    pub(super) fn rows(&mut self, statement: &str, params: Params) -> Answer<Vec<Row>> {
+        let patience = self.patience;
+        let inner = self.inner()?;
+        let all = async {
+            let mut rows = Vec::new();
+            let mut stream = inner.execute(query(statement, params)).await?;
+            while let Some(row) = stream.next(inner.handle()).await? {
+                rows.push(Row(row));
+            }
+            Ok(rows)
+        };
+        wait(async { timeout(patience, all).await.map_err(|_| Fault::TooLong(patience))? })
+    }
+
+    /// The first row that a statement gives.
+    pub(super) fn row(&mut self, statement: &str, params: Params) -> Answer<Option<Row>> {
+        Ok(self.rows(statement, params)?.into_iter().next())
+    }
+
+    /// Runs a statement whose rows nobody wants.
+    pub(super) fn run(&mut self, statement: &str, params: Params) -> Answer<()> {
+        let patience = self.patience;
+        let inner = self.inner()?;
+        wait(async {
+            let done = timeout(patience, inner.run(query(statement, params))).await;
+            Ok(done.map_err(|_| Fault::TooLong(patience))??)
+        })
+    }
+
+    /// The same, each of whose statements may take so long.
+    pub(super) fn within(&mut self, patience: Duration) -> &mut Transaction {
+        self.patience = patience;
+        self
+    }
+
+    /// Takes back what it did; nothing more can be done in it.
+    pub(super) fn take_back(&mut self) {
+        if let (Some(inner), Ok(runtime)) = (self.inner.take(), runtime()) {
+            let _ = runtime.block_on(async { timeout(TAKING_BACK, inner.rollback()).await });
+        }
+    }
+
+    fn inner(&mut self) -> Answer<&mut Txn> {
+        self.inner.as_mut().ok_or_else(|| Fault::Odd("the transaction has ended".to_owned()))
+    }
+
+    fn commit(mut self) -> Answer<()> {
+        let patience = self.patience;
+        match self.inner.take() {
+            Some(inner) => wait(async {
+                let done = timeout(patience, inner.commit()).await;
+                Ok(done.map_err(|_| Fault::TooLong(patience))??)
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        // Else the server would keep its locks until the connection is used again.
+        self.take_back();
+    }
+}

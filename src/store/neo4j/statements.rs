@@ -1,0 +1,473 @@
+//! Every statement that the server is given. A value is always a parameter; what is put into a text is one of the
+//! conditions on a scope, the number of a model, which is part of a label's name, or the name of a relation.
+//!
+//! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`,
+//! `EmbeddingD` for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. What is rsv's own begins
+//! with `Rsv`: `RsvRecord` for all that has an id, `RsvVectorN` for the vectors of the model with the number N,
+//! `RsvLacksN` for messages without one, `RsvWaitingN` for vectors that are not compared with others yet.
+
+use crate::record::Scopes;
+
+/// The numbers of everything that is written come from one node. Who writes holds it from the beginning of the
+/// transaction, so that a number is seen after all smaller ones, and no two writers wait for each other twice.
+pub(super) const LOCK: &str = "
+    MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
+    SET store.locked = true WITH store SET store.n = store.n + $count
+    RETURN store.n - $count AS n";
+
+/// What the store says of itself, and the version of the server.
+pub(super) const MARK: &str = "
+    CALL dbms.components() YIELD name, versions WITH versions[0] AS server LIMIT 1
+    OPTIONAL MATCH (store:RsvStore {one: true})
+    RETURN server, store.version AS version, store.n AS n";
+
+pub(super) const LAST_NUMBER: &str = "
+    OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
+
+/// What must be there before anything is written; each is made once, and stays.
+pub(super) const SCHEMA: [&str; 13] = [
+    "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
+    "CREATE CONSTRAINT rsv_record IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.id IS UNIQUE",
+    "CREATE CONSTRAINT rsv_scope IF NOT EXISTS FOR (s:RsvScope) REQUIRE (s.partition, s.instance) IS UNIQUE",
+    "CREATE CONSTRAINT rsv_model IF NOT EXISTS FOR (m:RsvModel) REQUIRE m.name IS UNIQUE",
+    "CREATE CONSTRAINT rsv_space IF NOT EXISTS
+     FOR (s:RsvSpace) REQUIRE (s.model, s.partition, s.instance) IS UNIQUE",
+    "CREATE CONSTRAINT rsv_fact IF NOT EXISTS FOR (f:RsvFact) REQUIRE f.name IS UNIQUE",
+    "CREATE CONSTRAINT rsv_claim IF NOT EXISTS FOR (c:RsvClaim) REQUIRE c.job IS UNIQUE",
+    "CREATE INDEX rsv_message_scope IF NOT EXISTS FOR (m:MessageNode) ON (m.partition, m.instance, m.timestamp)",
+    "CREATE INDEX rsv_message_time IF NOT EXISTS FOR (m:MessageNode) ON (m.timestamp)",
+    "CREATE INDEX rsv_message_trace IF NOT EXISTS FOR (m:MessageNode) ON (m.trace_id, m.timestamp)",
+    "CREATE INDEX rsv_account_scope IF NOT EXISTS FOR (a:RsvAccount) ON (a.partition, a.instance, a.timestamp)",
+    "CREATE INDEX rsv_account_digest IF NOT EXISTS FOR (a:RsvAccount) ON (a.digest)",
+    "CREATE FULLTEXT INDEX rsv_words IF NOT EXISTS FOR (m:MessageNode) ON EACH [m.words]
+     OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}",
+];
+
+pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
+
+/// The conditions of a selection on `m`, scope aside.
+macro_rules! admitted {
+    () => {
+        "($trace_id IS NULL OR m.trace_id = $trace_id)
+         AND ($roles IS NULL OR m.role IN $roles)
+         AND ($since IS NULL OR m.timestamp >= $since) AND ($until IS NULL OR m.timestamp <= $until)
+         AND ($before IS NULL OR m.timestamp < $before.timestamp OR m.timestamp = $before.timestamp
+              AND (coalesce(m.seq, 0) < $before.seq OR coalesce(m.seq, 0) = $before.seq AND m.id < $before.id))
+         AND NOT m.trace_id IN $traces AND NOT coalesce(m.id, '') IN $ids"
+    };
+}
+
+/// The same on `o`.
+macro_rules! admitted_other {
+    () => {
+        "($trace_id IS NULL OR o.trace_id = $trace_id)
+         AND ($roles IS NULL OR o.role IN $roles)
+         AND ($since IS NULL OR o.timestamp >= $since) AND ($until IS NULL OR o.timestamp <= $until)
+         AND ($before IS NULL OR o.timestamp < $before.timestamp OR o.timestamp = $before.timestamp
+              AND (coalesce(o.seq, 0) < $before.seq OR coalesce(o.seq, 0) = $before.seq AND o.id < $before.id))
+         AND NOT o.trace_id IN $traces AND NOT coalesce(o.id, '') IN $ids"
+    };
+}
+
+/// The vector of a model that `m` has, if one is asked for.
+macro_rules! vector_of {
+    () => {
+        "CASE WHEN $model IS NOT NULL THEN
+           head([(m)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE e.model = $model | e.embedding]) END AS vector"
+    };
+}
+
+/// The columns of a message `m`.
+macro_rules! message {
+    () => {
+        "m.id AS id, m.trace_id AS trace_id, m.partition AS partition, m.instance AS instance, m.role AS role,
+         m.content AS content, m.parts AS parts, m.timestamp AS timestamp, m.seq AS seq, m.extra AS extra,
+         m.url AS url, m.n AS n"
+    };
+}
+
+/// The columns of a link `l`.
+macro_rules! link {
+    () => {
+        "type(l) AS rel, startNode(l).id AS from, endNode(l).id AS to, l.timestamp AS timestamp,
+         l.score AS score, l.model AS model, l.extra AS extra"
+    };
+}
+
+/// Latest first, earliest first.
+macro_rules! backward {
+    () => {
+        "m.timestamp DESC, coalesce(m.seq, 0) DESC, m.id DESC"
+    };
+}
+macro_rules! forward {
+    () => {
+        "m.timestamp, coalesce(m.seq, 0), m.id"
+    };
+}
+
+pub(super) const LAST: &str = concat!(
+    "MATCH (m:MessageNode) WHERE {scope} AND ",
+    admitted!(),
+    " WITH m ORDER BY ",
+    backward!(),
+    " LIMIT $count RETURN ",
+    message!()
+);
+
+/// For `each`: the parameters of a selection stand in a row of `@rows`.
+pub(super) const LAST_OF_EACH: &str = concat!(
+    "UNWIND @rows AS which CALL (which) {
+       MATCH (m:MessageNode) WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
+       AND ", admitted!(), " RETURN m ORDER BY ", backward!(), " LIMIT @count
+     } RETURN which.i AS i, ", message!()
+);
+
+pub(super) const COUNT: &str = concat!(
+    "MATCH (m:MessageNode) WHERE {scope} AND ",
+    admitted!(),
+    " WITH m LIMIT $most RETURN count(m) AS count"
+);
+
+pub(super) const ACCOUNTS: &str = concat!(
+    "MATCH (m:RsvAccount) WHERE {scope} AND ($digest IS NULL OR m.digest = $digest) AND ",
+    admitted!(),
+    " WITH m ORDER BY m.timestamp DESC, m.id DESC LIMIT $count RETURN ",
+    message!()
+);
+
+pub(super) const ACCOUNTS_BY_DIGEST: &str = concat!(
+    "MATCH (m:RsvAccount) WHERE m.digest = $digest AND {scope} AND ",
+    admitted!(),
+    " WITH m ORDER BY m.timestamp DESC, m.id DESC LIMIT $count RETURN ",
+    message!()
+);
+
+/// What was written up to a number, so that all that is read in several steps is of one instant.
+pub(super) const MESSAGES: &str = concat!(
+    "MATCH (m:MessageNode) WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
+    admitted!(),
+    " WITH m ORDER BY ",
+    forward!(),
+    " RETURN ",
+    message!(),
+    ", false AS account, ",
+    vector_of!()
+);
+
+pub(super) const MESSAGES_AND_ACCOUNTS: &str = concat!(
+    "MATCH (m:MessageNode|RsvAccount) WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
+    admitted!(),
+    " WITH m ORDER BY ",
+    forward!(),
+    " RETURN ",
+    message!(),
+    ", m:RsvAccount AS account, ",
+    vector_of!()
+);
+
+pub(super) const EMBEDDINGS: &str = concat!(
+    "MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE {scope} AND e.n <= $upto AND ",
+    admitted!(),
+    " WITH m, e ORDER BY m.id, e.model
+     RETURN m.id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra"
+);
+
+/// The links between the records of a selection.
+pub(super) const LINKS: &str = concat!(
+    "MATCH (m:RsvRecord)-[l]->(o:RsvRecord) WHERE {scope} AND coalesce(l.n, 0) <= $upto AND ",
+    admitted!(),
+    " AND {scope of the other} AND ",
+    admitted_other!(),
+    " WITH l, m.id AS from, type(l) AS rel, o.id AS to ORDER BY from, rel, to RETURN ",
+    link!()
+);
+
+pub(super) const SCOPE_OF: &str = "
+    MATCH (r:RsvRecord {id: $id}) RETURN r.partition AS partition, r.instance AS instance";
+
+pub(super) const SCOPES: &str = "
+    MATCH (s:RsvScope) RETURN s.partition AS partition, s.instance AS instance, s.messages AS messages";
+
+/// How many messages rsv did not write, nor has taken over: the server knows without looking.
+pub(super) const STRANGERS: &str = "
+    CALL () { MATCH (m:MessageNode) RETURN count(m) AS messages }
+    CALL () { MATCH (s:RsvScope) RETURN coalesce(sum(s.messages), 0) AS known }
+    RETURN messages - known AS count";
+
+pub(super) const SCOPES_OF_STRANGERS: &str = "
+    MATCH (m:MessageNode) WHERE NOT m:RsvRecord
+    RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
+
+/// The index gives them in the order of time, and no more of them than are wanted.
+pub(super) const AROUND_BEFORE: &str = concat!(
+    "UNWIND $places AS place CALL (place) {
+       MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
+       WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp <= place.timestamp
+       AND CASE WHEN m.timestamp < place.timestamp THEN true
+         WHEN coalesce(m.seq, 0) = place.seq THEN m.id < place.id ELSE coalesce(m.seq, 0) < place.seq END AND ",
+    admitted!(),
+    "  RETURN m ORDER BY m.partition DESC, m.instance DESC, ",
+    backward!(),
+    " LIMIT $reach
+     } RETURN place.i AS i, ",
+    message!()
+);
+
+pub(super) const AROUND_AFTER: &str = concat!(
+    "UNWIND $places AS place CALL (place) {
+       MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
+       WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp >= place.timestamp
+       AND CASE WHEN m.timestamp > place.timestamp THEN true
+         WHEN coalesce(m.seq, 0) = place.seq THEN m.id > place.id ELSE coalesce(m.seq, 0) > place.seq END AND ",
+    admitted!(),
+    "  RETURN m ORDER BY m.partition, m.instance, ",
+    forward!(),
+    " LIMIT $reach
+     } RETURN place.i AS i, ",
+    message!()
+);
+
+pub(super) const MESSAGES_BY_ID: &str = concat!(
+    "UNWIND $wanted AS id MATCH (m:RsvRecord {id: id}) WHERE m:MessageNode AND {scope} AND ",
+    admitted!(),
+    " RETURN ",
+    message!()
+);
+
+pub(super) const LINKS_BY_ID: &str = concat!(
+    "UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[l]-(:RsvRecord) WHERE $rel IS NULL OR type(l) = $rel
+     RETURN DISTINCT ",
+    link!()
+);
+
+pub(super) const FACT: &str = "MATCH (f:RsvFact {name: $name}) RETURN f.value AS value";
+pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
+pub(super) const FORGET_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
+
+/// Holds a job as long as the transaction lasts.
+pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.held = true";
+
+/// What is there of what is to be written.
+pub(super) const KNOWN_RECORDS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.id})
+    RETURN r.id AS id, r:MessageNode AS message, r.n AS n, r.partition AS partition, r.instance AS instance,
+      r.role AS role, r.timestamp AS timestamp,
+      CASE WHEN row.compare THEN r.content END AS content, CASE WHEN row.compare THEN r.parts END AS parts";
+pub(super) const SAME_MESSAGES: &str = "
+    UNWIND $rows AS row
+    MATCH (m:MessageNode) WHERE m.trace_id = row.trace_id AND m.timestamp = row.timestamp
+    AND m.partition = row.partition AND m.instance = row.instance AND m.role = row.role
+    RETURN row.i AS i, m.id AS id, elementId(m) AS element, m.content AS content, m.parts AS parts";
+pub(super) const KNOWN_SCOPES: &str = "
+    UNWIND $rows AS row MATCH (s:RsvScope {partition: row.partition, instance: row.instance})
+    RETURN s.partition AS partition, s.instance AS instance, s.n AS n";
+pub(super) const MODELS: &str = "
+    MATCH (m:RsvModel) RETURN m.n AS n, m.name AS name, m.dim AS dim, m.vectors AS vectors ORDER BY name";
+pub(super) const KNOWN_VECTORS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
+    RETURN row.of AS of, row.model AS model, e.embedding AS vector";
+pub(super) const KNOWN_LINKS: &str = "
+    UNWIND $rows AS row MATCH (a:RsvRecord {id: row.from})-[l]->(b:RsvRecord {id: row.to}) WHERE type(l) = row.rel
+    RETURN DISTINCT row.from AS from, row.rel AS rel, row.to AS to";
+pub(super) const KNOWN_ANSWERS: &str = "
+    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[l:RESPONDED_WITH]-(:RsvRecord)
+    RETURN DISTINCT startNode(l).id AS from, endNode(l).id AS to";
+
+/// What is new.
+pub(super) const ADD_SCOPES: &str = "
+    UNWIND $rows AS row MERGE (s:RsvScope {partition: row.partition, instance: row.instance})
+    ON CREATE SET s.n = row.n, s.messages = 0, s.words = 0
+    SET s.messages = s.messages + row.messages, s.words = s.words + row.words";
+pub(super) const ADD_MESSAGES: &str = "
+    UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord) SET m = row.properties SET m:$(row.labels)";
+pub(super) const ADOPT: &str = "
+    UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element
+    SET m:RsvRecord SET m += row.properties SET m:$(row.labels)";
+pub(super) const ADD_ACCOUNTS: &str = "
+    UNWIND $rows AS row CREATE (a:RsvAccount:RsvRecord) SET a = row.properties";
+pub(super) const ADD_VECTORS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of}) CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector)
+    SET e = row.properties SET e:$(row.labels) REMOVE r:$(row.lacks)";
+/// One statement for each relation: of a type that is a value the server (5.26.0) keeps the first that it was given.
+pub(super) const ADD_LINKS: &str = "
+    UNWIND $rows AS row MATCH (a:RsvRecord {id: row.from}) MATCH (b:RsvRecord {id: row.to})
+    CREATE (a)-[l:{rel}]->(b) SET l = row.properties";
+pub(super) const ADD_MODELS: &str = "
+    UNWIND $rows AS row MERGE (m:RsvModel {name: row.name}) ON CREATE SET m.n = row.n, m.dim = row.dim, m.vectors = 0
+    SET m.vectors = m.vectors + row.vectors";
+pub(super) const ADD_SPACES: &str = "
+    UNWIND $rows AS row
+    MERGE (s:RsvSpace {model: row.model, partition: row.partition, instance: row.instance})
+    ON CREATE SET s.vectors = 0, s.wild = true SET s.vectors = s.vectors + row.vectors";
+/// Every message with words lacks a vector of a new model.
+pub(super) const BEGIN_LACKING: &str = "
+    MATCH (m:MessageNode:RsvRecord) WHERE m.blank IS NULL SET m:$($label)";
+/// Synapses came from elsewhere.
+pub(super) const NOTE_WILD: &str = "
+    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id}) WITH DISTINCT r.partition AS partition, r.instance AS instance
+    MATCH (s:RsvSpace {partition: partition, instance: instance}) SET s.wild = true";
+
+/// How many messages hold what is looked for in the index of words.
+pub(super) const COUNT_HOLDING: &str = "
+    UNWIND $questions AS question
+    CALL (question) {
+      CALL db.index.fulltext.queryNodes('rsv_words', question.text) YIELD node AS m WHERE {scope}
+      RETURN count(m) AS count
+    } RETURN question.i AS i, count";
+pub(super) const HOLDING: &str = concat!(
+    "CALL db.index.fulltext.queryNodes('rsv_words', $question) YIELD node AS m WHERE {scope} RETURN ",
+    message!()
+);
+/// The messages that are not in the index, since rsv did not write them.
+pub(super) const STRANGE_MESSAGES: &str =
+    concat!("MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord RETURN ", message!());
+/// The same, so many after one, with the vector that they may have.
+pub(super) const STRANGERS_TO_ADOPT: &str = concat!(
+    "MATCH (m:MessageNode) WHERE NOT m:RsvRecord AND elementId(m) > $after
+     WITH m ORDER BY elementId(m) LIMIT $count
+     OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e)
+     WITH m, head(collect(e.embedding)) AS vector
+     RETURN elementId(m) AS element, coalesce(vector, m.embedding) AS vector, ",
+    message!()
+);
+pub(super) const SIZES: &str = "
+    MATCH (m:RsvScope) WHERE {scope} RETURN m.n AS n, m.messages AS messages, m.words AS words";
+
+/// The vectors of a model.
+pub(super) const MAKE_VECTOR_INDEX: &str = "
+    CREATE VECTOR INDEX rsv_vector_{model} IF NOT EXISTS FOR (e:RsvVector{model}) ON (e.embedding)
+    OPTIONS {indexConfig: {`vector.dimensions`: $dim, `vector.similarity_function`: 'cosine',
+      `vector.quantization.enabled`: false}}";
+pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
+pub(super) const SPACES: &str = "
+    MATCH (s:RsvSpace {model: $model}) WHERE s.vectors > 0
+    RETURN s.partition AS partition, s.instance AS instance, s.vectors AS vectors,
+      s.threshold AS threshold, s.degree AS degree, s.wild AS wild";
+/// All vectors of a selection are compared. What the server cannot compare tells by itself how near it is.
+pub(super) const NEAREST_OF_ALL: &str = concat!(
+    "MATCH (m:MessageNode) WHERE {scope} AND ", admitted!(),
+    " MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
+     WITH m, e, CASE WHEN $flat THEN 0.5 WHEN e.near IS NOT NULL THEN e.near
+       ELSE vector.similarity.cosine(e.embedding, $vector) END AS near ORDER BY near DESC, m.timestamp DESC, m.id LIMIT $count
+     RETURN ", message!(), ", e.embedding AS vector"
+);
+/// The nearest of the whole model are looked at as far as they are of the selection.
+pub(super) const NEAREST_BY_INDEX: &str = concat!(
+    "CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, $vector) YIELD node AS e, score
+     MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
+    admitted!(),
+    " WITH m, e ORDER BY score DESC LIMIT $count RETURN ",
+    message!(),
+    ", e.embedding AS vector"
+);
+pub(super) const VECTORS_BY_ID: &str = "
+    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model})
+    RETURN id, e.embedding AS vector";
+pub(super) const LACKING: &str = concat!(
+    "MATCH (m:RsvLacks{model}) WHERE {scope} AND ",
+    admitted!(),
+    " WITH m ORDER BY ",
+    backward!(),
+    " LIMIT $count RETURN ",
+    message!()
+);
+pub(super) const COUNT_LACKING: &str =
+    concat!("MATCH (m:RsvLacks{model}) WHERE {scope} AND ", admitted!(), " RETURN count(m) AS count");
+pub(super) const SPOKEN: &str = concat!(
+    "MATCH (m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL AND ",
+    admitted!(),
+    " WITH m ORDER BY ",
+    backward!(),
+    " LIMIT $count RETURN ",
+    message!()
+);
+pub(super) const COUNT_SPOKEN: &str = concat!(
+    "MATCH (m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL AND ",
+    admitted!(),
+    " RETURN count(m) AS count"
+);
+/// Takes vectors away with the synapses that they gave.
+pub(super) const REMOVE_VECTORS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
+    CALL (r, row) { MATCH (r)-[l:SYNAPSE {model: row.model}]-() DELETE l }
+    DETACH DELETE e RETURN row.of AS of, row.model AS model";
+pub(super) const FORGET_VECTORS: &str = "MATCH (e:RsvVector {model: $name}) DETACH DELETE e";
+pub(super) const FORGET_LACKING: &str = "MATCH (m:RsvLacks{model}) REMOVE m:RsvLacks{model}";
+pub(super) const FORGET_SPACES: &str = "MATCH (s:RsvSpace {model: $model}) DELETE s";
+pub(super) const FORGET_MODEL: &str = "MATCH (m:RsvModel {name: $name}) DELETE m";
+pub(super) const FORGET_SYNAPSES: &str = "MATCH (:RsvRecord)-[l:SYNAPSE {model: $name}]->() DELETE l";
+
+/// The vectors of a scope that are compared with others.
+pub(super) const COUNT_WAITING: &str = "
+    MATCH (e:RsvWaiting{model}) RETURN e.partition AS partition, e.instance AS instance, count(e) AS waiting";
+pub(super) const WAITING: &str = "
+    MATCH (e:RsvWaiting{model}) WHERE e.partition = $partition AND e.instance = $instance
+    MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY m.n LIMIT $count
+    RETURN m.n AS n, m.id AS id, m.timestamp AS timestamp, e.n AS mark, e.embedding AS vector, true AS waiting";
+pub(super) const VECTORS_OF_SCOPE: &str = "
+    MATCH (m:MessageNode) WHERE m.partition = $partition AND m.instance = $instance
+    MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
+    RETURN m.n AS n, m.id AS id, m.timestamp AS timestamp, e.n AS mark, e.embedding AS vector,
+      e:RsvWaiting{model} AS waiting";
+pub(super) const NEAR_EACH: &str = "
+    UNWIND $rows AS row
+    CALL (row) {
+      CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, row.vector) YIELD node AS e
+      MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE m.partition = $partition AND m.instance = $instance
+      RETURN m, e
+    } RETURN row.i AS i, m.n AS n, m.id AS id, m.timestamp AS timestamp, e.n AS mark, e.embedding AS vector,
+      e:RsvWaiting{model} AS waiting";
+pub(super) const COMPARED: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.id})-[:HAS_EMBEDDING]->(e:RsvWaiting{model} {n: row.mark})
+    REMOVE e:RsvWaiting{model} RETURN count(e) AS count";
+pub(super) const CUT_SYNAPSES: &str = "
+    UNWIND $rows AS row MATCH (:RsvRecord {id: row.from})-[l:SYNAPSE]->(:RsvRecord {id: row.to}) DELETE l";
+/// One that has got another vector meanwhile is compared with the others when its turn comes.
+pub(super) const ADD_SYNAPSES: &str = "
+    UNWIND $rows AS row MATCH (near:RsvRecord {id: row.near})
+    WHERE NOT EXISTS { (near)-[:HAS_EMBEDDING]->(:RsvWaiting{model}) }
+    MATCH (a:RsvRecord {id: row.from}) MATCH (b:RsvRecord {id: row.to})
+    MERGE (a)-[l:SYNAPSE]->(b) ON CREATE SET l = row.properties";
+pub(super) const BEGIN_RULE: &str = "
+    MATCH (s:RsvSpace {model: $model, partition: $partition, instance: $instance}) WHERE s.threshold IS NULL
+    SET s.threshold = $threshold, s.degree = $degree, s.wild = true";
+pub(super) const SET_RULE: &str = "
+    MATCH (s:RsvSpace {model: $model, partition: $partition, instance: $instance})
+    SET s.threshold = $threshold, s.degree = $degree, s.wild = false";
+pub(super) const PRUNE: &str = "
+    MATCH (r:MessageNode|RsvAccount) WHERE r.partition = $partition AND r.instance = $instance
+    MATCH (r)-[l:SYNAPSE]->(:RsvRecord)
+    WHERE $anew OR l.model IS NULL OR l.model <> $name OR l.score IS NULL OR l.score < $threshold
+    DELETE l RETURN count(l) AS count";
+pub(super) const BEGIN_WAITING: &str = "
+    MATCH (m:MessageNode) WHERE m.partition = $partition AND m.instance = $instance
+    MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model}) SET e:RsvWaiting{model}";
+
+/// The condition that `m` is in some scopes, which are given as `$partition` and `$instance`. With a trace, its
+/// index is the one to be used.
+pub(super) fn scoped(statement: &str, scopes: &Scopes, trace: bool) -> String {
+    let condition = match scopes {
+        Scopes::All => "true",
+        Scopes::Partition(_) => "m.partition = $partition",
+        Scopes::One(_) => "m.partition = $partition AND m.instance = $instance",
+    };
+    let own = if trace { format!("m.trace_id = $trace_id AND {condition}") } else { condition.to_owned() };
+    statement.replace("{scope of the other}", &condition.replace("m.", "o.")).replace("{scope}", &own)
+}
+
+/// A statement about a relation, which stands in it as `{rel}`; `None` if that is no name in capitals.
+pub(super) fn of_relation(statement: &str, rel: &str) -> Option<String> {
+    let plain = !rel.is_empty() && rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    plain.then(|| statement.replace("{rel}", rel))
+}
+
+/// A statement about several selections, each with parameters of its own.
+pub(super) fn each(statement: &str) -> String {
+    statement.replace('$', "which.").replace('@', "$")
+}
+
+/// A statement about the model that has a number, which stands in it as `{model}`.
+pub(super) fn of_model(statement: &str, n: i64) -> String {
+    statement.replace("{model}", &n.to_string())
+}

@@ -1,0 +1,141 @@
+//! Values on their way to the server and back: what a statement is given, and what its rows hold.
+
+use super::server::{Answer, Fault};
+use crate::record::{Account, Content, Draft, Embedding, Fill, Link, Message, Object, Role, Scope};
+use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
+use serde::Deserialize;
+
+/// Values by name: the parameters of a statement, or one of its rows to write.
+#[derive(Clone, Default)]
+pub(super) struct Params(BoltMap);
+
+impl Params {
+    pub(super) fn new() -> Params {
+        Params::default()
+    }
+
+    /// The same with one more value.
+    pub(super) fn with(mut self, name: &str, value: impl Into<BoltType>) -> Params {
+        self.0.put(BoltString::from(name), value.into());
+        self
+    }
+
+    /// The same with the numbers of a vector, or of nothing.
+    pub(super) fn with_vector(self, name: &str, vector: &[f32]) -> Params {
+        self.with(name, vector.iter().map(|x| f64::from(*x)).collect::<BoltType>())
+    }
+
+    /// The same with texts, of which there may be none.
+    pub(super) fn with_texts<'a>(self, name: &str, texts: impl IntoIterator<Item = &'a str>) -> Params {
+        self.with(name, texts.into_iter().collect::<BoltType>())
+    }
+
+    /// The same with rows.
+    pub(super) fn with_rows(self, name: &str, rows: impl IntoIterator<Item = Params>) -> Params {
+        let value = rows.into_iter().map(|row| BoltType::Map(row.0)).collect();
+        self.with(name, BoltType::List(BoltList { value }))
+    }
+}
+
+impl From<Params> for BoltMap {
+    fn from(params: Params) -> BoltMap {
+        params.0
+    }
+}
+
+/// A text, or nothing.
+pub(super) fn or_null(text: Option<impl AsRef<str>>) -> BoltType {
+    text.map_or(BoltType::Null(BoltNull), |text| BoltType::from(text.as_ref()))
+}
+
+/// A row of an answer.
+pub(super) struct Row(pub(super) neo4rs::Row);
+
+impl Row {
+    /// The value of a column.
+    pub(super) fn get<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Answer<T> {
+        self.0.get(name).map_err(|e| Fault::Odd(format!("{name}: {e}")))
+    }
+
+    /// A vector, narrowed to what it was made of.
+    pub(super) fn vector(&self, name: &str) -> Answer<Vec<f32>> {
+        Ok(self.get::<Vec<f64>>(name)?.into_iter().map(|x| x as f32).collect())
+    }
+
+    /// The columns `partition` and `instance`.
+    pub(super) fn scope(&self) -> Answer<Scope> {
+        Ok(Scope { partition: self.get("partition")?, instance: self.get("instance")? })
+    }
+
+    /// A column that holds members as JSON, or nothing.
+    fn object(&self, name: &str) -> Answer<Object> {
+        match self.get::<Option<&str>>(name)? {
+            None => Ok(Object::default()),
+            Some(json) => Object::parse(json).map_err(|e| Fault::Odd(format!("{name}: {e}"))),
+        }
+    }
+
+    /// A message, of the columns that `statements::message` names. One without an id, which rsv did not write, has
+    /// the id that follows from what it is.
+    pub(super) fn message(&self) -> Answer<Message> {
+        let role: &str = self.get("role")?;
+        let role: Role = role.parse().map_err(|e: crate::error::Error| Fault::Odd(e.to_string()))?;
+        let content = match self.get::<Option<&str>>("parts")? {
+            None => Content::Text(self.get::<Option<String>>("content")?.unwrap_or_default()),
+            Some("null") => Content::Null,
+            Some(parts) => Content::Parts(parts.into()),
+        };
+        let mut extra = self.object("extra")?;
+        let id: Option<String> = self.get("id")?;
+        if let (None, Some(url)) = (&id, self.get::<Option<&str>>("url")?) {
+            extra.set_text("url", url);
+        }
+        let scope = self.scope()?;
+        let draft = Draft {
+            id,
+            trace_id: self.get("trace_id")?,
+            partition: Some(scope.partition),
+            instance: Some(scope.instance),
+            timestamp: self.get("timestamp")?,
+            seq: self.get::<Option<u32>>("seq")?.or(Some(0)),
+            extra,
+            ..Draft::new(role, content)
+        };
+        let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
+        draft.complete(&fill).map_err(|e| Fault::Odd(e.to_string()))
+    }
+
+    /// An account, of the columns that `statements::account` names.
+    pub(super) fn account(&self) -> Answer<Account> {
+        Ok(Account {
+            id: self.get("id")?,
+            trace_id: self.get("trace_id")?,
+            scope: self.scope()?,
+            timestamp: self.get("timestamp")?,
+            members: self.object("extra")?,
+        })
+    }
+
+    /// An embedding, of the columns `of`, `model`, `vector` and `extra`.
+    pub(super) fn embedding(&self) -> Answer<Embedding> {
+        Ok(Embedding {
+            of: self.get("of")?,
+            model: self.get("model")?,
+            vector: self.vector("vector")?,
+            extra: self.object("extra")?,
+        })
+    }
+
+    /// A link, of the columns that `statements::link` names.
+    pub(super) fn link(&self) -> Answer<Link> {
+        Ok(Link {
+            rel: self.get("rel")?,
+            from: self.get("from")?,
+            to: self.get("to")?,
+            timestamp: self.get::<Option<i64>>("timestamp")?.or(Some(0)),
+            score: self.get("score")?,
+            model: self.get("model")?,
+            extra: self.object("extra")?,
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! The vectors of records: what is nearest, what lacks one, and what becomes of those of a model.
+//!
+//! The server's vector index knows no scopes: it gives the nearest of all, of which those of the selection are
+//! kept, and more of them are asked for until there are enough. Where a scope is small, or a small part of the
+//! store, its vectors are compared one by one. What is found is scored here, from the vectors themselves.
+
+use super::Neo4j;
+use super::read::{number, params};
+use super::server::Answer;
+use super::statements::{self, of_model, scoped};
+use super::values::Params;
+use super::write::Place;
+use super::write::{add, grow, lock, misfit, models, vector_row};
+use crate::record::{Embedding, Hit, Message, Scope};
+use crate::store::cosine::Query;
+use crate::store::{Model, Select};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// So many vectors are compared one by one sooner than by the index.
+const FEW: u64 = 2000;
+
+/// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
+/// least.
+const OVER: usize = 2;
+const LEAST: usize = 100;
+
+/// How many more are asked for where there were not enough.
+const MORE: u64 = 4;
+
+/// The vectors of a model in a scope.
+pub(super) struct Space {
+    pub(super) scope: Scope,
+    pub(super) vectors: u64,
+    pub(super) rule: Option<(f64, i64)>,
+    pub(super) wild: bool,
+}
+
+impl Neo4j {
+    pub(super) fn read_models(&self) -> Answer<Vec<Model>> {
+        let model = |row: &super::values::Row| {
+            let [dim, vectors] = [row.get::<i64>("dim")?, row.get("vectors")?].map(i64::unsigned_abs);
+            Ok(Model { name: row.get("name")?, dim: dim as usize, vectors })
+        };
+        let models: Answer<Vec<Model>> =
+            self.server.rows(statements::MODELS, Params::new())?.iter().map(model).collect();
+        // One that was about to get its first vectors has none.
+        models.map(|models| models.into_iter().filter(|model| model.vectors > 0).collect())
+    }
+
+    /// The number and the dimension of a model.
+    pub(super) fn model(&self, name: &str) -> Answer<Option<(i64, usize)>> {
+        for row in self.server.rows(statements::MODELS, Params::new())? {
+            if row.get::<&str>("name")? == name {
+                let dim = usize::try_from(row.get::<i64>("dim")?).unwrap_or_default();
+                return Ok(Some((row.get("n")?, dim)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The scopes that have vectors of a model.
+    pub(super) fn spaces(&self, model: i64) -> Answer<Vec<Space>> {
+        let space = |row: &super::values::Row| {
+            let rule = match (row.get("threshold")?, row.get("degree")?) {
+                (Some(threshold), Some(degree)) => Some((threshold, degree)),
+                _ => None,
+            };
+            let vectors = row.get::<i64>("vectors")?.unsigned_abs();
+            Ok(Space { scope: row.scope()?, vectors, rule, wild: row.get("wild")? })
+        };
+        self.server.rows(statements::SPACES, Params::new().with("model", model))?.iter().map(space).collect()
+    }
+
+    /// The hits, or the dimension of the model if it is another than that of the vector.
+    pub(super) fn find_nearest(
+        &self,
+        model: &str,
+        vector: &[f32],
+        which: &Select,
+        limit: usize,
+    ) -> Answer<Result<Vec<Hit>, usize>> {
+        let Some((model, dim)) = self.model(model)? else { return Ok(Ok(Vec::new())) };
+        if dim != vector.len() {
+            return Ok(Err(dim));
+        }
+        if limit == 0 {
+            return Ok(Ok(Vec::new()));
+        }
+        let spaces = self.spaces(model)?;
+        let all: u64 = spaces.iter().map(|space| space.vectors).sum();
+        let meant = spaces.iter().filter(|space| which.scopes.hold(&space.scope));
+        let here: u64 = meant.map(|space| space.vectors).sum();
+        let flat = vector.iter().all(|x| *x == 0.0);
+        let asked = unit(vector);
+        let query = Query::of(vector);
+        let wanted = limit.saturating_mul(OVER).max(LEAST);
+        let mut found = None;
+        if here > FEW && which.trace_id.is_none() && !flat {
+            // As many as hold what is wanted, if the scope is spread evenly over them.
+            let mut near = (wanted as u64).saturating_mul(all / here.max(1)).max(wanted as u64);
+            while found.is_none() && near * MORE < all {
+                let params = params(which)
+                    .with_vector("vector", &asked)
+                    .with("near", number(usize::try_from(near).unwrap_or(usize::MAX)))
+                    .with("count", number(wanted));
+                let statement = of_model(statements::NEAREST_BY_INDEX, model);
+                match self.scored(&statement, which, params, &query) {
+                    Ok(hits) if hits.len() >= limit => found = Some(hits),
+                    Ok(_) => near *= MORE,
+                    // The index is not there yet.
+                    Err(fault) if fault.is_of_procedure() => break,
+                    Err(fault) => return Err(fault),
+                }
+            }
+        }
+        let hits = match found {
+            Some(hits) => hits,
+            None => {
+                let statement = of_model(statements::NEAREST_OF_ALL, model);
+                let params = params(which)
+                    .with_vector("vector", &asked)
+                    .with("flat", flat)
+                    .with("count", number(wanted));
+                self.scored(&statement, which, params, &query)?
+            }
+        };
+        Ok(Ok(Hit::best(hits, limit)))
+    }
+
+    /// The messages that a statement finds, by the cosines of the vectors that come with them.
+    fn scored(&self, statement: &str, which: &Select, params: Params, query: &Query) -> Answer<Vec<Hit>> {
+        let statement = scoped(statement, &which.scopes, which.trace_id.is_some());
+        let rows = self.server.rows(&statement, params)?;
+        let hit = |row: &super::values::Row| {
+            let cosine = query.cosine_with(row.vector("vector")?.into_iter());
+            Ok(Hit::by("similarity", row.message()?, cosine))
+        };
+        rows.iter().map(hit).collect()
+    }
+
+    pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> Answer<Vec<(String, f64)>> {
+        let params = Params::new().with_texts("wanted", ids.iter().copied()).with("model", model);
+        let query = Query::of(vector);
+        let mut cosines = HashMap::new();
+        for row in self.server.rows(statements::VECTORS_BY_ID, params)? {
+            let other = row.vector("vector")?;
+            if other.len() == vector.len() {
+                cosines.insert(row.get::<String>("id")?, query.cosine_with(other.into_iter()));
+            }
+        }
+        let found = ids.iter().filter_map(|id| Some(((*id).to_owned(), *cosines.get(*id)?)));
+        Ok(found.collect())
+    }
+
+    pub(super) fn read_pending(
+        &self,
+        model: &str,
+        which: &Select,
+        limit: usize,
+    ) -> Answer<(Vec<Message>, u64)> {
+        let (counted, newest) = match self.model(model)? {
+            Some((n, _)) => (of_model(statements::COUNT_LACKING, n), of_model(statements::LACKING, n)),
+            None => (statements::COUNT_SPOKEN.to_owned(), statements::SPOKEN.to_owned()),
+        };
+        let of_which = |statement: &str| scoped(statement, &which.scopes, which.trace_id.is_some());
+        let total = self.server.row(&of_which(&counted), params(which))?;
+        let total = total.map_or(Ok(0), |row| row.get::<i64>("count"))?.unsigned_abs();
+        if total == 0 || limit == 0 {
+            return Ok((Vec::new(), total));
+        }
+        let params = params(which).with("count", number(limit));
+        let rows = self.server.rows(&of_which(&newest), params)?;
+        let mut newest: Vec<Message> = rows.iter().map(|row| row.message()).collect::<Answer<_>>()?;
+        newest.sort_by_cached_key(|message| std::cmp::Reverse(message.position()));
+        Ok((newest, total))
+    }
+
+    /// Makes the index of each model that has none yet.
+    pub(super) fn index_models(&self) -> Answer<()> {
+        for row in self.server.rows(statements::MODELS, Params::new())? {
+            let statement = of_model(statements::MAKE_VECTOR_INDEX, row.get("n")?);
+            self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
+        }
+        Ok(())
+    }
+
+    /// Writes vectors, be there others in their place or not, and a fact with them; gives whether there are new
+    /// models. The inner error says why none of them can be written.
+    pub(super) fn replace_vectors(
+        &self,
+        vectors: &[Embedding],
+        fact: Option<(&str, &str)>,
+    ) -> Answer<Result<bool, String>> {
+        // Of two in the same place the later stays.
+        let last: HashMap<(&str, &str), &Embedding> =
+            vectors.iter().map(|vector| ((vector.of.as_str(), vector.model.as_str()), vector)).collect();
+        self.server.write(|transaction| {
+            let mut number = lock(transaction, 2 * vectors.len())?;
+            let mut known = models(transaction)?;
+            let ids = last.keys().map(|(id, _)| Params::new().with("id", *id).with("compare", false));
+            let mut places = HashMap::new();
+            for row in transaction.rows(statements::KNOWN_RECORDS, Params::new().with_rows("rows", ids))? {
+                let (scope, timestamp, message) = (row.scope()?, row.get("timestamp")?, row.get("message")?);
+                places.insert(row.get::<String>("id")?, Place { scope, timestamp, message });
+            }
+            let (mut rows, mut new) = (Vec::new(), BTreeSet::new());
+            let (mut counts, mut spaces) = (BTreeMap::new(), BTreeMap::new());
+            for vector in last.values() {
+                let Some(place) = places.get(&vector.of) else { continue };
+                let dim = vector.vector.len();
+                number += 2;
+                let (model, known) = *known.entry(vector.model.clone()).or_insert_with(|| {
+                    new.insert(vector.model.clone());
+                    (number - 1, dim)
+                });
+                if known != dim {
+                    return Ok(Err(misfit(&vector.model, dim, known)));
+                }
+                rows.push(vector_row(vector, place, model, number));
+                *counts.entry(vector.model.clone()).or_default() += 1;
+                if place.message {
+                    *spaces.entry((model, place.scope.clone())).or_default() += 1;
+                }
+            }
+            let old = last.keys().map(|(of, model)| Params::new().with("of", *of).with("model", *model));
+            for row in transaction.rows(statements::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
+                let (of, model): (String, String) = (row.get("of")?, row.get("model")?);
+                if let (Some(place), Some((n, _))) = (places.get(&of), known.get(&model)) {
+                    if place.message {
+                        *spaces.entry((*n, place.scope.clone())).or_default() -= 1;
+                    }
+                    *counts.entry(model).or_default() -= 1;
+                }
+            }
+            grow(transaction, &known, &new, counts, spaces)?;
+            add(transaction, statements::ADD_VECTORS, rows, VECTORS)?;
+            if let Some((name, value)) = fact {
+                let params = Params::new().with("name", name).with("value", value);
+                transaction.run(statements::SET_FACT, params)?;
+            }
+            Ok(Ok(!new.is_empty()))
+        })
+    }
+
+    /// Removes a model with all that was made by it.
+    pub(super) fn forget_model(&self, name: &str) -> Answer<()> {
+        let Some((model, _)) = self.model(name)? else {
+            return self.server.write(|transaction| {
+                lock(transaction, 0)?;
+                transaction.run(statements::FORGET_SYNAPSES, Params::new().with("name", name))
+            });
+        };
+        self.server.write(|transaction| {
+            lock(transaction, 0)?;
+            let params = || Params::new().with("name", name).with("model", model);
+            for statement in [
+                statements::FORGET_VECTORS,
+                statements::FORGET_SYNAPSES,
+                statements::FORGET_SPACES,
+                statements::FORGET_LACKING,
+                statements::FORGET_MODEL,
+            ] {
+                transaction.run(&of_model(statement, model), params())?;
+            }
+            Ok(())
+        })?;
+        self.server.run(&of_model(statements::DROP_VECTOR_INDEX, model), Params::new())
+    }
+}
+
+/// So many vectors are sent in one statement.
+const VECTORS: usize = 500;
+
+/// The vector brought to length 1, as far as it has any.
+fn unit(vector: &[f32]) -> Vec<f32> {
+    let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+    let length = if length > 0.0 { length } else { 1.0 };
+    vector.iter().map(|x| (f64::from(*x) / length) as f32).collect()
+}
+
+/// How near a vector is to any other that the server cannot compare with others, as it reckons with 32 bits: one
+/// without a direction as near as what is at right angles (0.5, as its measure goes from 0 to 1), one that is too
+/// long or too short as near as may be.
+pub(super) fn nearness(vector: &[f32]) -> Option<f64> {
+    let square = vector.iter().map(|x| x * x).sum::<f32>();
+    match square {
+        _ if vector.iter().all(|x| *x == 0.0) => Some(0.5),
+        _ if !square.is_finite() || square < f32::MIN_POSITIVE => Some(1.0),
+        _ => None,
+    }
+}

@@ -1,0 +1,264 @@
+//! The Neo4j server of the tests, and its one graph, which one test after the other has for itself. Where
+//! `RSV_TEST_NEO4J` does not say where the server is, these tests are left out; scripts/test starts one.
+
+use crate::support::{Home, lines_of};
+use neo4rs::{ConfigBuilder, Graph as Driver, query};
+use rsv::config::{Secret, Server, StorePlace};
+use std::sync::{Arc, LazyLock};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// The graph, empty at first, as long as this is kept.
+pub(crate) struct Graph {
+    address: String,
+    password: String,
+    driver: Driver,
+    runtime: Runtime,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Graph {
+    /// Waits for its turn; `None` where there is no server.
+    pub(crate) fn empty() -> Option<Graph> {
+        static TURN: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
+        let address = std::env::var("RSV_TEST_NEO4J").ok()?;
+        let password = std::env::var("RSV_TEST_NEO4J_PASSWORD").unwrap_or_default();
+        let turn = TURN.clone().blocking_lock_owned();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let config = ConfigBuilder::default().uri(&address).user("neo4j").password(&password);
+        let driver = runtime.block_on(async { Driver::connect(config.build().unwrap()).unwrap() });
+        let graph = Graph { address, password, driver, runtime, _turn: turn };
+        graph.run("MATCH (n) DETACH DELETE n");
+        for name in graph.texts("SHOW VECTOR INDEXES YIELD name RETURN name AS text") {
+            graph.run(&format!("DROP INDEX {name}"));
+        }
+        Some(graph)
+    }
+
+    /// Runs a statement of the test's own.
+    pub(crate) fn run(&self, statement: &str) {
+        self.runtime.block_on(self.driver.run(query(statement))).unwrap();
+    }
+
+    /// The column `text` of the rows of a statement.
+    pub(crate) fn texts(&self, statement: &str) -> Vec<String> {
+        self.runtime.block_on(async {
+            let mut rows = self.driver.execute(query(statement)).await.unwrap();
+            let mut texts = Vec::new();
+            while let Some(row) = rows.next().await.unwrap() {
+                texts.push(row.get("text").unwrap());
+            }
+            texts
+        })
+    }
+
+    /// Where it is.
+    pub(crate) fn place(&self) -> StorePlace {
+        let server = Server { password: Secret::new(self.password.as_str()), ..Server::default() };
+        StorePlace { address: self.address.clone(), server }
+    }
+
+    /// What makes it the store of a tool.
+    pub(crate) fn environment(&self) -> [(&'static str, &str); 2] {
+        [("RSV_STORE", &self.address), ("NEO4J_PASSWORD", &self.password)]
+    }
+
+    /// Fails unless what the graph counts is what there is.
+    pub(crate) fn check(&self) {
+        for (what, statement) in WRONG {
+            assert_eq!(self.texts(statement), [""; 0], "{what}");
+        }
+    }
+}
+
+/// A graph as Reservoir 0.2.4 leaves it.
+const RESERVOIRS: [&str; 4] = [
+    "CREATE VECTOR INDEX embedding1024 IF NOT EXISTS FOR (e:Embedding1024) ON (e.embedding)
+     OPTIONS {indexConfig: {`vector.dimensions`: 1024, `vector.similarity_function`: 'cosine'}}",
+    "UNWIND range(0, 5) AS n WITH n, [i IN range(0, 1023) | toFloat((i * (n + 1)) % 7 - 3)] AS vector
+     CREATE (m:MessageNode {trace_id: 't' + toString(n / 2), partition: 'work', instance: 'work',
+       role: CASE n % 2 WHEN 0 THEN 'user' ELSE 'assistant' END, content: 'Owl number ' + toString(n),
+       timestamp: 1700000000000 + n, embedding: vector})
+     CREATE (m)-[:HAS_EMBEDDING]->(:Embedding1024 {model: 'bge-large-en-v15', partition: 'work',
+       instance: 'work', embedding: vector})",
+    "MATCH (a:MessageNode {role: 'user'}), (b:MessageNode {trace_id: a.trace_id, role: 'assistant'})
+     CREATE (a)-[:RESPONDED_WITH]->(b)",
+    "MATCH (a:MessageNode), (b:MessageNode) WHERE b.timestamp = a.timestamp + 1
+     CREATE (a)-[:SYNAPSE {score: 0.9, model: 'embedding1536'}]->(b)",
+];
+
+/// What Reservoir reads of its messages.
+const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e:Embedding1024) WHERE e.model CONTAINS 'v15'
+    RETURN m.trace_id + m.partition + m.instance + m.role + m.content + toString(m.timestamp)
+      + toString(m.embedding[1]) + toString(size(m.embedding)) + toString(e.embedding[2]) AS text ORDER BY text";
+
+#[test]
+fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
+    let Some(home) = Home::in_graph() else { return };
+    let graph = home.graph();
+    RESERVOIRS.iter().for_each(|statement| graph.run(statement));
+    let before = graph.texts(READ_BY_RESERVOIR);
+    assert_eq!(before.len(), 6);
+    let of_all = "MATCH (n) WHERE NOT any(label IN labels(n) WHERE label STARTS WITH 'Rsv')
+                  RETURN toString(count(n)) AS text";
+    let nodes = graph.texts(of_all);
+
+    assert_eq!(home.contents("rsv-view", &["-p", "work", "2"]), ["Owl number 4", "Owl number 5"]);
+    assert_eq!(home.contents("rsv-search", &["-p", "work", "number 3"]), ["Owl number 3"]);
+    assert_eq!(home.contents("rsv-search", &["-p", "work", "owl"]).len(), 6);
+    let first = home.export();
+    assert_eq!(lines_of(&first).len(), 6);
+    assert_eq!(home.export(), first, "ids follow from what a message is");
+    assert_eq!((graph.texts(READ_BY_RESERVOIR), graph.texts(of_all)), (before.clone(), nodes.clone()));
+
+    home.ingest(&["-p", "work"], r#"{"role":"user","content":"An owl of rsv","timestamp":1700000000010}"#);
+    assert_eq!(home.contents("rsv-view", &["-p", "work", "2"]), ["Owl number 5", "An owl of rsv"]);
+    assert_eq!(home.contents("rsv-search", &["-p", "work", "owl rsv"]), ["An owl of rsv"]);
+    assert_eq!(home.contents("rsv-search", &["-p", "work", "owl"]).len(), 7);
+    assert_eq!(graph.texts("MATCH (m:RsvRecord) RETURN m.content AS text"), ["An owl of rsv"]);
+
+    home.run("rsv-link", &["--adopt", "--quiet"], "").ok();
+    assert_eq!(graph.texts("MATCH (m:MessageNode) WHERE m.id IS NULL RETURN m.content AS text"), [""; 0]);
+    assert_eq!(graph.texts(READ_BY_RESERVOIR), before, "what Reservoir reads is as it was");
+    let adopted = lines_of(&home.export());
+    let messages: Vec<_> = adopted.iter().filter(|line| line["kind"] == "message").collect();
+    assert_eq!(messages.iter().filter(|line| line["id"].is_string()).count(), 7);
+    assert!(lines_of(&first).iter().all(|line| messages.contains(&line)));
+    let models = home.open().models().unwrap();
+    assert_eq!(
+        models.iter().map(|model| (model.name.as_str(), model.vectors)).collect::<Vec<_>>(),
+        [("bge-large-en-v1.5", 6)]
+    );
+    assert_eq!(home.contents("rsv-search", &["-p", "work", "owl"]).len(), 7);
+    home.check();
+}
+
+#[test]
+fn names_and_contents_are_never_read_as_statements() {
+    let Some(home) = Home::in_graph() else { return };
+    let odd = "'\"`{}$n //\\ MATCH (n) DETACH DELETE n \u{202e}🦉é";
+    let content = format!("{odd}\0");
+    let long = "long words ".repeat(100_000);
+    let mut wanted = Vec::new();
+    for (at, content) in [&content, &long].into_iter().enumerate() {
+        let line = serde_json::json!({"role": "user", "content": content, "timestamp": at, "partition": odd,
+            "instance": odd, "trace_id": odd, odd: {odd: odd}});
+        home.ingest(&[], &line.to_string());
+        wanted.push(content.to_owned());
+    }
+    assert_eq!(home.contents("rsv-view", &["-p", odd, "9"]), wanted);
+    assert_eq!(home.contents("rsv-search", &["-p", odd, "MATCH (n) DETACH"]), [content.as_str()]);
+    assert_eq!(home.contents("rsv-search", &["-p", odd, "--", "🦉"]), [content.as_str()]);
+    assert_eq!(home.contents("rsv-search", &["-p", odd, "ong wor"]).len(), 1);
+    let copy = Home::new();
+    copy.run("rsv-import", &[], home.export()).ok();
+    assert_eq!(copy.export(), home.export());
+    let name = "n".repeat(3000);
+    let line = serde_json::json!({"role": "user", "content": "x", "partition": name, "instance": "i",
+        "trace_id": "t", "timestamp": 1})
+    .to_string();
+    let said = home.run("rsv-import", &[], &line).trouble();
+    assert!(said.contains("partition: is longer than 2000 bytes"), "{said}");
+}
+
+#[test]
+fn eight_that_write_at_once_leave_one_graph() {
+    let Some(home) = Home::in_graph() else { return };
+    let lines = |writer: usize| -> String {
+        let turn = |n: usize| {
+            // Every second turn is of all writers alike.
+            let who = if n.is_multiple_of(2) { "all".to_owned() } else { writer.to_string() };
+            let vector = [1.0, n as f32];
+            let line = |role: &str, at: usize| {
+                serde_json::json!({"id": format!("{who}-{n}-{role}"), "trace_id": format!("{who}-{n}"),
+                    "partition": "p", "instance": "p", "role": role, "content": format!("{role} {n} of {who}"), "timestamp": 2 * n + at,
+                    "embedding": vector, "embedding_model": "tiny"})
+            };
+            let link = serde_json::json!({"rel": "RESPONDED_WITH", "from": format!("{who}-{n}-user"),
+                "to": format!("{who}-{n}-assistant"), "timestamp": 2 * n});
+            format!("{}\n{}\n{link}\n", line("user", 0), line("assistant", 1))
+        };
+        (0..20).map(turn).collect()
+    };
+    std::thread::scope(|threads| {
+        for writer in 0..8 {
+            let home = &home;
+            threads.spawn(move || home.run("rsv-import", &["--quiet"], lines(writer)).ok());
+        }
+    });
+    let mut store = home.open();
+    let messages = 2 * (10 + 8 * 10);
+    assert_eq!(store.scopes().unwrap()[0].1, messages);
+    assert_eq!(store.models().unwrap()[0].vectors, messages);
+    let links = lines_of(&home.export()).iter().filter(|line| line["kind"] == "link").count() as u64;
+    assert_eq!(links, messages / 2);
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| home.run("rsv-link", &["--quiet", "--threshold", "0.9"], "").ok());
+        }
+    });
+    home.check();
+}
+
+#[test]
+fn what_fails_is_told_within_its_time() {
+    let Some(home) = Home::in_graph() else { return };
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("bolt://{}", silent.local_addr().unwrap());
+    let closed = "bolt://127.0.0.1:1";
+    let own = home.graph().address.clone();
+    let secure = own.replacen("bolt", "bolt+s", 1);
+    for (name, value, cause, hint) in [
+        (
+            "NEO4J_PASSWORD",
+            "hush",
+            "the server does not let neo4j in",
+            "set NEO4J_USERNAME and NEO4J_PASSWORD",
+        ),
+        ("NEO4J_DATABASE", "nowhere", "there is no database nowhere", "NEO4J_DATABASE"),
+        ("RSV_STORE", closed, "connection refused", "is Neo4j running there?"),
+        ("RSV_STORE", &silent, "no connection within 1 s", "is Neo4j running there?"),
+        ("RSV_STORE", &secure, "the server hung up", "is for a server with TLS"),
+    ] {
+        let home = home.env("NEO4J_CONNECTION_TIMEOUT", "1s").env(name, value);
+        for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {
+            let said = home.run(tool, words, "").trouble();
+            assert!(said.contains(cause) && said.contains(hint), "{name}={value}: {said}");
+            assert!(!said.contains("hush"), "{said}");
+        }
+    }
+    let password = "bolt://neo4j:hush@127.0.0.1";
+    assert!(!home.run("rsv-view", &["--store", password, "3"], "").trouble().contains("hush"));
+    // An address in the environment alone chooses nothing.
+    assert_eq!(Home::new().env("NEO4J_URI", closed).run("rsv-view", &["3"], "").ok(), "");
+    let by_name = home.env("RSV_STORE", "neo4j").env("NEO4J_URI", &own);
+    assert_eq!(by_name.run("rsv-view", &["3"], "").ok(), "");
+}
+
+/// What must not be there.
+const WRONG: [(&str, &str); 5] = [
+    (
+        "scopes count their messages",
+        "MATCH (s:RsvScope) WHERE s.messages <> COUNT { (m:MessageNode:RsvRecord
+           WHERE m.partition = s.partition AND m.instance = s.instance) } RETURN s.partition AS text",
+    ),
+    (
+        "models count their vectors",
+        "MATCH (m:RsvModel) WHERE m.vectors <> COUNT { (e:RsvVector WHERE e.model = m.name) } RETURN m.name AS text",
+    ),
+    (
+        "spaces count their vectors",
+        "MATCH (m:RsvModel), (s:RsvSpace {model: m.n}) WHERE s.vectors <> COUNT {
+           (:MessageNode)-[:HAS_EMBEDDING]->(e:RsvVector WHERE e.model = m.name
+             AND e.partition = s.partition AND e.instance = s.instance) } RETURN m.name AS text",
+    ),
+    (
+        "a question has one answer",
+        "MATCH (a)-[l:RESPONDED_WITH]->(b) WHERE COUNT { (a)-[:RESPONDED_WITH]->() } > 1
+           OR COUNT { ()-[:RESPONDED_WITH]->(b) } > 1 RETURN a.id AS text",
+    ),
+    (
+        "two messages have one synapse",
+        "MATCH (a)-[l:SYNAPSE]->(b) WITH a, b, count(l) AS count WHERE count > 1 RETURN a.id AS text",
+    ),
+];
