@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// How much a word counts that only contains what was asked for.
-const PIECE: f64 = 0.5;
+const PIECE: f32 = 0.5;
 
 /// Okapi BM25's constants, as Anserini has them (Yang, Fang and Lin 2017): messages are short, and their
 /// length says little.
@@ -46,7 +46,7 @@ impl Run<'_> {
     }
 
     /// How much a word counts that has the piece in it.
-    pub(super) fn weight(&self, word: &str) -> f64 {
+    pub(super) fn weight(&self, word: &str) -> f32 {
         match &self.stem {
             _ if word == self.text => 1.0,
             Some(stem) if word.starts_with(self.piece()) && words::stem(word) == *stem => 1.0,
@@ -57,10 +57,11 @@ impl Run<'_> {
     }
 }
 
-/// A message, how often it holds the run, and its length in words.
+/// A message, its time, how often it holds the run, and its length in words.
 pub(super) struct Doc {
     pub(super) n: i64,
-    pub(super) times: f64,
+    pub(super) timestamp: i64,
+    pub(super) times: f32,
     pub(super) length: u32,
 }
 
@@ -84,7 +85,8 @@ impl Corpus {
         let rarity = self.rarity(docs);
         move |doc| {
             let norm = K1 * (1.0 - B + B * f64::from(doc.length) / average);
-            rarity * doc.times * (K1 + 1.0) / (doc.times + norm)
+            let times = f64::from(doc.times);
+            rarity * times * (K1 + 1.0) / (times + norm)
         }
     }
 }
@@ -115,24 +117,29 @@ pub(super) fn telling<'a>(
     runs
 }
 
-/// Looks for the runs in a message that no index has.
-pub(super) fn look_at(n: i64, folded: &str, runs: &mut [Run], corpus: &mut Corpus) {
+/// Looks for the runs in a message that no index has, and calls `visit` for each that it holds. Gives its length in
+/// words.
+pub(super) fn look_at(
+    (n, timestamp): (i64, i64),
+    folded: &str,
+    runs: &mut [Run],
+    mut visit: impl FnMut(&mut Run, Doc),
+) -> usize {
     let words: Vec<&str> = words::words(folded).collect();
-    corpus.docs += 1.0;
-    corpus.words += words.len() as f64;
     for run in runs {
         if memchr::memmem::find(folded.as_bytes(), run.piece().as_bytes()).is_none() {
             continue;
         }
-        let times: f64 = words.iter().map(|word| run.weight(word)).sum();
+        let times: f32 = words.iter().map(|word| run.weight(word)).sum();
         if times > 0.0 {
-            run.docs.push(Doc { n, times, length: words.len() as u32 });
+            visit(run, Doc { n, timestamp, times, length: words.len() as u32 });
         }
     }
+    words.len()
 }
 
-/// The best of the scored messages that `read` gives, with all that are equal to the last, and which number is
-/// where among them.
+/// The best of the scored messages that `read` gives, with all that are equal to the last, of the same time too; and
+/// which number is where among them.
 pub(super) fn best<E>(
     scored: Vec<Scored>,
     limit: usize,
@@ -142,8 +149,9 @@ pub(super) fn best<E>(
     let mut scored = BinaryHeap::from(scored);
     let mut hits: Vec<Hit> = Vec::new();
     let mut places = FxHashMap::default();
-    while let Some(Scored { n, score, share }) = scored.pop() {
-        if hits.len() >= limit && hits.last().is_some_and(|worst| worst.score > score) {
+    while let Some(Scored { n, timestamp, score, share }) = scored.pop() {
+        let better = |worst: &Hit| (worst.score, worst.message.timestamp) != (score, timestamp);
+        if hits.len() >= limit && hits.last().is_some_and(better) {
             break;
         }
         if let Some(message) = read(n)? {
@@ -159,6 +167,7 @@ pub(super) fn best<E>(
 /// A message and its score: the greatest is the best, of equals the newest.
 pub(super) struct Scored {
     n: i64,
+    timestamp: i64,
     score: f64,
     /// How much it holds of what is asked for, if that is any of it.
     share: Option<f64>,
@@ -166,7 +175,8 @@ pub(super) struct Scored {
 
 impl Ord for Scored {
     fn cmp(&self, other: &Scored) -> Ordering {
-        self.score.total_cmp(&other.score).then(self.n.cmp(&other.n))
+        let latest = self.timestamp.cmp(&other.timestamp).then(self.n.cmp(&other.n));
+        self.score.total_cmp(&other.score).then(latest)
     }
 }
 
@@ -188,6 +198,7 @@ impl Eq for Scored {}
 #[derive(Clone, Default)]
 struct Found {
     runs: usize,
+    timestamp: i64,
     score: f64,
     /// The rarity of the runs together.
     rarity: f64,
@@ -218,10 +229,12 @@ impl Tally {
         }
     }
 
-    fn into_all(self) -> Vec<(i64, Found)> {
+    /// Those in which at least so many runs were found.
+    fn with(self, wanted: usize) -> Vec<(i64, Found)> {
+        let holds = |(_, held): &(i64, Found)| held.runs >= wanted;
         match self {
-            Tally::Close(first, all) => (first..).zip(all).collect(),
-            Tally::Far(all) => all.into_iter().collect(),
+            Tally::Close(first, all) => (first..).zip(all).filter(holds).collect(),
+            Tally::Far(all) => all.into_iter().filter(holds).collect(),
         }
     }
 }
@@ -246,14 +259,34 @@ pub(super) fn combine(runs: &[Run], occur: Occur, corpus: &Corpus) -> Vec<Scored
             if occur == Occur::All && held.runs < at {
                 continue;
             }
+            held.timestamp = doc.timestamp;
             held.score += bm25(doc);
             held.rarity += rarity;
             held.runs += 1;
         }
     }
-    let all = found.into_all().into_iter().filter(|(_, held)| held.runs >= wanted);
+    let all = found.with(wanted).into_iter();
     let share = |held: &Found| (occur == Occur::Any).then_some(held.rarity / (asked + unknown));
-    all.map(|(n, held)| Scored { n, score: held.score * held.rarity / asked, share: share(&held) }).collect()
+    let scored = |(n, held): (i64, Found)| Scored {
+        n,
+        timestamp: held.timestamp,
+        score: held.score * held.rarity / asked,
+        share: share(&held),
+    };
+    all.map(scored).collect()
+}
+
+/// How many of the runs, the rarest first, are looked at next: as many as hold twice as many messages as before,
+/// and `least` at least.
+pub(super) fn further(runs: &[Run], looked: usize, least: usize) -> usize {
+    let mut messages: usize = 2 * runs[..looked].iter().map(|run| run.held).sum::<usize>();
+    messages = messages.max(least);
+    let mut sum = 0;
+    let within = runs.iter().take_while(|run| {
+        sum += run.held;
+        sum <= messages
+    });
+    within.count().max(looked + 1).min(runs.len())
 }
 
 /// The most that a message can score which holds none of the first so many runs.

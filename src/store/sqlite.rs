@@ -17,10 +17,12 @@ use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::{Access, Around, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
+use index::Part;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A store in a file.
@@ -28,6 +30,8 @@ pub(super) struct Sqlite {
     connection: Connection,
     address: String,
     known: write::Known,
+    /// The parts of the word index that were searched last.
+    parts: Vec<Arc<Part>>,
 }
 
 /// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
@@ -63,7 +67,7 @@ impl Sqlite {
             connect(path, access)
         };
         let connection = open().map_err(|e| remedied(e.at(format_args!("cannot open store {address}"))))?;
-        Ok(Sqlite { connection, address, known: write::Known::default() })
+        Ok(Sqlite { connection, address, known: write::Known::default(), parts: Vec::new() })
     }
 
     /// Adds the store's address to what SQLite says, in words.

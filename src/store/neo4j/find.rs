@@ -72,7 +72,8 @@ impl Neo4j {
         if self.has_strangers()? {
             let statement = scoped(statements::STRANGE_MESSAGES, &which.scopes, false);
             for row in self.server.rows(&statement, scope_params(&which.scopes))? {
-                read.look_at(row.message()?, None, &mut runs, Some(&mut corpus));
+                corpus.words += read.look_at(row.message()?, None, &mut runs) as f64;
+                corpus.docs += 1.0;
             }
         }
         let of_strangers: Vec<usize> = runs.iter().map(|run| run.docs.len()).collect();
@@ -84,7 +85,7 @@ impl Neo4j {
         loop {
             looked = match occur {
                 Occur::All => runs.len(),
-                Occur::Any => further(&runs, looked),
+                Occur::Any => ranking::further(&runs, looked, READ),
             };
             let all: Vec<String> = runs[..looked].iter().map(asked).collect();
             let joint = if occur == Occur::All { " AND " } else { " OR " };
@@ -94,7 +95,7 @@ impl Neo4j {
             for row in self.server.rows(&statement, params)? {
                 let n = row.get("n")?;
                 if !read.messages.contains_key(&n) {
-                    read.look_at(row.message()?, Some(n), &mut runs, None);
+                    read.look_at(row.message()?, Some(n), &mut runs);
                 }
             }
             let scored = ranking::combine(&runs, occur, &corpus);
@@ -166,25 +167,15 @@ impl Neo4j {
 }
 
 impl Read {
-    fn look_at(&mut self, message: Message, n: Option<i64>, runs: &mut [Run], corpus: Option<&mut Corpus>) {
+    /// Gives the message's length in words.
+    fn look_at(&mut self, message: Message, n: Option<i64>, runs: &mut [Run]) -> usize {
         let n = n.unwrap_or_else(|| {
             self.strangers -= 1;
             self.strangers
         });
         let folded = words::fold(&message.content.text());
-        ranking::look_at(n, &folded, runs, corpus.unwrap_or(&mut Corpus::default()));
+        let place = (n, message.timestamp);
         self.messages.insert(n, message);
+        ranking::look_at(place, &folded, runs, |run, doc| run.docs.push(doc))
     }
-}
-
-/// How many of the runs, the rarest first, are looked at next: as many as hold twice as many messages as before.
-fn further(runs: &[Run], looked: usize) -> usize {
-    let mut messages: usize = 2 * runs[..looked].iter().map(|run| run.held).sum::<usize>();
-    messages = messages.max(READ);
-    let mut sum = 0;
-    let within = runs.iter().take_while(|run| {
-        sum += run.held;
-        sum <= messages
-    });
-    within.count().max(looked + 1).min(runs.len())
 }

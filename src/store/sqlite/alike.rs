@@ -3,7 +3,7 @@
 use super::super::cosine::Query;
 use super::super::graph::{Alike, Near, Of};
 use super::Sqlite;
-use super::chunk::{self, Block};
+use super::chunk::{self, Block, Head};
 use super::embedding::numbers;
 use super::graph;
 use super::nearest::{Best, Candidate, Scored, by_score};
@@ -22,6 +22,9 @@ const HELD: usize = 256;
 
 /// A thread has so many vectors to compare at least.
 const SHARE: usize = 64;
+
+/// So many vectors are compared with all askers at once at least.
+const GATHERED: usize = 512;
 
 /// A message that is compared with others.
 struct Asker {
@@ -75,8 +78,11 @@ impl Sqlite {
                     0 | 1 => 1,
                     shares => thread::available_parallelism().map_or(1, usize::from).min(shares),
                 };
-                let mut look = |block: &Block| compare_all(&mut askers, &turns, block, threads);
+                let mut gathered = Gathered::default();
+                let mut compare = |block: &Block| compare_all(&mut askers, &turns, block, threads);
+                let mut look = |block: &Block| gathered.add(block, &mut compare);
                 *sound = chunk::visit(&store.connection, model, Some(&[scope]), &mut look)?;
+                gathered.hand_on(&mut compare);
             }
             let mut vectors = FxHashMap::default();
             let mut near = |asker| {
@@ -177,6 +183,29 @@ struct Seen {
     vector: Vec<u8>,
 }
 
+/// Blocks put together, until they are worth the threads that compare them.
+#[derive(Default)]
+struct Gathered {
+    heads: Vec<Head>,
+    codes: Vec<u8>,
+}
+
+impl Gathered {
+    fn add(&mut self, block: &Block, compare: &mut impl FnMut(&Block)) {
+        self.heads.extend_from_slice(block.heads);
+        self.codes.extend_from_slice(block.codes);
+        if self.heads.len() >= GATHERED {
+            self.hand_on(compare);
+        }
+    }
+
+    fn hand_on(&mut self, compare: &mut impl FnMut(&Block)) {
+        compare(&Block { heads: &self.heads, codes: &self.codes });
+        self.heads.clear();
+        self.codes.clear();
+    }
+}
+
 /// Compares the askers with the vectors of a block, on some threads.
 fn compare_all(askers: &mut [Asker], turns: &Turns, block: &Block, threads: usize) {
     let gates: Vec<i64> = block.heads.iter().map(|head| turns.gate(head.n)).collect();
@@ -198,14 +227,13 @@ fn compare_some(askers: &mut [Asker], gates: &[i64], block: &Block) {
     let (mut products, mut one) = (Vec::new(), Vec::new());
     for askers in askers.chunks_mut(4) {
         if let [a, b, c, d] = askers {
-            let four = [&a.query, &b.query, &c.query, &d.query];
-            Query::products_of_four(four, block.codes, &mut products);
+            Query::products([&a.query, &b.query, &c.query, &d.query], block.codes, &mut products);
         } else {
             products.clear();
             products.resize(block.heads.len(), [0; 4]);
             for (at, asker) in askers.iter().enumerate() {
-                asker.query.products(block.codes, &mut one);
-                products.iter_mut().zip(&one).for_each(|(products, product)| products[at] = *product);
+                Query::products([&asker.query], block.codes, &mut one);
+                products.iter_mut().zip(&one).for_each(|(products, [product])| products[at] = *product);
             }
         }
         for (at, Asker { n, query, best, .. }) in askers.iter_mut().enumerate() {

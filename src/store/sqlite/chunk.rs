@@ -1,18 +1,20 @@
-//! The vector index: the eight-bit code of every message's vector, in chunks of one scope and model that are
+//! The vector index: the four-bit code of every message's vector, in chunks of one scope and model that are
 //! read from end to end. The newest of a scope are loose, a row each, until they make a chunk, so that
 //! storing one costs little. Beside each code stands what a selection asks for, so that a search looks only
 //! at what it may find.
 
-use super::super::cosine::Coded;
+use super::super::cosine::{Coded, width};
 use super::embedding::{Place, numbers};
-use crate::record::Role;
+use super::select::bit;
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 
-/// So many loose codes make a chunk.
-const CHUNK: usize = 256;
+/// A chunk fills a page of the file, so many bytes of it: what does not fit there lies in pages that are looked for
+/// one after the other.
+const PAGE: usize = super::PAGE as usize - 84;
 
 /// What stands beside a code.
+#[derive(Clone, Copy)]
 pub(super) struct Head {
     /// The number of the record.
     pub(super) n: i64,
@@ -46,16 +48,6 @@ impl Head {
     }
 }
 
-/// A role as one bit of a set of them.
-pub(super) fn bit(role: Role) -> u8 {
-    match role {
-        Role::User => 1,
-        Role::Assistant => 2,
-        Role::System => 4,
-        Role::Tool => 8,
-    }
-}
-
 /// Adds the vector of a message, in the place of one that is loose. It is loose until `pack`.
 pub(super) fn add(
     connection: &Connection,
@@ -66,7 +58,6 @@ pub(super) fn add(
     let Some(role) = place.role else { return Ok(()) };
     let Coded { step, codes } = Coded::of(vector);
     let head = Head { n: place.n, timestamp: place.timestamp, step, role: bit(role) };
-    let codes: Vec<u8> = codes.into_iter().map(|code| code as u8).collect();
     let sql = "INSERT OR REPLACE INTO loose (model, scope, record, heads, codes) VALUES (?, ?, ?, ?, ?)";
     let row = params![model, place.scope, place.n, head.bytes(), codes];
     connection.prepare_cached(sql)?.execute(row).map(drop)
@@ -74,14 +65,16 @@ pub(super) fn add(
 
 /// Makes chunks of what is loose, oldest records first, as long as there is enough of it.
 pub(super) fn pack(connection: &Connection, model: i64, scope: i64) -> rusqlite::Result<()> {
-    let sql = "SELECT count(*) FROM loose WHERE model = ? AND scope = ?";
-    let mut loose: usize =
-        connection.prepare_cached(sql)?.query_row([model, scope], |row| row.get::<_, u32>(0))? as usize;
-    while loose >= CHUNK {
+    let sql = "SELECT count(*), dim FROM loose JOIN model ON model.n = model WHERE model = ? AND scope = ?";
+    let count = |row: &rusqlite::Row| Ok((row.get(0)?, row.get::<_, Option<u32>>(1)?));
+    let (mut loose, dim): (u32, _) = connection.prepare_cached(sql)?.query_row([model, scope], count)?;
+    let chunk = PAGE / (HEAD + width(dim.unwrap_or_default() as usize));
+    let chunk = u32::try_from(chunk).unwrap_or_default().max(1);
+    while loose >= chunk {
         let (mut heads, mut codes) = (Vec::new(), Vec::new());
         let sql = "SELECT heads, codes FROM loose WHERE model = ? AND scope = ? ORDER BY record LIMIT ?";
         let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![model, scope, CHUNK as i64])?;
+        let mut rows = statement.query(params![model, scope, chunk])?;
         while let Some(row) = rows.next()? {
             heads.extend_from_slice(row.get_ref(0)?.as_blob()?);
             codes.extend_from_slice(row.get_ref(1)?.as_blob()?);
@@ -91,7 +84,7 @@ pub(super) fn pack(connection: &Connection, model: i64, scope: i64) -> rusqlite:
         connection.prepare_cached(sql)?.execute(params![model, scope, low, high, heads, codes])?;
         let sql = "DELETE FROM loose WHERE model = ? AND scope = ? AND record <= ?";
         connection.prepare_cached(sql)?.execute([model, scope, high])?;
-        loose -= CHUNK;
+        loose -= chunk;
     }
     Ok(())
 }
@@ -196,7 +189,7 @@ fn visit_one(
          FROM space WHERE model = ?1 {of_scope}"
     );
     let (dim, wanted) = connection.prepare_cached(&sql)?.query_row(values(), |row| {
-        Ok((row.get::<_, i64>(0)?, Count { vectors: row.get(1)?, sum: row.get(2)? }))
+        Ok((row.get::<_, u32>(0)?, Count { vectors: row.get(1)?, sum: row.get(2)? }))
     })?;
     let sql = format!(
         "SELECT heads, codes FROM chunk WHERE model = ?1 {of_scope} \
@@ -209,7 +202,7 @@ fn visit_one(
         let (beside, codes) = (row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?);
         heads.clear();
         heads.extend(each(beside));
-        if beside.len() % HEAD != 0 || codes.len() as i64 != heads.len() as i64 * dim {
+        if beside.len() % HEAD != 0 || codes.len() != heads.len() * width(dim as usize) {
             return Ok(false);
         }
         heads.iter().for_each(|head| found.add(head.n));

@@ -1,13 +1,16 @@
 //! Keyword search over the word index.
 
-use super::super::ranking::{self, Corpus, Doc, KEYWORD, Run, combine, explain, holds, look_at};
+use super::super::ranking::{self, Corpus, Doc, KEYWORD, Run, combine, explain, further, holds, look_at};
 use super::super::words::Term;
 use super::super::{Occur, Select};
 use super::Sqlite;
 use super::index::{self, Part, Place};
 use super::read::{COLUMNS, TABLES, message};
+use super::select::Wanted;
 use crate::record::{Hit, Message};
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
+use std::mem::take;
+use std::sync::Arc;
 
 /// A run that lies in more words of one part than this tells nothing: it is looked for in the messages
 /// themselves, and does not count.
@@ -35,9 +38,10 @@ impl Sqlite {
         };
         let mut parts = Vec::new();
         for scope in &scopes {
-            parts.append(&mut Part::of_scope(&self.connection, *scope)?);
+            parts.append(&mut Part::of_scope(&self.connection, *scope, &self.parts)?);
         }
-        let (mut runs, words) = telling(terms, occur, &parts);
+        self.parts.clone_from(&parts);
+        let (runs, words) = telling(terms, occur, &parts);
         let unsure: Vec<&Term> = terms
             .iter()
             .filter(|term| !(term.is_plain() && runs.iter().any(|run| run.text == term.text)))
@@ -48,65 +52,13 @@ impl Sqlite {
         } else if runs.is_empty() {
             self.newest(&unsure, &scopes, which, limit)?
         } else {
-            let corpus = self.gather(&mut runs, &words, &scopes, &parts)?;
-            // The rarest first: the others can then only lose messages.
-            runs.sort_by_key(|run| run.docs.len());
+            let mut lookup = Lookup::begin(&self.connection, &parts, &scopes, which, (runs, words))?;
             let admitted = |message: &Message| which.admits(message) && holds(&unsure, message);
             let read = |n| self.nth(n).map(|message| message.filter(admitted));
-            let (mut hits, places) = ranking::best(combine(&runs, occur, &corpus), limit, read)?;
-            if occur == Occur::All {
-                explain(&mut hits, &places, &runs, &corpus);
-            }
-            Hit::best(hits, limit)
+            lookup.best(occur, limit, read)?
         };
         snapshot.finish()?;
         Ok(hits)
-    }
-
-    /// Finds the messages that hold each run.
-    fn gather(
-        &self,
-        runs: &mut [Run],
-        words: &[Words],
-        scopes: &[i64],
-        parts: &[Part],
-    ) -> rusqlite::Result<Corpus> {
-        let mut corpus = Corpus::default();
-        for (at, part) in parts.iter().enumerate() {
-            if runs.len() > 1 {
-                part.spread();
-            }
-            corpus.docs += part.docs as f64;
-            corpus.words += part.places().map(|place| f64::from(place.length)).sum::<f64>();
-            for (run, words) in runs.iter_mut().zip(words) {
-                self.look_up(part, &words[at], run)?;
-            }
-        }
-        for scope in scopes {
-            index::tail(&self.connection, *scope, |n, folded| look_at(n, folded, runs, &mut corpus))?;
-        }
-        runs.iter_mut().for_each(|run| run.held = run.docs.len());
-        Ok(corpus)
-    }
-
-    fn look_up(&self, part: &Part, words: &[&[u8]], run: &mut Run) -> rusqlite::Result<()> {
-        let weighed: Vec<(&[u8], f64)> = words
-            .iter()
-            .map(|word| (*word, run.weight(std::str::from_utf8(word).unwrap_or_default())))
-            .filter(|(_, weight)| *weight > 0.0)
-            .collect();
-        if let [(word, weight)] = weighed[..] {
-            return part.postings(&self.connection, word, |_, Place { n, length }, times| {
-                run.docs.push(Doc { n, times: times as f64 * weight, length });
-            });
-        }
-        let mut times_of = vec![0.0; if weighed.is_empty() { 0 } else { part.docs }];
-        for (word, weight) in weighed {
-            part.postings(&self.connection, word, |at, _, times| times_of[at] += times as f64 * weight)?;
-        }
-        let held = times_of.iter().zip(part.places()).filter(|(times, _)| **times > 0.0);
-        run.docs.extend(held.map(|(times, place)| Doc { n: place.n, times: *times, length: place.length }));
-        Ok(())
     }
 
     /// The message that has a number.
@@ -140,8 +92,164 @@ impl Sqlite {
     }
 }
 
+/// So many messages hold the runs that are looked at first, or the rarest of them does.
+const FIRST: usize = 1000;
+
+/// Which messages hold some runs. Of a run that very many hold, only those are gathered that may be among the best:
+/// who holds none of the rarer ones seldom is.
+struct Lookup<'a> {
+    connection: &'a Connection,
+    parts: &'a [Arc<Part>],
+    wanted: Wanted,
+    corpus: Corpus,
+    /// The rarest first.
+    runs: Vec<Run<'a>>,
+    /// Where each of them is found.
+    places: Vec<Places<'a>>,
+    /// The messages of each part that hold one of the runs that were looked at, a bit each.
+    seen: Vec<Vec<u64>>,
+}
+
+/// Where a run is found.
+struct Places<'a> {
+    /// The words of each part that count, and how much.
+    words: Vec<Vec<(&'a [u8], f32)>>,
+    /// How many messages that are in no part hold it: they come first.
+    tail: usize,
+    /// Whether all that hold it are gathered.
+    whole: bool,
+}
+
+impl<'a> Lookup<'a> {
+    /// Counts the messages that hold each run.
+    fn begin(
+        connection: &'a Connection,
+        parts: &'a [Arc<Part>],
+        scopes: &[i64],
+        which: &Select,
+        (mut runs, words): (Vec<Run<'a>>, Vec<Words<'a>>),
+    ) -> rusqlite::Result<Lookup<'a>> {
+        let mut corpus = Corpus::default();
+        for part in parts {
+            if runs.len() > 1 {
+                part.spread();
+            }
+            corpus.docs += part.docs as f64;
+            corpus.words += part.places().map(|place| f64::from(place.length)).sum::<f64>();
+        }
+        let wanted = Wanted::of(connection, which)?;
+        for scope in scopes {
+            index::tail(connection, *scope, |Place { n, timestamp, role, .. }, folded| {
+                let admitted = wanted.admits(n, timestamp, role);
+                corpus.docs += 1.0;
+                corpus.words += look_at((n, timestamp), folded, &mut runs, |run, doc| {
+                    run.held += 1;
+                    run.docs.extend(admitted.then_some(doc));
+                }) as f64;
+            })?;
+        }
+        let seen = parts.iter().map(|part| vec![0; part.docs.div_ceil(64)]).collect();
+        let mut lookup =
+            Lookup { connection, parts, wanted, corpus, runs: Vec::new(), places: Vec::new(), seen };
+        let mut found = Vec::new();
+        for (run, words) in runs.into_iter().zip(words) {
+            found.push(lookup.count(run, words)?);
+        }
+        found.sort_by_key(|(run, _)| run.held);
+        (lookup.runs, lookup.places) = found.into_iter().unzip();
+        Ok(lookup)
+    }
+
+    /// Counts who holds a run; who holds one of several words is known only when all are gathered.
+    fn count(&mut self, mut run: Run<'a>, words: Words<'a>) -> rusqlite::Result<(Run<'a>, Places<'a>)> {
+        let weighed = |word: &'a [u8]| (word, run.weight(std::str::from_utf8(word).unwrap_or_default()));
+        let counts = |(_, weight): &(&[u8], f32)| *weight > 0.0;
+        let words: Vec<Vec<_>> =
+            words.into_iter().map(|words| words.into_iter().map(weighed).filter(counts).collect()).collect();
+        let mut places = Places { tail: run.docs.len(), whole: false, words };
+        if places.words.iter().any(|words| words.len() > 1) {
+            run.held += self.gather(&mut run, &mut places, true)?;
+        } else {
+            for (part, words) in self.parts.iter().zip(&places.words) {
+                for (word, _) in words {
+                    run.held += part.holders(self.connection, word)?;
+                }
+            }
+        }
+        Ok((run, places))
+    }
+
+    /// The best hits.
+    fn best(
+        &mut self,
+        occur: Occur,
+        limit: usize,
+        mut read: impl FnMut(i64) -> rusqlite::Result<Option<Message>>,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let mut looked = 0;
+        loop {
+            looked = match occur {
+                // Who holds all of them holds the rarest.
+                Occur::All => 1,
+                Occur::Any => further(&self.runs, looked, FIRST),
+            };
+            let (mut runs, mut places) = (take(&mut self.runs), take(&mut self.places));
+            for (at, (run, places)) in runs.iter_mut().zip(&mut places).enumerate() {
+                self.gather(run, places, at < looked)?;
+            }
+            (self.runs, self.places) = (runs, places);
+            let scored = combine(&self.runs, occur, &self.corpus);
+            let (mut hits, places) = ranking::best(scored, limit, &mut read)?;
+            let most = ranking::most(&self.runs, looked, &self.corpus);
+            let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > most);
+            if occur == Occur::All || looked == self.runs.len() || enough {
+                if occur == Occur::All {
+                    explain(&mut hits, &places, &self.runs, &self.corpus);
+                }
+                return Ok(Hit::best(hits, limit));
+            }
+        }
+    }
+
+    /// Gathers all that hold a run and are wanted, or those that are seen already. Gives how many hold it.
+    fn gather(&mut self, run: &mut Run, places: &mut Places, whole: bool) -> rusqlite::Result<usize> {
+        let mut held = 0;
+        if places.whole {
+            return Ok(held);
+        }
+        places.whole = whole;
+        run.docs.truncate(places.tail);
+        for ((part, words), seen) in self.parts.iter().zip(&places.words).zip(&mut self.seen) {
+            let mut add = |at: usize, place: Place, times| {
+                held += 1;
+                let Place { n, timestamp, length, role } = place;
+                let (word, bit) = (&mut seen[at / 64], 1 << (at % 64));
+                if whole && self.wanted.admits(n, timestamp, role) {
+                    *word |= bit;
+                }
+                if *word & bit != 0 {
+                    run.docs.push(Doc { n, timestamp, times, length });
+                }
+            };
+            if let [(word, weight)] = words[..] {
+                part.postings(self.connection, word, |at, place, times| {
+                    add(at, place, times as f32 * weight)
+                })?;
+                continue;
+            }
+            let mut times_of = vec![0.0; if words.is_empty() { 0 } else { part.docs }];
+            for (word, weight) in words {
+                part.postings(self.connection, word, |at, _, times| times_of[at] += times as f32 * weight)?;
+            }
+            let all = times_of.into_iter().zip(part.places()).enumerate();
+            all.filter(|(_, (times, _))| *times > 0.0).for_each(|(at, (times, place))| add(at, place, times));
+        }
+        Ok(held)
+    }
+}
+
 /// The runs of the terms that can tell messages apart, and for each the words that may hold it.
-fn telling<'a>(terms: &'a [Term], occur: Occur, parts: &'a [Part]) -> (Vec<Run<'a>>, Vec<Words<'a>>) {
+fn telling<'a>(terms: &'a [Term], occur: Occur, parts: &'a [Arc<Part>]) -> (Vec<Run<'a>>, Vec<Words<'a>>) {
     let mut all = Vec::new();
     let runs = ranking::telling(terms, occur, |run| {
         let mut words: Words = parts.iter().map(|part| part.words_with(run.piece(), MANY)).collect();

@@ -1,12 +1,14 @@
-//! The word index, in a few parts a scope. A part covers some thousands of messages: which they are and
-//! how long, all their words in one block that can be searched for a piece of a word at the speed of
-//! memory, and for each word the messages that hold it and how often. The newest messages of a scope are in
+//! The word index, in a few parts a scope. A part covers some thousands of messages: which they are, how long, and
+//! what a selection asks for; all their words in one block that can be searched for a piece of a word at the speed of
+//! memory; and for each word the messages that hold it and how often. The newest messages of a scope are in
 //! no part yet: a search reads them themselves, so that storing one message costs the index nothing.
 
 use super::super::words;
+use super::select::bit;
 use rusqlite::{Connection, Rows, params};
 use rustc_hash::FxHashMap;
-use std::cell::OnceCell;
+use std::sync::Arc;
+use std::sync::OnceLock;
 
 /// So many messages may be in no part.
 const TAIL: i64 = 1000;
@@ -22,12 +24,25 @@ pub(super) fn grow(connection: &Connection, scope: i64, count: i64) -> rusqlite:
     if tail < TAIL {
         return Ok(());
     }
-    let part = gather(connection, scope)?;
-    part.write(connection, scope)?;
-    let sql = "UPDATE scope SET tail = 0, packed = (SELECT max(n) FROM record) WHERE n = ?";
-    connection.prepare_cached(sql)?.execute([scope])?;
+    pack(connection, scope)?;
     let small = newest_run(connection, scope)?;
     if small.len() > 1 { merge(connection, scope, &small) } else { Ok(()) }
+}
+
+/// Makes a part of the messages that are in none.
+fn pack(connection: &Connection, scope: i64) -> rusqlite::Result<()> {
+    gather(connection, scope)?.write(connection, scope)?;
+    let sql = "UPDATE scope SET tail = 0, packed = (SELECT max(n) FROM record) WHERE n = ?";
+    connection.prepare_cached(sql)?.execute([scope]).map(drop)
+}
+
+/// Makes the index of a scope anew.
+pub(super) fn make(connection: &Connection, scope: i64) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM posting WHERE part IN (SELECT n FROM part WHERE scope = ?)";
+    connection.prepare_cached(sql)?.execute([scope])?;
+    connection.prepare_cached("DELETE FROM part WHERE scope = ?")?.execute([scope])?;
+    connection.prepare_cached("UPDATE scope SET packed = 0 WHERE n = ?")?.execute([scope])?;
+    pack(connection, scope)
 }
 
 /// The parts to be made one, if the scope has too many: the newest, and those before it, as long as each is
@@ -54,18 +69,19 @@ fn newest_run(connection: &Connection, scope: i64) -> rusqlite::Result<Vec<i64>>
     Ok(run)
 }
 
-/// Calls `visit` with the number and the folded text of each message of a scope that is in no part.
+/// Calls `visit` with each message of a scope that is in no part, its length left open, and its folded text.
 pub(super) fn tail(
     connection: &Connection,
     scope: i64,
-    mut visit: impl FnMut(i64, &str),
+    mut visit: impl FnMut(Place, &str),
 ) -> rusqlite::Result<()> {
-    let sql = "SELECT n, content FROM record INDEXED BY record_words
+    let sql = "SELECT n, timestamp, role, content FROM record INDEXED BY record_words
                WHERE kind = 'message' AND scope = ?1 AND n > (SELECT packed FROM scope WHERE n = ?1) ORDER BY n";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([scope])?;
     while let Some(row) = rows.next()? {
-        visit(row.get(0)?, &words::fold(row.get_ref(1)?.as_str()?));
+        let place = Place { n: row.get(0)?, timestamp: row.get(1)?, role: bit(row.get(2)?), length: 0 };
+        visit(place, &words::fold(row.get_ref(3)?.as_str()?));
     }
     Ok(())
 }
@@ -78,18 +94,31 @@ struct Draft {
     words: FxHashMap<Box<[u8]>, Postings>,
 }
 
-/// The number and length (in words) of each message, as differences and varints.
+/// What is known of each message, as differences and varints: its number; its time, the sign of the difference in the
+/// lowest bit; its length and, in the lowest two bits, its role.
 #[derive(Default)]
 struct Places {
     bytes: Vec<u8>,
-    last: u64,
+    n: i64,
+    timestamp: i64,
 }
 
 impl Places {
-    fn push(&mut self, n: u64, length: u64) {
-        put(&mut self.bytes, n - self.last);
-        put(&mut self.bytes, length);
-        self.last = n;
+    fn push(&mut self, Place { n, timestamp, length, role }: Place) {
+        put(&mut self.bytes, (n - self.n).unsigned_abs());
+        let later = timestamp.wrapping_sub(self.timestamp);
+        put(&mut self.bytes, (later << 1 ^ later >> 63) as u64);
+        put(&mut self.bytes, u64::from(length) << 2 | u64::from(role.trailing_zeros() & 3));
+        (self.n, self.timestamp) = (n, timestamp);
+    }
+
+    /// Takes the next one off the front of what was pushed.
+    fn next(&mut self, bytes: &mut &[u8]) -> Option<Place> {
+        let (step, later, rest) = (take(bytes)?, take(bytes)?, take(bytes)?);
+        self.n += step as i64;
+        self.timestamp = self.timestamp.wrapping_add((later >> 1) as i64 ^ -((later & 1) as i64));
+        let (length, role) = ((rest >> 2) as u32, 1 << (rest & 3));
+        Some(Place { n: self.n, timestamp: self.timestamp, length, role })
     }
 }
 
@@ -128,7 +157,7 @@ impl Postings {
 /// The messages of a scope that are in no part yet.
 fn gather(connection: &Connection, scope: i64) -> rusqlite::Result<Draft> {
     let mut draft = Draft::default();
-    tail(connection, scope, |n, folded| {
+    tail(connection, scope, |place, folded| {
         let mut length = 0;
         for word in words::words(folded) {
             length += 1;
@@ -137,7 +166,7 @@ fn gather(connection: &Connection, scope: i64) -> rusqlite::Result<Draft> {
                 None => draft.words.entry(word.as_bytes().into()).or_default().count(draft.docs),
             }
         }
-        draft.places.push(n.unsigned_abs(), length);
+        draft.places.push(Place { length, ..place });
         draft.docs += 1;
     })?;
     draft.words.values_mut().for_each(Postings::close);
@@ -193,7 +222,7 @@ fn merge(connection: &Connection, scope: i64, parts: &[i64]) -> rusqlite::Result
     let mut offsets = Vec::new();
     for n in parts {
         let part = Part::read(connection, *n)?;
-        part.places().for_each(|place| places.push(place.n.unsigned_abs(), place.length.into()));
+        part.places().for_each(|place| places.push(place));
         offsets.push(docs);
         docs += part.docs as u64;
     }
@@ -249,8 +278,11 @@ impl<'a> Stream<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) n: i64,
+    pub(super) timestamp: i64,
     /// In words.
     pub(super) length: u32,
+    /// The `bit` of its role.
+    pub(super) role: u8,
 }
 
 /// A part as it is searched: in the bytes that are stored, since most searches need few of them.
@@ -259,20 +291,28 @@ pub(super) struct Part {
     /// How many messages it covers.
     pub(super) docs: usize,
     places: Vec<u8>,
-    spread: OnceCell<Vec<Place>>,
+    spread: OnceLock<Vec<Place>>,
     /// All words, each between line ends.
     words: Vec<u8>,
 }
 
 impl Part {
-    /// The parts of a scope.
-    pub(super) fn of_scope(connection: &Connection, scope: i64) -> rusqlite::Result<Vec<Part>> {
+    /// The parts of a scope; of those that are known there is no need to read them: a part never changes.
+    pub(super) fn of_scope(
+        connection: &Connection,
+        scope: i64,
+        known: &[Arc<Part>],
+    ) -> rusqlite::Result<Vec<Arc<Part>>> {
         let sql = "SELECT n FROM part WHERE scope = ? ORDER BY n";
         let parts: Vec<i64> = connection
             .prepare_cached(sql)?
             .query_map([scope], |row| row.get(0))?
             .collect::<Result<_, _>>()?;
-        parts.into_iter().map(|n| Part::read(connection, n)).collect()
+        let part = |n| match known.iter().find(|part| part.n == n) {
+            Some(part) => Ok(Arc::clone(part)),
+            None => Part::read(connection, n).map(Arc::new),
+        };
+        parts.into_iter().map(part).collect()
     }
 
     fn read(connection: &Connection, n: i64) -> rusqlite::Result<Part> {
@@ -281,7 +321,7 @@ impl Part {
             .query_row([n], |row| row.get(0))?;
         let docs = usize::try_from(docs).unwrap_or_default();
         let places = blob(connection, "places", n)?;
-        Ok(Part { n, docs, places, spread: OnceCell::new(), words: blob(connection, "words", n)? })
+        Ok(Part { n, docs, places, spread: OnceLock::new(), words: blob(connection, "words", n)? })
     }
 
     /// Reads its messages once for all, for who will ask for many of them.
@@ -291,15 +331,13 @@ impl Part {
 
     /// Its messages, in order.
     pub(super) fn places(&self) -> impl Iterator<Item = Place> {
-        let (mut bytes, mut n) = (&self.places[..], 0);
+        let (mut bytes, mut last) = (&self.places[..], Places::default());
         let mut spread = self.spread.get().map(|all| all.iter());
         std::iter::from_fn(move || {
             if let Some(all) = &mut spread {
                 return all.next().copied();
             }
-            let (step, length) = (take(&mut bytes)?, take(&mut bytes)?);
-            n += step as i64;
-            Some(Place { n, length: length as u32 })
+            last.next(&mut bytes)
         })
     }
 
@@ -319,6 +357,16 @@ impl Part {
             found.push(&self.words[begin..end]);
         }
         found
+    }
+
+    /// How many messages hold a word.
+    pub(super) fn holders(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
+        let mut statement =
+            connection.prepare_cached("SELECT docs FROM posting WHERE part = ? AND word = ?")?;
+        let mut rows = statement.query(params![self.n, word])?;
+        let Some(row) = rows.next()? else { return Ok(0) };
+        // Each is two numbers, whose last bytes have no highest bit.
+        Ok(row.get_ref(0)?.as_blob()?.iter().filter(|byte| **byte < 0x80).count() / 2)
     }
 
     /// Calls `visit` with each message that holds a word, where it stands in the part, and how often it does.

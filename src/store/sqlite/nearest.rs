@@ -1,15 +1,14 @@
 //! Which messages are nearest to a vector: all codes are looked at, and what may be among the best is
 //! compared exactly.
 
+use super::super::Select;
 use super::super::cosine::Query;
-use super::super::{Except, Select};
 use super::Sqlite;
 use super::chunk::{self, Block, Head};
 use super::embedding;
-use super::select::{self, Filter};
+use super::select::{Filter, Wanted};
 use crate::record::Hit;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
-use rustc_hash::FxHashSet;
+use rusqlite::{OptionalExtension, TransactionBehavior, params, params_from_iter};
 use std::cmp::Ordering;
 
 /// So many candidates are held before the worse ones are dropped.
@@ -176,73 +175,27 @@ impl Sqlite {
     }
 }
 
-/// The conditions of a selection, as far as what stands beside a code tells them: scope and trace aside.
-struct Wanted {
-    since: i64,
-    until: i64,
-    /// The `bit` of each role.
-    roles: u8,
-    /// Records that are left out by their id or trace, and those of the very time that all must stand before,
-    /// which do not.
-    without: FxHashSet<i64>,
-}
-
-impl Wanted {
-    fn of(connection: &Connection, which: &Select) -> rusqlite::Result<Wanted> {
-        let mut wanted = Wanted {
-            since: which.since.unwrap_or(i64::MIN),
-            until: which.until.unwrap_or(i64::MAX),
-            roles: which.roles.iter().fold(0, |roles, role| roles | chunk::bit(*role)),
-            without: FxHashSet::default(),
-        };
-        if wanted.roles == 0 {
-            wanted.roles = u8::MAX;
-        }
-        if let Some(before) = &which.before {
-            wanted.until = wanted.until.min(before.timestamp);
-            let sql = "SELECT n FROM record WHERE timestamp = ? AND (seq, id) >= (?, ?)";
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows =
-                statement.query_map(params![before.timestamp, before.seq, before.id], |row| row.get(0))?;
-            wanted.without = rows.collect::<Result<_, _>>()?;
-        }
-        let Except { traces, ids } = &which.except;
-        if !(traces.is_empty() && ids.is_empty()) {
-            let sql = "SELECT n FROM record WHERE trace_id IN (SELECT value FROM json_each(?))
-                       OR id IN (SELECT value FROM json_each(?))";
-            let mut statement = connection.prepare_cached(sql)?;
-            for n in statement.query_map([select::list(traces), select::list(ids)], |row| row.get(0))? {
-                wanted.without.insert(n?);
-            }
-        }
-        Ok(wanted)
-    }
-
-    fn admits(&self, head: &Head) -> bool {
-        head.timestamp >= self.since
-            && head.timestamp <= self.until
-            && head.role & self.roles != 0
-            && (self.without.is_empty() || !self.without.contains(&head.n))
-    }
-}
-
 /// A look at all codes.
 struct Scan<'a> {
     query: &'a Query,
     wanted: Wanted,
     best: Best,
-    products: Vec<i32>,
+    products: Vec<[i32; 1]>,
 }
 
 impl Scan<'_> {
+    fn admits(&self, head: &Head) -> bool {
+        self.wanted.admits(head.n, head.timestamp, head.role)
+    }
+
     fn look_at(&mut self, block: &Block) {
-        if !block.heads.iter().any(|head| self.wanted.admits(head)) {
+        if !block.heads.iter().any(|head| self.admits(head)) {
             return;
         }
-        self.query.products(block.codes, &mut self.products);
-        for (head, product) in block.heads.iter().zip(&self.products) {
+        Query::products([self.query], block.codes, &mut self.products);
+        for (head, [product]) in block.heads.iter().zip(&self.products) {
             let (near, off) = self.query.estimate(*product, head.step);
-            if near + off >= self.best.floor && self.wanted.admits(head) {
+            if near + off >= self.best.floor && self.admits(head) {
                 self.best.add(Candidate::of(head, near, off));
             }
         }

@@ -1,6 +1,6 @@
 //! The tables, and how an older file is brought up to date.
 
-use super::embedding;
+use super::{chunk, embedding, index};
 use crate::error::{Context, Result};
 use rusqlite::Connection;
 
@@ -9,8 +9,8 @@ pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// Every change of the tables that there ever was, in order; a file's `user_version` is how many of them
 /// it has seen. Only ever added to.
-const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 4] =
-    [m001_records, m002_vectors, m003_graph, m004_digests];
+const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 5] =
+    [m001_records, m002_vectors, m003_graph, m004_digests, m005_indexes];
 
 /// The `user_version` of a file that is up to date.
 pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
@@ -114,4 +114,12 @@ fn m004_digests(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "CREATE INDEX account_digest ON record (json_extract(extra, '$.digest'), timestamp) WHERE kind = 'account';",
     )
+}
+
+/// The codes of vectors become half as long, and beside the words of a message stands what a selection asks for.
+fn m005_indexes(connection: &Connection) -> rusqlite::Result<()> {
+    let scopes = embedding::rows(connection, "scope")?;
+    let models = embedding::rows(connection, "model")?;
+    models.iter().try_for_each(|model| chunk::make(connection, *model, &scopes))?;
+    scopes.iter().try_for_each(|scope| index::make(connection, *scope))
 }

@@ -4,9 +4,10 @@ use super::super::{Around, Except, Select};
 use super::Sqlite;
 use super::lacking;
 use super::read::{COLUMNS, TABLES, account, message};
-use crate::record::{Account, Message, quote};
-use rusqlite::params_from_iter;
+use crate::record::{Account, Message, Role, quote};
 use rusqlite::types::Value;
+use rusqlite::{Connection, params, params_from_iter};
+use rustc_hash::FxHashSet;
 
 impl Sqlite {
     pub(super) fn read_last(&mut self, which: &Select, count: usize) -> rusqlite::Result<Vec<Message>> {
@@ -259,5 +260,67 @@ impl Filter {
     pub(super) fn and_for(&mut self, table: &str) {
         self.sql.push_str(&self.sql.replace("record.", &format!("{table}.")));
         self.values.extend(self.values.clone());
+    }
+}
+
+/// The conditions of a selection, as far as what stands in an index beside a message tells them: scope and trace
+/// aside.
+pub(super) struct Wanted {
+    since: i64,
+    until: i64,
+    /// The `bit` of each role.
+    roles: u8,
+    /// Records that are left out by their id or trace, and those of the very time that all must stand before,
+    /// which do not.
+    without: FxHashSet<i64>,
+}
+
+impl Wanted {
+    pub(super) fn of(connection: &Connection, which: &Select) -> rusqlite::Result<Wanted> {
+        let mut wanted = Wanted {
+            since: which.since.unwrap_or(i64::MIN),
+            until: which.until.unwrap_or(i64::MAX),
+            roles: which.roles.iter().fold(0, |roles, role| roles | bit(*role)),
+            without: FxHashSet::default(),
+        };
+        if wanted.roles == 0 {
+            wanted.roles = u8::MAX;
+        }
+        if let Some(before) = &which.before {
+            wanted.until = wanted.until.min(before.timestamp);
+            let sql = "SELECT n FROM record WHERE timestamp = ? AND (seq, id) >= (?, ?)";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows =
+                statement.query_map(params![before.timestamp, before.seq, before.id], |row| row.get(0))?;
+            wanted.without = rows.collect::<Result<_, _>>()?;
+        }
+        let Except { traces, ids } = &which.except;
+        if !(traces.is_empty() && ids.is_empty()) {
+            let sql = "SELECT n FROM record WHERE trace_id IN (SELECT value FROM json_each(?))
+                       OR id IN (SELECT value FROM json_each(?))";
+            let mut statement = connection.prepare_cached(sql)?;
+            for n in statement.query_map([list(traces), list(ids)], |row| row.get(0))? {
+                wanted.without.insert(n?);
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// Whether a message is wanted, by its number, time, and the `bit` of its role.
+    pub(super) fn admits(&self, n: i64, timestamp: i64, role: u8) -> bool {
+        timestamp >= self.since
+            && timestamp <= self.until
+            && role & self.roles != 0
+            && (self.without.is_empty() || !self.without.contains(&n))
+    }
+}
+
+/// A role as one bit of a set of them.
+pub(super) fn bit(role: Role) -> u8 {
+    match role {
+        Role::User => 1,
+        Role::Assistant => 2,
+        Role::System => 4,
+        Role::Tool => 8,
     }
 }
