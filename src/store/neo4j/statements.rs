@@ -45,27 +45,36 @@ pub(super) const SCHEMA: [&str; 13] = [
 
 pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
 
-/// The conditions of a selection on `m`, scope aside.
+/// The conditions of a selection on a message, scope aside. There are always times, so that an index that ends in
+/// them serves; `$until` is no later than `$before`.
 macro_rules! admitted {
-    () => {
-        "($trace_id IS NULL OR m.trace_id = $trace_id)
-         AND ($roles IS NULL OR m.role IN $roles)
-         AND ($since IS NULL OR m.timestamp >= $since) AND ($until IS NULL OR m.timestamp <= $until)
-         AND ($before IS NULL OR m.timestamp < $before.timestamp OR m.timestamp = $before.timestamp
-              AND (coalesce(m.seq, 0) < $before.seq OR coalesce(m.seq, 0) = $before.seq AND m.id < $before.id))
-         AND NOT m.trace_id IN $traces AND NOT coalesce(m.id, '') IN $ids"
-    };
-}
-
-/// The same on `o`.
-macro_rules! admitted_other {
-    () => {
-        "($trace_id IS NULL OR o.trace_id = $trace_id)
-         AND ($roles IS NULL OR o.role IN $roles)
-         AND ($since IS NULL OR o.timestamp >= $since) AND ($until IS NULL OR o.timestamp <= $until)
-         AND ($before IS NULL OR o.timestamp < $before.timestamp OR o.timestamp = $before.timestamp
-              AND (coalesce(o.seq, 0) < $before.seq OR coalesce(o.seq, 0) = $before.seq AND o.id < $before.id))
-         AND NOT o.trace_id IN $traces AND NOT coalesce(o.id, '') IN $ids"
+    ($m:literal) => {
+        concat!(
+            $m,
+            ".timestamp >= $since AND ",
+            $m,
+            ".timestamp <= $until
+             AND ($trace_id IS NULL OR ",
+            $m,
+            ".trace_id = $trace_id) AND ($roles IS NULL OR ",
+            $m,
+            ".role IN $roles)
+             AND ($before IS NULL OR ",
+            $m,
+            ".timestamp < $before.timestamp OR coalesce(",
+            $m,
+            ".seq, 0) < $before.seq
+                  OR coalesce(",
+            $m,
+            ".seq, 0) = $before.seq AND ",
+            $m,
+            ".id < $before.id)
+             AND NOT ",
+            $m,
+            ".trace_id IN $traces AND NOT coalesce(",
+            $m,
+            ".id, '') IN $ids"
+        )
     };
 }
 
@@ -107,9 +116,9 @@ macro_rules! forward {
 }
 
 pub(super) const LAST: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND ",
-    admitted!(),
-    " WITH m ORDER BY ",
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND ",
+    admitted!("m"),
+    " WITH m ORDER BY {backward}",
     backward!(),
     " LIMIT $count RETURN ",
     message!()
@@ -118,36 +127,36 @@ pub(super) const LAST: &str = concat!(
 /// For `each`: the parameters of a selection stand in a row of `@rows`.
 pub(super) const LAST_OF_EACH: &str = concat!(
     "UNWIND @rows AS which CALL (which) {
-       MATCH (m:MessageNode) WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
-       AND ", admitted!(), " RETURN m ORDER BY ", backward!(), " LIMIT @count
+       MATCH (m:MessageNode) USING INDEX m:MessageNode(trace_id, timestamp) WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
+       AND ", admitted!("m"), " RETURN m ORDER BY ", backward!(), " LIMIT @count
      } RETURN which.i AS i, ", message!()
 );
 
 pub(super) const COUNT: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND ",
-    admitted!(),
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND ",
+    admitted!("m"),
     " WITH m LIMIT $most RETURN count(m) AS count"
 );
 
 pub(super) const ACCOUNTS: &str = concat!(
     "MATCH (m:RsvAccount) WHERE {scope} AND ($digest IS NULL OR m.digest = $digest) AND ",
-    admitted!(),
+    admitted!("m"),
     " WITH m ORDER BY m.timestamp DESC, m.id DESC LIMIT $count RETURN ",
     message!()
 );
 
 pub(super) const ACCOUNTS_BY_DIGEST: &str = concat!(
     "MATCH (m:RsvAccount) WHERE m.digest = $digest AND {scope} AND ",
-    admitted!(),
+    admitted!("m"),
     " WITH m ORDER BY m.timestamp DESC, m.id DESC LIMIT $count RETURN ",
     message!()
 );
 
 /// What was written up to a number, so that all that is read in several steps is of one instant.
 pub(super) const MESSAGES: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
-    admitted!(),
-    " WITH m ORDER BY ",
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
+    admitted!("m"),
+    " WITH m ORDER BY {forward}",
     forward!(),
     " RETURN ",
     message!(),
@@ -157,7 +166,7 @@ pub(super) const MESSAGES: &str = concat!(
 
 pub(super) const MESSAGES_AND_ACCOUNTS: &str = concat!(
     "MATCH (m:MessageNode|RsvAccount) WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
-    admitted!(),
+    admitted!("m"),
     " WITH m ORDER BY ",
     forward!(),
     " RETURN ",
@@ -168,7 +177,7 @@ pub(super) const MESSAGES_AND_ACCOUNTS: &str = concat!(
 
 pub(super) const EMBEDDINGS: &str = concat!(
     "MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE {scope} AND e.n <= $upto AND ",
-    admitted!(),
+    admitted!("m"),
     " WITH m, e ORDER BY m.id, e.model
      RETURN m.id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra"
 );
@@ -176,9 +185,9 @@ pub(super) const EMBEDDINGS: &str = concat!(
 /// The links between the records of a selection.
 pub(super) const LINKS: &str = concat!(
     "MATCH (m:RsvRecord)-[l]->(o:RsvRecord) WHERE {scope} AND coalesce(l.n, 0) <= $upto AND ",
-    admitted!(),
+    admitted!("m"),
     " AND {scope of the other} AND ",
-    admitted_other!(),
+    admitted!("o"),
     " WITH l, m.id AS from, type(l) AS rel, o.id AS to ORDER BY from, rel, to RETURN ",
     link!()
 );
@@ -189,48 +198,49 @@ pub(super) const SCOPE_OF: &str = "
 pub(super) const SCOPES: &str = "
     MATCH (s:RsvScope) RETURN s.partition AS partition, s.instance AS instance, s.messages AS messages";
 
-/// How many messages rsv did not write, nor has taken over: the server knows without looking.
-pub(super) const STRANGERS: &str = "
-    CALL () { MATCH (m:MessageNode) RETURN count(m) AS messages }
-    CALL () { MATCH (s:RsvScope) RETURN coalesce(sum(s.messages), 0) AS known }
-    RETURN messages - known AS count";
+/// How many messages rsv did not write, nor has taken over: the server knows such numbers without looking.
+macro_rules! strangers {
+    () => {
+        "CALL () { MATCH (m:MessageNode) RETURN count(m) AS messages }
+         CALL () { MATCH (r:RsvRecord) RETURN count(r) AS records }
+         CALL () { MATCH (a:RsvAccount) RETURN count(a) AS accounts }
+         WITH messages + accounts - records AS strangers "
+    };
+}
+pub(super) const STRANGERS: &str = concat!(strangers!(), "RETURN strangers");
 
 pub(super) const SCOPES_OF_STRANGERS: &str = "
     MATCH (m:MessageNode) WHERE NOT m:RsvRecord
     RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
 
-/// The index gives them in the order of time, and no more of them than are wanted.
-pub(super) const AROUND_BEFORE: &str = concat!(
+/// What stands before a place and what stands after it. The index gives them in the order of time, and no more of
+/// them than are wanted.
+pub(super) const AROUND: &str = concat!(
     "UNWIND $places AS place CALL (place) {
        MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
        WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp <= place.timestamp
        AND CASE WHEN m.timestamp < place.timestamp THEN true
          WHEN coalesce(m.seq, 0) = place.seq THEN m.id < place.id ELSE coalesce(m.seq, 0) < place.seq END AND ",
-    admitted!(),
-    "  RETURN m ORDER BY m.partition DESC, m.instance DESC, ",
+    admitted!("m"),
+    "  WITH m ORDER BY m.partition DESC, m.instance DESC, ",
     backward!(),
-    " LIMIT $reach
-     } RETURN place.i AS i, ",
-    message!()
-);
-
-pub(super) const AROUND_AFTER: &str = concat!(
-    "UNWIND $places AS place CALL (place) {
+    " LIMIT $reach RETURN m, true AS before
+     UNION ALL
        MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
        WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp >= place.timestamp
        AND CASE WHEN m.timestamp > place.timestamp THEN true
          WHEN coalesce(m.seq, 0) = place.seq THEN m.id > place.id ELSE coalesce(m.seq, 0) > place.seq END AND ",
-    admitted!(),
-    "  RETURN m ORDER BY m.partition, m.instance, ",
+    admitted!("m"),
+    "  WITH m ORDER BY m.partition, m.instance, ",
     forward!(),
-    " LIMIT $reach
-     } RETURN place.i AS i, ",
+    " LIMIT $reach RETURN m, false AS before
+     } RETURN place.i AS i, before, ",
     message!()
 );
 
 pub(super) const MESSAGES_BY_ID: &str = concat!(
     "UNWIND $wanted AS id MATCH (m:RsvRecord {id: id}) WHERE m:MessageNode AND {scope} AND ",
-    admitted!(),
+    admitted!("m"),
     " RETURN ",
     message!()
 );
@@ -331,8 +341,12 @@ pub(super) const STRANGERS_TO_ADOPT: &str = concat!(
      RETURN elementId(m) AS element, coalesce(vector, m.embedding) AS vector, ",
     message!()
 );
-pub(super) const SIZES: &str = "
-    MATCH (m:RsvScope) WHERE {scope} RETURN m.n AS n, m.messages AS messages, m.words AS words";
+/// At least one row, whatever there is.
+pub(super) const SIZES: &str = concat!(
+    strangers!(),
+    "OPTIONAL MATCH (m:RsvScope) WHERE {scope}
+     RETURN strangers, m.n AS n, m.messages AS messages, m.words AS words"
+);
 
 /// The vectors of a model.
 pub(super) const MAKE_VECTOR_INDEX: &str = "
@@ -340,13 +354,19 @@ pub(super) const MAKE_VECTOR_INDEX: &str = "
     OPTIONS {indexConfig: {`vector.dimensions`: $dim, `vector.similarity_function`: 'cosine',
       `vector.quantization.enabled`: false}}";
 pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
+/// How many vectors a model has in all, and how many in some scopes.
+pub(super) const SPACE: &str = "
+    MATCH (model:RsvModel {name: $name})
+    CALL (model) {
+      MATCH (m:RsvSpace) WHERE m.model = model.n AND {scope} RETURN coalesce(sum(m.vectors), 0) AS here
+    } RETURN model.n AS n, model.dim AS dim, model.vectors AS all, here";
 pub(super) const SPACES: &str = "
-    MATCH (s:RsvSpace {model: $model}) WHERE s.vectors > 0
-    RETURN s.partition AS partition, s.instance AS instance, s.vectors AS vectors,
-      s.threshold AS threshold, s.degree AS degree, s.wild AS wild";
+    MATCH (m:RsvSpace) WHERE m.model = $model AND {scope} AND m.vectors > 0
+    RETURN m.partition AS partition, m.instance AS instance, m.threshold AS threshold, m.degree AS degree,
+      m.wild AS wild";
 /// All vectors of a selection are compared. What the server cannot compare tells by itself how near it is.
 pub(super) const NEAREST_OF_ALL: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND ", admitted!(),
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND ", admitted!("m"),
     " MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
      WITH m, e, CASE WHEN $flat THEN 0.5 WHEN e.near IS NOT NULL THEN e.near
        ELSE vector.similarity.cosine(e.embedding, $vector) END AS near ORDER BY near DESC, m.timestamp DESC, m.id LIMIT $count
@@ -356,27 +376,31 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
     "CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, $vector) YIELD node AS e, score
      MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
-    admitted!(),
-    " WITH m, e ORDER BY score DESC LIMIT $count RETURN ",
+    admitted!("m"),
+    " WITH m, e ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count RETURN ",
     message!(),
     ", e.embedding AS vector"
 );
-pub(super) const VECTORS_BY_ID: &str = "
+/// The server's cosine goes from 0 to 1, and is exact to about 1e-7. What it cannot compare comes as it is.
+pub(super) const SIMILARITIES: &str = "
     UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model})
-    RETURN id, e.embedding AS vector";
+    WHERE size(e.embedding) = size($vector)
+    RETURN id, CASE WHEN $flat OR e.near IS NOT NULL THEN null
+      ELSE 2 * vector.similarity.cosine(e.embedding, $vector) - 1 END AS cosine,
+      CASE WHEN e.near IS NOT NULL THEN e.embedding END AS vector";
 pub(super) const LACKING: &str = concat!(
     "MATCH (m:RsvLacks{model}) WHERE {scope} AND ",
-    admitted!(),
+    admitted!("m"),
     " WITH m ORDER BY ",
     backward!(),
     " LIMIT $count RETURN ",
     message!()
 );
 pub(super) const COUNT_LACKING: &str =
-    concat!("MATCH (m:RsvLacks{model}) WHERE {scope} AND ", admitted!(), " RETURN count(m) AS count");
+    concat!("MATCH (m:RsvLacks{model}) WHERE {scope} AND ", admitted!("m"), " RETURN count(m) AS count");
 pub(super) const SPOKEN: &str = concat!(
     "MATCH (m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL AND ",
-    admitted!(),
+    admitted!("m"),
     " WITH m ORDER BY ",
     backward!(),
     " LIMIT $count RETURN ",
@@ -384,7 +408,7 @@ pub(super) const SPOKEN: &str = concat!(
 );
 pub(super) const COUNT_SPOKEN: &str = concat!(
     "MATCH (m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL AND ",
-    admitted!(),
+    admitted!("m"),
     " RETURN count(m) AS count"
 );
 /// Takes vectors away with the synapses that they gave.
@@ -444,16 +468,29 @@ pub(super) const BEGIN_WAITING: &str = "
     MATCH (m:MessageNode) WHERE m.partition = $partition AND m.instance = $instance
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model}) SET e:RsvWaiting{model}";
 
-/// The condition that `m` is in some scopes, which are given as `$partition` and `$instance`. With a trace, its
-/// index is the one to be used.
+/// A statement about the messages of some scopes, which are given as `$partition` and `$instance`, or of one trace:
+/// the condition on them stands in it as `{scope}`, the index that has them in the order of time as `{index}`, and
+/// what its order begins with as `{forward}` and `{backward}`.
 pub(super) fn scoped(statement: &str, scopes: &Scopes, trace: bool) -> String {
     let condition = match scopes {
         Scopes::All => "true",
-        Scopes::Partition(_) => "m.partition = $partition",
+        Scopes::Partition(_) => "m.partition = $partition AND m.instance IS NOT NULL",
         Scopes::One(_) => "m.partition = $partition AND m.instance = $instance",
     };
     let own = if trace { format!("m.trace_id = $trace_id AND {condition}") } else { condition.to_owned() };
-    statement.replace("{scope of the other}", &condition.replace("m.", "o.")).replace("{scope}", &own)
+    let (index, first): (_, &[&str]) = match scopes {
+        _ if trace => ("trace_id, timestamp", &["m.trace_id"]),
+        Scopes::All => ("timestamp", &[]),
+        Scopes::Partition(_) => ("partition, instance, timestamp", &[]),
+        Scopes::One(_) => ("partition, instance, timestamp", &["m.partition", "m.instance"]),
+    };
+    let order = |way: &str| first.iter().map(|name| format!("{name}{way}, ")).collect::<String>();
+    statement
+        .replace("{scope of the other}", &condition.replace("m.", "o."))
+        .replace("{scope}", &own)
+        .replace("{index}", &format!("USING INDEX m:MessageNode({index})"))
+        .replace("{forward}", &order(""))
+        .replace("{backward}", &order(" DESC"))
 }
 
 /// A statement about a relation, which stands in it as `{rel}`; `None` if that is no name in capitals.

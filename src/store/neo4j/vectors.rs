@@ -5,13 +5,13 @@
 //! store, its vectors are compared one by one. What is found is scored here, from the vectors themselves.
 
 use super::Neo4j;
-use super::read::{number, params};
+use super::read::{number, params, scope_params};
 use super::server::Answer;
 use super::statements::{self, of_model, scoped};
 use super::values::Params;
 use super::write::Place;
 use super::write::{add, grow, lock, misfit, models, vector_row};
-use crate::record::{Embedding, Hit, Message, Scope};
+use crate::record::{Embedding, Hit, Message, Scopes};
 use crate::store::cosine::Query;
 use crate::store::{Model, Select};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,12 +27,12 @@ const LEAST: usize = 100;
 /// How many more are asked for where there were not enough.
 const MORE: u64 = 4;
 
-/// The vectors of a model in a scope.
+/// A model, and how many vectors it has in some scopes.
 pub(super) struct Space {
-    pub(super) scope: Scope,
-    pub(super) vectors: u64,
-    pub(super) rule: Option<(f64, i64)>,
-    pub(super) wild: bool,
+    pub(super) model: i64,
+    dim: usize,
+    pub(super) all: u64,
+    pub(super) here: u64,
 }
 
 impl Neo4j {
@@ -47,28 +47,20 @@ impl Neo4j {
         models.map(|models| models.into_iter().filter(|model| model.vectors > 0).collect())
     }
 
-    /// The number and the dimension of a model.
-    pub(super) fn model(&self, name: &str) -> Answer<Option<(i64, usize)>> {
-        for row in self.server.rows(statements::MODELS, Params::new())? {
-            if row.get::<&str>("name")? == name {
-                let dim = usize::try_from(row.get::<i64>("dim")?).unwrap_or_default();
-                return Ok(Some((row.get("n")?, dim)));
-            }
-        }
-        Ok(None)
+    /// The number of a model.
+    pub(super) fn model(&self, name: &str) -> Answer<Option<i64>> {
+        self.space(name, &Scopes::All).map(|space| space.map(|space| space.model))
     }
 
-    /// The scopes that have vectors of a model.
-    pub(super) fn spaces(&self, model: i64) -> Answer<Vec<Space>> {
-        let space = |row: &super::values::Row| {
-            let rule = match (row.get("threshold")?, row.get("degree")?) {
-                (Some(threshold), Some(degree)) => Some((threshold, degree)),
-                _ => None,
-            };
-            let vectors = row.get::<i64>("vectors")?.unsigned_abs();
-            Ok(Space { scope: row.scope()?, vectors, rule, wild: row.get("wild")? })
+    /// What there is of a model in some scopes.
+    pub(super) fn space(&self, name: &str, scopes: &Scopes) -> Answer<Option<Space>> {
+        let params = scope_params(scopes).with("name", name);
+        let Some(row) = self.server.row(&scoped(statements::SPACE, scopes, false), params)? else {
+            return Ok(None);
         };
-        self.server.rows(statements::SPACES, Params::new().with("model", model))?.iter().map(space).collect()
+        let count = |name| row.get::<i64>(name).map(i64::unsigned_abs);
+        let dim = usize::try_from(count("dim")?).unwrap_or_default();
+        Ok(Some(Space { model: row.get("n")?, dim, all: count("all")?, here: count("here")? }))
     }
 
     /// The hits, or the dimension of the model if it is another than that of the vector.
@@ -79,18 +71,16 @@ impl Neo4j {
         which: &Select,
         limit: usize,
     ) -> Answer<Result<Vec<Hit>, usize>> {
-        let Some((model, dim)) = self.model(model)? else { return Ok(Ok(Vec::new())) };
+        let Some(Space { model, dim, all, here }) = self.space(model, &which.scopes)? else {
+            return Ok(Ok(Vec::new()));
+        };
         if dim != vector.len() {
             return Ok(Err(dim));
         }
         if limit == 0 {
             return Ok(Ok(Vec::new()));
         }
-        let spaces = self.spaces(model)?;
-        let all: u64 = spaces.iter().map(|space| space.vectors).sum();
-        let meant = spaces.iter().filter(|space| which.scopes.hold(&space.scope));
-        let here: u64 = meant.map(|space| space.vectors).sum();
-        let flat = vector.iter().all(|x| *x == 0.0);
+        let flat = is_flat(vector);
         let asked = unit(vector);
         let query = Query::of(vector);
         let wanted = limit.saturating_mul(OVER).max(LEAST);
@@ -139,14 +129,23 @@ impl Neo4j {
     }
 
     pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> Answer<Vec<(String, f64)>> {
-        let params = Params::new().with_texts("wanted", ids.iter().copied()).with("model", model);
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let params = Params::new()
+            .with_texts("wanted", ids.iter().copied())
+            .with("model", model)
+            .with_vector("vector", &unit(vector))
+            .with("flat", is_flat(vector));
         let query = Query::of(vector);
         let mut cosines = HashMap::new();
-        for row in self.server.rows(statements::VECTORS_BY_ID, params)? {
-            let other = row.vector("vector")?;
-            if other.len() == vector.len() {
-                cosines.insert(row.get::<String>("id")?, query.cosine_with(other.into_iter()));
-            }
+        for row in self.server.rows(statements::SIMILARITIES, params)? {
+            let cosine = match row.get::<Option<f64>>("cosine")? {
+                Some(cosine) => cosine,
+                None if row.get::<Option<Vec<f64>>>("vector")?.is_none() => 0.0,
+                None => query.cosine_with(row.vector("vector")?.into_iter()),
+            };
+            cosines.insert(row.get::<String>("id")?, cosine);
         }
         let found = ids.iter().filter_map(|id| Some(((*id).to_owned(), *cosines.get(*id)?)));
         Ok(found.collect())
@@ -159,7 +158,7 @@ impl Neo4j {
         limit: usize,
     ) -> Answer<(Vec<Message>, u64)> {
         let (counted, newest) = match self.model(model)? {
-            Some((n, _)) => (of_model(statements::COUNT_LACKING, n), of_model(statements::LACKING, n)),
+            Some(n) => (of_model(statements::COUNT_LACKING, n), of_model(statements::LACKING, n)),
             None => (statements::COUNT_SPOKEN.to_owned(), statements::SPOKEN.to_owned()),
         };
         let of_which = |statement: &str| scoped(statement, &which.scopes, which.trace_id.is_some());
@@ -244,7 +243,7 @@ impl Neo4j {
 
     /// Removes a model with all that was made by it.
     pub(super) fn forget_model(&self, name: &str) -> Answer<()> {
-        let Some((model, _)) = self.model(name)? else {
+        let Some(model) = self.model(name)? else {
             return self.server.write(|transaction| {
                 lock(transaction, 0)?;
                 transaction.run(statements::FORGET_SYNAPSES, Params::new().with("name", name))
@@ -278,13 +277,17 @@ fn unit(vector: &[f32]) -> Vec<f32> {
     vector.iter().map(|x| (f64::from(*x) / length) as f32).collect()
 }
 
+fn is_flat(vector: &[f32]) -> bool {
+    vector.iter().all(|x| *x == 0.0)
+}
+
 /// How near a vector is to any other that the server cannot compare with others, as it reckons with 32 bits: one
 /// without a direction as near as what is at right angles (0.5, as its measure goes from 0 to 1), one that is too
 /// long or too short as near as may be.
 pub(super) fn nearness(vector: &[f32]) -> Option<f64> {
     let square = vector.iter().map(|x| x * x).sum::<f32>();
     match square {
-        _ if vector.iter().all(|x| *x == 0.0) => Some(0.5),
+        _ if is_flat(vector) => Some(0.5),
         _ if !square.is_finite() || square < f32::MIN_POSITIVE => Some(1.0),
         _ => None,
     }
