@@ -2,6 +2,7 @@
 //! they resemble.
 
 use super::Neo4j;
+use super::changes;
 use super::read::{number, scope_params};
 use super::server::Answer;
 use super::statements::{self, of_model, scoped};
@@ -227,13 +228,13 @@ impl Neo4j {
     ) -> Answer<bool> {
         let Some(model) = self.model(name)? else { return Ok(true) };
         self.server.write(|transaction| {
-            let mut number = lock(transaction, changes.add.len())?;
+            let (mut number, _) = lock(transaction, changes.add.len())?;
             let mut count = 0;
             for some in compared.chunks(ROWS) {
                 let rows =
                     some.iter().map(|of| Params::new().with("id", of.id.as_str()).with("mark", of.mark));
                 let params = Params::new().with_rows("rows", rows);
-                let row = transaction.row(&of_model(statements::COMPARED, model), params)?;
+                let row = transaction.row(&of_model(changes::COMPARED, model), params)?;
                 count += row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
             }
             if count != compared.len() as i64 {
@@ -242,7 +243,7 @@ impl Neo4j {
             }
             let ends = |from: &str, to: &str| Params::new().with("from", from).with("to", to);
             let cut = changes.remove.iter().map(|(from, to)| ends(from, to)).collect();
-            add(transaction, statements::CUT_SYNAPSES, cut, ROWS)?;
+            add(transaction, changes::CUT_SYNAPSES, cut, ROWS)?;
             let row = |(of, near): &(&Alike, &Near)| {
                 number += 1;
                 let properties = Params::new()
@@ -256,8 +257,8 @@ impl Neo4j {
                     .with("properties", BoltType::Map(properties.into()))
             };
             let rows = changes.add.iter().map(row).collect();
-            add(transaction, &of_model(statements::ADD_SYNAPSES, model), rows, ROWS)?;
-            transaction.run(statements::BEGIN_RULE, rule_params(model, scope, rule))?;
+            add(transaction, &of_model(changes::ADD_SYNAPSES, model), rows, ROWS)?;
+            transaction.run(changes::BEGIN_RULE, rule_params(model, scope, rule))?;
             Ok(true)
         })
     }
@@ -267,12 +268,12 @@ impl Neo4j {
         self.server.write(|transaction| {
             lock(transaction, 0)?;
             let params = rule_params(model, scope, rule).with("name", name).with("anew", anew);
-            let row = transaction.row(statements::PRUNE, params)?;
+            let row = transaction.row(changes::PRUNE, params)?;
             let removed = row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
             if anew {
-                transaction.run(&of_model(statements::BEGIN_WAITING, model), scope_row(scope))?;
+                transaction.run(&of_model(changes::BEGIN_WAITING, model), scope_row(scope))?;
             }
-            transaction.run(statements::SET_RULE, rule_params(model, scope, rule))?;
+            transaction.run(changes::SET_RULE, rule_params(model, scope, rule))?;
             Ok(removed.unsigned_abs())
         })
     }

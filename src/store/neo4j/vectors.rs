@@ -5,12 +5,13 @@
 //! store, its vectors are compared one by one. What is found is scored here, from the vectors themselves.
 
 use super::Neo4j;
+use super::batch::{Kind, Place, misfit, vector_row};
+use super::changes;
 use super::read::{number, params, scope_params};
 use super::server::Answer;
 use super::statements::{self, of_model, scoped};
 use super::values::Params;
-use super::write::Place;
-use super::write::{add, grow, lock, misfit, models, vector_row};
+use super::write::{VECTORS, add, grow, lock};
 use crate::record::{Embedding, Hit, Message, Scopes};
 use crate::store::cosine::Query;
 use crate::store::{Model, Select};
@@ -23,6 +24,9 @@ const FEW: u64 = 2000;
 /// least.
 const OVER: usize = 2;
 const LEAST: usize = 100;
+
+/// So many more than are wanted are scored here: the server's measure may put them in another order by its 1e-7.
+const EQUALS: usize = 10;
 
 /// How many more are asked for where there were not enough.
 const MORE: u64 = 4;
@@ -92,7 +96,7 @@ impl Neo4j {
                 let params = params(which)
                     .with_vector("vector", &asked)
                     .with("near", number(usize::try_from(near).unwrap_or(usize::MAX)))
-                    .with("count", number(wanted));
+                    .with("count", number(limit.saturating_add(EQUALS)));
                 let statement = of_model(statements::NEAREST_BY_INDEX, model);
                 match self.scored(&statement, which, params, &query) {
                     Ok(hits) if hits.len() >= limit => found = Some(hits),
@@ -110,7 +114,7 @@ impl Neo4j {
                 let params = params(which)
                     .with_vector("vector", &asked)
                     .with("flat", flat)
-                    .with("count", number(wanted));
+                    .with("count", number(limit.saturating_add(EQUALS)));
                 self.scored(&statement, which, params, &query)?
             }
         };
@@ -177,7 +181,7 @@ impl Neo4j {
     /// Makes the index of each model that has none yet.
     pub(super) fn index_models(&self) -> Answer<()> {
         for row in self.server.rows(statements::MODELS, Params::new())? {
-            let statement = of_model(statements::MAKE_VECTOR_INDEX, row.get("n")?);
+            let statement = of_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
             self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
         }
         Ok(())
@@ -194,15 +198,14 @@ impl Neo4j {
         let last: HashMap<(&str, &str), &Embedding> =
             vectors.iter().map(|vector| ((vector.of.as_str(), vector.model.as_str()), vector)).collect();
         self.server.write(|transaction| {
-            let mut number = lock(transaction, 2 * vectors.len())?;
-            let mut known = models(transaction)?;
+            let (mut number, mut known) = lock(transaction, 2 * vectors.len())?;
             let ids = last.keys().map(|(id, _)| Params::new().with("id", *id).with("compare", false));
             let mut places = HashMap::new();
-            for row in transaction.rows(statements::KNOWN_RECORDS, Params::new().with_rows("rows", ids))? {
+            for row in transaction.rows(changes::KNOWN_RECORDS, Params::new().with_rows("rows", ids))? {
                 let (scope, timestamp, message) = (row.scope()?, row.get("timestamp")?, row.get("message")?);
                 places.insert(row.get::<String>("id")?, Place { scope, timestamp, message });
             }
-            let (mut rows, mut new) = (Vec::new(), BTreeSet::new());
+            let (mut rows, mut new) = (BTreeMap::<Kind, Vec<Params>>::new(), BTreeSet::new());
             let (mut counts, mut spaces) = (BTreeMap::new(), BTreeMap::new());
             for vector in last.values() {
                 let Some(place) = places.get(&vector.of) else { continue };
@@ -215,14 +218,15 @@ impl Neo4j {
                 if known != dim {
                     return Ok(Err(misfit(&vector.model, dim, known)));
                 }
-                rows.push(vector_row(vector, place, model, number));
+                let kind = Kind { model, dim, of_message: place.message, late: true };
+                rows.entry(kind).or_default().push(vector_row(vector, place, number));
                 *counts.entry(vector.model.clone()).or_default() += 1;
                 if place.message {
                     *spaces.entry((model, place.scope.clone())).or_default() += 1;
                 }
             }
             let old = last.keys().map(|(of, model)| Params::new().with("of", *of).with("model", *model));
-            for row in transaction.rows(statements::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
+            for row in transaction.rows(changes::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
                 let (of, model): (String, String) = (row.get("of")?, row.get("model")?);
                 if let (Some(place), Some((n, _))) = (places.get(&of), known.get(&model)) {
                     if place.message {
@@ -232,10 +236,12 @@ impl Neo4j {
                 }
             }
             grow(transaction, &known, &new, counts, spaces)?;
-            add(transaction, statements::ADD_VECTORS, rows, VECTORS)?;
+            for (kind, rows) in rows {
+                add(transaction, &changes::of_vectors(&kind), rows, VECTORS)?;
+            }
             if let Some((name, value)) = fact {
                 let params = Params::new().with("name", name).with("value", value);
-                transaction.run(statements::SET_FACT, params)?;
+                transaction.run(changes::SET_FACT, params)?;
             }
             Ok(Ok(!new.is_empty()))
         })
@@ -246,29 +252,26 @@ impl Neo4j {
         let Some(model) = self.model(name)? else {
             return self.server.write(|transaction| {
                 lock(transaction, 0)?;
-                transaction.run(statements::FORGET_SYNAPSES, Params::new().with("name", name))
+                transaction.run(changes::FORGET_SYNAPSES, Params::new().with("name", name))
             });
         };
         self.server.write(|transaction| {
             lock(transaction, 0)?;
             let params = || Params::new().with("name", name).with("model", model);
             for statement in [
-                statements::FORGET_VECTORS,
-                statements::FORGET_SYNAPSES,
-                statements::FORGET_SPACES,
-                statements::FORGET_LACKING,
-                statements::FORGET_MODEL,
+                changes::FORGET_VECTORS,
+                changes::FORGET_SYNAPSES,
+                changes::FORGET_SPACES,
+                changes::FORGET_LACKING,
+                changes::FORGET_MODEL,
             ] {
                 transaction.run(&of_model(statement, model), params())?;
             }
             Ok(())
         })?;
-        self.server.run(&of_model(statements::DROP_VECTOR_INDEX, model), Params::new())
+        self.server.run(&of_model(changes::DROP_VECTOR_INDEX, model), Params::new())
     }
 }
-
-/// So many vectors are sent in one statement.
-const VECTORS: usize = 500;
 
 /// The vector brought to length 1, as far as it has any.
 fn unit(vector: &[f32]) -> Vec<f32> {
