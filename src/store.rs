@@ -182,6 +182,13 @@ impl Select {
         }
     }
 
+    /// Whether there is no condition but the scope.
+    fn is_whole(&self) -> bool {
+        let Select { scopes: _, trace_id, roles, since, until, before, except } = self;
+        let free = trace_id.is_none() && roles.is_empty() && since.is_none() && until.is_none();
+        free && before.is_none() && *except == Except::default()
+    }
+
     /// Whether a message meets every condition but the scope.
     fn admits(&self, message: &Message) -> bool {
         self.trace_id.as_ref().is_none_or(|trace| *trace == message.trace_id)

@@ -1,6 +1,8 @@
 //! Records in a Neo4j graph, shared by any number of processes on any number of machines. Reservoir's graph is
 //! extended, not changed: what rsv adds stands beside it.
 
+mod batch;
+mod changes;
 mod find;
 mod graph;
 mod known;
@@ -155,7 +157,7 @@ impl Store for Neo4j {
     }
 
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        let statement = if value.is_some() { statements::SET_FACT } else { statements::FORGET_FACT };
+        let statement = if value.is_some() { changes::SET_FACT } else { changes::FORGET_FACT };
         let params = Params::new().with("name", name).with("value", value);
         self.server.write(|t| t.run(statement, params.clone())).map_err(|e| self.failed("write to", e))
     }
@@ -171,7 +173,7 @@ impl Neo4j {
     fn take(&self, job: &str) -> Answer<Option<Claim>> {
         let own = Server::new(&self.place, 1)?;
         let mut transaction = own.begin()?;
-        match transaction.within(CLAIMED).run(statements::CLAIM, Params::new().with("job", job)) {
+        match transaction.within(CLAIMED).run(changes::CLAIM, Params::new().with("job", job)) {
             Ok(()) => Ok(Some(Claim(Box::new((transaction, own))))),
             Err(Fault::TooLong(_)) => Ok(None),
             Err(fault) => Err(fault),

@@ -21,6 +21,7 @@ mod levels;
 mod link;
 mod models;
 mod neo4j;
+mod neo4j_trouble;
 mod papers;
 mod port;
 mod proxy;

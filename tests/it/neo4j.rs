@@ -1,9 +1,12 @@
 //! The Neo4j server of the tests, and its one graph, which one test after the other has for itself. Where
 //! `RSV_TEST_NEO4J` does not say where the server is, these tests are left out; scripts/test starts one.
 
-use crate::support::{Home, lines_of};
-use neo4rs::{ConfigBuilder, Graph as Driver, query};
+use crate::support::{Dice, Home, lines_of};
+use neo4rs::{ConfigBuilder, Graph as Driver, Txn, query};
 use rsv::config::{Secret, Server, StorePlace};
+use rsv::record::{Hit, Scope, Scopes};
+use rsv::store::words::Term;
+use rsv::store::{Occur, Select, Store};
 use std::sync::{Arc, LazyLock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -28,10 +31,10 @@ impl Graph {
         let config = ConfigBuilder::default().uri(&address).user("neo4j").password(&password);
         let driver = runtime.block_on(async { Driver::connect(config.build().unwrap()).unwrap() });
         let graph = Graph { address, password, driver, runtime, _turn: turn };
-        graph.run("MATCH (n) DETACH DELETE n");
         for name in graph.texts("SHOW VECTOR INDEXES YIELD name RETURN name AS text") {
             graph.run(&format!("DROP INDEX {name}"));
         }
+        graph.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 5000 ROWS");
         Some(graph)
     }
 
@@ -50,6 +53,25 @@ impl Graph {
             }
             texts
         })
+    }
+
+    /// Runs a statement in a transaction that stays open.
+    pub(crate) fn hold(&self, statement: &str) -> Txn {
+        self.runtime.block_on(async {
+            let mut held = self.driver.start_txn().await.unwrap();
+            held.run(query(statement)).await.unwrap();
+            held
+        })
+    }
+
+    /// Takes back what such a transaction did.
+    pub(crate) fn release(&self, held: Txn) {
+        self.runtime.block_on(held.rollback()).unwrap();
+    }
+
+    /// The address of its server.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     /// Where it is.
@@ -141,8 +163,9 @@ fn names_and_contents_are_never_read_as_statements() {
     let long = "long words ".repeat(100_000);
     let mut wanted = Vec::new();
     for (at, content) in [&content, &long].into_iter().enumerate() {
-        let line = serde_json::json!({"role": "user", "content": content, "timestamp": at, "partition": odd,
-            "instance": odd, "trace_id": odd, odd: {odd: odd}});
+        let line = serde_json::json!({"id": format!("{odd}\0{at}"), "role": "user", "content": content,
+            "timestamp": at, "partition": odd, "instance": odd, "trace_id": odd, odd: {odd: odd},
+            "embedding": [1, at], "embedding_model": format!("{odd}\0")});
         home.ingest(&[], &line.to_string());
         wanted.push(content.to_owned());
     }
@@ -150,6 +173,18 @@ fn names_and_contents_are_never_read_as_statements() {
     assert_eq!(home.contents("rsv-search", &["-p", odd, "MATCH (n) DETACH"]), [content.as_str()]);
     assert_eq!(home.contents("rsv-search", &["-p", odd, "--", "🦉"]), [content.as_str()]);
     assert_eq!(home.contents("rsv-search", &["-p", odd, "ong wor"]).len(), 1);
+    let ends = [0, 1].map(|at| format!("{odd}\0{at}"));
+    let link = |rel: &str| {
+        let link = serde_json::json!({"rel": rel, "from": ends[0], "to": ends[1], "model": odd, "score": 0.5, odd: odd});
+        home.run("rsv-import", &[], link.to_string())
+    };
+    link("ODD").ok();
+    for rel in ["X]->() DETACH DELETE n //", "X`", "x", ""] {
+        assert!(link(rel).trouble().contains("rel: "), "{rel}");
+    }
+    home.run("rsv-link", &["--quiet"], "").ok();
+    let models = home.open().models().unwrap();
+    assert_eq!((models[0].name.clone(), models[0].vectors), (format!("{odd}\0"), 2));
     let copy = Home::new();
     copy.run("rsv-import", &[], home.export()).ok();
     assert_eq!(copy.export(), home.export());
@@ -231,8 +266,96 @@ fn what_fails_is_told_within_its_time() {
     assert!(!home.run("rsv-view", &["--store", password, "3"], "").trouble().contains("hush"));
     // An address in the environment alone chooses nothing.
     assert_eq!(Home::new().env("NEO4J_URI", closed).run("rsv-view", &["3"], "").ok(), "");
+    // One server is asked, whatever the scheme.
+    let routed = home.env("RSV_STORE", &own.replacen("bolt", "neo4j", 1));
+    assert_eq!(routed.run("rsv-view", &["3"], "").ok(), "");
     let by_name = home.env("RSV_STORE", "neo4j").env("NEO4J_URI", &own);
     assert_eq!(by_name.run("rsv-view", &["3"], "").ok(), "");
+}
+
+/// Of so many the few must be found.
+const VERY_MANY: usize = 100_000;
+
+/// 10 000 more messages with vectors in the scope `many`, written and counted as rsv does it.
+const MANY: &str =
+    "MATCH (store:RsvStore), (s:RsvScope {partition: 'many'}), (v:RsvSpace {partition: 'many'}), (m:RsvModel)
+    WITH store, s, v, m, store.n AS first, s.n AS scope
+    SET store.n = first + 20000, s.messages = s.messages + 10000, s.words = s.words + 30000,
+      v.vectors = v.vectors + 10000, m.vectors = m.vectors + 10000
+    WITH first, scope UNWIND range(1, 10000) AS i
+    CREATE (:MessageNode:RsvRecord {id: toString(first + i), n: first + i, trace_id: 't', partition: 'many',
+        instance: 'many', role: 'user', content: 'The owl ' + i, timestamp: i, seq: 0,
+        words: '@' + scope + ' _owl _the owl the ' + i})
+      -[:HAS_EMBEDDING]->(:RsvVector:RsvVector{model}:Embedding4 {n: first + 10000 + i, model: 'm',
+        partition: 'many', instance: 'many', timestamp: i, embedding: [1.0, rand(), rand(), rand()]})";
+
+#[test]
+fn three_among_very_many_are_found() {
+    let Some(home) = Home::in_graph() else { return };
+    let line = |partition: &str, n: i32, first: f32| {
+        let message = serde_json::json!({"id": format!("{partition}-{n}"), "partition": partition, "instance": partition,
+            "trace_id": "t", "role": "user", "content": "One owl in a wood", "timestamp": n,
+            "embedding": [first, 0.5, 0.5, 0.1 * n as f32], "embedding_model": "m"});
+        format!("{message}\n")
+    };
+    let lines: String = (1..=3).map(|n| line("few", n, -1.0)).collect();
+    home.run("rsv-import", &[], lines + &line("many", 1, 1.0)).ok();
+    let model = home.graph().texts("MATCH (m:RsvModel) RETURN toString(m.n) AS text").remove(0);
+    for _ in 0..VERY_MANY / 10_000 {
+        home.graph().run(&MANY.replace("{model}", &model));
+    }
+    home.check();
+    let mut store = home.open();
+    let few = Select::of(Scopes::One(Scope { partition: "few".into(), instance: "few".into() }));
+    let ids = |hits: Vec<Hit>| hits.into_iter().map(|hit| hit.message.id).collect::<Vec<_>>();
+    // All others are nearer.
+    let nearest = store.nearest("m", &[1.0, 0.5, 0.5, 0.5], &few, 10).unwrap();
+    assert_eq!(ids(nearest), ["few-3", "few-2", "few-1"]);
+    for occur in [Occur::All, Occur::Any] {
+        let found = store.find(&Term::said("the owl"), occur, &few, 10).unwrap();
+        assert_eq!(ids(found).len(), if occur == Occur::All { 0 } else { 3 });
+    }
+    let many = Select::of(Scopes::Partition("many".into()));
+    let nearest = store.nearest("m", &[1.0, 0.5, 0.5, 0.5], &many, 10).unwrap();
+    assert!(nearest.len() == 10 && nearest[9].score > 0.99, "{nearest:?}");
+    assert_eq!(store.last(&few, 10).unwrap().len(), 3);
+}
+
+#[test]
+fn what_the_index_finds_is_what_a_scan_finds() {
+    let Some(graph) = Home::in_graph() else { return };
+    let file = Home::new();
+    let homes = [&graph, &file];
+    let mut dice = Dice(11);
+    let mut vector = || (0..12).map(|_| dice.below(2001) as f32 / 1000.0 - 1.0).collect::<Vec<f32>>();
+    let mut lines = |from: usize, count: usize| -> String {
+        let line = |n: usize, vector: Vec<f32>| {
+            serde_json::json!({"id": format!("m{n}"), "partition": "p", "instance": if n.is_multiple_of(10) { "few" } else { "many" },
+                "trace_id": "t", "role": "user", "content": format!("said {n}"), "timestamp": n,
+                "embedding": vector, "embedding_model": "m"})
+        };
+        (from..from + count).map(|n| format!("{}\n", line(n, vector()))).collect()
+    };
+    let (old, new) = (lines(0, 4000), lines(4000, 40));
+    for home in homes {
+        home.run("rsv-import", &["--quiet"], &old).ok();
+        home.run("rsv-link", &["--quiet", "--threshold", "0.75"], "").ok();
+        home.run("rsv-import", &["--quiet"], &new).ok();
+        // Few are new, and many are there: the index is asked.
+        home.run("rsv-link", &["--quiet", "--threshold", "0.75"], "").ok();
+    }
+    assert!(graph.export() == file.export(), "the synapses differ");
+    let [mut one, mut other] = homes.map(Home::open);
+    for _ in 0..20 {
+        let question: Vec<f32> = (0..12).map(|_| dice.below(2001) as f32 / 1000.0 - 1.0).collect();
+        for scopes in [Scopes::All, Scopes::One(Scope { partition: "p".into(), instance: "many".into() })] {
+            let which = Select::of(scopes);
+            let nearest = |store: &mut Box<dyn Store>| store.nearest("m", &question, &which, 20).unwrap();
+            let (found, wanted) = (nearest(&mut one), nearest(&mut other));
+            let place = |hit: &Hit| (hit.message.id.clone(), hit.score);
+            assert!(found.iter().map(place).eq(wanted.iter().map(place)), "{found:?}\n{wanted:?}");
+        }
+    }
 }
 
 /// What must not be there.

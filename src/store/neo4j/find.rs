@@ -42,6 +42,16 @@ fn asked(run: &Run) -> String {
     }
 }
 
+/// How much there is in some scopes, as far as rsv wrote it.
+#[derive(Default)]
+pub(super) struct Sizes {
+    pub(super) corpus: Corpus,
+    /// What a question to the index begins with if it is about these scopes; empty if it cannot tell them.
+    scope: String,
+    /// Whether the store has messages that are not in the index, since rsv did not write them.
+    pub(super) strangers: bool,
+}
+
 /// The messages that were read, by their numbers, and what the ranking makes of them.
 #[derive(Default)]
 struct Read {
@@ -67,9 +77,9 @@ impl Neo4j {
         if runs.is_empty() {
             return self.newest(&unsure, which, limit);
         }
-        let (mut corpus, scope) = self.sizes(&which.scopes)?;
+        let Sizes { mut corpus, scope, strangers } = self.sizes(&which.scopes)?;
         let mut read = Read::default();
-        if self.has_strangers()? {
+        if strangers {
             let statement = scoped(statements::STRANGE_MESSAGES, &which.scopes, false);
             for row in self.server.rows(&statement, scope_params(&which.scopes))? {
                 corpus.words += read.look_at(row.message()?, None, &mut runs) as f64;
@@ -83,20 +93,22 @@ impl Neo4j {
         let admitted = |message: &Message| which.admits(message) && ranking::holds(&unsure, message);
         let mut looked = 0;
         loop {
+            let before = looked;
             looked = match occur {
                 Occur::All => runs.len(),
                 Occur::Any => ranking::further(&runs, looked, READ),
             };
-            let all: Vec<String> = runs[..looked].iter().map(asked).collect();
             let joint = if occur == Occur::All { " AND " } else { " OR " };
-            let question = format!("{scope}({})", all.join(joint));
+            let all = |runs: &[Run]| runs.iter().map(asked).collect::<Vec<_>>().join(joint);
+            let mut question = format!("{scope}({})", all(&runs[before..looked]));
+            if before > 0 {
+                // What was read before.
+                question += &format!(" -({})", all(&runs[..before]));
+            }
             let statement = scoped(statements::HOLDING, &which.scopes, false);
             let params = scope_params(&which.scopes).with("question", question);
             for row in self.server.rows(&statement, params)? {
-                let n = row.get("n")?;
-                if !read.messages.contains_key(&n) {
-                    read.look_at(row.message()?, Some(n), &mut runs);
-                }
+                read.look_at(row.message()?, Some(row.get("n")?), &mut runs);
             }
             let scored = ranking::combine(&runs, occur, &corpus);
             let message = |n| Answer::Ok(read.messages.get(&n).filter(|m| admitted(m)).cloned());
@@ -112,27 +124,31 @@ impl Neo4j {
         }
     }
 
-    /// How much there is in some scopes, and how the index is asked for what is in them.
-    fn sizes(&self, scopes: &Scopes) -> Answer<(Corpus, String)> {
+    /// How much there is in some scopes.
+    pub(super) fn sizes(&self, scopes: &Scopes) -> Answer<Sizes> {
         let rows = self.server.rows(&scoped(statements::SIZES, scopes, false), scope_params(scopes))?;
-        let mut corpus = Corpus::default();
+        let mut sizes = Sizes::default();
         let mut names = Vec::new();
         for row in &rows {
-            corpus.docs += row.get::<i64>("messages")? as f64;
-            corpus.words += row.get::<i64>("words")? as f64;
-            names.push(format!("@{}", row.get::<i64>("n")?));
+            sizes.strangers = row.get::<i64>("strangers")? > 0;
+            if let Some(n) = row.get::<Option<i64>>("n")? {
+                sizes.corpus.docs += row.get::<i64>("messages")? as f64;
+                sizes.corpus.words += row.get::<i64>("words")? as f64;
+                names.push(format!("@{n}"));
+            }
         }
-        let scope = match scopes {
+        sizes.scope = match scopes {
             Scopes::All => String::new(),
-            _ if names.is_empty() => "+@none ".to_owned(),
+            _ if names.is_empty() => "+@none +".to_owned(),
             _ if names.len() > SCOPES => String::new(),
             _ => format!("+({}) +", names.join(" ")),
         };
-        Ok((corpus, scope))
+        Ok(sizes)
     }
 
-    /// Asks how many messages hold each run.
+    /// Asks how many messages hold each run. What the index knows of scopes need not be read of each message.
     fn count(&self, runs: &mut [Run], scope: &str, scopes: &Scopes) -> Answer<()> {
+        let scopes = if scope.is_empty() { scopes } else { &Scopes::All };
         let question = |(i, run): (usize, &Run)| {
             Params::new().with("i", number(i)).with("text", format!("{scope}{}", asked(run)))
         };

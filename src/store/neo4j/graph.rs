@@ -2,11 +2,13 @@
 //! they resemble.
 
 use super::Neo4j;
-use super::read::number;
+use super::changes;
+use super::read::{number, scope_params};
 use super::server::Answer;
-use super::statements::{self, of_model};
+use super::statements::{self, of_model, scoped};
 use super::values::{Params, Row};
-use super::write::{add, lock};
+use super::vectors::Space;
+use super::write::{add, lock, scope_row};
 use crate::record::{Scope, Scopes};
 use crate::store::cosine::Query;
 use crate::store::graph::{Alike, Changes, Linked, Near, Of, Rule};
@@ -96,25 +98,30 @@ impl Asker<'_> {
 
 impl Neo4j {
     pub(super) fn read_linked(&self, model: &str, scopes: &Scopes) -> Answer<Vec<Linked>> {
-        let Some((model, _)) = self.model(model)? else { return Ok(Vec::new()) };
+        let Some(model) = self.model(model)? else { return Ok(Vec::new()) };
         let waiting = self.server.rows(&of_model(statements::COUNT_WAITING, model), Params::new())?;
         let waiting: Vec<(Scope, u64)> = waiting
             .iter()
             .map(|row| Ok((row.scope()?, row.get::<i64>("waiting")?.unsigned_abs())))
             .collect::<Answer<_>>()?;
-        let mut spaces = self.spaces(model)?;
-        spaces.retain(|space| scopes.hold(&space.scope));
-        spaces.sort_by(|a, b| a.scope.cmp(&b.scope));
-        let linked = spaces.into_iter().map(|space| Linked {
-            rule: space.rule.map(|(threshold, degree)| Rule {
-                threshold,
-                degree: usize::try_from(degree).unwrap_or_default(),
-            }),
-            wild: space.wild,
-            waiting: waiting.iter().find(|(scope, _)| *scope == space.scope).map_or(0, |(_, count)| *count),
-            scope: space.scope,
-        });
-        Ok(linked.collect())
+        let params = scope_params(scopes).with("model", model);
+        let rows = self.server.rows(&scoped(statements::SPACES, scopes, false), params)?;
+        let mut linked = rows
+            .iter()
+            .map(|row| {
+                let rule = match (row.get("threshold")?, row.get::<Option<i64>>("degree")?) {
+                    (Some(threshold), Some(degree)) => {
+                        Some(Rule { threshold, degree: usize::try_from(degree).unwrap_or_default() })
+                    }
+                    _ => None,
+                };
+                let scope = row.scope()?;
+                let waiting = waiting.iter().find(|(of, _)| *of == scope).map_or(0, |(_, count)| *count);
+                Ok(Linked { scope, rule, wild: row.get("wild")?, waiting })
+            })
+            .collect::<Answer<Vec<Linked>>>()?;
+        linked.sort_by(|a, b| a.scope.cmp(&b.scope));
+        Ok(linked)
     }
 
     pub(super) fn find_alike(
@@ -125,11 +132,9 @@ impl Neo4j {
         floor: f64,
         limit: usize,
     ) -> Answer<Vec<Alike>> {
-        let Some((model, _)) = self.model(model)? else { return Ok(Vec::new()) };
-        let names = scope_params(scope);
-        let spaces = self.spaces(model)?;
-        let all: u64 = spaces.iter().map(|space| space.vectors).sum();
-        let here = spaces.iter().find(|space| space.scope == *scope).map_or(0, |space| space.vectors);
+        let one = Scopes::One(scope.clone());
+        let Some(Space { model, all, here, .. }) = self.space(model, &one)? else { return Ok(Vec::new()) };
+        let names = scope_row(scope);
         let mut vectors = Vec::new();
         let few = matches!(of, Of::Waiting(count) if count < ASKED) && here > LARGE;
         let read = |statement: &str, params: Params, vectors: &mut Vec<Vector>| {
@@ -221,15 +226,15 @@ impl Neo4j {
         compared: &[Alike],
         changes: &Changes,
     ) -> Answer<bool> {
-        let Some((model, _)) = self.model(name)? else { return Ok(true) };
+        let Some(model) = self.model(name)? else { return Ok(true) };
         self.server.write(|transaction| {
-            let mut number = lock(transaction, changes.add.len())?;
+            let (mut number, _) = lock(transaction, changes.add.len())?;
             let mut count = 0;
             for some in compared.chunks(ROWS) {
                 let rows =
                     some.iter().map(|of| Params::new().with("id", of.id.as_str()).with("mark", of.mark));
                 let params = Params::new().with_rows("rows", rows);
-                let row = transaction.row(&of_model(statements::COMPARED, model), params)?;
+                let row = transaction.row(&of_model(changes::COMPARED, model), params)?;
                 count += row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
             }
             if count != compared.len() as i64 {
@@ -238,7 +243,7 @@ impl Neo4j {
             }
             let ends = |from: &str, to: &str| Params::new().with("from", from).with("to", to);
             let cut = changes.remove.iter().map(|(from, to)| ends(from, to)).collect();
-            add(transaction, statements::CUT_SYNAPSES, cut, ROWS)?;
+            add(transaction, changes::CUT_SYNAPSES, cut, ROWS)?;
             let row = |(of, near): &(&Alike, &Near)| {
                 number += 1;
                 let properties = Params::new()
@@ -252,34 +257,30 @@ impl Neo4j {
                     .with("properties", BoltType::Map(properties.into()))
             };
             let rows = changes.add.iter().map(row).collect();
-            add(transaction, &of_model(statements::ADD_SYNAPSES, model), rows, ROWS)?;
-            transaction.run(statements::BEGIN_RULE, rule_params(model, scope, rule))?;
+            add(transaction, &of_model(changes::ADD_SYNAPSES, model), rows, ROWS)?;
+            transaction.run(changes::BEGIN_RULE, rule_params(model, scope, rule))?;
             Ok(true)
         })
     }
 
     pub(super) fn prune_synapses(&self, name: &str, scope: &Scope, rule: Rule, anew: bool) -> Answer<u64> {
-        let Some((model, _)) = self.model(name)? else { return Ok(0) };
+        let Some(model) = self.model(name)? else { return Ok(0) };
         self.server.write(|transaction| {
             lock(transaction, 0)?;
             let params = rule_params(model, scope, rule).with("name", name).with("anew", anew);
-            let row = transaction.row(statements::PRUNE, params)?;
+            let row = transaction.row(changes::PRUNE, params)?;
             let removed = row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
             if anew {
-                transaction.run(&of_model(statements::BEGIN_WAITING, model), scope_params(scope))?;
+                transaction.run(&of_model(changes::BEGIN_WAITING, model), scope_row(scope))?;
             }
-            transaction.run(statements::SET_RULE, rule_params(model, scope, rule))?;
+            transaction.run(changes::SET_RULE, rule_params(model, scope, rule))?;
             Ok(removed.unsigned_abs())
         })
     }
 }
 
-fn scope_params(scope: &Scope) -> Params {
-    Params::new().with("partition", scope.partition.as_str()).with("instance", scope.instance.as_str())
-}
-
 fn rule_params(model: i64, scope: &Scope, rule: Rule) -> Params {
-    scope_params(scope)
+    scope_row(scope)
         .with("model", model)
         .with("threshold", rule.threshold)
         .with("degree", number(rule.degree))

@@ -1,9 +1,10 @@
 //! What is there of a batch that is to be written.
 
+use super::batch::{Batch, New, Place, face};
+use super::changes;
 use super::server::{Answer, Transaction};
-use super::statements;
 use super::values::Params;
-use super::write::{Batch, New, Place, ROWS, face, lock, models, scope_row};
+use super::write::{ROWS, lock, scope_row};
 use crate::record::{Link, Message, RESPONDED_WITH, Record, Scope};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -14,14 +15,14 @@ const NUMBERS: usize = 4;
 impl Batch {
     /// Takes the writers' lock, and reads all that the records of a batch name.
     pub(super) fn read(transaction: &mut Transaction, batch: &[Record]) -> Answer<Batch> {
-        let first = lock(transaction, NUMBERS * batch.len())?;
+        let (first, models) = lock(transaction, NUMBERS * batch.len())?;
         let mut there = Batch {
             next: first,
             records: HashMap::new(),
             said: HashMap::new(),
             faces: HashMap::new(),
             scopes: HashMap::new(),
-            models: BTreeMap::new(),
+            models,
             vectors: HashMap::new(),
             links: HashSet::new(),
             questions: HashSet::new(),
@@ -53,7 +54,7 @@ impl Batch {
             ids.iter().map(|(id, compare)| Params::new().with("id", *id).with("compare", *compare)).collect();
         for rows in rows.chunks(ROWS) {
             let params = Params::new().with_rows("rows", rows.iter().cloned());
-            for row in transaction.rows(statements::KNOWN_RECORDS, params)? {
+            for row in transaction.rows(changes::KNOWN_RECORDS, params)? {
                 let (id, scope): (String, Scope) = (row.get("id")?, row.scope()?);
                 let message = row.get("message")?;
                 if message {
@@ -88,7 +89,7 @@ impl Batch {
                     .with("role", message.role.name())
             };
             let params = Params::new().with_rows("rows", messages.iter().enumerate().map(row));
-            for row in transaction.rows(statements::SAME_MESSAGES, params)? {
+            for row in transaction.rows(changes::SAME_MESSAGES, params)? {
                 let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
                 let Some(message) = messages.get(i) else { continue };
                 let mut face = face(message);
@@ -114,14 +115,13 @@ impl Batch {
             })
             .collect();
         let params = Params::new().with_rows("rows", scopes.into_iter().map(scope_row));
-        for row in transaction.rows(statements::KNOWN_SCOPES, params)? {
+        for row in transaction.rows(changes::KNOWN_SCOPES, params)? {
             self.scopes.insert(row.scope()?, row.get("n")?);
         }
         Ok(())
     }
 
     fn read_vectors(&mut self, transaction: &mut Transaction, batch: &[Record]) -> Answer<()> {
-        self.models = models(transaction)?;
         let known = |of: &str, model: &str| Some(Params::new().with("of", of).with("model", model));
         // What is not there has no vector.
         let row = |of: &str, model: &str| known(of, model).filter(|_| self.records.contains_key(of));
@@ -143,7 +143,7 @@ impl Batch {
             .collect();
         for rows in rows.chunks(ROWS) {
             let params = Params::new().with_rows("rows", rows.iter().cloned());
-            for row in transaction.rows(statements::KNOWN_VECTORS, params)? {
+            for row in transaction.rows(changes::KNOWN_VECTORS, params)? {
                 self.vectors.insert((row.get("of")?, row.get("model")?), row.vector("vector")?);
             }
         }
@@ -170,14 +170,14 @@ impl Batch {
                     .with("to", link.to.as_str())
             };
             let params = Params::new().with_rows("rows", links.iter().map(row));
-            for row in transaction.rows(statements::KNOWN_LINKS, params)? {
+            for row in transaction.rows(changes::KNOWN_LINKS, params)? {
                 self.links.insert((row.get("from")?, row.get("rel")?, row.get("to")?));
             }
             let pairs = links.iter().filter(|link| link.rel == RESPONDED_WITH);
             let ends: BTreeSet<&str> =
                 pairs.flat_map(|link| [link.from.as_str(), link.to.as_str()]).collect();
             let params = Params::new().with_texts("wanted", ends);
-            for row in transaction.rows(statements::KNOWN_ANSWERS, params)? {
+            for row in transaction.rows(changes::KNOWN_ANSWERS, params)? {
                 self.questions.insert(row.get("from")?);
                 self.answers.insert(row.get("to")?);
             }

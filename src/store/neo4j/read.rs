@@ -34,6 +34,8 @@ pub(super) fn number(count: usize) -> i64 {
 
 /// The conditions of a selection as parameters.
 pub(super) fn params(which: &Select) -> Params {
+    let until = [which.until, which.before.as_ref().map(|place| place.timestamp)];
+    let until = until.into_iter().flatten().min().unwrap_or(i64::MAX);
     let before = which.before.as_ref().map(|place| {
         let place = Params::new()
             .with("timestamp", place.timestamp)
@@ -45,8 +47,8 @@ pub(super) fn params(which: &Select) -> Params {
     let params = scope_params(&which.scopes)
         .with("trace_id", which.trace_id.clone())
         .with("roles", if which.roles.is_empty() { BoltType::Null(BoltNull) } else { roles })
-        .with("since", which.since)
-        .with("until", which.until)
+        .with("since", which.since.unwrap_or(i64::MIN))
+        .with("until", until)
         .with("before", before.unwrap_or(BoltType::Null(BoltNull)));
     params
         .with_texts("traces", which.except.traces.iter().map(String::as_str))
@@ -101,6 +103,12 @@ impl Neo4j {
     }
 
     pub(super) fn count_up_to(&self, which: &Select, most: usize) -> Answer<usize> {
+        if which.is_whole() {
+            let sizes = self.sizes(&which.scopes)?;
+            if !sizes.strangers {
+                return Ok(most.min(sizes.corpus.docs as usize));
+            }
+        }
         let statement = scoped(statements::COUNT, &which.scopes, which.trace_id.is_some());
         let row = self.server.row(&statement, params(which).with("most", number(most)))?;
         let count = row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
@@ -166,7 +174,7 @@ impl Neo4j {
     /// Whether there are messages that rsv neither wrote nor has taken over.
     pub(super) fn has_strangers(&self) -> Answer<bool> {
         let row = self.server.row(statements::STRANGERS, Params::new())?;
-        Ok(row.map_or(Ok(0), |row| row.get::<i64>("count"))? > 0)
+        Ok(row.map_or(Ok(0), |row| row.get::<i64>("strangers"))? > 0)
     }
 
     pub(super) fn count_scopes(&self) -> Answer<Vec<(Scope, u64)>> {
@@ -201,12 +209,11 @@ impl Neo4j {
         let params = params(which)
             .with_rows("places", messages.iter().enumerate().map(place))
             .with("reach", number(reach));
-        for (statement, before) in [(statements::AROUND_BEFORE, true), (statements::AROUND_AFTER, false)] {
-            for row in self.server.rows(statement, params.clone())? {
-                let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
-                if let Some(around) = around.get_mut(i) {
-                    if before { &mut around.before } else { &mut around.after }.push(row.message()?);
-                }
+        for row in self.server.rows(statements::AROUND, params)? {
+            let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+            if let Some(around) = around.get_mut(i) {
+                let side = if row.get("before")? { &mut around.before } else { &mut around.after };
+                side.push(row.message()?);
             }
         }
         for around in &mut around {

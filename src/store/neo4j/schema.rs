@@ -1,7 +1,7 @@
 //! What must be there before a store is used: constraints and indexes, each made once.
 
+use super::changes;
 use super::server::{Answer, Server};
-use super::statements;
 use super::values::Params;
 use crate::error::{Error, Result};
 
@@ -16,7 +16,7 @@ const INDEXED: i64 = 300;
 
 /// Looks whose graph it is, and makes what is missing. The inner error says why it cannot be used.
 pub(super) fn prepare(server: &Server) -> Answer<Result<()>> {
-    let Some(mark) = server.row(statements::MARK, Params::new())? else { return Ok(Ok(())) };
+    let Some(mark) = server.row(changes::MARK, Params::new())? else { return Ok(Ok(())) };
     let release: String = mark.get("server")?;
     if release_of(&release).is_some_and(|release| release < SERVER) {
         let (major, minor) = SERVER;
@@ -31,12 +31,12 @@ pub(super) fn prepare(server: &Server) -> Answer<Result<()>> {
         }
         _ => {}
     }
-    for statement in statements::SCHEMA {
+    for statement in changes::SCHEMA {
         server.make(statement, Params::new())?;
     }
-    server.run(statements::AWAIT_INDEXES, Params::new().with("seconds", INDEXED))?;
+    server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXED))?;
     let lock = Params::new().with("version", VERSION).with("count", 0);
-    server.run(statements::LOCK, lock)?;
+    server.run(changes::LOCK, lock)?;
     Ok(Ok(()))
 }
 

@@ -19,6 +19,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How long the server may take to take a transaction back.
 const TAKING_BACK: Duration = Duration::from_secs(1);
 
+/// What a server with TLS answers to one who speaks without begins so: an alert, of TLS 1.
+const TLS: u32 = 0x1503;
+const TLS_OR_NOT: &str = "an address with +s is for a server with TLS, one without it for one without";
+
 /// What went wrong at the server, before it is put in words.
 #[derive(Debug)]
 pub(super) enum Fault {
@@ -75,8 +79,14 @@ impl Fault {
                 ),
                 _ => (error.message().to_owned(), None),
             },
-            Fault::Driver(Driver::ProtocolMismatch(_) | Driver::UnsupportedVersion(..)) => (
-                "what answers there is no Neo4j that rsv can speak to".to_owned(),
+            Fault::Driver(Driver::UnsupportedVersion(..)) => {
+                ("the server is too old for Bolt 4.4".to_owned(), Some("use Neo4j 5.26 or a later one"))
+            }
+            Fault::Driver(Driver::ProtocolMismatch(said)) if said >> 16 == TLS => {
+                ("the server wants TLS".to_owned(), Some(TLS_OR_NOT))
+            }
+            Fault::Driver(Driver::ProtocolMismatch(_)) => (
+                "what answers there is no Neo4j".to_owned(),
                 Some("give the port of Bolt, which is 7687 by default"),
             ),
             Fault::Driver(Driver::ConnectionTimedOut) => {
@@ -88,10 +98,7 @@ impl Fault {
             Fault::Driver(Driver::IOError { detail })
                 if detail.kind() == std::io::ErrorKind::UnexpectedEof =>
             {
-                (
-                    "the server hung up".to_owned(),
-                    Some("an address with +s is for a server with TLS, one without it for one without"),
-                )
+                ("the server hung up".to_owned(), Some(TLS_OR_NOT))
             }
             Fault::Driver(Driver::IOError { detail }) => (detail.to_string(), Some(running)),
             Fault::Driver(other) => (other.to_string(), None),
@@ -167,6 +174,9 @@ impl Server {
             .user(user.as_str())
             .password(password.expose())
             .max_connections(connections)
+            // This bounds the wait for one that is free; it ends before that for the server does, so that one is
+            // told what was waited for.
+            .max_lifetime(Some(patience.mul_f64(0.9)))
             .fetch_size(FETCHED)
             // This bounds every read as well.
             .connection_timeout((*query_patience).max(*patience));

@@ -1,4 +1,4 @@
-//! Every statement that the server is given. A value is always a parameter; what is put into a text is one of the
+//! Every statement that the server is given to read the graph; those that change it are in `changes.rs`. A value is always a parameter; what is put into a text is one of the
 //! conditions on a scope, the number of a model, which is part of a label's name, or the name of a relation.
 //!
 //! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`,
@@ -8,64 +8,18 @@
 
 use crate::record::Scopes;
 
-/// The numbers of everything that is written come from one node. Who writes holds it from the beginning of the
-/// transaction, so that a number is seen after all smaller ones, and no two writers wait for each other twice.
-pub(super) const LOCK: &str = "
-    MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
-    SET store.locked = true WITH store SET store.n = store.n + $count
-    RETURN store.n - $count AS n";
-
-/// What the store says of itself, and the version of the server.
-pub(super) const MARK: &str = "
-    CALL dbms.components() YIELD name, versions WITH versions[0] AS server LIMIT 1
-    OPTIONAL MATCH (store:RsvStore {one: true})
-    RETURN server, store.version AS version, store.n AS n";
-
 pub(super) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
 
-/// What must be there before anything is written; each is made once, and stays.
-pub(super) const SCHEMA: [&str; 13] = [
-    "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
-    "CREATE CONSTRAINT rsv_record IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.id IS UNIQUE",
-    "CREATE CONSTRAINT rsv_scope IF NOT EXISTS FOR (s:RsvScope) REQUIRE (s.partition, s.instance) IS UNIQUE",
-    "CREATE CONSTRAINT rsv_model IF NOT EXISTS FOR (m:RsvModel) REQUIRE m.name IS UNIQUE",
-    "CREATE CONSTRAINT rsv_space IF NOT EXISTS
-     FOR (s:RsvSpace) REQUIRE (s.model, s.partition, s.instance) IS UNIQUE",
-    "CREATE CONSTRAINT rsv_fact IF NOT EXISTS FOR (f:RsvFact) REQUIRE f.name IS UNIQUE",
-    "CREATE CONSTRAINT rsv_claim IF NOT EXISTS FOR (c:RsvClaim) REQUIRE c.job IS UNIQUE",
-    "CREATE INDEX rsv_message_scope IF NOT EXISTS FOR (m:MessageNode) ON (m.partition, m.instance, m.timestamp)",
-    "CREATE INDEX rsv_message_time IF NOT EXISTS FOR (m:MessageNode) ON (m.timestamp)",
-    "CREATE INDEX rsv_message_trace IF NOT EXISTS FOR (m:MessageNode) ON (m.trace_id, m.timestamp)",
-    "CREATE INDEX rsv_account_scope IF NOT EXISTS FOR (a:RsvAccount) ON (a.partition, a.instance, a.timestamp)",
-    "CREATE INDEX rsv_account_digest IF NOT EXISTS FOR (a:RsvAccount) ON (a.digest)",
-    "CREATE FULLTEXT INDEX rsv_words IF NOT EXISTS FOR (m:MessageNode) ON EACH [m.words]
-     OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}",
-];
-
-pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
-
-/// The conditions of a selection on `m`, scope aside.
+/// The conditions of a selection on `m`, scope aside. There are always times, so that an index that ends in them
+/// serves; `$until` is no later than `$before`.
 macro_rules! admitted {
     () => {
-        "($trace_id IS NULL OR m.trace_id = $trace_id)
-         AND ($roles IS NULL OR m.role IN $roles)
-         AND ($since IS NULL OR m.timestamp >= $since) AND ($until IS NULL OR m.timestamp <= $until)
-         AND ($before IS NULL OR m.timestamp < $before.timestamp OR m.timestamp = $before.timestamp
-              AND (coalesce(m.seq, 0) < $before.seq OR coalesce(m.seq, 0) = $before.seq AND m.id < $before.id))
+        "m.timestamp >= $since AND m.timestamp <= $until
+         AND ($trace_id IS NULL OR m.trace_id = $trace_id) AND ($roles IS NULL OR m.role IN $roles)
+         AND ($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
+              OR coalesce(m.seq, 0) = $before.seq AND m.id < $before.id)
          AND NOT m.trace_id IN $traces AND NOT coalesce(m.id, '') IN $ids"
-    };
-}
-
-/// The same on `o`.
-macro_rules! admitted_other {
-    () => {
-        "($trace_id IS NULL OR o.trace_id = $trace_id)
-         AND ($roles IS NULL OR o.role IN $roles)
-         AND ($since IS NULL OR o.timestamp >= $since) AND ($until IS NULL OR o.timestamp <= $until)
-         AND ($before IS NULL OR o.timestamp < $before.timestamp OR o.timestamp = $before.timestamp
-              AND (coalesce(o.seq, 0) < $before.seq OR coalesce(o.seq, 0) = $before.seq AND o.id < $before.id))
-         AND NOT o.trace_id IN $traces AND NOT coalesce(o.id, '') IN $ids"
     };
 }
 
@@ -107,9 +61,9 @@ macro_rules! forward {
 }
 
 pub(super) const LAST: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND ",
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND ",
     admitted!(),
-    " WITH m ORDER BY ",
+    " WITH m ORDER BY {backward}",
     backward!(),
     " LIMIT $count RETURN ",
     message!()
@@ -118,13 +72,13 @@ pub(super) const LAST: &str = concat!(
 /// For `each`: the parameters of a selection stand in a row of `@rows`.
 pub(super) const LAST_OF_EACH: &str = concat!(
     "UNWIND @rows AS which CALL (which) {
-       MATCH (m:MessageNode) WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
+       MATCH (m:MessageNode) USING INDEX m:MessageNode(trace_id, timestamp) WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
        AND ", admitted!(), " RETURN m ORDER BY ", backward!(), " LIMIT @count
      } RETURN which.i AS i, ", message!()
 );
 
 pub(super) const COUNT: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND ",
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND ",
     admitted!(),
     " WITH m LIMIT $most RETURN count(m) AS count"
 );
@@ -145,9 +99,9 @@ pub(super) const ACCOUNTS_BY_DIGEST: &str = concat!(
 
 /// What was written up to a number, so that all that is read in several steps is of one instant.
 pub(super) const MESSAGES: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
     admitted!(),
-    " WITH m ORDER BY ",
+    " WITH m ORDER BY {forward}",
     forward!(),
     " RETURN ",
     message!(),
@@ -177,9 +131,7 @@ pub(super) const EMBEDDINGS: &str = concat!(
 pub(super) const LINKS: &str = concat!(
     "MATCH (m:RsvRecord)-[l]->(o:RsvRecord) WHERE {scope} AND coalesce(l.n, 0) <= $upto AND ",
     admitted!(),
-    " AND {scope of the other} AND ",
-    admitted_other!(),
-    " WITH l, m.id AS from, type(l) AS rel, o.id AS to ORDER BY from, rel, to RETURN ",
+    " AND {the other} WITH l, m.id AS from, type(l) AS rel, o.id AS to ORDER BY from, rel, to RETURN ",
     link!()
 );
 
@@ -189,42 +141,43 @@ pub(super) const SCOPE_OF: &str = "
 pub(super) const SCOPES: &str = "
     MATCH (s:RsvScope) RETURN s.partition AS partition, s.instance AS instance, s.messages AS messages";
 
-/// How many messages rsv did not write, nor has taken over: the server knows without looking.
-pub(super) const STRANGERS: &str = "
-    CALL () { MATCH (m:MessageNode) RETURN count(m) AS messages }
-    CALL () { MATCH (s:RsvScope) RETURN coalesce(sum(s.messages), 0) AS known }
-    RETURN messages - known AS count";
+/// How many messages rsv did not write, nor has taken over: the server knows such numbers without looking.
+macro_rules! strangers {
+    () => {
+        "CALL () { MATCH (m:MessageNode) RETURN count(m) AS messages }
+         CALL () { MATCH (r:RsvRecord) RETURN count(r) AS records }
+         CALL () { MATCH (a:RsvAccount) RETURN count(a) AS accounts }
+         WITH messages + accounts - records AS strangers "
+    };
+}
+pub(super) const STRANGERS: &str = concat!(strangers!(), "RETURN strangers");
 
 pub(super) const SCOPES_OF_STRANGERS: &str = "
     MATCH (m:MessageNode) WHERE NOT m:RsvRecord
     RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
 
-/// The index gives them in the order of time, and no more of them than are wanted.
-pub(super) const AROUND_BEFORE: &str = concat!(
+/// What stands before a place and what stands after it. The index gives them in the order of time, and no more of
+/// them than are wanted.
+pub(super) const AROUND: &str = concat!(
     "UNWIND $places AS place CALL (place) {
        MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
        WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp <= place.timestamp
        AND CASE WHEN m.timestamp < place.timestamp THEN true
          WHEN coalesce(m.seq, 0) = place.seq THEN m.id < place.id ELSE coalesce(m.seq, 0) < place.seq END AND ",
     admitted!(),
-    "  RETURN m ORDER BY m.partition DESC, m.instance DESC, ",
+    "  WITH m ORDER BY m.partition DESC, m.instance DESC, ",
     backward!(),
-    " LIMIT $reach
-     } RETURN place.i AS i, ",
-    message!()
-);
-
-pub(super) const AROUND_AFTER: &str = concat!(
-    "UNWIND $places AS place CALL (place) {
+    " LIMIT $reach RETURN m, true AS before
+     UNION ALL
        MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
        WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp >= place.timestamp
        AND CASE WHEN m.timestamp > place.timestamp THEN true
          WHEN coalesce(m.seq, 0) = place.seq THEN m.id > place.id ELSE coalesce(m.seq, 0) > place.seq END AND ",
     admitted!(),
-    "  RETURN m ORDER BY m.partition, m.instance, ",
+    "  WITH m ORDER BY m.partition, m.instance, ",
     forward!(),
-    " LIMIT $reach
-     } RETURN place.i AS i, ",
+    " LIMIT $reach RETURN m, false AS before
+     } RETURN place.i AS i, before, ",
     message!()
 );
 
@@ -242,71 +195,9 @@ pub(super) const LINKS_BY_ID: &str = concat!(
 );
 
 pub(super) const FACT: &str = "MATCH (f:RsvFact {name: $name}) RETURN f.value AS value";
-pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
-pub(super) const FORGET_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 
-/// Holds a job as long as the transaction lasts.
-pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.held = true";
-
-/// What is there of what is to be written.
-pub(super) const KNOWN_RECORDS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.id})
-    RETURN r.id AS id, r:MessageNode AS message, r.n AS n, r.partition AS partition, r.instance AS instance,
-      r.role AS role, r.timestamp AS timestamp,
-      CASE WHEN row.compare THEN r.content END AS content, CASE WHEN row.compare THEN r.parts END AS parts";
-pub(super) const SAME_MESSAGES: &str = "
-    UNWIND $rows AS row
-    MATCH (m:MessageNode) WHERE m.trace_id = row.trace_id AND m.timestamp = row.timestamp
-    AND m.partition = row.partition AND m.instance = row.instance AND m.role = row.role
-    RETURN row.i AS i, m.id AS id, elementId(m) AS element, m.content AS content, m.parts AS parts";
-pub(super) const KNOWN_SCOPES: &str = "
-    UNWIND $rows AS row MATCH (s:RsvScope {partition: row.partition, instance: row.instance})
-    RETURN s.partition AS partition, s.instance AS instance, s.n AS n";
 pub(super) const MODELS: &str = "
     MATCH (m:RsvModel) RETURN m.n AS n, m.name AS name, m.dim AS dim, m.vectors AS vectors ORDER BY name";
-pub(super) const KNOWN_VECTORS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
-    RETURN row.of AS of, row.model AS model, e.embedding AS vector";
-pub(super) const KNOWN_LINKS: &str = "
-    UNWIND $rows AS row MATCH (a:RsvRecord {id: row.from})-[l]->(b:RsvRecord {id: row.to}) WHERE type(l) = row.rel
-    RETURN DISTINCT row.from AS from, row.rel AS rel, row.to AS to";
-pub(super) const KNOWN_ANSWERS: &str = "
-    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[l:RESPONDED_WITH]-(:RsvRecord)
-    RETURN DISTINCT startNode(l).id AS from, endNode(l).id AS to";
-
-/// What is new.
-pub(super) const ADD_SCOPES: &str = "
-    UNWIND $rows AS row MERGE (s:RsvScope {partition: row.partition, instance: row.instance})
-    ON CREATE SET s.n = row.n, s.messages = 0, s.words = 0
-    SET s.messages = s.messages + row.messages, s.words = s.words + row.words";
-pub(super) const ADD_MESSAGES: &str = "
-    UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord) SET m = row.properties SET m:$(row.labels)";
-pub(super) const ADOPT: &str = "
-    UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element
-    SET m:RsvRecord SET m += row.properties SET m:$(row.labels)";
-pub(super) const ADD_ACCOUNTS: &str = "
-    UNWIND $rows AS row CREATE (a:RsvAccount:RsvRecord) SET a = row.properties";
-pub(super) const ADD_VECTORS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of}) CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector)
-    SET e = row.properties SET e:$(row.labels) REMOVE r:$(row.lacks)";
-/// One statement for each relation: of a type that is a value the server (5.26.0) keeps the first that it was given.
-pub(super) const ADD_LINKS: &str = "
-    UNWIND $rows AS row MATCH (a:RsvRecord {id: row.from}) MATCH (b:RsvRecord {id: row.to})
-    CREATE (a)-[l:{rel}]->(b) SET l = row.properties";
-pub(super) const ADD_MODELS: &str = "
-    UNWIND $rows AS row MERGE (m:RsvModel {name: row.name}) ON CREATE SET m.n = row.n, m.dim = row.dim, m.vectors = 0
-    SET m.vectors = m.vectors + row.vectors";
-pub(super) const ADD_SPACES: &str = "
-    UNWIND $rows AS row
-    MERGE (s:RsvSpace {model: row.model, partition: row.partition, instance: row.instance})
-    ON CREATE SET s.vectors = 0, s.wild = true SET s.vectors = s.vectors + row.vectors";
-/// Every message with words lacks a vector of a new model.
-pub(super) const BEGIN_LACKING: &str = "
-    MATCH (m:MessageNode:RsvRecord) WHERE m.blank IS NULL SET m:$($label)";
-/// Synapses came from elsewhere.
-pub(super) const NOTE_WILD: &str = "
-    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id}) WITH DISTINCT r.partition AS partition, r.instance AS instance
-    MATCH (s:RsvSpace {partition: partition, instance: instance}) SET s.wild = true";
 
 /// How many messages hold what is looked for in the index of words.
 pub(super) const COUNT_HOLDING: &str = "
@@ -331,22 +222,26 @@ pub(super) const STRANGERS_TO_ADOPT: &str = concat!(
      RETURN elementId(m) AS element, coalesce(vector, m.embedding) AS vector, ",
     message!()
 );
-pub(super) const SIZES: &str = "
-    MATCH (m:RsvScope) WHERE {scope} RETURN m.n AS n, m.messages AS messages, m.words AS words";
+/// At least one row, whatever there is.
+pub(super) const SIZES: &str = concat!(
+    strangers!(),
+    "OPTIONAL MATCH (m:RsvScope) WHERE {scope}
+     RETURN strangers, m.n AS n, m.messages AS messages, m.words AS words"
+);
 
-/// The vectors of a model.
-pub(super) const MAKE_VECTOR_INDEX: &str = "
-    CREATE VECTOR INDEX rsv_vector_{model} IF NOT EXISTS FOR (e:RsvVector{model}) ON (e.embedding)
-    OPTIONS {indexConfig: {`vector.dimensions`: $dim, `vector.similarity_function`: 'cosine',
-      `vector.quantization.enabled`: false}}";
-pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
+/// How many vectors a model has in all, and how many in some scopes.
+pub(super) const SPACE: &str = "
+    MATCH (model:RsvModel {name: $name})
+    CALL (model) {
+      MATCH (m:RsvSpace) WHERE m.model = model.n AND {scope} RETURN coalesce(sum(m.vectors), 0) AS here
+    } RETURN model.n AS n, model.dim AS dim, model.vectors AS all, here";
 pub(super) const SPACES: &str = "
-    MATCH (s:RsvSpace {model: $model}) WHERE s.vectors > 0
-    RETURN s.partition AS partition, s.instance AS instance, s.vectors AS vectors,
-      s.threshold AS threshold, s.degree AS degree, s.wild AS wild";
+    MATCH (m:RsvSpace) WHERE m.model = $model AND {scope} AND m.vectors > 0
+    RETURN m.partition AS partition, m.instance AS instance, m.threshold AS threshold, m.degree AS degree,
+      m.wild AS wild";
 /// All vectors of a selection are compared. What the server cannot compare tells by itself how near it is.
 pub(super) const NEAREST_OF_ALL: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND ", admitted!(),
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND ", admitted!(),
     " MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
      WITH m, e, CASE WHEN $flat THEN 0.5 WHEN e.near IS NOT NULL THEN e.near
        ELSE vector.similarity.cosine(e.embedding, $vector) END AS near ORDER BY near DESC, m.timestamp DESC, m.id LIMIT $count
@@ -357,13 +252,17 @@ pub(super) const NEAREST_BY_INDEX: &str = concat!(
     "CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, $vector) YIELD node AS e, score
      MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
     admitted!(),
-    " WITH m, e ORDER BY score DESC LIMIT $count RETURN ",
+    " WITH m, e ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count RETURN ",
     message!(),
     ", e.embedding AS vector"
 );
-pub(super) const VECTORS_BY_ID: &str = "
+/// The server's cosine goes from 0 to 1, and is exact to about 1e-7. What it cannot compare comes as it is.
+pub(super) const SIMILARITIES: &str = "
+    MATCH (:RsvModel {name: $model, dim: size($vector)})
     UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model})
-    RETURN id, e.embedding AS vector";
+    RETURN id, CASE WHEN $flat OR e.near IS NOT NULL THEN null
+      ELSE 2 * vector.similarity.cosine(e.embedding, $vector) - 1 END AS cosine,
+      CASE WHEN e.near IS NOT NULL THEN e.embedding END AS vector";
 pub(super) const LACKING: &str = concat!(
     "MATCH (m:RsvLacks{model}) WHERE {scope} AND ",
     admitted!(),
@@ -387,16 +286,6 @@ pub(super) const COUNT_SPOKEN: &str = concat!(
     admitted!(),
     " RETURN count(m) AS count"
 );
-/// Takes vectors away with the synapses that they gave.
-pub(super) const REMOVE_VECTORS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
-    CALL (r, row) { MATCH (r)-[l:SYNAPSE {model: row.model}]-() DELETE l }
-    DETACH DELETE e RETURN row.of AS of, row.model AS model";
-pub(super) const FORGET_VECTORS: &str = "MATCH (e:RsvVector {model: $name}) DETACH DELETE e";
-pub(super) const FORGET_LACKING: &str = "MATCH (m:RsvLacks{model}) REMOVE m:RsvLacks{model}";
-pub(super) const FORGET_SPACES: &str = "MATCH (s:RsvSpace {model: $model}) DELETE s";
-pub(super) const FORGET_MODEL: &str = "MATCH (m:RsvModel {name: $name}) DELETE m";
-pub(super) const FORGET_SYNAPSES: &str = "MATCH (:RsvRecord)-[l:SYNAPSE {model: $name}]->() DELETE l";
 
 /// The vectors of a scope that are compared with others.
 pub(super) const COUNT_WAITING: &str = "
@@ -418,48 +307,30 @@ pub(super) const NEAR_EACH: &str = "
       RETURN m, e
     } RETURN row.i AS i, m.n AS n, m.id AS id, m.timestamp AS timestamp, e.n AS mark, e.embedding AS vector,
       e:RsvWaiting{model} AS waiting";
-pub(super) const COMPARED: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.id})-[:HAS_EMBEDDING]->(e:RsvWaiting{model} {n: row.mark})
-    REMOVE e:RsvWaiting{model} RETURN count(e) AS count";
-pub(super) const CUT_SYNAPSES: &str = "
-    UNWIND $rows AS row MATCH (:RsvRecord {id: row.from})-[l:SYNAPSE]->(:RsvRecord {id: row.to}) DELETE l";
-/// One that has got another vector meanwhile is compared with the others when its turn comes.
-pub(super) const ADD_SYNAPSES: &str = "
-    UNWIND $rows AS row MATCH (near:RsvRecord {id: row.near})
-    WHERE NOT EXISTS { (near)-[:HAS_EMBEDDING]->(:RsvWaiting{model}) }
-    MATCH (a:RsvRecord {id: row.from}) MATCH (b:RsvRecord {id: row.to})
-    MERGE (a)-[l:SYNAPSE]->(b) ON CREATE SET l = row.properties";
-pub(super) const BEGIN_RULE: &str = "
-    MATCH (s:RsvSpace {model: $model, partition: $partition, instance: $instance}) WHERE s.threshold IS NULL
-    SET s.threshold = $threshold, s.degree = $degree, s.wild = true";
-pub(super) const SET_RULE: &str = "
-    MATCH (s:RsvSpace {model: $model, partition: $partition, instance: $instance})
-    SET s.threshold = $threshold, s.degree = $degree, s.wild = false";
-pub(super) const PRUNE: &str = "
-    MATCH (r:MessageNode|RsvAccount) WHERE r.partition = $partition AND r.instance = $instance
-    MATCH (r)-[l:SYNAPSE]->(:RsvRecord)
-    WHERE $anew OR l.model IS NULL OR l.model <> $name OR l.score IS NULL OR l.score < $threshold
-    DELETE l RETURN count(l) AS count";
-pub(super) const BEGIN_WAITING: &str = "
-    MATCH (m:MessageNode) WHERE m.partition = $partition AND m.instance = $instance
-    MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model}) SET e:RsvWaiting{model}";
 
-/// The condition that `m` is in some scopes, which are given as `$partition` and `$instance`. With a trace, its
-/// index is the one to be used.
+/// A statement about the messages of some scopes, which are given as `$partition` and `$instance`, or of one trace:
+/// the condition on them stands in it as `{scope}`, all conditions on the other end of a link as `{the other}`, the index that has them in the order of time as `{index}`, and
+/// what its order begins with as `{forward}` and `{backward}`.
 pub(super) fn scoped(statement: &str, scopes: &Scopes, trace: bool) -> String {
     let condition = match scopes {
         Scopes::All => "true",
-        Scopes::Partition(_) => "m.partition = $partition",
+        Scopes::Partition(_) => "m.partition = $partition AND m.instance IS NOT NULL",
         Scopes::One(_) => "m.partition = $partition AND m.instance = $instance",
     };
     let own = if trace { format!("m.trace_id = $trace_id AND {condition}") } else { condition.to_owned() };
-    statement.replace("{scope of the other}", &condition.replace("m.", "o.")).replace("{scope}", &own)
-}
-
-/// A statement about a relation, which stands in it as `{rel}`; `None` if that is no name in capitals.
-pub(super) fn of_relation(statement: &str, rel: &str) -> Option<String> {
-    let plain = !rel.is_empty() && rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    plain.then(|| statement.replace("{rel}", rel))
+    let (index, first): (_, &[&str]) = match scopes {
+        _ if trace => ("trace_id, timestamp", &["m.trace_id"]),
+        Scopes::All => ("timestamp", &[]),
+        Scopes::Partition(_) => ("partition, instance, timestamp", &[]),
+        Scopes::One(_) => ("partition, instance, timestamp", &["m.partition", "m.instance"]),
+    };
+    let order = |way: &str| first.iter().map(|name| format!("{name}{way}, ")).collect::<String>();
+    statement
+        .replace("{the other}", &format!("{condition} AND {}", admitted!()).replace("m.", "o."))
+        .replace("{scope}", &own)
+        .replace("{index}", &format!("USING INDEX m:MessageNode({index})"))
+        .replace("{forward}", &order(""))
+        .replace("{backward}", &order(" DESC"))
 }
 
 /// A statement about several selections, each with parameters of its own.

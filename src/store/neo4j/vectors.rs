@@ -5,13 +5,14 @@
 //! store, its vectors are compared one by one. What is found is scored here, from the vectors themselves.
 
 use super::Neo4j;
-use super::read::{number, params};
+use super::batch::{Kind, Place, misfit, vector_row};
+use super::changes;
+use super::read::{number, params, scope_params};
 use super::server::Answer;
 use super::statements::{self, of_model, scoped};
 use super::values::Params;
-use super::write::Place;
-use super::write::{add, grow, lock, misfit, models, vector_row};
-use crate::record::{Embedding, Hit, Message, Scope};
+use super::write::{VECTORS, add, grow, lock};
+use crate::record::{Embedding, Hit, Message, Scopes};
 use crate::store::cosine::Query;
 use crate::store::{Model, Select};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,15 +25,18 @@ const FEW: u64 = 2000;
 const OVER: usize = 2;
 const LEAST: usize = 100;
 
+/// So many more than are wanted are scored here: the server's measure may put them in another order by its 1e-7.
+const EQUALS: usize = 10;
+
 /// How many more are asked for where there were not enough.
 const MORE: u64 = 4;
 
-/// The vectors of a model in a scope.
+/// A model, and how many vectors it has in some scopes.
 pub(super) struct Space {
-    pub(super) scope: Scope,
-    pub(super) vectors: u64,
-    pub(super) rule: Option<(f64, i64)>,
-    pub(super) wild: bool,
+    pub(super) model: i64,
+    dim: usize,
+    pub(super) all: u64,
+    pub(super) here: u64,
 }
 
 impl Neo4j {
@@ -47,28 +51,20 @@ impl Neo4j {
         models.map(|models| models.into_iter().filter(|model| model.vectors > 0).collect())
     }
 
-    /// The number and the dimension of a model.
-    pub(super) fn model(&self, name: &str) -> Answer<Option<(i64, usize)>> {
-        for row in self.server.rows(statements::MODELS, Params::new())? {
-            if row.get::<&str>("name")? == name {
-                let dim = usize::try_from(row.get::<i64>("dim")?).unwrap_or_default();
-                return Ok(Some((row.get("n")?, dim)));
-            }
-        }
-        Ok(None)
+    /// The number of a model.
+    pub(super) fn model(&self, name: &str) -> Answer<Option<i64>> {
+        self.space(name, &Scopes::All).map(|space| space.map(|space| space.model))
     }
 
-    /// The scopes that have vectors of a model.
-    pub(super) fn spaces(&self, model: i64) -> Answer<Vec<Space>> {
-        let space = |row: &super::values::Row| {
-            let rule = match (row.get("threshold")?, row.get("degree")?) {
-                (Some(threshold), Some(degree)) => Some((threshold, degree)),
-                _ => None,
-            };
-            let vectors = row.get::<i64>("vectors")?.unsigned_abs();
-            Ok(Space { scope: row.scope()?, vectors, rule, wild: row.get("wild")? })
+    /// What there is of a model in some scopes.
+    pub(super) fn space(&self, name: &str, scopes: &Scopes) -> Answer<Option<Space>> {
+        let params = scope_params(scopes).with("name", name);
+        let Some(row) = self.server.row(&scoped(statements::SPACE, scopes, false), params)? else {
+            return Ok(None);
         };
-        self.server.rows(statements::SPACES, Params::new().with("model", model))?.iter().map(space).collect()
+        let count = |name| row.get::<i64>(name).map(i64::unsigned_abs);
+        let dim = usize::try_from(count("dim")?).unwrap_or_default();
+        Ok(Some(Space { model: row.get("n")?, dim, all: count("all")?, here: count("here")? }))
     }
 
     /// The hits, or the dimension of the model if it is another than that of the vector.
@@ -79,18 +75,16 @@ impl Neo4j {
         which: &Select,
         limit: usize,
     ) -> Answer<Result<Vec<Hit>, usize>> {
-        let Some((model, dim)) = self.model(model)? else { return Ok(Ok(Vec::new())) };
+        let Some(Space { model, dim, all, here }) = self.space(model, &which.scopes)? else {
+            return Ok(Ok(Vec::new()));
+        };
         if dim != vector.len() {
             return Ok(Err(dim));
         }
         if limit == 0 {
             return Ok(Ok(Vec::new()));
         }
-        let spaces = self.spaces(model)?;
-        let all: u64 = spaces.iter().map(|space| space.vectors).sum();
-        let meant = spaces.iter().filter(|space| which.scopes.hold(&space.scope));
-        let here: u64 = meant.map(|space| space.vectors).sum();
-        let flat = vector.iter().all(|x| *x == 0.0);
+        let flat = is_flat(vector);
         let asked = unit(vector);
         let query = Query::of(vector);
         let wanted = limit.saturating_mul(OVER).max(LEAST);
@@ -102,7 +96,7 @@ impl Neo4j {
                 let params = params(which)
                     .with_vector("vector", &asked)
                     .with("near", number(usize::try_from(near).unwrap_or(usize::MAX)))
-                    .with("count", number(wanted));
+                    .with("count", number(limit.saturating_add(EQUALS)));
                 let statement = of_model(statements::NEAREST_BY_INDEX, model);
                 match self.scored(&statement, which, params, &query) {
                     Ok(hits) if hits.len() >= limit => found = Some(hits),
@@ -120,7 +114,7 @@ impl Neo4j {
                 let params = params(which)
                     .with_vector("vector", &asked)
                     .with("flat", flat)
-                    .with("count", number(wanted));
+                    .with("count", number(limit.saturating_add(EQUALS)));
                 self.scored(&statement, which, params, &query)?
             }
         };
@@ -139,14 +133,23 @@ impl Neo4j {
     }
 
     pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> Answer<Vec<(String, f64)>> {
-        let params = Params::new().with_texts("wanted", ids.iter().copied()).with("model", model);
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let params = Params::new()
+            .with_texts("wanted", ids.iter().copied())
+            .with("model", model)
+            .with_vector("vector", &unit(vector))
+            .with("flat", is_flat(vector));
         let query = Query::of(vector);
         let mut cosines = HashMap::new();
-        for row in self.server.rows(statements::VECTORS_BY_ID, params)? {
-            let other = row.vector("vector")?;
-            if other.len() == vector.len() {
-                cosines.insert(row.get::<String>("id")?, query.cosine_with(other.into_iter()));
-            }
+        for row in self.server.rows(statements::SIMILARITIES, params)? {
+            let cosine = match row.get::<Option<f64>>("cosine")? {
+                Some(cosine) => cosine,
+                None if row.get::<Option<Vec<f64>>>("vector")?.is_none() => 0.0,
+                None => query.cosine_with(row.vector("vector")?.into_iter()),
+            };
+            cosines.insert(row.get::<String>("id")?, cosine);
         }
         let found = ids.iter().filter_map(|id| Some(((*id).to_owned(), *cosines.get(*id)?)));
         Ok(found.collect())
@@ -159,7 +162,7 @@ impl Neo4j {
         limit: usize,
     ) -> Answer<(Vec<Message>, u64)> {
         let (counted, newest) = match self.model(model)? {
-            Some((n, _)) => (of_model(statements::COUNT_LACKING, n), of_model(statements::LACKING, n)),
+            Some(n) => (of_model(statements::COUNT_LACKING, n), of_model(statements::LACKING, n)),
             None => (statements::COUNT_SPOKEN.to_owned(), statements::SPOKEN.to_owned()),
         };
         let of_which = |statement: &str| scoped(statement, &which.scopes, which.trace_id.is_some());
@@ -178,7 +181,7 @@ impl Neo4j {
     /// Makes the index of each model that has none yet.
     pub(super) fn index_models(&self) -> Answer<()> {
         for row in self.server.rows(statements::MODELS, Params::new())? {
-            let statement = of_model(statements::MAKE_VECTOR_INDEX, row.get("n")?);
+            let statement = of_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
             self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
         }
         Ok(())
@@ -195,15 +198,14 @@ impl Neo4j {
         let last: HashMap<(&str, &str), &Embedding> =
             vectors.iter().map(|vector| ((vector.of.as_str(), vector.model.as_str()), vector)).collect();
         self.server.write(|transaction| {
-            let mut number = lock(transaction, 2 * vectors.len())?;
-            let mut known = models(transaction)?;
+            let (mut number, mut known) = lock(transaction, 2 * vectors.len())?;
             let ids = last.keys().map(|(id, _)| Params::new().with("id", *id).with("compare", false));
             let mut places = HashMap::new();
-            for row in transaction.rows(statements::KNOWN_RECORDS, Params::new().with_rows("rows", ids))? {
+            for row in transaction.rows(changes::KNOWN_RECORDS, Params::new().with_rows("rows", ids))? {
                 let (scope, timestamp, message) = (row.scope()?, row.get("timestamp")?, row.get("message")?);
                 places.insert(row.get::<String>("id")?, Place { scope, timestamp, message });
             }
-            let (mut rows, mut new) = (Vec::new(), BTreeSet::new());
+            let (mut rows, mut new) = (BTreeMap::<Kind, Vec<Params>>::new(), BTreeSet::new());
             let (mut counts, mut spaces) = (BTreeMap::new(), BTreeMap::new());
             for vector in last.values() {
                 let Some(place) = places.get(&vector.of) else { continue };
@@ -216,14 +218,15 @@ impl Neo4j {
                 if known != dim {
                     return Ok(Err(misfit(&vector.model, dim, known)));
                 }
-                rows.push(vector_row(vector, place, model, number));
+                let kind = Kind { model, dim, of_message: place.message, late: true };
+                rows.entry(kind).or_default().push(vector_row(vector, place, number));
                 *counts.entry(vector.model.clone()).or_default() += 1;
                 if place.message {
                     *spaces.entry((model, place.scope.clone())).or_default() += 1;
                 }
             }
             let old = last.keys().map(|(of, model)| Params::new().with("of", *of).with("model", *model));
-            for row in transaction.rows(statements::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
+            for row in transaction.rows(changes::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
                 let (of, model): (String, String) = (row.get("of")?, row.get("model")?);
                 if let (Some(place), Some((n, _))) = (places.get(&of), known.get(&model)) {
                     if place.message {
@@ -233,10 +236,12 @@ impl Neo4j {
                 }
             }
             grow(transaction, &known, &new, counts, spaces)?;
-            add(transaction, statements::ADD_VECTORS, rows, VECTORS)?;
+            for (kind, rows) in rows {
+                add(transaction, &changes::of_vectors(&kind), rows, VECTORS)?;
+            }
             if let Some((name, value)) = fact {
                 let params = Params::new().with("name", name).with("value", value);
-                transaction.run(statements::SET_FACT, params)?;
+                transaction.run(changes::SET_FACT, params)?;
             }
             Ok(Ok(!new.is_empty()))
         })
@@ -244,32 +249,29 @@ impl Neo4j {
 
     /// Removes a model with all that was made by it.
     pub(super) fn forget_model(&self, name: &str) -> Answer<()> {
-        let Some((model, _)) = self.model(name)? else {
+        let Some(model) = self.model(name)? else {
             return self.server.write(|transaction| {
                 lock(transaction, 0)?;
-                transaction.run(statements::FORGET_SYNAPSES, Params::new().with("name", name))
+                transaction.run(changes::FORGET_SYNAPSES, Params::new().with("name", name))
             });
         };
         self.server.write(|transaction| {
             lock(transaction, 0)?;
             let params = || Params::new().with("name", name).with("model", model);
             for statement in [
-                statements::FORGET_VECTORS,
-                statements::FORGET_SYNAPSES,
-                statements::FORGET_SPACES,
-                statements::FORGET_LACKING,
-                statements::FORGET_MODEL,
+                changes::FORGET_VECTORS,
+                changes::FORGET_SYNAPSES,
+                changes::FORGET_SPACES,
+                changes::FORGET_LACKING,
+                changes::FORGET_MODEL,
             ] {
                 transaction.run(&of_model(statement, model), params())?;
             }
             Ok(())
         })?;
-        self.server.run(&of_model(statements::DROP_VECTOR_INDEX, model), Params::new())
+        self.server.run(&of_model(changes::DROP_VECTOR_INDEX, model), Params::new())
     }
 }
-
-/// So many vectors are sent in one statement.
-const VECTORS: usize = 500;
 
 /// The vector brought to length 1, as far as it has any.
 fn unit(vector: &[f32]) -> Vec<f32> {
@@ -278,13 +280,17 @@ fn unit(vector: &[f32]) -> Vec<f32> {
     vector.iter().map(|x| (f64::from(*x) / length) as f32).collect()
 }
 
+fn is_flat(vector: &[f32]) -> bool {
+    vector.iter().all(|x| *x == 0.0)
+}
+
 /// How near a vector is to any other that the server cannot compare with others, as it reckons with 32 bits: one
 /// without a direction as near as what is at right angles (0.5, as its measure goes from 0 to 1), one that is too
 /// long or too short as near as may be.
 pub(super) fn nearness(vector: &[f32]) -> Option<f64> {
     let square = vector.iter().map(|x| x * x).sum::<f32>();
     match square {
-        _ if vector.iter().all(|x| *x == 0.0) => Some(0.5),
+        _ if is_flat(vector) => Some(0.5),
         _ if !square.is_finite() || square < f32::MIN_POSITIVE => Some(1.0),
         _ => None,
     }

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""What scripts/bench neo4j measures beside rsv, by the official driver. The server is at RSV_STORE.
+
+    graph.py clear          removes everything, indexes too
+    graph.py load FILE      writes messages with vectors as rsv-import does: the same nodes, properties, labels,
+                            relations and indexes, by UNWIND; what is there is not looked for
+    graph.py turns COUNT    sends the requests on stdin through rsv-enrich, and their answers through rsv-ingest, one
+                            after the other; prints the medians in microseconds of: the request, the answer, both,
+                            `RETURN 1`, and a plain vector query
+    graph.py connect        the median of connecting, signing in and `RETURN 1`
+
+Needs neo4j and numpy.
+"""
+
+import base64
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import neo4j
+import numpy
+
+# So many rows go into one statement, and so many into one transaction.
+ROWS, BATCH = 2000, 5000
+WARM = 20
+
+SCHEMA = [
+    "CREATE CONSTRAINT record FOR (r:RsvRecord) REQUIRE r.id IS UNIQUE",
+    "CREATE INDEX scope FOR (m:MessageNode) ON (m.partition, m.instance, m.timestamp)",
+    "CREATE INDEX time FOR (m:MessageNode) ON (m.timestamp)",
+    "CREATE INDEX trace FOR (m:MessageNode) ON (m.trace_id, m.timestamp)",
+    """CREATE FULLTEXT INDEX words FOR (m:MessageNode) ON EACH [m.words]
+       OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}""",
+    """CREATE VECTOR INDEX vectors FOR (e:RsvVector1) ON (e.embedding) OPTIONS {indexConfig: {
+       `vector.dimensions`: 384, `vector.similarity_function`: 'cosine', `vector.quantization.enabled`: false}}""",
+    "CALL db.awaitIndexes(300)",
+]
+MESSAGES = "UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord) SET m = row"
+VECTORS = """UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})
+    CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector:RsvVector1:RsvWaiting1:Embedding384) SET e = row.properties"""
+
+
+def connected():
+    return neo4j.GraphDatabase.driver(os.environ["RSV_STORE"], auth=("neo4j", os.environ["NEO4J_PASSWORD"]))
+
+
+def clear():
+    with connected() as driver, driver.session() as session:
+        session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 2000 ROWS").consume()
+        for kind in "CONSTRAINT", "INDEX":
+            for row in session.run(f"SHOW {kind} YIELD name, type WHERE type <> 'LOOKUP' RETURN name").data():
+                session.run(f"DROP {kind} {row['name']}").consume()
+
+
+def load(name):
+    with connected() as driver, driver.session() as session, open(name, encoding="utf-8") as lines:
+        for statement in SCHEMA:
+            session.run(statement).consume()
+        numbers = itertools.count()
+        while batch := [json.loads(line) for line in itertools.islice(lines, BATCH)]:
+            messages, vectors = [], []
+            for line in batch:
+                vector = numpy.frombuffer(base64.b64decode(line["embedding"]), dtype=numpy.float32).tolist()
+                words = set(line["content"].split())
+                of = {name: line[name] for name in ("partition", "instance", "timestamp")}
+                messages.append(
+                    {"id": line["id"], "trace_id": line["trace_id"], "role": line["role"], "seq": 0}
+                    | {"content": line["content"], "n": next(numbers)}
+                    | {"words": " ".join(["@1", *words, *("_" + word for word in words)])}
+                    | of
+                )
+                properties = {"model": line["embedding_model"], "embedding": vector, "n": next(numbers)} | of
+                vectors.append({"of": line["id"], "properties": properties})
+            with session.begin_transaction() as transaction:
+                for statement, rows in (MESSAGES, messages), (VECTORS, vectors):
+                    for at in range(0, len(rows), ROWS):
+                        transaction.run(statement, rows=rows[at : at + ROWS]).consume()
+                transaction.commit()
+
+
+def took(work):
+    begun = time.perf_counter()
+    done = work()
+    return 1e6 * (time.perf_counter() - begun), done
+
+
+def turns(count):
+    def filter(*command):
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def through(filter, line):
+        filter.stdin.write(line.rstrip("\n") + "\n")
+        filter.stdin.flush()
+        return filter.stdout.readline()
+
+    enrich, ingest = filter("rsv-enrich"), filter("rsv-ingest")
+    vectors = numpy.fromfile("questions.f32", dtype=numpy.float32).reshape(-1, 384).tolist()
+    plain = """CALL db.index.vector.queryNodes($index, 120, $vector) YIELD node, score
+        MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(node) RETURN m.id, m.content, score"""
+    times = []
+    with connected() as driver, driver.session() as session:
+        index = session.run("SHOW VECTOR INDEXES YIELD name").single()["name"]
+        for at, line in enumerate(itertools.islice(sys.stdin, count)):
+            asked, request = took(lambda: through(enrich, line))
+            rsv = json.loads(request)["rsv"]
+            message = {"role": "assistant", "content": f"The answer {at} of {time.time_ns()}."}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "gpt-4o", "choices": [choice]}
+            stored, _ = took(lambda: through(ingest, json.dumps(answer | {"rsv": rsv})))
+            one, _ = took(lambda: session.run("RETURN 1").consume())
+            vector = vectors[at % len(vectors)]
+            near, _ = took(lambda: session.run(plain, index=index, vector=vector).values())
+            times.append((asked, stored, asked + stored, one, near))
+    for tool in enrich, ingest:
+        tool.stdin.close()
+        tool.wait()
+    print(*(round(statistics.median(column)) for column in zip(*times[WARM:])))
+
+
+def connect():
+    def one():
+        with connected() as driver, driver.session() as session:
+            session.run("RETURN 1").consume()
+
+    print(round(statistics.median(took(one)[0] for _ in range(21))))
+
+
+if __name__ == "__main__":
+    what, *given = sys.argv[1:]
+    {"clear": clear, "load": load, "turns": turns, "connect": connect}[what](
+        *(int(text) if text.isdigit() else text for text in given)
+    )

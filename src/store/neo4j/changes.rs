@@ -1,0 +1,165 @@
+//! Every statement that changes the graph, and what is asked before: what is there already.
+
+use super::batch::Kind;
+use super::statements::of_model;
+
+/// The first of so many numbers, and the models; at least one row. The numbers of everything that is written come
+/// from one node. Who writes holds it from the beginning of the
+/// transaction, so that a number is seen after all smaller ones, and no two writers wait for each other twice.
+pub(super) const LOCK: &str = "
+    MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
+    SET store.locked = true WITH store SET store.n = store.n + $count WITH store.n - $count AS n
+    OPTIONAL MATCH (m:RsvModel) RETURN n, m.n AS model, m.name AS name, m.dim AS dim";
+/// What the store says of itself, and the version of the server.
+pub(super) const MARK: &str = "
+    CALL dbms.components() YIELD name, versions WITH versions[0] AS server LIMIT 1
+    OPTIONAL MATCH (store:RsvStore {one: true})
+    RETURN server, store.version AS version, store.n AS n";
+
+/// What must be there before anything is written; each is made once, and stays.
+pub(super) const SCHEMA: [&str; 13] = [
+    "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
+    "CREATE CONSTRAINT rsv_record IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.id IS UNIQUE",
+    "CREATE CONSTRAINT rsv_scope IF NOT EXISTS FOR (s:RsvScope) REQUIRE (s.partition, s.instance) IS UNIQUE",
+    "CREATE CONSTRAINT rsv_model IF NOT EXISTS FOR (m:RsvModel) REQUIRE m.name IS UNIQUE",
+    "CREATE CONSTRAINT rsv_space IF NOT EXISTS
+     FOR (s:RsvSpace) REQUIRE (s.model, s.partition, s.instance) IS UNIQUE",
+    "CREATE CONSTRAINT rsv_fact IF NOT EXISTS FOR (f:RsvFact) REQUIRE f.name IS UNIQUE",
+    "CREATE CONSTRAINT rsv_claim IF NOT EXISTS FOR (c:RsvClaim) REQUIRE c.job IS UNIQUE",
+    "CREATE INDEX rsv_message_scope IF NOT EXISTS FOR (m:MessageNode) ON (m.partition, m.instance, m.timestamp)",
+    "CREATE INDEX rsv_message_time IF NOT EXISTS FOR (m:MessageNode) ON (m.timestamp)",
+    "CREATE INDEX rsv_message_trace IF NOT EXISTS FOR (m:MessageNode) ON (m.trace_id, m.timestamp)",
+    "CREATE INDEX rsv_account_scope IF NOT EXISTS FOR (a:RsvAccount) ON (a.partition, a.instance, a.timestamp)",
+    "CREATE INDEX rsv_account_digest IF NOT EXISTS FOR (a:RsvAccount) ON (a.digest)",
+    "CREATE FULLTEXT INDEX rsv_words IF NOT EXISTS FOR (m:MessageNode) ON EACH [m.words]
+     OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}",
+];
+pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
+
+pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
+pub(super) const FORGET_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
+/// Holds a job as long as the transaction lasts.
+pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.held = true";
+
+/// What is there of what is to be written.
+pub(super) const KNOWN_RECORDS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.id})
+    RETURN r.id AS id, r:MessageNode AS message, r.n AS n, r.partition AS partition, r.instance AS instance,
+      r.role AS role, r.timestamp AS timestamp,
+      CASE WHEN row.compare THEN r.content END AS content, CASE WHEN row.compare THEN r.parts END AS parts";
+pub(super) const SAME_MESSAGES: &str = "
+    UNWIND $rows AS row
+    MATCH (m:MessageNode) WHERE m.trace_id = row.trace_id AND m.timestamp = row.timestamp
+    AND m.partition = row.partition AND m.instance = row.instance AND m.role = row.role
+    RETURN row.i AS i, m.id AS id, elementId(m) AS element, m.content AS content, m.parts AS parts";
+pub(super) const KNOWN_SCOPES: &str = "
+    UNWIND $rows AS row MATCH (s:RsvScope {partition: row.partition, instance: row.instance})
+    RETURN s.partition AS partition, s.instance AS instance, s.n AS n";
+pub(super) const KNOWN_VECTORS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
+    RETURN row.of AS of, row.model AS model, e.embedding AS vector";
+pub(super) const KNOWN_LINKS: &str = "
+    UNWIND $rows AS row MATCH (a:RsvRecord {id: row.from})-[l]->(b:RsvRecord {id: row.to}) WHERE type(l) = row.rel
+    RETURN DISTINCT row.from AS from, row.rel AS rel, row.to AS to";
+pub(super) const KNOWN_ANSWERS: &str = "
+    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[l:RESPONDED_WITH]-(:RsvRecord)
+    RETURN DISTINCT startNode(l).id AS from, endNode(l).id AS to";
+
+/// What is new.
+pub(super) const ADD_SCOPES: &str = "
+    UNWIND $rows AS row MERGE (s:RsvScope {partition: row.partition, instance: row.instance})
+    ON CREATE SET s.n = row.n, s.messages = 0, s.words = 0
+    SET s.messages = s.messages + row.messages, s.words = s.words + row.words";
+pub(super) const ADD_MESSAGES: &str = "
+    UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord{lacks}) SET m = row";
+pub(super) const ADOPT: &str = "
+    UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element
+    SET m:RsvRecord{lacks} SET m += row.properties";
+pub(super) const ADD_ACCOUNTS: &str = "
+    UNWIND $rows AS row CREATE (a:RsvAccount:RsvRecord) SET a = row";
+const ADD_VECTORS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})
+    CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector{labels}) SET e = row.properties";
+const LACKS_NO_MORE: &str = " REMOVE r:RsvLacks{model}";
+/// One statement for each relation: of a type that is a value the server (5.26.0) keeps the first that it was given.
+pub(super) const ADD_LINKS: &str = "
+    UNWIND $rows AS row MATCH (a:RsvRecord {id: row.from}) MATCH (b:RsvRecord {id: row.to})
+    CREATE (a)-[l:{rel}]->(b) SET l = row.properties";
+pub(super) const ADD_MODELS: &str = "
+    UNWIND $rows AS row MERGE (m:RsvModel {name: row.name}) ON CREATE SET m.n = row.n, m.dim = row.dim, m.vectors = 0
+    SET m.vectors = m.vectors + row.vectors";
+pub(super) const ADD_SPACES: &str = "
+    UNWIND $rows AS row
+    MERGE (s:RsvSpace {model: row.model, partition: row.partition, instance: row.instance})
+    ON CREATE SET s.vectors = 0, s.wild = true SET s.vectors = s.vectors + row.vectors";
+/// Every message with words lacks a vector of a new model.
+pub(super) const BEGIN_LACKING: &str = "
+    MATCH (m:MessageNode:RsvRecord) WHERE m.blank IS NULL SET m:RsvLacks{model}";
+/// Synapses came from elsewhere.
+pub(super) const NOTE_WILD: &str = "
+    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id}) WITH DISTINCT r.partition AS partition, r.instance AS instance
+    MATCH (s:RsvSpace {partition: partition, instance: instance}) SET s.wild = true";
+
+/// The vectors of a model.
+pub(super) const MAKE_VECTOR_INDEX: &str = "
+    CREATE VECTOR INDEX rsv_vector_{model} IF NOT EXISTS FOR (e:RsvVector{model}) ON (e.embedding)
+    OPTIONS {indexConfig: {`vector.dimensions`: $dim, `vector.similarity_function`: 'cosine',
+      `vector.quantization.enabled`: false}}";
+pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
+
+/// Takes vectors away with the synapses that they gave.
+pub(super) const REMOVE_VECTORS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
+    CALL (r, row) { MATCH (r)-[l:SYNAPSE {model: row.model}]-() DELETE l }
+    DETACH DELETE e RETURN row.of AS of, row.model AS model";
+pub(super) const FORGET_VECTORS: &str = "MATCH (e:RsvVector {model: $name}) DETACH DELETE e";
+pub(super) const FORGET_LACKING: &str = "MATCH (m:RsvLacks{model}) REMOVE m:RsvLacks{model}";
+pub(super) const FORGET_SPACES: &str = "MATCH (s:RsvSpace {model: $model}) DELETE s";
+pub(super) const FORGET_MODEL: &str = "MATCH (m:RsvModel {name: $name}) DELETE m";
+pub(super) const FORGET_SYNAPSES: &str = "MATCH (:RsvRecord)-[l:SYNAPSE {model: $name}]->() DELETE l";
+
+pub(super) const COMPARED: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.id})-[:HAS_EMBEDDING]->(e:RsvWaiting{model} {n: row.mark})
+    REMOVE e:RsvWaiting{model} RETURN count(e) AS count";
+pub(super) const CUT_SYNAPSES: &str = "
+    UNWIND $rows AS row MATCH (:RsvRecord {id: row.from})-[l:SYNAPSE]->(:RsvRecord {id: row.to}) DELETE l";
+/// One that has got another vector meanwhile is compared with the others when its turn comes.
+pub(super) const ADD_SYNAPSES: &str = "
+    UNWIND $rows AS row MATCH (near:RsvRecord {id: row.near})
+    WHERE NOT EXISTS { (near)-[:HAS_EMBEDDING]->(:RsvWaiting{model}) }
+    MATCH (a:RsvRecord {id: row.from}) MATCH (b:RsvRecord {id: row.to})
+    MERGE (a)-[l:SYNAPSE]->(b) ON CREATE SET l = row.properties";
+pub(super) const BEGIN_RULE: &str = "
+    MATCH (s:RsvSpace {model: $model, partition: $partition, instance: $instance}) WHERE s.threshold IS NULL
+    SET s.threshold = $threshold, s.degree = $degree, s.wild = true";
+pub(super) const SET_RULE: &str = "
+    MATCH (s:RsvSpace {model: $model, partition: $partition, instance: $instance})
+    SET s.threshold = $threshold, s.degree = $degree, s.wild = false";
+pub(super) const PRUNE: &str = "
+    MATCH (r:MessageNode|RsvAccount) WHERE r.partition = $partition AND r.instance = $instance
+    MATCH (r)-[l:SYNAPSE]->(:RsvRecord)
+    WHERE $anew OR l.model IS NULL OR l.model <> $name OR l.score IS NULL OR l.score < $threshold
+    DELETE l RETURN count(l) AS count";
+pub(super) const BEGIN_WAITING: &str = "
+    MATCH (m:MessageNode) WHERE m.partition = $partition AND m.instance = $instance
+    MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model}) SET e:RsvWaiting{model}";
+
+/// A statement about a relation, which stands in it as `{rel}`; `None` if that is no name in capitals.
+pub(super) fn of_relation(statement: &str, rel: &str) -> Option<String> {
+    let plain = !rel.is_empty() && rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    plain.then(|| statement.replace("{rel}", rel))
+}
+
+/// A statement that writes messages which lack vectors of some models: their labels stand in it as `{lacks}`.
+pub(super) fn of_lacking(statement: &str, models: &[i64]) -> String {
+    let labels: String = models.iter().map(|model| format!(":RsvLacks{model}")).collect();
+    statement.replace("{lacks}", &labels)
+}
+
+/// The statement that writes vectors of a kind.
+pub(super) fn of_vectors(kind: &Kind) -> String {
+    let Kind { model, dim, of_message, late } = kind;
+    let own = if *of_message { format!(":RsvVector{model}:RsvWaiting{model}") } else { String::new() };
+    let statement = ADD_VECTORS.replace("{labels}", &format!(":Embedding{dim}{own}"));
+    if *late { statement + &of_model(LACKS_NO_MORE, *model) } else { statement }
+}
