@@ -30,6 +30,8 @@ mod proxy_routes;
 mod proxy_safety;
 mod proxy_storing;
 mod proxy_stream;
+mod reservoir;
+mod reservoir_recipes;
 mod robust;
 mod scopes;
 mod search;

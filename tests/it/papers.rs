@@ -63,12 +63,12 @@ fn flags_of_help(help: &str) -> BTreeSet<String> {
 }
 
 /// A part of the papers that this machine cannot check; standard error is not caught, unlike `eprintln!`.
-fn unchecked(what: &str) {
+pub(crate) fn unchecked(what: &str) {
     let mut stderr = std::io::stderr();
     writeln!(stderr, "not checked: {what}").unwrap();
 }
 
-fn is_there(tool: &str) -> bool {
+pub(crate) fn is_there(tool: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("command -v {tool}")]).stdout(Stdio::null());
     command.status().unwrap().success()
@@ -214,7 +214,7 @@ fn run_examples(name: &str, script: &str) {
 }
 
 /// Whether this machine has what the examples use.
-fn can_run_examples() -> bool {
+pub(crate) fn can_run_examples() -> bool {
     let missing: Vec<&str> = ["bash", "jq", "gzip"].into_iter().filter(|tool| !is_there(tool)).collect();
     missing
         .iter()
