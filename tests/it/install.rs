@@ -108,15 +108,19 @@ fn what_is_installed_runs_and_is_taken_away_again() {
             assert!(there.contains(&name), "{name} is not in {there:?}");
         }
     }
-    for name in ["man/man5/rsv-config.5", "man/man7/rsv.7", "systemd/user/rsv-proxy.service", "rsv/manifest"]
-    {
-        assert!(there.contains(&format!("share/{name}")), "{name} is not in {there:?}");
+    for name in [
+        "share/man/man5/rsv-config.5",
+        "share/man/man7/rsv.7",
+        "share/systemd/user/rsv-proxy.service",
+        "lib/rsv/manifest",
+    ] {
+        assert!(there.contains(name), "{name} is not in {there:?}");
     }
     for path in &there {
         let mode = std::fs::metadata(prefix.join(path)).unwrap().permissions().mode() & 0o777;
         let program = path.starts_with("bin/rsv") || path.starts_with("bin/reservoir");
         assert!(
-            mode == 0o644 || mode == 0o755 && (program || path.starts_with("share/rsv/")),
+            mode == 0o644 || mode == 0o755 && (program || path.starts_with("lib/rsv/")),
             "{path}: {mode:o}"
         );
     }
@@ -128,7 +132,7 @@ fn what_is_installed_runs_and_is_taken_away_again() {
     let stopped = home.path("stopped");
     let said = format!("#!/bin/sh\necho \"$@\" >> '{}'\n", stopped.display());
     executable(&home.write("bin/systemctl", &said));
-    assert_eq!(run(&home, prefix.join("share/rsv/uninstall"), &[]).ok(), "");
+    assert_eq!(run(&home, prefix.join("lib/rsv/uninstall"), &[]).ok(), "");
     assert_eq!(files(&prefix), BTreeSet::from(["bin/mine".to_owned()]));
     assert!(!prefix.join("share").exists(), "an empty directory is left");
     assert_eq!(home.read("stopped"), "--user disable --now rsv-proxy.service rsv-embed.timer\n");
@@ -157,9 +161,9 @@ fn what_is_not_rsvs_is_not_touched() {
     // A newer version replaces what is as it was, takes away what it has no more, and stops before what was changed.
     home.write("from/rsv-view", "#!/bin/sh\necho newer\n");
     let gone = home.write(&format!("{PREFIX}/bin/rsv-gone"), "older\n");
-    let manifest = home.read(&format!("{PREFIX}/share/rsv/manifest"));
+    let manifest = home.read(&format!("{PREFIX}/lib/rsv/manifest"));
     let sum = run(&home, "/usr/bin/env", &["cksum", gone.to_str().unwrap()]).ok();
-    home.write(&format!("{PREFIX}/share/rsv/manifest"), &format!("{manifest}{sum}"));
+    home.write(&format!("{PREFIX}/lib/rsv/manifest"), &format!("{manifest}{sum}"));
     install(&home, &from, &[]).ok();
     assert_eq!(run(&home, prefix.join("bin/rsv-view"), &[]).ok(), "newer\n");
     assert!(!gone.exists());
@@ -208,7 +212,7 @@ fn by_default_it_is_for_this_user_and_what_is_wrong_is_said() {
         ("install", &["--from", "/nowhere"][..], "there is no rsv-config in /nowhere"),
         ("install", &["--everything"], "unknown argument: --everything"),
         ("install", &["--prefix"], "--prefix: expected a directory"),
-        ("uninstall", &["--prefix", "/nowhere"], "there is no /nowhere/share/rsv/manifest"),
+        ("uninstall", &["--prefix", "/nowhere"], "there is no /nowhere/lib/rsv/manifest"),
         ("uninstall", &["now"], "unknown argument: now"),
         ("release", &["--from", "/nowhere", "--out", "."], "there is no rsv-config in /nowhere"),
         ("release", &["now"], "unknown argument: now"),

@@ -1,7 +1,7 @@
 //! scripts/reservoir: the command lines and recipes of Reservoir's documents, as they stand there.
 
 use crate::fake::{Answer, Fake};
-use crate::papers::can_run_examples;
+use crate::papers::{can_run_examples, is_there};
 use crate::proxy::{Proxy, asking};
 use crate::support::{Home, Ran, lines_of};
 use std::net::TcpListener;
@@ -284,7 +284,43 @@ fn a_reader_that_leaves_is_no_trouble_and_a_terminal_is_not_moved() {
     desk.home.ingest(&["-p", "odd"], r#"{"role":"user","content":"a\u001b[2Jb\tc\u202e"}"#);
     let printed = desk.run("reservoir view -p odd 1").ok();
     assert!(printed.ends_with("user: a\u{1b}[2Jb\tc\u{202e}\n"), "{printed:?}");
+    if is_there("script") {
+        let printed = desk.run("script -qec 'reservoir view -p odd 1' /dev/null").ok();
+        assert!(printed.ends_with("user: a\u{fffd}[2Jb\tc\u{fffd}\r\n"), "{printed:?}");
+    }
     let parts = r#"{"role":"user","content":[{"type":"text","text":"See:"},{"type":"image_url","image_url":{"url":"u"}}]}"#;
     desk.home.ingest(&["-p", "odd"], parts);
     assert!(desk.run("reservoir view -p odd 1").ok().ends_with("user: See:\n"));
+}
+
+#[test]
+fn the_page_names_each_target_service_and_setting_of_the_documents() {
+    let page = std::fs::read_to_string(script("../man/rsv-reservoir.7")).unwrap().replace('\\', "");
+    let described = page.split(".Ss Make targets").nth(1).unwrap().split(".Sh EXAMPLES").next().unwrap();
+    let words: Vec<&str> = described.split([' ', '\n', ',']).collect();
+    let targets = "main run dev install install-service uninstall-service migrate book serve-book clean-book \
+        test test-cli test-endpoints test-unit test-lint setup dev-setup help";
+    let services = "com.sectorflabs.reservoir.plist /tmp/reservoir.log /tmp/reservoir.err /var/log/reservoir.log \
+        launchctl systemctl docker-compose.yml brew scripts/migrations.sh hurl/*.hurl";
+    let settings = "~/.config/reservoir/reservoir.toml .env .envrc reservoir_port neo4j_uri neo4j_user neo4j_password \
+        neo4j_database semantic_context_size recent_context_size token_reserve models.*.max_context_tokens \
+        models.*.reserve_tokens models.*.semantic_context_size partitions.*.semantic_context_size \
+        partitions.*.recent_context_size partitions.*.token_multiplier model web_search_enabled";
+    let variables = "RESERVOIR_PORT RESERVOIR_HOST NEO4J_URI NEO4J_USERNAME NEO4J_USER NEO4J_PASSWORD \
+        NEO4J_MAX_CONNECTIONS NEO4J_CONNECTION_TIMEOUT RSV_OPENAI_BASE_URL RSV_OLLAMA_BASE_URL \
+        RSV_MISTRAL_BASE_URL OLLAMA_BASE_URL RSV_CUSTOM_BASE_URL CUSTOM_API_KEY OPENAI_API_KEY MISTRAL_API_KEY \
+        GEMINI_API_KEY OLLAMA_API_KEY RSV_WEB_SEARCH_ENABLED RSV_WEB_SEARCH_MAX_RESULTS \
+        RSV_WEB_SEARCH_TIME_RANGE SEARCH_API_KEY RUST_LOG RESERVOIR_URL USER_PARTITION NEO4J_AUTH";
+    for name in [targets, services, settings, variables].iter().flat_map(|names| names.split_whitespace()) {
+        assert!(words.contains(&name), "{name} is not in rsv-reservoir(7)");
+    }
+    // What is said to be the same is a setting here, or a variable of one.
+    let rows = std::fs::read_to_string(script("../src/config/table.rs")).unwrap();
+    for item in described.split(".It ").skip(1) {
+        let (term, text) = item.split_once('\n').unwrap();
+        let names = term.split([' ', ',']).filter(|name| name.contains('_') || name.contains(".*."));
+        names.filter(|_| text.starts_with("The same")).for_each(|name| {
+            assert!(rows.contains(&format!("\"{name}\"")), "{name} is no setting");
+        });
+    }
 }

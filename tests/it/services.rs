@@ -42,7 +42,7 @@ fn launchd_is_told_the_paths_as_they_are() {
         "rsv.embed|{logs}/rsv-embed.log|{bin}/rsv-embed|--pending\nrsv.proxy|{logs}/rsv-proxy.log|{bin}/rsv-proxy\n"
     );
     assert_eq!(printed, wanted);
-    run(&home, home.path(PREFIX).join("share/rsv/uninstall"), &[]).ok();
+    run(&home, home.path(PREFIX).join("lib/rsv/uninstall"), &[]).ok();
     assert!(!home.path("Library").exists());
 }
 
@@ -69,6 +69,7 @@ const SERVE: &str = r#"
 manager=/usr/lib/systemd/systemd
 [ -x $manager ] || manager=/lib/systemd/systemd
 $manager --user --log-target=null & manager=$!
+trap 'kill $manager; wait' EXIT
 until systemctl --user is-system-running > /dev/null 2>&1; do kill -0 $manager; done
 systemctl --user start rsv-proxy
 until curl -sf http://127.0.0.1:3017/health > /dev/null; do systemctl --user is-active --quiet rsv-proxy; done
@@ -77,16 +78,17 @@ curl -s http://127.0.0.1:3017/command/view/9 | jq -r '.[].content'
 curl -s http://127.0.0.1:3017/v1/embeddings -d '{"input": "warm"}' | jq '.data[0].embedding | length'
 systemctl --user start rsv-embed
 systemctl --user show -P Result rsv-embed
-systemctl --user start rsv-embed.timer
-systemctl --user is-active rsv-embed.timer
 systemctl --user stop rsv-proxy
 systemctl --user show -P Result rsv-proxy
-kill $manager
-wait
+systemctl --user enable --now rsv-proxy.service rsv-embed.timer 2> /dev/null
+systemctl --user is-active rsv-proxy.service rsv-embed.timer
+"$HOME/.local/lib/rsv/uninstall"
+systemctl --user is-active rsv-proxy.service rsv-embed.timer || true
+find "$HOME/.config/systemd" "$HOME/.local/bin" "$HOME/.local/share/systemd/user" -type f -o -type l 2> /dev/null || true
 "#;
 
 #[test]
-fn within_the_limits_of_their_units_the_proxy_serves_and_messages_get_vectors() {
+fn within_their_limits_the_services_serve_and_embed_until_they_are_taken_away() {
     let needed = ["systemctl", "unshare", "setpriv", "timeout", "ip", "curl", "jq"];
     let mut words = ["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc"].to_vec();
     let group = "mount -t cgroup2 none /mnt && mkdir /mnt/rsv-test && rmdir /mnt/rsv-test";
@@ -108,7 +110,7 @@ fn within_the_limits_of_their_units_the_proxy_serves_and_messages_get_vectors() 
     words.extend(["bash", "-c", MANAGER, "manager", &place, SERVE, &name]);
     run(&home, "/usr/bin/env", &["chmod", "755", "."]).ok();
     let ran = run(&home, "/usr/bin/env", &words);
-    let wanted = "NoNewPrivs:\t1\nSeccomp:\t2\nA warm wall.\n384\nsuccess\nactive\nsuccess\n";
+    let wanted = "NoNewPrivs:\t1\nSeccomp:\t2\nA warm wall.\n384\nsuccess\nsuccess\nactive\nactive\ninactive\ninactive\n";
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, wanted, ""));
     let vectors = own.run("rsv-export", &["--vectors"], "").ok();
     assert_eq!(vectors.matches("\"kind\":\"embedding\"").count(), 1, "{vectors}");
