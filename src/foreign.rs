@@ -1,23 +1,30 @@
 //! Messages in the shapes of other programs: Reservoir's JSON array, CSV for spreadsheets, Markdown.
 
 use crate::error::{Context, Result};
-use crate::record::{Message, Vectors, quote, time, write_vector};
+use crate::record::{Message, Vectors, quote, reservoir_model, time, write_vector};
 
 /// The format of a whole export.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Format {
     /// Reservoir's: an array of objects with id, trace_id, partition, instance, content, role, embedding,
-    /// url and timestamp (milliseconds).
-    Reservoir,
+    /// url and timestamp, which is in milliseconds or, of the older exports, in RFC 3339.
+    Reservoir {
+        rfc3339: bool,
+    },
     Csv,
     Markdown,
 }
 
 impl Format {
+    /// Whether it is one of Reservoir's, which has embeddings in it.
+    pub fn is_reservoirs(self) -> bool {
+        matches!(self, Format::Reservoir { .. })
+    }
+
     /// What stands before the first message.
     pub fn begin(self) -> &'static str {
         match self {
-            Format::Reservoir => "[",
+            Format::Reservoir { .. } => "[",
             Format::Csv => "created_at,partition,instance,trace_id,role,content,id\n",
             Format::Markdown => "",
         }
@@ -26,21 +33,21 @@ impl Format {
     /// What stands after the last message, of `count`.
     pub fn end(self, count: usize) -> &'static str {
         match (self, count) {
-            (Format::Reservoir, 0) => "]\n",
-            (Format::Reservoir, _) => "\n]\n",
+            (Format::Reservoir { .. }, 0) => "]\n",
+            (Format::Reservoir { .. }, _) => "\n]\n",
             _ => "",
         }
     }
 
     /// Whether the format can say what a message is. Reservoir knows no message without words.
     pub fn holds(self, message: &Message) -> bool {
-        self != Format::Reservoir || !message.content.text().is_empty()
+        !self.is_reservoirs() || !message.content.text().is_empty()
     }
 
     /// Appends one message, the `at`-th from 0.
     pub fn message(self, at: usize, message: &Message, out: &mut Vec<u8>) -> Result<()> {
         match self {
-            Format::Reservoir => reservoir(at, message, out),
+            Format::Reservoir { rfc3339 } => reservoir(at, message, rfc3339, out),
             Format::Csv => return csv_row(message, out),
             Format::Markdown => markdown(message, out),
         }
@@ -48,7 +55,7 @@ impl Format {
     }
 }
 
-fn reservoir(at: usize, message: &Message, out: &mut Vec<u8>) {
+fn reservoir(at: usize, message: &Message, rfc3339: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(if at == 0 { b"\n  {" } else { b",\n  {" });
     let content = message.content.text();
     let members = [
@@ -63,11 +70,21 @@ fn reservoir(at: usize, message: &Message, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(format!("\"role\":\"{}\",\"embedding\":", message.role).as_bytes());
     match &message.vector {
-        Some(vector) => write_vector(&vector.numbers, Vectors::Numbers, out),
+        Some(vector) => {
+            write_vector(&vector.numbers, Vectors::Numbers, out);
+            // Reservoir never names the model; without its name ours could not be read back.
+            if reservoir_model(vector.numbers.len()).ok() != Some(&vector.model) {
+                out.extend_from_slice(format!(",\"embedding_model\":{}", quote(&vector.model)).as_bytes());
+            }
+        }
         None => out.extend_from_slice(b"[]"),
     }
     let url = message.extra.get("url").unwrap_or("null");
-    out.extend_from_slice(format!(",\"url\":{url},\"timestamp\":{}}}", message.timestamp).as_bytes());
+    let timestamp = match rfc3339 {
+        true => quote(&time::rfc3339(message.timestamp)),
+        false => message.timestamp.to_string(),
+    };
+    out.extend_from_slice(format!(",\"url\":{url},\"timestamp\":{timestamp}}}").as_bytes());
 }
 
 fn csv_row(message: &Message, out: &mut Vec<u8>) -> Result<()> {

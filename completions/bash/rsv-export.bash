@@ -23,7 +23,7 @@ _rsv__export() {
 
     case "${cmd}" in
         rsv__export)
-            opts="-p -i -q -v -h -V --format --vectors --role --since --until --partition --instance --store --config --color --quiet --verbose --help --version"
+            opts="-p -i -q -v -h -V --format --time --vectors --role --since --until --partition --instance --store --config --color --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -31,6 +31,10 @@ _rsv__export() {
             case "${prev}" in
                 --format)
                     COMPREPLY=($(compgen -W "jsonl json csv md" -- "${cur}"))
+                    return 0
+                    ;;
+                --time)
+                    COMPREPLY=($(compgen -W "ms iso" -- "${cur}"))
                     return 0
                     ;;
                 --vectors)

@@ -2,6 +2,8 @@ complete -c rsv-export -l format -d 'The output: jsonl, json (Reservoir\'s array
 json\t''
 csv\t''
 md\t''"
+complete -c rsv-export -l time -d 'How Reservoir\'s array tells times: ms (since 1970) or iso (RFC 3339)' -r -f -a "ms\t''
+iso\t''"
 complete -c rsv-export -l vectors -d 'Embeddings too, as numbers or base64' -r -f -a "numbers\t''
 base64\t''"
 complete -c rsv-export -l role -d 'Only messages of this role: user, assistant, system or tool' -r

@@ -17,6 +17,9 @@ struct Args {
     /// The output: jsonl, json (Reservoir's array), csv or md
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "json", "csv", "md"], hide_possible_values = true)]
     format: String,
+    /// How Reservoir's array tells times: ms (since 1970) or iso (RFC 3339)
+    #[arg(long, value_name = "FORM", value_parser = ["ms", "iso"], hide_possible_values = true)]
+    time: Option<String>,
     /// Embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
@@ -38,7 +41,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     };
     let mut store = store::open(&settings.store()?, Access::Read)?;
     let format = match args.format.as_str() {
-        "json" => Format::Reservoir,
+        "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
         "csv" => Format::Csv,
         "md" => Format::Markdown,
         _ => {
@@ -55,7 +58,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             return Ok(Outcome::Yes);
         }
     };
-    let what = Walk { vectors: format == Format::Reservoir, ..Walk::messages(which) };
+    let what = Walk { vectors: format.is_reservoirs(), ..Walk::messages(which) };
     let out = &mut io.out;
     let mut count = 0;
     out.write(format.begin().as_bytes())?;

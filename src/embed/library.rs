@@ -51,11 +51,15 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
         }
         tried.push(path.display().to_string());
     }
-    ort::init_from(NAME).map_err(|_| {
-        tried.push(format!("{NAME} of the system"));
-        Error::new(format!("ONNX Runtime's library is not installed: tried {}", tried.join(", ")))
-            .hint("scripts/fetch-model, or: rsv-config set embed.library FILE")
-    })
+    // It looks beside the program first, and panics where no program knows its path: where there is no /proc.
+    if settings.places().program.is_some()
+        && let Ok(found) = ort::init_from(NAME)
+    {
+        return Ok(found);
+    }
+    tried.push(format!("{NAME} of the system"));
+    Err(Error::new(format!("ONNX Runtime's library is not installed: tried {}", tried.join(", ")))
+        .hint("scripts/fetch-model, or: rsv-config set embed.library FILE"))
 }
 
 /// Where the library may be, in order, and whether somebody asked for this very file.

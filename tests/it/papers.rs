@@ -63,12 +63,12 @@ fn flags_of_help(help: &str) -> BTreeSet<String> {
 }
 
 /// A part of the papers that this machine cannot check; standard error is not caught, unlike `eprintln!`.
-fn unchecked(what: &str) {
+pub(crate) fn unchecked(what: &str) {
     let mut stderr = std::io::stderr();
     writeln!(stderr, "not checked: {what}").unwrap();
 }
 
-fn is_there(tool: &str) -> bool {
+pub(crate) fn is_there(tool: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("command -v {tool}")]).stdout(Stdio::null());
     command.status().unwrap().success()
@@ -87,7 +87,7 @@ fn tools_pages_and_the_table_of_the_readme_are_the_same() {
     let listed = overview.lines().filter_map(|line| line.strip_prefix(".It Xr ")?.split(' ').next());
     assert_eq!(listed.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
     let others: Vec<String> = names("man").into_iter().filter(|page| !page.ends_with(".1")).collect();
-    assert_eq!(others, ["rsv-config.5", "rsv-record.5", "rsv.7"]);
+    assert_eq!(others, ["rsv-config.5", "rsv-install.7", "rsv-record.5", "rsv-reservoir.7", "rsv.7"]);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn run_examples(name: &str, script: &str) {
 }
 
 /// Whether this machine has what the examples use.
-fn can_run_examples() -> bool {
+pub(crate) fn can_run_examples() -> bool {
     let missing: Vec<&str> = ["bash", "jq", "gzip"].into_iter().filter(|tool| !is_there(tool)).collect();
     missing
         .iter()

@@ -92,7 +92,7 @@ fn reservoirs_array_goes_both_ways() {
     let parsed: Vec<Value> = serde_json::from_str(&array).unwrap();
     // The message that is nothing but tool calls is none of Reservoir's.
     assert_eq!(parsed.len(), 6);
-    let wanted = r#"  {"id":"m6","trace_id":"t2","partition":"it's \"q\"","instance":"i/j","content":"seen","role":"assistant","embedding":[0.5,-0.25],"url":null,"timestamp":0},"#;
+    let wanted = r#"  {"id":"m6","trace_id":"t2","partition":"it's \"q\"","instance":"i/j","content":"seen","role":"assistant","embedding":[0.5,-0.25],"embedding_model":"tiny","url":null,"timestamp":0},"#;
     assert_eq!(array.lines().nth(2), Some(wanted));
     assert_eq!(
         (&parsed[3]["embedding"], &parsed[3]["content"]),
@@ -100,15 +100,33 @@ fn reservoirs_array_goes_both_ways() {
     );
     assert_eq!((&parsed[4]["embedding"], &parsed[5]["url"]), (&json!([]), &json!("http://x")));
 
+    let times = export(&home, &["--format", "json", "--time", "iso"]);
+    assert_eq!(times, as_iso(&array, &parsed));
+    for array in [&array, &times] {
+        let other = Home::new();
+        import(&other, &[], array).ok();
+        assert_eq!(&export(&other, &["--format", "json"]), &export(&home, &["--format", "json"]));
+    }
+
     // What has no name for its model and no such length is refused by name, the others come in.
+    let nameless = array.replace(",\"embedding_model\":\"tiny\"", "");
     let other = Home::new();
-    let said = import(&other, &[], &array).trouble();
+    let said = import(&other, &[], &nameless).trouble();
     assert_eq!(
         said,
         "rsv-import: error: <stdin>:3: embedding_model: is missing beside an embedding of 2 numbers\n\
          rsv-import: error: <stdin>:5: embedding_model: is missing beside an embedding of 2 numbers\n"
     );
     assert_eq!(other.contents("rsv-view", &["--all", "9"]).len(), 4);
+}
+
+/// An array with its times in RFC 3339.
+fn as_iso(array: &str, parsed: &[Value]) -> String {
+    parsed.iter().fold(array.to_owned(), |array, record| {
+        let ms = record["timestamp"].as_i64().unwrap();
+        let time = rsv::record::time::rfc3339(ms);
+        array.replace(&format!("\"timestamp\":{ms}}}"), &format!("\"timestamp\":\"{time}\"}}"))
+    })
 }
 
 /// Records as Reservoir itself writes them.

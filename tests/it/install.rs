@@ -1,0 +1,293 @@
+//! scripts/install, uninstall and release: what they put where, and that nothing stays of it.
+
+use crate::papers::{is_there, unchecked};
+use crate::support::{Home, Ran, tools};
+use std::collections::BTreeSet;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A prefix that no script gets right by chance.
+pub(crate) const PREFIX: &str = "it's a \"prefix\" & 100% of $it";
+
+/// A home in whose PATH only the system's programs are, and a cargo that fails.
+pub(crate) fn bare() -> Home {
+    let home = Home::new();
+    executable(&home.write("bin/cargo", "#!/bin/sh\necho no cargo here >&2; exit 1\n"));
+    let path = format!("{}:/usr/bin:/bin:/usr/sbin:/sbin", home.path("bin").display());
+    home.env("PATH", &path)
+}
+
+pub(crate) fn executable(path: &Path) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+pub(crate) fn run(home: &Home, program: impl AsRef<Path>, words: &[&str]) -> Ran {
+    home.ran(home.command(program.as_ref().to_str().unwrap()).args(words).output().unwrap())
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name)
+}
+
+/// Runs scripts/install with this prefix in the home, and these tools.
+pub(crate) fn install(home: &Home, from: &Path, words: &[&str]) -> Ran {
+    let prefix = home.path(PREFIX).display().to_string();
+    let first = ["--prefix", &prefix, "--from", from.to_str().unwrap()];
+    run(home, script("install"), &[&first, words].concat())
+}
+
+/// A directory of tools that do nothing: what counts is where they come to.
+pub(crate) fn stand_ins(home: &Home) -> PathBuf {
+    for tool in tools() {
+        executable(&home.write(&format!("from/{tool}"), &format!("#!/bin/sh\necho {tool}\n")));
+    }
+    home.path("from")
+}
+
+/// A directory of tools of which these are the real ones, without what only a debugger wants; the smallest stands
+/// in for the others.
+pub(crate) fn real(home: &Home, wanted: &[&str]) -> PathBuf {
+    let from = home.path("from");
+    std::fs::create_dir(&from).unwrap();
+    let built = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap();
+    for tool in tools() {
+        let source = built.join(if wanted.contains(&tool.as_str()) { &tool } else { "rsv-config" });
+        let stripped = Command::new("strip").arg("-o").arg(from.join(&tool)).arg(&source).status();
+        if !stripped.is_ok_and(|status| status.success()) {
+            std::fs::copy(&source, from.join(&tool)).unwrap();
+        }
+    }
+    from
+}
+
+/// The files below a directory, by their paths in it.
+fn files(directory: &Path) -> BTreeSet<String> {
+    let (mut found, mut directories) = (BTreeSet::new(), vec![directory.to_owned()]);
+    while let Some(next) = directories.pop() {
+        for entry in next.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                found.insert(path.strip_prefix(directory).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_installed_runs_and_is_taken_away_again() {
+    let home = bare();
+    let prefix = home.path(PREFIX);
+    let from = real(&home, &["rsv-ingest", "rsv-view"]);
+    home.write(&format!("{PREFIX}/bin/mine"), "my own");
+    install(&home, &from, &["--services=systemd", "--reservoir"]).ok();
+
+    // Nothing needs the source, or anything in the environment.
+    let alone = Home::new();
+    run(&alone, prefix.join("bin/rsv-ingest"), &["A warm wall."]).ok();
+    assert!(run(&alone, prefix.join("bin/rsv-view"), &[]).ok().contains("A warm wall."));
+    if is_there("jq") {
+        let alone = alone.env("PATH", "/usr/bin:/bin");
+        assert!(
+            run(&alone, prefix.join("bin/reservoir"), &["view", "1"]).ok().contains("] user: A warm wall.")
+        );
+    }
+
+    let there = files(&prefix);
+    for tool in tools() {
+        for name in [
+            format!("bin/{tool}"),
+            format!("share/man/man1/{tool}.1"),
+            format!("share/bash-completion/completions/{tool}"),
+            format!("share/zsh/site-functions/_{tool}"),
+            format!("share/fish/vendor_completions.d/{tool}.fish"),
+        ] {
+            assert!(there.contains(&name), "{name} is not in {there:?}");
+        }
+    }
+    for name in [
+        "share/man/man5/rsv-config.5",
+        "share/man/man7/rsv.7",
+        "share/systemd/user/rsv-proxy.service",
+        "lib/rsv/manifest",
+    ] {
+        assert!(there.contains(name), "{name} is not in {there:?}");
+    }
+    for path in &there {
+        let mode = std::fs::metadata(prefix.join(path)).unwrap().permissions().mode() & 0o777;
+        let program = path.starts_with("bin/rsv") || path.starts_with("bin/reservoir");
+        assert!(
+            mode == 0o644 || mode == 0o755 && (program || path.starts_with("lib/rsv/")),
+            "{path}: {mode:o}"
+        );
+    }
+
+    // Once more changes nothing; the services and the command stay.
+    install(&home, &from, &[]).ok();
+    assert_eq!(files(&prefix), there);
+
+    let stopped = home.path("stopped");
+    let said = format!("#!/bin/sh\necho \"$@\" >> '{}'\n", stopped.display());
+    executable(&home.write("bin/systemctl", &said));
+    assert_eq!(run(&home, prefix.join("lib/rsv/uninstall"), &[]).ok(), "");
+    assert_eq!(files(&prefix), BTreeSet::from(["bin/mine".to_owned()]));
+    assert!(!prefix.join("share").exists(), "an empty directory is left");
+    assert_eq!(home.read("stopped"), "--user disable --now rsv-proxy.service rsv-embed.timer\n");
+    assert!(alone.store().exists());
+}
+
+#[test]
+fn what_is_not_rsvs_is_not_touched() {
+    let home = bare();
+    let from = stand_ins(&home);
+    let prefix = home.path(PREFIX);
+    let own = format!("{PREFIX}/bin/rsv-view");
+    home.write(&own, "a program of my own");
+    symlink("/nowhere", home.path(&format!("{PREFIX}/bin/rsv-search"))).unwrap();
+    let ran = install(&home, &from, &[]);
+    let view = prefix.join("bin/rsv-view").display().to_string();
+    assert!(ran.status == 2 && ran.stderr.contains(&view), "{ran}");
+    assert!(
+        ran.stderr.contains("bin/rsv-search, ") && ran.stderr.ends_with("hint: --force replaces it\n"),
+        "{ran}"
+    );
+    assert_eq!(files(&prefix).len(), 2, "something was written");
+    install(&home, &from, &["--force"]).ok();
+    assert_eq!(run(&home, prefix.join("bin/rsv-search"), &[]).ok(), "rsv-search\n");
+
+    // A newer version replaces what is as it was, takes away what it has no more, and stops before what was changed.
+    home.write("from/rsv-view", "#!/bin/sh\necho newer\n");
+    let gone = home.write(&format!("{PREFIX}/bin/rsv-gone"), "older\n");
+    let manifest = home.read(&format!("{PREFIX}/lib/rsv/manifest"));
+    let sum = run(&home, "/usr/bin/env", &["cksum", gone.to_str().unwrap()]).ok();
+    home.write(&format!("{PREFIX}/lib/rsv/manifest"), &format!("{manifest}{sum}"));
+    install(&home, &from, &[]).ok();
+    assert_eq!(run(&home, prefix.join("bin/rsv-view"), &[]).ok(), "newer\n");
+    assert!(!gone.exists());
+    home.write(&own, "changed");
+    let ran = install(&home, &from, &[]);
+    assert!(ran.status == 2 && ran.stderr.contains(&view), "{ran}");
+
+    // What was changed is left, and said.
+    let uninstall = script("uninstall");
+    let ran = run(&home, &uninstall, &["--prefix", prefix.to_str().unwrap()]);
+    assert_eq!(
+        (ran.status, ran.stderr),
+        (1, format!("scripts/uninstall: {view} was changed, and is left\n"))
+    );
+    assert_eq!(files(&prefix), BTreeSet::from(["bin/rsv-view".to_owned()]));
+    let ran = run(&home, &uninstall, &["--prefix", prefix.to_str().unwrap()]);
+    assert!(ran.status == 2 && ran.stderr.contains("rsv is not installed here"), "{ran}");
+}
+
+#[test]
+fn a_package_is_put_together_below_another_directory() {
+    let home = bare();
+    let from = stand_ins(&home);
+    let package = home.env("DESTDIR", home.path("a package").to_str().unwrap());
+    let words = ["--prefix", "/opt/r s v", "--from", from.to_str().unwrap(), "--services=systemd"];
+    run(&package, script("install"), &words).ok();
+    assert!(home.path("a package/opt/r s v/bin/rsv-view").exists());
+    let unit = home.read("a package/opt/r s v/share/systemd/user/rsv-proxy.service");
+    assert!(unit.contains("\"/opt/r s v/bin/rsv-proxy\"\n"), "{unit}");
+    run(&package, script("uninstall"), &["--prefix", "/opt/r s v"]).ok();
+    assert_eq!(home.path("a package").read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn by_default_it_is_for_this_user_and_what_is_wrong_is_said() {
+    let home = bare();
+    let from = stand_ins(&home);
+    let from = from.to_str().unwrap();
+    let said = run(&home, script("install"), &["--from", from]).ok();
+    assert!(home.path(".local/bin/rsv-view").exists());
+    assert!(said.contains("/.local/bin is not in PATH\n"), "{said}");
+    run(&home, script("uninstall"), &[]).ok();
+    assert!(!home.path(".local").exists());
+    let nobody = home.env("HOME", "");
+    for (name, words, wanted) in [
+        ("install", &["--from", "/nowhere"][..], "there is no rsv-config in /nowhere"),
+        ("install", &["--everything"], "unknown argument: --everything"),
+        ("install", &["--prefix"], "--prefix: expected a directory"),
+        ("uninstall", &["--prefix", "/nowhere"], "there is no /nowhere/lib/rsv/manifest"),
+        ("uninstall", &["now"], "unknown argument: now"),
+        ("release", &["--from", "/nowhere", "--out", "."], "there is no rsv-config in /nowhere"),
+        ("release", &["now"], "unknown argument: now"),
+    ] {
+        let ran = run(&home, script(name), words);
+        assert!(ran.status == 2 && ran.stderr.starts_with(&format!("scripts/{name}: error: ")), "{ran}");
+        assert!(ran.stderr.contains(wanted) && ran.stderr.contains(": hint: "), "{name} {words:?}: {ran}");
+    }
+    for name in ["install", "uninstall"] {
+        let ran = run(&nobody, script(name), &["--from", from][..if name == "install" { 2 } else { 0 }]);
+        assert!(ran.status == 2 && ran.stderr.contains("hint: say where: --prefix DIR"), "{name}: {ran}");
+    }
+}
+
+/// The libraries that a program is linked to.
+fn libraries(program: &Path) -> Vec<PathBuf> {
+    let told = Command::new("ldd").arg(program).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    told.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()
+}
+
+/// How a program is run with another root, if this machine lets one.
+fn chroot(root: &Path) -> Option<Vec<String>> {
+    let command = ["unshare", "--user", "--map-root-user", "chroot"];
+    let mut words: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+    words.push(root.to_str()?.to_owned());
+    let may = Command::new("unshare").args(&words[1..4]).args(["/", "true"]).status();
+    may.is_ok_and(|status| status.success()).then_some(words)
+}
+
+#[test]
+fn a_release_needs_only_what_it_says() {
+    if !cfg!(target_os = "linux") || !is_there("objdump") {
+        return unchecked("the archive of a release, for want of objdump");
+    }
+    let home = bare();
+    let from = real(&home, &["rsv-embed", "rsv-ingest", "rsv-view"]);
+    let made = run(&home, script("release"), &["--from", from.to_str().unwrap(), "--out", "."]).ok();
+    let name = made.trim().strip_prefix("./").unwrap().strip_suffix(".tar.gz").unwrap();
+    assert!(name.starts_with(concat!("rsv-", env!("CARGO_PKG_VERSION"), "-")), "{made}");
+    run(&home, "/usr/bin/env", &["tar", "-xzf", made.trim()]).ok();
+    std::fs::remove_dir_all(&from).unwrap();
+    let needs = home.read(&format!("{name}/NEEDS"));
+
+    // A root that has nothing but the libraries that are named.
+    let root = home.path("an empty root");
+    for tool in tools() {
+        for library in libraries(&home.path(name).join("bin").join(&tool)) {
+            let file = library.file_name().unwrap().to_str().unwrap();
+            assert!(needs.contains(&format!("\n        {file}\n")), "{file} is not named:\n{needs}");
+            let place = root.join(library.strip_prefix("/").unwrap());
+            std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+            std::fs::copy(&library, place).unwrap();
+        }
+    }
+    assert!(needs.contains("\n        of glibc 2.") && needs.contains("CA certificates"), "{needs}");
+    let package = home.env("DESTDIR", root.to_str().unwrap());
+    run(&package, home.path(name).join("scripts/install"), &["--prefix", "/usr/local"]).ok();
+
+    let Some(chroot) = chroot(&root) else {
+        return unchecked("a release in an empty root, for want of rights");
+    };
+    let within = |tool: &str, words: &[&str]| {
+        let mut command = home.env("HOME", "/home").command("/usr/bin/env");
+        home.ran(command.args(&chroot).arg(format!("/usr/local/bin/{tool}")).args(words).output().unwrap())
+    };
+    for tool in tools() {
+        within(&tool, &["--version"]).ok();
+    }
+    within("rsv-ingest", &["A warm wall."]).ok();
+    assert!(within("rsv-view", &["--format", "text"]).ok().ends_with("user: A warm wall.\n"));
+    // There is no /proc either.
+    let said = within("rsv-embed", &["--fetch", "all-minilm-l6-v2"]).trouble();
+    assert!(said.contains("ONNX Runtime's library is not installed"), "{said}");
+    within("rsv-view", &["1"]).ok();
+    run(&package, home.path(name).join("scripts/uninstall"), &["--prefix", "/usr/local"]).ok();
+    assert!(!root.join("usr/local").exists() && root.join("home").exists());
+}

@@ -1,0 +1,326 @@
+//! scripts/reservoir: the command lines and recipes of Reservoir's documents, as they stand there.
+
+use crate::fake::{Answer, Fake};
+use crate::papers::{can_run_examples, is_there};
+use crate::proxy::{Proxy, asking};
+use crate::support::{Home, Ran, lines_of};
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Six messages: two turns, and two questions of which one is asked now.
+const SEED: [&str; 6] = [
+    r#"{"trace_id":"t1","role":"user","content":"How do I implement error handling in async functions?","timestamp":1705315800000}"#,
+    r#"{"trace_id":"t1","role":"assistant","content":"Return what went wrong, as with a database.","timestamp":1705315815000}"#,
+    r#"{"trace_id":"t2","role":"user","content":"What do neural networks mean for API design?","timestamp":1705402200000,"partition":"alice","instance":"coding"}"#,
+    r#"{"trace_id":"t2","role":"assistant","content":"Layers, \"deep\" ones, of weights.","timestamp":1705402215000,"partition":"alice","instance":"coding"}"#,
+    r#"{"trace_id":"t3","role":"user","content":"Where do I start with python programming?","partition":"alice","instance":"notes"}"#,
+    r#"{"trace_id":"t4","role":"user","content":"An old thing","timestamp":1705315800001,"partition":"old_partition","instance":"old_partition"}"#,
+];
+
+/// A shell in a home with `reservoir`, an embedding model, and the six messages.
+pub(crate) struct Desk {
+    pub(crate) home: Home,
+}
+
+impl Desk {
+    pub(crate) fn new() -> Desk {
+        let desk = Desk { home: Home::with_model() };
+        std::fs::create_dir(desk.home.path("bin")).unwrap();
+        symlink(script("reservoir"), desk.home.path("bin/reservoir")).unwrap();
+        desk.home.ingest(&[], &SEED.join("\n"));
+        desk
+    }
+
+    /// A command that the shell finds: a script of sh.
+    pub(crate) fn command(&self, name: &str, text: &str) {
+        let path = self.home.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{text}\n"));
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+
+    /// bash, where it finds the tools, `reservoir`, and what this machine has.
+    fn shell(&self, words: &[&str]) -> Command {
+        let tools = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display();
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{tools}:{path}", self.home.path("bin").display());
+        let mut command = self.home.env("PATH", &path).command("/usr/bin/env");
+        command.arg("bash").args(words);
+        command
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        let mut shell = self.shell(&["-euo", "pipefail", "-c", line]);
+        self.home.ran(shell.stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Runs a recipe, and then what must be true.
+    pub(crate) fn holds(&self, recipe: &str, check: &str) {
+        let ran = self.run(&format!("{recipe}\n{{ {check}; }} > /dev/null || exit 77"));
+        assert!(ran.status != 77, "not true after {recipe}: {check}\n{ran}");
+        assert!(ran.status == 0 && ran.stderr.is_empty(), "{recipe}: {ran}");
+    }
+}
+
+fn script(name: &str) -> String {
+    format!("{}/scripts/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What a command line prints.
+enum Shape {
+    Nothing,
+    /// `ISO [trace] role: content`, so many times.
+    Messages(usize),
+    /// `N. role: content`, so many times.
+    Hits(usize),
+    /// `Saved message with trace_id: …`.
+    Saved,
+    Text(&'static str),
+    /// What holds of it, in words of jq.
+    Json(&'static str),
+}
+
+impl Shape {
+    fn of(&self, printed: &str, desk: &Desk) -> bool {
+        let role = |rest: &str| {
+            ["user: ", "assistant: "]
+                .iter()
+                .any(|role| rest.strip_prefix(role).is_some_and(|c| !c.is_empty()))
+        };
+        let lines: Vec<&str> = printed.lines().collect();
+        match self {
+            Shape::Nothing => printed.is_empty(),
+            Shape::Text(text) => printed == *text,
+            Shape::Messages(count) => {
+                let message = |line: &&str| {
+                    let (time, rest) = line.split_once(" [").unwrap_or_default();
+                    let (trace, rest) = rest.split_once("] ").unwrap_or_default();
+                    rsv::record::time::parse(time).is_ok()
+                        && time.len() == 24
+                        && !trace.is_empty()
+                        && role(rest)
+                };
+                lines.len() == *count && lines.iter().all(message)
+            }
+            Shape::Hits(count) => {
+                let hit = |(at, line): (usize, &&str)| {
+                    line.strip_prefix(&format!("{}. ", at + 1)).is_some_and(role)
+                };
+                lines.len() == *count && lines.iter().enumerate().all(hit)
+            }
+            Shape::Saved => {
+                let trace = printed.strip_prefix("Saved message with trace_id: ");
+                trace.is_some_and(|trace| trace.len() == 37 && trace.ends_with('\n'))
+            }
+            Shape::Json(filter) => {
+                desk.home.write("printed.json", printed);
+                desk.run(&format!("jq -e '{filter}' printed.json")).status == 0
+            }
+        }
+    }
+}
+
+/// The page on the command line, line by line.
+const REFERENCE: &[(&str, Shape)] = &[
+    (r#"reservoir search "python programming""#, Shape::Hits(0)),
+    (r#"reservoir search --semantic "machine learning concepts""#, Shape::Hits(2)),
+    (r#"reservoir search --partition alice --instance coding "neural networks""#, Shape::Hits(1)),
+    (r#"reservoir search --link --semantic "database design""#, Shape::Hits(2)),
+    (r#"reservoir search --deduplicate --semantic "API design""#, Shape::Hits(2)),
+    (r#"reservoir search --link --deduplicate --semantic "API design""#, Shape::Hits(2)),
+    ("reservoir export > my_conversations.json", Shape::Nothing),
+    (
+        "reservoir export | jq '.[0]'",
+        Shape::Json(
+            r#"keys_unsorted - ["embedding_model"] == ["id", "trace_id", "partition", "instance", "content", "role", "embedding", "url", "timestamp"]"#,
+        ),
+    ),
+    ("reservoir import my_conversations.json", Shape::Nothing),
+    ("cp my_conversations.json backup_2024_01_15.json", Shape::Nothing),
+    ("reservoir import backup_2024_01_15.json", Shape::Nothing),
+    ("reservoir view 10", Shape::Messages(2)),
+    ("reservoir view --partition alice 5", Shape::Messages(3)),
+    ("reservoir view --partition alice --instance coding 15", Shape::Messages(2)),
+    (r#"echo "How do I implement a binary search tree?" | reservoir ingest"#, Shape::Saved),
+    (
+        r#"echo "What are design patterns?" | reservoir ingest --partition alice --instance coding"#,
+        Shape::Saved,
+    ),
+    (r#"echo "Here's how to implement a BST..." | reservoir ingest --role assistant"#, Shape::Saved),
+    ("echo '{\"not\": \"a line\"}' > question.txt", Shape::Nothing),
+    ("cat question.txt | reservoir ingest --partition research --instance ai", Shape::Saved),
+    ("reservoir view --partition research 9 | grep -c '{\"not\": \"a line\"}'", Shape::Text("1\n")),
+    (r#"reservoir ingest --partition alice --instance coding "How do I use async/await?""#, Shape::Saved),
+    ("reservoir config --get semantic_context_size", Shape::Text("15\n")),
+    ("reservoir config --set semantic_context_size=20", Shape::Nothing),
+    ("reservoir config -g semantic_context_size", Shape::Text("20\n")),
+    ("reservoir config --set neo4j_uri=bolt://localhost:7687", Shape::Nothing),
+    ("reservoir config --set model=gpt-4-turbo", Shape::Nothing),
+    ("reservoir config --get model", Shape::Text("gpt-4-turbo\n")),
+    ("reservoir config --set partitions.coding.semantic_context_size=20", Shape::Nothing),
+    ("reservoir config --set partitions.coding.token_multiplier=1.3", Shape::Nothing),
+    ("reservoir config --set recent_context_size=15", Shape::Nothing),
+    ("reservoir config --set token_reserve=2048", Shape::Nothing),
+    ("reservoir replay", Shape::Nothing),
+    ("reservoir view 10", Shape::Messages(4)),
+    ("reservoir view 50 | grep -i \"error\" | wc -l", Shape::Text("1\n")),
+    (r#"echo "Remember to implement error handling" | reservoir ingest"#, Shape::Saved),
+    ("reservoir export > backup_$(date +%Y%m%d).json", Shape::Nothing),
+    (r#"reservoir search "error" --semantic --limit 3"#, Shape::Hits(3)),
+    ("reservoir --version", Shape::Text(concat!("reservoir ", env!("CARGO_PKG_VERSION"), "\n"))),
+];
+
+#[test]
+fn the_command_lines_of_the_reference_run_and_print_what_they_should() {
+    if !can_run_examples() {
+        return;
+    }
+    let desk = Desk::new();
+    for (line, shape) in REFERENCE {
+        let ran = desk.run(line);
+        assert!(ran.status == 0 && ran.stderr.is_empty(), "{line}: {ran}");
+        assert!(shape.of(&ran.stdout, &desk), "{line}: {ran}");
+    }
+    for command in ["start", "search", "export", "import", "view", "ingest", "config", "replay"] {
+        let (help, version) = (desk.run(&format!("reservoir {command} --help")).ok(), "--version");
+        assert!(help.contains("\nUsage: rsv-"), "{command}: {help}");
+        assert!(desk.run(&format!("reservoir {command} {version}")).ok().starts_with("rsv-"), "{command}");
+    }
+    assert!(desk.run("reservoir --help").ok().contains("reservoir replay [MODEL]"));
+}
+
+#[test]
+fn a_replay_links_what_it_embeds() {
+    if !can_run_examples() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.home
+        .ingest(&[], r#"{"role":"user","content":"How do I implement error handling in async functions"}"#);
+    let synapses = || {
+        let lines = lines_of(&desk.home.export());
+        lines.iter().filter(|line| line["rel"] == "SYNAPSE").count()
+    };
+    assert_eq!(synapses(), 0);
+    assert_eq!(desk.run("reservoir replay").ok(), "");
+    assert_eq!(synapses(), 1);
+    assert_eq!(desk.run("reservoir replay all-minilm-l6-v2-int8").ok(), "");
+    let said = desk.run("reservoir replay bge-large-en-v15").trouble();
+    assert!(said.contains("rsv-embed: hint: rsv-embed --fetch bge-large-en-v1.5\n"), "{said}");
+}
+
+#[test]
+fn start_serves_also_where_ollama_is_looked_for() {
+    let reply = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Here."}}]}"#;
+    let provider = Fake::new([Answer::new(200, reply)]);
+    let home = Home::new().env("OLLAMA_BASE_URL", &provider.url());
+    std::fs::create_dir(home.path("bin")).unwrap();
+    symlink(script("reservoir"), home.path("bin/reservoir")).unwrap();
+    let desk = Desk { home };
+    let mut proxy = Proxy::spawn(desk.shell(&["-c", "exec reservoir start --port 0"]));
+    let path = "/v1/partition/p/instance/i/chat/completions";
+    let (status, answer) = proxy.post(path, "", &asking("Where?"));
+    assert!(status == 200 && answer.contains("Here."), "{answer}");
+    assert_eq!(proxy.end(), Some(0));
+    assert!(desk.home.run("rsv-view", &["-p", "p", "-i", "i"], "").ok().contains("Here."));
+    let mut proxy = Proxy::spawn(desk.shell(&["-c", "exec reservoir start -o --port 0"]));
+    assert_eq!(proxy.get("/").0, 200);
+    assert_eq!(proxy.end(), Some(0));
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = Desk { home: desk.home.env("RESERVOIR_PORT", &port) }.run("reservoir start").trouble();
+    assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
+    // Where Ollama itself is said to be, nobody else can be.
+    let own = Desk { home: desk.home.env("OLLAMA_BASE_URL", "http://localhost:11434") };
+    for line in ["reservoir start --ollama", "reservoir start -o"] {
+        let said = own.run(line).trouble();
+        assert!(said.contains("rsv-proxy: hint: start Ollama elsewhere"), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_what_helps() {
+    let desk = Desk::new();
+    for (line, said) in [
+        ("reservoir", "reservoir: error: no command is given\nreservoir: hint: see 'reservoir --help'\n"),
+        (
+            "reservoir invalid_command",
+            "reservoir: error: unknown command: invalid_command\nreservoir: hint: see 'reservoir --help'\n",
+        ),
+        ("reservoir config --set model", "reservoir: error: config: expected KEY=VALUE, found 'model'\n"),
+        (
+            "reservoir config",
+            "reservoir: error: config: expected --set KEY=VALUE or --get KEY\nreservoir: hint: 'rsv-config list' has the keys\n",
+        ),
+        ("reservoir config --set test_key=test_value", "rsv-config: error: unknown key: test_key\n"),
+        (
+            "reservoir import /non/existent/file.json",
+            "rsv-import: error: cannot open /non/existent/file.json: ",
+        ),
+        ("reservoir ingest < /dev/null", "rsv-ingest: error: there is no text\n"),
+        ("echo x | reservoir ingest --role admin", "rsv-ingest: error: invalid value 'admin' "),
+        ("echo x | reservoir ingest --role system", "rsv-ingest: error: system messages are not stored\n"),
+        ("reservoir view many", "rsv-view: error: invalid value 'many' "),
+        ("reservoir view 1 > /dev/full", ""),
+        (
+            "ln -sf \"$(command -v dirname)\" bin; PATH=$(dirname \"$(command -v rsv-view)\"):$HOME/bin; $BASH bin/reservoir view 1",
+            "reservoir: error: jq is not installed\nreservoir: hint: install it, or use 'rsv-view'\n",
+        ),
+    ] {
+        let ran = desk.run(&format!("{{ {line}; }} || exit $?"));
+        assert!(ran.status == 2 && ran.stdout.is_empty() && ran.stderr.starts_with(said), "{line}: {ran}");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_trouble_and_a_terminal_is_not_moved() {
+    if !can_run_examples() {
+        return;
+    }
+    let desk = Desk::new();
+    let long = format!(r#"{{"role":"user","content":"{}"}}{}"#, "x".repeat(1000), "\n").repeat(1000);
+    desk.home.ingest(&["-p", "long"], &long);
+    assert_eq!(desk.run("reservoir view -p long 1000 | head -n 1 | wc -l").ok(), "1\n");
+    desk.home.ingest(&["-p", "odd"], r#"{"role":"user","content":"a\u001b[2Jb\tc\u202e"}"#);
+    let printed = desk.run("reservoir view -p odd 1").ok();
+    assert!(printed.ends_with("user: a\u{1b}[2Jb\tc\u{202e}\n"), "{printed:?}");
+    if is_there("script") {
+        let printed = desk.run("script -qec 'reservoir view -p odd 1' /dev/null").ok();
+        assert!(printed.ends_with("user: a\u{fffd}[2Jb\tc\u{fffd}\r\n"), "{printed:?}");
+    }
+    let parts = r#"{"role":"user","content":[{"type":"text","text":"See:"},{"type":"image_url","image_url":{"url":"u"}}]}"#;
+    desk.home.ingest(&["-p", "odd"], parts);
+    assert!(desk.run("reservoir view -p odd 1").ok().ends_with("user: See:\n"));
+}
+
+#[test]
+fn the_page_names_each_target_service_and_setting_of_the_documents() {
+    let page = std::fs::read_to_string(script("../man/rsv-reservoir.7")).unwrap().replace('\\', "");
+    let described = page.split(".Ss Make targets").nth(1).unwrap().split(".Sh EXAMPLES").next().unwrap();
+    let words: Vec<&str> = described.split([' ', '\n', ',']).collect();
+    let targets = "main run dev install install-service uninstall-service migrate book serve-book clean-book \
+        test test-cli test-endpoints test-unit test-lint setup dev-setup help";
+    let services = "com.sectorflabs.reservoir.plist /tmp/reservoir.log /tmp/reservoir.err /var/log/reservoir.log \
+        launchctl systemctl docker-compose.yml brew scripts/migrations.sh hurl/*.hurl";
+    let settings = "~/.config/reservoir/reservoir.toml .env .envrc reservoir_port neo4j_uri neo4j_user neo4j_password \
+        neo4j_database semantic_context_size recent_context_size token_reserve models.*.max_context_tokens \
+        models.*.reserve_tokens models.*.semantic_context_size partitions.*.semantic_context_size \
+        partitions.*.recent_context_size partitions.*.token_multiplier model web_search_enabled";
+    let variables = "RESERVOIR_PORT RESERVOIR_HOST NEO4J_URI NEO4J_USERNAME NEO4J_USER NEO4J_PASSWORD \
+        NEO4J_MAX_CONNECTIONS NEO4J_CONNECTION_TIMEOUT RSV_OPENAI_BASE_URL RSV_OLLAMA_BASE_URL \
+        RSV_MISTRAL_BASE_URL OLLAMA_BASE_URL RSV_CUSTOM_BASE_URL CUSTOM_API_KEY OPENAI_API_KEY MISTRAL_API_KEY \
+        GEMINI_API_KEY OLLAMA_API_KEY RSV_WEB_SEARCH_ENABLED RSV_WEB_SEARCH_MAX_RESULTS \
+        RSV_WEB_SEARCH_TIME_RANGE SEARCH_API_KEY RUST_LOG RESERVOIR_URL USER_PARTITION NEO4J_AUTH";
+    for name in [targets, services, settings, variables].iter().flat_map(|names| names.split_whitespace()) {
+        assert!(words.contains(&name), "{name} is not in rsv-reservoir(7)");
+    }
+    // What is said to be the same is a setting here, or a variable of one.
+    let rows = std::fs::read_to_string(script("../src/config/table.rs")).unwrap();
+    for item in described.split(".It ").skip(1) {
+        let (term, text) = item.split_once('\n').unwrap();
+        let names = term.split([' ', ',']).filter(|name| name.contains('_') || name.contains(".*."));
+        names.filter(|_| text.starts_with("The same")).for_each(|name| {
+            assert!(rows.contains(&format!("\"{name}\"")), "{name} is no setting");
+        });
+    }
+}
