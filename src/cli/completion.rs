@@ -66,8 +66,8 @@ pub(super) fn complete(command: Command, shell: &str, words: &[OsString], values
             match candidates(command, &line.words, values)? {
                 None => 1,
                 Some(found) => {
-                    let written = found.iter().filter_map(|one| line.written(shell, one));
-                    written.map(|line| out.write(line.as_bytes())).collect::<Result<()>>()?;
+                    let mut written = found.iter().filter_map(|one| line.written(shell, one));
+                    written.try_for_each(|line| out.write(line.as_bytes()))?;
                     0
                 }
             }

@@ -96,6 +96,8 @@ pub enum Outcome {
     Yes,
     /// The answer is no: exit status 1.
     No,
+    /// A command that the tool ran has ended: with its exit status.
+    Ended(u8),
 }
 
 /// Parses the command line, runs the tool and gives its exit status: 0 done or yes, 1 the answer is no,
@@ -162,6 +164,7 @@ fn attempt<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Res
         _ if io.trouble() => 2,
         Outcome::Yes => 0,
         Outcome::No => 1,
+        Outcome::Ended(status) => status,
     };
     flushed.map(|()| status)
 }
