@@ -87,13 +87,14 @@ fn candidates(
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let place = words.len() - 1;
     let mut command = attach(command, values, &given);
-    let mut found = engine::complete(&mut command, words, place, None).context("cannot complete")?;
-    if found.iter().any(|one| one.get_tag().is_some_and(|tag| tag.to_string() == FILE)) {
-        return Ok(None);
-    }
-    // Flags are offered to those who begin one.
-    found.retain(|one| last.starts_with('-') || !one.get_value().to_string_lossy().starts_with('-'));
-    Ok(Some(found))
+    let found = engine::complete(&mut command, words, place, None).context("cannot complete")?;
+    let is_file = |one: &CompletionCandidate| one.get_tag().is_some_and(|tag| tag.to_string() == FILE);
+    let (files, mut found): (Vec<_>, Vec<_>) = found.into_iter().partition(is_file);
+    // Flags are offered to those who begin one, who then mean no operand.
+    let flag = last.starts_with('-');
+    found.retain(|one| flag || !one.get_value().to_string_lossy().starts_with('-'));
+    let file = files.iter().any(|one| !flag || !one.get_value().is_empty());
+    Ok((!file || !found.is_empty()).then_some(found))
 }
 
 /// What the words say, as far as they can be read.
