@@ -1,12 +1,11 @@
 //! The shell functions, in bash, zsh and fish: models that remember, and programs that are given a memory.
 
 use crate::fake::{Answer, Fake};
-use crate::proxy::{Proxy, REPLY};
+use crate::proxy::REPLY;
 use crate::support::{Home, Ran, lines_of, text};
 use crate::terminal::Terminal;
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,7 +24,7 @@ esac
 const ANSWER: &str = "It stands by the wall.\n\n  Éh? \"$x\" \\n %s";
 
 /// The shells that are there, with the flags that make them strict.
-fn shells() -> Vec<(&'static str, &'static [&'static str])> {
+pub(crate) fn shells() -> Vec<(&'static str, &'static [&'static str])> {
     let all = [
         ("bash", &["-euC", "-o", "pipefail"][..]),
         ("zsh", &["-euC", "-o", "pipefail", "-o", "ksharrays", "-o", "shwordsplit"]),
@@ -44,7 +43,7 @@ fn there_is_jq() -> bool {
 }
 
 /// A home with the stand-ins, where no file for a moment can be made.
-fn home() -> Home {
+pub(crate) fn home() -> Home {
     let home = Home::new().env("TMPDIR", "/none/such");
     for name in ["bin/cgip", "bin/ollama"] {
         let path = home.write(name, STAND_IN);
@@ -80,7 +79,7 @@ fn command(home: &Home, (shell, flags): (&str, &[&str]), script: &str) -> Comman
     command
 }
 
-fn run(home: &Home, shell: (&str, &[&str]), script: &str, stdin: &str) -> Ran {
+pub(crate) fn run(home: &Home, shell: (&str, &[&str]), script: &str, stdin: &str) -> Ran {
     let mut child = command(home, shell, script).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let output = std::thread::scope(|scope| {
@@ -217,7 +216,7 @@ fn nothing_is_stored_where_there_is_no_answer_and_the_status_is_the_models() {
             assert!(why.contains(wanted), "{shell:?} {script}: {why}");
         }
         std::fs::remove_file(home.path("bin/ollama")).unwrap();
-        if !Command::new("ollama").arg("--version").stdout(Stdio::null()).status().is_ok() {
+        if Command::new("ollama").arg("--version").stdout(Stdio::null()).status().is_err() {
             assert_eq!(status("olm -m llama3.2 hello").0, "[127]\n");
         }
         assert!(!home.store().exists(), "nothing was stored");
@@ -269,7 +268,7 @@ fn whole() -> String {
 }
 
 /// A provider that speaks OpenAI's words and Ollama's.
-fn provider() -> Fake {
+pub(crate) fn provider() -> Fake {
     Fake::answering(|asked| match (asked.method.as_str(), asked.path.as_str()) {
         (_, "/api/generate") => Answer::new(
             200,
@@ -301,7 +300,10 @@ fn the_real_clients_answer_in_every_shell() {
         assert!(ran.status == 0 && ran.stdout.contains("In Évora."), "{ran}");
         let asked =
             provider.seen().iter().find(|seen| seen.path == "/api/generate").unwrap().text().to_owned();
-        assert!(asked.contains("rsv-memory") && asked.contains("Where?") && asked.contains("And again?"), "{asked}");
+        assert!(
+            asked.contains("rsv-memory") && asked.contains("Where?") && asked.contains("And again?"),
+            "{asked}"
+        );
         assert_ne!(run(&home, shell, "gpty refuse", "").status, 0);
         let said: Vec<String> = stored(&home).into_iter().map(|(_, said)| said).collect();
         assert_eq!(said, ["Where?", "In Évora.", "And again?", "In Évora."], "{shell:?}");
@@ -319,129 +321,31 @@ fn the_real_clients_answer_in_every_shell() {
     }
 }
 
-/// The port in an address that was told.
-fn port_of(told: &str) -> u16 {
-    told.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().trim().parse().unwrap()
-}
-
 #[test]
-fn a_command_is_served_and_nothing_is_left_running() {
-    // Nobody listens where the proxy of the settings would be.
-    let nowhere = port_of(&crate::fake::dead()).to_string();
-    for shell in shells() {
-        let home = home().env("RESERVOIR_PORT", &nowhere);
-        let script = "rsv-with -p 'my own' sh -c 'echo $OPENAI_BASE_URL; echo $OLLAMA_HOST; echo \"$0 $1\"; exit 7' \
-                      'a  b' -x";
-        let ran = run(&home, shell, script, "");
-        assert_eq!((ran.status, ran.stderr.as_str()), (7, ""), "{shell:?}");
-        let lines: Vec<&str> = ran.stdout.lines().collect();
-        let port = port_of(lines[0]);
-        let base = format!("http://127.0.0.1:{port}/partition/my%20own");
-        assert_eq!(lines, [&format!("{base}/v1"), &base, "a  b -x"]);
-        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "it still listens");
-        let input = run(&home, shell, "echo piped | rsv-with cat", "").ok();
-        assert_eq!(input, "piped\n");
+fn at_a_prompt_nothing_is_read_and_ctrl_c_stores_nothing() {
+    for (shell, start) in [("bash", "exec bash --rcfile rc -i"), ("zsh", "exec zsh -i")] {
+        if !shells().iter().any(|(there, _)| *there == shell) {
+            continue;
+        }
+        let home = home();
+        let rc = format!("PATH=$HOME/bin:$PATH\n{}PS1='READY> '\n", sourced(&home, shell));
+        home.write("rc", &rc);
+        home.write(".zshrc", &format!("{rc}unsetopt prompt_sp\n"));
+        assert!(Command::new("mkfifo").arg(home.path("more")).status().unwrap().success());
+        let Some(mut terminal) = Terminal::run(&home, 200, start) else { return };
+        terminal.see("READY> ");
+        terminal.press("gpty hello\n");
+        terminal.see("It stands by the wall.");
+        terminal.see("READY> ");
+        terminal.press("olm -m m bit by bit; echo not reached\n");
+        terminal.see("first ");
+        terminal.press("\u{3}");
+        terminal.see("READY> ");
+        terminal.press("exit\n");
+        terminal.end();
+        assert_eq!(
+            stored(&home).iter().map(|(_, said)| said.as_str()).collect::<Vec<_>>(),
+            ["hello", ANSWER]
+        );
     }
-}
-
-#[test]
-fn a_proxy_that_runs_and_is_well_is_used() {
-    let home = home();
-    let proxy = Proxy::start(&home);
-    let home = home.env("RESERVOIR_PORT", &proxy.port().to_string());
-    let base = |words: &[&str]| -> String {
-        let words = [words, &["sh", "-c", "echo $OPENAI_BASE_URL"]].concat();
-        home.run("rsv-proxy", &[&["-q"], &words[..]].concat(), "").ok()
-    };
-    assert_eq!(base(&[]), format!("http://127.0.0.1:{}/v1\n", proxy.port()));
-    assert_eq!(
-        base(&["-i", "x"]),
-        format!("http://127.0.0.1:{}/partition/default/instance/x/v1\n", proxy.port())
-    );
-    // What says where to listen, or by which settings, wants one of its own.
-    for words in [&["--store", "other.db"][..], &["--port", "0"]] {
-        assert_ne!(port_of(&base(words)), proxy.port(), "{words:?}");
-    }
-    let other = Fake::answering(|_| Answer::new(200, "{\"status\":\"ok\"}"));
-    let port = port_of(&other.url()).to_string();
-    let told =
-        home.env("RESERVOIR_PORT", &port).run("rsv-proxy", &["sh", "-c", "echo $OLLAMA_HOST"], "").ok();
-    assert_ne!(port_of(&told).to_string(), port, "that is another server");
-}
-
-#[test]
-fn a_command_gets_a_key_that_is_nobodys_unless_it_has_one() {
-    let provider = provider();
-    let key =
-        |home: &Home| home.run("rsv-proxy", &["--port", "0", "sh", "-c", "echo $OPENAI_API_KEY"], "").ok();
-    let home = home().env("RSV_OPENAI_BASE_URL", &provider.url());
-    assert_eq!(key(&home), "rsv\n");
-    assert_eq!(key(&home.env("OPENAI_API_KEY", "mine")), "mine\n");
-    assert_eq!(key(&home.env("RSV_PROXY_TOKEN", "token").env("OPENAI_API_KEY", "mine")), "token\n");
-    home.write("secret.toml", "openai_api_key = \"of the settings\"");
-    let home = home.env("RSV_CONFIG", "secret.toml");
-    let proxy = Proxy::start(&home);
-    let body = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}]}"#;
-    assert_eq!(proxy.post("/v1/chat/completions", "Authorization: Bearer rsv\r\n", body).0, 200);
-    assert_eq!(provider.one().header("authorization"), Some("Bearer of the settings"));
-}
-
-#[test]
-fn a_command_that_cannot_be_run_is_named() {
-    let home = home();
-    let said = home.run("rsv-proxy", &["--port", "0", "no-such-command"], "").trouble();
-    assert_eq!(said, "rsv-proxy: error: no-such-command: command not found\n");
-    home.write("plain", "no program");
-    assert!(
-        home.run("rsv-proxy", &["--port", "0", "./plain"], "")
-            .trouble()
-            .contains("cannot run ./plain: permission denied")
-    );
-    assert_eq!(home.run("rsv-proxy", &["--port", "0", "sh", "-c", "kill -KILL $$"], "").status, 137);
-}
-
-#[test]
-fn ctrl_c_reaches_the_command_and_what_it_leaves_ends() {
-    let home = home();
-    let line =
-        "rsv-proxy -q --port 0 sh -c 'echo \"at $OLLAMA_HOST now\"; exec sleep 600'; echo \"ended $?\"";
-    let Some(mut terminal) = Terminal::run(&home, 200, &format!("trap : INT; {line}")) else { return };
-    let port = port_of(&terminal.see(" now"));
-    terminal.press("\u{3}");
-    terminal.see("ended 130");
-    terminal.end();
-    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "it still listens");
-    // A command that minds Ctrl-C itself goes on, and is served.
-    let line =
-        "rsv-proxy -q --port 0 sh -c 'trap \"echo minded\" INT; echo ready; read x; read y; echo \"$y\"'";
-    let mut terminal = Terminal::run(&home, 200, &format!("trap : INT; {line}; echo \"ended $?\"")).unwrap();
-    terminal.see("ready");
-    terminal.press("\u{3}");
-    terminal.see("minded");
-    terminal.press("one\ntwo\n");
-    terminal.see("ended 0");
-}
-
-#[test]
-fn sigterm_is_passed_on_to_the_command() {
-    let home = home();
-    let mut command = home.command("rsv-proxy");
-    command.args([
-        "-q",
-        "--port",
-        "0",
-        "sh",
-        "-c",
-        "trap 'echo got it; exit 5' TERM; echo ready; while :; do read x; done",
-    ]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut out = child.stdout.take().unwrap();
-    let mut ready = [0; 6];
-    out.read_exact(&mut ready).unwrap();
-    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    let mut rest = String::new();
-    // The shell acts on the signal when its read returns.
-    let _ = child.stdin.take();
-    out.read_to_string(&mut rest).unwrap();
-    assert_eq!((rest.as_str(), child.wait().unwrap().code()), ("got it\n", Some(5)));
 }

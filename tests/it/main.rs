@@ -42,3 +42,4 @@ mod surroundings;
 mod terminal;
 mod vectors;
 mod view;
+mod with;
