@@ -339,8 +339,11 @@ fn at_a_prompt_nothing_is_read_and_ctrl_c_stores_nothing() {
         terminal.see("READY> ");
         terminal.press("olm -m m bit by bit; echo not reached\n");
         terminal.see("first ");
+        // Opened when the client opens it too, and so has begun to wait.
+        let more = std::fs::OpenOptions::new().write(true).open(home.path("more")).unwrap();
         terminal.press("\u{3}");
         terminal.see("READY> ");
+        drop(more);
         terminal.press("exit\n");
         terminal.end();
         assert_eq!(

@@ -106,9 +106,8 @@ fn ctrl_c_reaches_the_command_and_what_it_leaves_ends() {
         "rsv-proxy -q --port 0 sh -c 'trap \"echo minded\" INT; echo ready; read x; read y; echo \"$y\"'";
     let mut terminal = Terminal::run(&home, 200, &format!("trap : INT; {line}; echo \"ended $?\"")).unwrap();
     terminal.see("ready");
-    terminal.press("\u{3}");
+    terminal.press("\u{3}one\ntwo\nthree\n");
     terminal.see("minded");
-    terminal.press("one\ntwo\n");
     terminal.see("ended 0");
 }
 
