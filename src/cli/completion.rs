@@ -190,7 +190,9 @@ fn split(line: &str) -> (Vec<String>, Option<char>) {
     };
     let open = |quote: char| read(&quote.to_string()).map(|words| (words, Some(quote)));
     let whole = read("").map(|words| (begun(words), None));
-    whole.or_else(|| open('"')).or_else(|| open('\'')).unwrap_or_default()
+    // What a backslash at the end will make is not known yet.
+    let before = || line.strip_suffix('\\').map(split);
+    whole.or_else(before).or_else(|| open('"')).or_else(|| open('\'')).unwrap_or_default()
 }
 
 /// A text as bash reads it back.
@@ -215,7 +217,8 @@ mod tests {
         assert_eq!(words(r"a my\ own 'it is' b\ "), ["a", "my own", "it is", "b "]);
         assert_eq!(split("a \"my o"), (vec!["a".to_owned(), "my o".to_owned()], Some('"')));
         assert_eq!(split("a 'my \"o"), (vec!["a".to_owned(), "my \"o".to_owned()], Some('\'')));
-        assert_eq!(split(r"a \"), (vec![], None));
+        assert_eq!(words(r"a b\"), ["a", "b"]);
+        assert_eq!(split("a \"b\\"), (vec!["a".to_owned(), "b".to_owned()], Some('"')));
     }
 
     #[test]
