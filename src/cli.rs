@@ -1,9 +1,11 @@
 //! Arguments, streams and exit status: the only place that prints, and the only one that exits.
 
+mod completion;
 mod io;
 mod main;
 mod progress;
 
+pub use completion::{Candidate, Given, Values};
 pub use io::{Io, Layout, Notes, Out, Source, read_text};
 pub use main::{Common, Filter, Outcome, command, main, role};
 pub use progress::Progress;

@@ -238,6 +238,11 @@ impl Settings {
         self.at(&path)
     }
 
+    /// Where the value of a key came from, if it has one.
+    pub fn layer(&self, key: &str) -> Option<Layer> {
+        self.settings.iter().find(|setting| setting.key.to_string() == key).and_then(Setting::layer)
+    }
+
     /// A text or an address.
     pub fn text(&self, key: &str) -> Option<String> {
         match self.value(key)? {

@@ -20,6 +20,7 @@ pub mod provider; // 4  who serves a model, where, and with which key
 pub mod foreign; // 5  messages in the shapes of other programs
 pub mod store; // 5  where records are kept
 
+pub mod complete; // 6  what may stand at a place of a command line
 pub mod fill; // 6  vectors for the messages that have none
 pub mod ingest; // 6  records into the store
 

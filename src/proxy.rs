@@ -22,10 +22,13 @@ mod streamed;
 mod tee;
 mod turn;
 mod upstream;
+mod with;
 mod writer;
 
 pub use check::Finding;
 pub use log::Log;
+pub use serve::Stop;
+pub use with::{Client, is_served};
 
 use crate::cli::Notes;
 use crate::config::Settings;

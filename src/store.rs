@@ -231,6 +231,15 @@ fn other_dimension(model: &str, given: usize, dim: usize) -> Error {
     Error::new(format!("the question's vector has {given} numbers, but those of {model} have {dim}"))
 }
 
+/// The scopes of a store, as far as they can be told at once: nothing is made, brought up to date or waited for,
+/// and no server is asked.
+pub fn glance(place: &StorePlace) -> Vec<Scope> {
+    match place.address.split_once(':') {
+        Some(("sqlite", path)) => sqlite::glance(path.as_ref()),
+        _ => Vec::new(),
+    }
+}
+
 /// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.
 pub fn open(place: &StorePlace, access: Access) -> Result<Box<dyn Store>> {
     let address = &place.address;

@@ -125,14 +125,17 @@ fn is_invisible(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`.
-/// Words that are longer than a line are broken.
+/// The room that a word wants, in columns.
+const WORD: usize = 10;
+
+/// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`; the first
+/// is empty where there would be no room for a word. Words that are longer than a line are broken.
 fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> {
     let room = |lines: &Vec<String>| {
         let taken = if lines.len() == 1 { indent } else { hanging };
-        width.saturating_sub(taken).max(10)
+        width.saturating_sub(taken).max(WORD)
     };
-    let mut lines = vec![String::new()];
+    let mut lines = vec![String::new(); if indent + WORD > width { 2 } else { 1 }];
     for (at, paragraph) in text.trim_end().split('\n').enumerate() {
         if at > 0 {
             lines.push(String::new());
@@ -180,6 +183,7 @@ mod tests {
         let text = "one two three\nfour 漢字漢字漢字漢字 supercalifragilistic";
         let lines = wrap(text, 20, 8, 4);
         assert_eq!(lines, ["one two", "three", "four", "漢字漢字漢字漢字", "supercalifragili", "stic"]);
+        assert_eq!(wrap("one two", 20, 12, 4), ["", "one two"]);
     }
 
     #[test]

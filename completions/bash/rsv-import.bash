@@ -1,74 +1,12 @@
-_rsv__import() {
-    local i cur prev opts cmd
+# Completes rsv-import, by asking it what may stand here. Made by scripts/papers.
+_rsv-import() {
+    local reply code=0
+    reply=$(RSV_COMPLETIONS=bash command rsv-import -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?
     COMPREPLY=()
-    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-        cur="$2"
-    else
-        cur="${COMP_WORDS[COMP_CWORD]}"
+    if ((code == 1)); then
+        compopt -o default -o bashdefault
+    elif [[ -n $reply ]]; then
+        mapfile -t COMPREPLY <<<"$reply"
     fi
-    prev="$3"
-    cmd=""
-    opts=""
-
-    for i in "${COMP_WORDS[@]:0:COMP_CWORD}"
-    do
-        case "${cmd},${i}" in
-            ",$1")
-                cmd="rsv__import"
-                ;;
-            *)
-                ;;
-        esac
-    done
-
-    case "${cmd}" in
-        rsv__import)
-            opts="-p -i -q -v -h -V --dry-run --partition --instance --store --config --color --quiet --verbose --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --partition)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -p)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --instance)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -i)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-    esac
 }
-
-if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -F _rsv__import -o nosort -o bashdefault -o default rsv-import
-else
-    complete -F _rsv__import -o bashdefault -o default rsv-import
-fi
+complete -F _rsv-import rsv-import

@@ -1,114 +1,12 @@
-_rsv__search() {
-    local i cur prev opts cmd
+# Completes rsv-search, by asking it what may stand here. Made by scripts/papers.
+_rsv-search() {
+    local reply code=0
+    reply=$(RSV_COMPLETIONS=bash command rsv-search -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?
     COMPREPLY=()
-    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-        cur="$2"
-    else
-        cur="${COMP_WORDS[COMP_CWORD]}"
+    if ((code == 1)); then
+        compopt -o default -o bashdefault
+    elif [[ -n $reply ]]; then
+        mapfile -t COMPREPLY <<<"$reply"
     fi
-    prev="$3"
-    cmd=""
-    opts=""
-
-    for i in "${COMP_WORDS[@]:0:COMP_CWORD}"
-    do
-        case "${cmd},${i}" in
-            ",$1")
-                cmd="rsv__search"
-                ;;
-            *)
-                ;;
-        esac
-    done
-
-    case "${cmd}" in
-        rsv__search)
-            opts="-d -l -p -i -q -v -h -V --semantic --hybrid --fallback --limit --min-score --deduplicate --link --explain --context --role --since --until --exclude-trace --exclude --all --format --partition --instance --store --config --color --quiet --verbose --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --fallback)
-                    COMPREPLY=($(compgen -W "keyword" -- "${cur}"))
-                    return 0
-                    ;;
-                --limit)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --min-score)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --context)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --role)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --since)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --until)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --exclude-trace)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --exclude)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --format)
-                    COMPREPLY=($(compgen -W "jsonl text" -- "${cur}"))
-                    return 0
-                    ;;
-                --partition)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -p)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --instance)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -i)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --store)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --config)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-    esac
 }
-
-if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -F _rsv__search -o nosort -o bashdefault -o default rsv-search
-else
-    complete -F _rsv__search -o bashdefault -o default rsv-search
-fi
+complete -F _rsv-search rsv-search

@@ -44,7 +44,7 @@ enum Action {
 }
 
 fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(run, rsv::complete::VALUES)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

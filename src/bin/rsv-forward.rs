@@ -38,7 +38,7 @@ struct Args {
 const AHEAD: usize = 1024;
 
 fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(run, rsv::complete::VALUES)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

@@ -58,7 +58,7 @@ struct Show {
 }
 
 fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(run, rsv::complete::VALUES)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

@@ -1,10 +1,11 @@
 //! rsv-proxy: enrich, forward and ingest behind an OpenAI-compatible address.
 
-use rsv::cli::{self, Io, Outcome};
-use rsv::config;
+use rsv::cli::{self, Common, Io, Outcome};
+use rsv::config::{self, Settings};
 use rsv::error::{Context, Result};
 use rsv::http;
-use rsv::proxy::{Log, Proxy};
+use rsv::proxy::{self, Client, Log, Proxy, Stop};
+use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 
@@ -16,6 +17,9 @@ use std::process::ExitCode;
 /// passes on to its provider. GET /command/search/COUNT?term=WORDS and /command/view/COUNT tell what rsv-search and
 /// rsv-view would. GET /health tells how it is. All of it stands under /partition/NAME and
 /// /partition/NAME/instance/NAME too. SIGTERM ends it when all is answered and stored.
+///
+/// With a command it runs that, with its own address in the variables that clients of OpenAI and Ollama read,
+/// and ends when the command does, with its exit status.
 #[derive(clap::Args)]
 struct Args {
     /// The port [default: 3017, see reservoir_port]; 0 means any that is free
@@ -33,19 +37,26 @@ struct Args {
     /// Tell of each request in a line on standard error: json or text
     #[arg(long, value_name = "FORMAT")]
     log: Option<Log>,
+    /// A command to serve: by the proxy that runs already, else on a free port unless one is given
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with_all = ["check", "ollama"])]
+    command: Vec<OsString>,
 }
 
 fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(run, rsv::complete::VALUES)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
     let port = args.port.or(if args.ollama { Some(OLLAMA) } else { set }).unwrap_or(3017);
-    let host = args.listen.or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
+    let host =
+        args.listen.clone().or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
     let address = resolve(&host, port)?;
     let notes = io.notes();
+    if !args.command.is_empty() {
+        return serve_command(args, address, settings, io);
+    }
     let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
     if args.check {
         let mut good = true;
@@ -56,8 +67,29 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return Ok(if good { Outcome::Yes } else { Outcome::No });
     }
     let proxy = proxy.logging(args.log.unwrap_or(Log::None));
-    http::run(proxy.serve(address, |bound| notes.note(format_args!("listening on http://{bound}"))))?;
-    Ok(Outcome::Yes)
+    http::run(proxy.serve(address, async move |bound, stop| {
+        notes.note(format_args!("listening on http://{bound}"));
+        stop.asked().await;
+        Ok(Outcome::Yes)
+    }))
+}
+
+/// Runs the command as a client of the proxy that runs at the address of the settings; where none does, or where
+/// a flag says what that one may not do, of a proxy of its own.
+fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -> Result<Outcome> {
+    let Common { partition, instance, store, config, .. } = &io.common;
+    let client = Client::new(args.command, partition.as_deref(), instance.as_deref(), &settings);
+    let own = args.port.is_some() || args.listen.is_some() || store.is_some() || config.is_some();
+    let status = http::run(async {
+        if !own && proxy::is_served(address, &settings).await? {
+            return client.run(address, &mut Stop::new()?).await;
+        }
+        let free = SocketAddr::new(address.ip(), args.port.unwrap_or(0));
+        let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
+        let proxy = proxy.logging(args.log.unwrap_or(Log::None));
+        proxy.serve(free, async |bound, stop| client.run(bound, stop).await).await
+    })?;
+    Ok(Outcome::Ended(status))
 }
 
 /// Where Ollama's clients look for it.

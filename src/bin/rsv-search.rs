@@ -78,7 +78,7 @@ fn score(text: &str) -> std::result::Result<f64, String> {
 }
 
 fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(run, rsv::complete::VALUES)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

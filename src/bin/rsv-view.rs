@@ -33,7 +33,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(run, rsv::complete::VALUES)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

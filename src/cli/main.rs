@@ -1,10 +1,11 @@
 //! The one `main` of all tools: from the command line to the exit status.
 
+use super::completion::{self, Values};
 use super::io::{Io, Out, complain};
 use crate::error::{Error, Result};
 use crate::record::{Clock, Role, Scope, Scopes, time};
 use clap::error::ErrorKind;
-use clap::{Args, Command, FromArgMatches};
+use clap::{Args, Command, FromArgMatches, ValueHint};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ pub struct Common {
     #[arg(short, long, value_name = "NAME")]
     pub instance: Option<String>,
     /// The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]
-    #[arg(long, value_name = "STORE")]
+    #[arg(long, value_name = "STORE", value_hint = ValueHint::FilePath)]
     pub store: Option<String>,
     /// The settings' file [default: RSV_CONFIG, else the XDG config directory]
     #[arg(long, value_name = "FILE")]
@@ -95,11 +96,13 @@ pub enum Outcome {
     Yes,
     /// The answer is no: exit status 1.
     No,
+    /// A command that the tool ran has ended: with its exit status.
+    Ended(u8),
 }
 
 /// Parses the command line, runs the tool and gives its exit status: 0 done or yes, 1 the answer is no,
-/// 2 trouble. A closed standard output is no trouble.
-pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>) -> ExitCode {
+/// 2 trouble. A closed standard output is no trouble. `values` says what a shell may complete.
+pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: Values) -> ExitCode {
     say_no_to_telemetry();
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let tool = tool_name(words.first());
@@ -107,7 +110,11 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>) -> ExitCode {
     if words.is_empty() {
         words.push((&tool).into());
     }
-    match attempt(&tool, words, run) {
+    let ended = match completion::wanted() {
+        Some(shell) => completion::complete(command::<A>(&tool), &shell, &words, values),
+        None => attempt(&tool, words, run),
+    };
+    match ended {
         Ok(status) => ExitCode::from(status),
         Err(error) if error.is_closed() => ExitCode::SUCCESS,
         Err(error) => {
@@ -143,9 +150,6 @@ fn tool_name(word: Option<&OsString>) -> String {
 
 fn attempt<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Result<Outcome>) -> Result<u8> {
     let mut command = command::<A>(tool);
-    if let Some(shell) = papers() {
-        return completions(&mut command, &shell);
-    }
     let matches = match command.try_get_matches_from_mut(words) {
         Ok(matches) => matches,
         Err(error) => return refuse(tool, &error),
@@ -160,6 +164,7 @@ fn attempt<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Res
         _ if io.trouble() => 2,
         Outcome::Yes => 0,
         Outcome::No => 1,
+        Outcome::Ended(status) => status,
     };
     flushed.map(|()| status)
 }
@@ -204,20 +209,4 @@ fn clock() -> Result<Clock> {
         Ok(now) => time::parse(&now).map(Clock::fixed).map_err(|e| e.at("RSV_TEST_NOW")),
         Err(_) => Ok(Clock::default()),
     }
-}
-
-/// The shell for which `RSV_COMPLETIONS` asks the completions of: how `scripts/papers` makes them.
-fn papers() -> Option<String> {
-    std::env::var("RSV_COMPLETIONS").ok()
-}
-
-fn completions(command: &mut Command, shell: &str) -> Result<u8> {
-    let tool = command.get_name().to_owned();
-    let shell: clap_complete::Shell =
-        shell.parse().map_err(|e| Error::new(format!("RSV_COMPLETIONS: {e}")))?;
-    let mut script = Vec::new();
-    clap_complete::generate(shell, command, tool, &mut script);
-    let mut out = Out::new();
-    out.write(&script)?;
-    out.flush().map(|()| 0)
 }

@@ -211,7 +211,8 @@ fn save(target: &Path, text: &str) -> Result<()> {
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }
-    written.context(cannot)
+    let help = "check the permissions of its directory, or name another file with --config";
+    written.context(cannot).map_err(|e| e.hint(help))
 }
 
 #[cfg(test)]

@@ -40,6 +40,13 @@ pub struct Route {
 }
 
 impl Settings {
+    /// The names that a section (`partitions`) has settings for.
+    pub fn names(&self, section: &str) -> Vec<String> {
+        let named = self.settings.iter().filter(|setting| setting.found.is_some());
+        let paths = named.map(|setting| &setting.key.path).filter(|path| path[0] == section);
+        paths.filter_map(|path| path.get(1).cloned()).collect()
+    }
+
     /// What is set for the model of that name.
     pub fn model(&self, name: &str) -> ModelSettings {
         ModelSettings {

@@ -157,6 +157,15 @@ impl Key {
         &ROWS[self.row]
     }
 
+    /// The words that the value is one of, if it is one of a few.
+    pub fn choices(&self) -> &'static [&'static str] {
+        match self.row().kind {
+            Choice(words) => words,
+            Boolean => &["true", "false"],
+            _ => &[],
+        }
+    }
+
     /// Whether the value must not be seen.
     pub fn is_secret(&self) -> bool {
         self.row().kind == Secret

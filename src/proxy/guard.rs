@@ -18,6 +18,8 @@ use std::net::IpAddr;
 
 /// The header for the token, where `Authorization` is a provider's.
 const TOKEN: &str = "x-rsv-token";
+/// The key of who has none and must name one. It goes to no provider.
+pub(super) const NOBODYS: &str = "rsv";
 /// What a page may do.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
 /// What a page may read of an answer.
@@ -78,7 +80,7 @@ impl Guard {
     pub(super) fn bearer(&self, headers: &HeaderMap) -> Option<Secret> {
         let key = bearer(headers)?;
         let is_token = self.token.as_ref().is_some_and(|token| same(key, token.expose()));
-        (!is_token).then(|| Secret::new(key))
+        (!is_token && key != NOBODYS).then(|| Secret::new(key))
     }
 
     /// Lets a page read the answer, if it may ask at all.
@@ -227,5 +229,7 @@ mod tests {
         assert_eq!(guard.bearer(&headers), None);
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer key"));
         assert_eq!(guard.bearer(&headers), Some(Secret::new("key")));
+        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer rsv"));
+        assert_eq!(guard.bearer(&headers), None);
     }
 }

@@ -24,10 +24,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The header by which a client says what is to be recalled.
@@ -39,41 +40,46 @@ const INSTANCE: &str = "x-rsv-instance";
 const BREATH: Duration = Duration::from_millis(50);
 
 impl Proxy {
-    /// Serves on `address` until SIGTERM or SIGINT; requests that were accepted are answered and stored first.
-    /// `listening` is called with the address that was bound. Errors if it cannot listen there, or if something
-    /// that was answered could not be stored.
-    pub async fn serve(mut self, address: SocketAddr, listening: impl FnOnce(SocketAddr)) -> Result<()> {
+    /// Serves on `address` as long as `work` goes on, and gives what that gave; requests that were accepted are
+    /// answered and stored first. `work` gets the address that was bound, and the signals that ask for the end.
+    /// Errors if it cannot listen there, or if something that was answered could not be stored.
+    pub async fn serve<T>(
+        mut self,
+        address: SocketAddr,
+        work: impl AsyncFnOnce(SocketAddr, &mut Stop) -> Result<T>,
+    ) -> Result<T> {
         self.may_listen(address)?;
         let listener =
             TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"))?;
-        let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
+        let mut stop = Stop::new()?;
         let bound = listener.local_addr().context("cannot tell the address")?;
         self.upstream.check_own(bound)?;
         if embedder::is_meant(&self.settings, bound) {
             self.settings.overrule("embed.via", "--listen", "local")?;
         }
-        listening(bound);
         let room = Arc::new(Semaphore::new(self.size("proxy.connections")));
         let proxy = Arc::new(self);
         let graceful = GracefulShutdown::new();
-        loop {
-            tokio::select! {
-                accepted = accept(&listener, &room) => match accepted {
-                    Some((stream, permit)) => proxy.clone().connection(stream, permit, &graceful),
-                    None => tokio::time::sleep(BREATH).await,
-                },
-                _ = term.recv() => break,
-                _ = int.recv() => break,
+        let done = {
+            let mut work = pin!(work(bound, &mut stop));
+            loop {
+                tokio::select! {
+                    accepted = accept(&listener, &room) => match accepted {
+                        Some((stream, permit)) => proxy.clone().connection(stream, permit, &graceful),
+                        None => tokio::time::sleep(BREATH).await,
+                    },
+                    done = &mut work => break done,
+                }
             }
-        }
+        };
         drop(listener);
         tokio::select! {
             () = graceful.shutdown() => {}
             // Who says it twice does not want to wait for answers.
-            _ = term.recv() => {}
-            _ = int.recv() => {}
+            _ = stop.asked() => {}
         }
-        proxy.end().await
+        proxy.end().await?;
+        done
     }
 
     /// Errors if anybody could ask at this address.
@@ -316,6 +322,24 @@ fn recall(headers: &HeaderMap) -> Vec<(String, &'static str, String)> {
     word.into_iter().map(|word| ("enrich.recall".to_owned(), RECALL, word)).collect()
 }
 
-fn stop(kind: SignalKind) -> Result<tokio::signal::unix::Signal> {
-    signal(kind).context("cannot wait for signals")
+/// The signals that ask for the end.
+pub struct Stop {
+    term: Signal,
+    int: Signal,
+}
+
+impl Stop {
+    /// Catches them from now on.
+    pub fn new() -> Result<Stop> {
+        let of = |kind| signal(kind).context("cannot wait for signals");
+        Ok(Stop { term: of(SignalKind::terminate())?, int: of(SignalKind::interrupt())? })
+    }
+
+    /// Waits for the next of them; whether it was SIGTERM, and no key that was pressed.
+    pub async fn asked(&mut self) -> bool {
+        tokio::select! {
+            _ = self.term.recv() => true,
+            _ = self.int.recv() => false,
+        }
+    }
 }

@@ -16,6 +16,9 @@ pub enum Role {
 }
 
 impl Role {
+    /// Every role there is.
+    pub const ALL: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
+
     /// The name in records and in the OpenAI protocol.
     pub fn name(self) -> &'static str {
         match self {
@@ -37,7 +40,7 @@ impl FromStr for Role {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Role> {
-        [Role::User, Role::Assistant, Role::System, Role::Tool]
+        Role::ALL
             .into_iter()
             .find(|role| role.name() == text)
             .ok_or_else(|| expected("role", "user, assistant, system or tool", &quote(text)))

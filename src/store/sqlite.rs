@@ -94,6 +94,20 @@ impl Sqlite {
     }
 }
 
+/// The scopes that a file holds, if they can be read at once.
+pub(super) fn glance(path: &Path) -> Vec<Scope> {
+    let read = || -> rusqlite::Result<Vec<Scope>> {
+        // SQLite would make a file that is missing if it could write.
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
+        connection.busy_timeout(Duration::ZERO)?;
+        let mut statement = connection.prepare("SELECT partition, instance FROM scope")?;
+        let scope = |row: &rusqlite::Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
+        statement.query_map([], scope)?.collect()
+    };
+    read().unwrap_or_default()
+}
+
 impl Drop for Sqlite {
     fn drop(&mut self) {
         let log = self.connection.path().map(|path| format!("{path}-wal"));

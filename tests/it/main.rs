@@ -1,6 +1,7 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod completion;
 mod config;
 mod conversations;
 mod door;
@@ -15,6 +16,7 @@ mod enrich_trouble;
 mod enrich_turns;
 mod fake;
 mod forward;
+mod functions;
 mod hub;
 mod ingest;
 mod install;
@@ -41,5 +43,8 @@ mod services;
 mod store;
 mod stream;
 mod support;
+mod surroundings;
+mod terminal;
 mod vectors;
 mod view;
+mod with;

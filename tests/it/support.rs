@@ -16,6 +16,8 @@ use tempfile::TempDir;
 pub(crate) struct Home {
     directory: Arc<TempDir>,
     environment: Vec<(String, String)>,
+    /// Variables that are taken away.
+    absent: Vec<String>,
     /// Where the store is, if that is no file.
     graph: Option<Arc<Graph>>,
 }
@@ -23,7 +25,12 @@ pub(crate) struct Home {
 impl Home {
     /// Makes an empty home.
     pub(crate) fn new() -> Home {
-        Home { directory: Arc::new(tempfile::tempdir().unwrap()), environment: Vec::new(), graph: None }
+        Home {
+            directory: Arc::new(tempfile::tempdir().unwrap()),
+            environment: Vec::new(),
+            absent: Vec::new(),
+            graph: None,
+        }
     }
 
     /// An empty home for each kind of store, one after the other: in a file, and, where there is a server, in its
@@ -83,6 +90,11 @@ impl Home {
         home
     }
 
+    /// The same home without a variable that all have.
+    pub(crate) fn without(&self, name: &str) -> Home {
+        Home { absent: [self.absent.clone(), vec![name.to_owned()]].concat(), ..self.clone() }
+    }
+
     /// The same home at a fixed time.
     pub(crate) fn at(&self, time: &str) -> Home {
         self.env("RSV_TEST_NOW", time)
@@ -111,6 +123,9 @@ impl Home {
         let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_rsv-config")).with_file_name(tool));
         command.env_clear().env("HOME", self.directory.path()).env("TZ", "UTC");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        for name in &self.absent {
+            command.env_remove(name);
+        }
         command.current_dir(self.directory.path());
         command
     }

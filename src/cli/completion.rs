@@ -1,0 +1,249 @@
+//! Completions: the script for each shell, and what a tool answers when a shell asks it.
+//!
+//! `RSV_COMPLETIONS=SHELL rsv-search` prints the script, which asks `RSV_COMPLETIONS=SHELL rsv-search -- WORDS`
+//! what the last word may become. The answer is a line a candidate; exit status 1 means that the shell is to
+//! complete the name of a file, which it knows best. bash gives, instead of the words, what it will replace and
+//! the line so far, since it takes words apart at `=` and `:`.
+
+use super::io::Out;
+use super::main::Common;
+use crate::error::{Context, Error, Result};
+use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueHint};
+use clap_complete::ArgValueCandidates;
+use clap_complete::engine::{self, CompletionCandidate};
+use std::ffi::OsString;
+use std::sync::Arc;
+
+/// A word that may stand somewhere.
+pub struct Candidate {
+    pub value: String,
+    /// What it is, if its name does not say so.
+    pub about: Option<&'static str>,
+}
+
+/// What may stand for an argument: by the name that the argument has in `Args`.
+pub type Values = &'static [(&'static str, fn(&Given) -> Vec<Candidate>)];
+
+/// What the command line says so far.
+pub struct Given {
+    /// The flags that all tools share.
+    pub common: Common,
+    arguments: ArgMatches,
+}
+
+impl Given {
+    /// The text that is given for an argument of the tool or of its subcommand.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let of = |matches: &ArgMatches| matches.try_get_one::<String>(name).ok().flatten().is_some();
+        let inner = self.arguments.subcommand().map(|(_, matches)| matches);
+        let matches = inner.into_iter().chain([&self.arguments]).find(|matches| of(matches))?;
+        matches.get_one::<String>(name).map(String::as_str)
+    }
+}
+
+/// The shell that asks.
+pub(super) fn wanted() -> Option<String> {
+    std::env::var("RSV_COMPLETIONS").ok().filter(|shell| !shell.is_empty())
+}
+
+/// Answers a shell; the exit status.
+pub(super) fn complete(command: Command, shell: &str, words: &[OsString], values: Values) -> Result<u8> {
+    let mut out = Out::new();
+    let script = match shell {
+        "bash" => include_str!("completion/script.bash"),
+        "zsh" => include_str!("completion/script.zsh"),
+        "fish" => include_str!("completion/script.fish"),
+        _ => return Err(Error::new(format!("RSV_COMPLETIONS: expected bash, zsh or fish, found {shell}"))),
+    };
+    let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let status = match words.split_first() {
+        None => {
+            out.write(script.replace("TOOL", command.get_name()).as_bytes())?;
+            0
+        }
+        Some((_, asked)) => {
+            let line = Line::of(shell, asked);
+            match candidates(command, &line.words, values)? {
+                None => 1,
+                Some(found) => {
+                    let mut written = found.iter().filter_map(|one| line.written(shell, one));
+                    written.try_for_each(|line| out.write(line.as_bytes()))?;
+                    0
+                }
+            }
+        }
+    };
+    out.flush().map(|()| status)
+}
+
+/// What the last word may become; `None` if it is the name of a file.
+fn candidates(
+    command: Command,
+    words: &[String],
+    values: Values,
+) -> Result<Option<Vec<CompletionCandidate>>> {
+    let (last, before) = words.split_last().ok_or_else(|| Error::new("there are no words to complete"))?;
+    let given = Arc::new(given(command.clone(), before));
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let place = words.len() - 1;
+    let mut command = attach(command, values, &given);
+    let found = engine::complete(&mut command, words, place, None).context("cannot complete")?;
+    let is_file = |one: &CompletionCandidate| one.get_tag().is_some_and(|tag| tag.to_string() == FILE);
+    let (files, mut found): (Vec<_>, Vec<_>) = found.into_iter().partition(is_file);
+    // Flags are offered to those who begin one, who then mean no operand.
+    let flag = last.starts_with('-');
+    found.retain(|one| flag || !one.get_value().to_string_lossy().starts_with('-'));
+    let file = files.iter().any(|one| !flag || !one.get_value().is_empty());
+    Ok((!file || !found.is_empty()).then_some(found))
+}
+
+/// What the words say, as far as they can be read.
+fn given(command: Command, words: &[String]) -> Given {
+    let arguments = command.ignore_errors(true).try_get_matches_from(words).unwrap_or_default();
+    Given { common: Common::from_arg_matches(&arguments).unwrap_or_default(), arguments }
+}
+
+/// The tag of the candidate that stands for the names of files.
+const FILE: &str = "file";
+
+/// Tells the arguments of a command, and of its subcommands, what may stand for them.
+fn attach(command: Command, values: Values, given: &Arc<Given>) -> Command {
+    let known = |arg: Arg| -> Arg {
+        if let Some((_, of)) = values.iter().find(|(name, _)| arg.get_id() == name) {
+            let given = given.clone();
+            return arg.add(ArgValueCandidates::new(move || of(&given).into_iter().map(offered).collect()));
+        }
+        match arg.get_value_hint() {
+            ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath => {
+                let file = || CompletionCandidate::new("").tag(Some(FILE.into()));
+                arg.add(engine::ArgValueCompleter::new(move |_: &std::ffi::OsStr| vec![file()]))
+            }
+            _ => arg,
+        }
+    };
+    command.mut_args(known).mut_subcommands(|inner| attach(inner, values, given))
+}
+
+fn offered(candidate: Candidate) -> CompletionCandidate {
+    CompletionCandidate::new(candidate.value).help(candidate.about.map(Into::into))
+}
+
+/// A command line up to where it is completed.
+struct Line {
+    words: Vec<String>,
+    /// What stands of the last word before what bash will replace.
+    kept: String,
+    /// The quote that is still open.
+    quote: Option<char>,
+}
+
+impl Line {
+    fn of(shell: &str, asked: &[String]) -> Line {
+        let mut line = match asked {
+            [replaced, line] if shell == "bash" => Line::of_bash(replaced, line),
+            words => Line { words: words.to_vec(), kept: String::new(), quote: None },
+        };
+        if let Ok(home) = std::env::var("HOME") {
+            let at_home = |word: &mut String| word.strip_prefix("~/").map(|rest| format!("{home}/{rest}"));
+            line.words.iter_mut().for_each(|word| *word = at_home(word).unwrap_or(std::mem::take(word)));
+        }
+        line
+    }
+
+    fn of_bash(replaced: &str, line: &str) -> Line {
+        let (words, quote) = split(line);
+        let last = words.last().map_or("", String::as_str);
+        let replaced = match replaced {
+            // Where the word ends in one of the characters at which bash takes it apart.
+            "=" | ":" => String::new(),
+            _ if quote.is_some() => replaced.to_owned(),
+            _ => split(replaced).0.pop().unwrap_or_default(),
+        };
+        let kept = last.strip_suffix(&replaced).unwrap_or_default().to_owned();
+        Line { words, kept, quote }
+    }
+
+    /// A candidate as the shell wants it; `None` for one that no line can hold.
+    fn written(&self, shell: &str, candidate: &CompletionCandidate) -> Option<String> {
+        let value = candidate.get_value().to_str().filter(|value| !value.contains(char::is_control))?;
+        let about = candidate.get_help().map(ToString::to_string);
+        let about = about.as_deref().and_then(|about| about.lines().next());
+        let with = |value: &str, sign: &str| match about {
+            Some(about) => format!("{value}{sign}{about}\n"),
+            None => format!("{value}\n"),
+        };
+        Some(match shell {
+            "bash" => escaped(value.strip_prefix(&self.kept).unwrap_or(value), self.quote) + "\n",
+            "zsh" => with(&value.replace('\\', "\\\\").replace(':', "\\:"), ":"),
+            _ => with(value, "\t"),
+        })
+    }
+}
+
+/// The words of a line of shell, and the quote that it leaves open; the last word is empty behind a space.
+fn split(line: &str) -> (Vec<String>, Option<char>) {
+    let read = |end: &str| shlex::split(&format!("{line}{end}"));
+    // What a letter more would begin, has begun.
+    let begun = |words: Vec<String>| match read("x") {
+        Some(more) if more.len() > words.len() => [words, vec![String::new()]].concat(),
+        _ => words,
+    };
+    let open = |quote: char| read(&quote.to_string()).map(|words| (words, Some(quote)));
+    let whole = read("").map(|words| (begun(words), None));
+    // What a backslash at the end will make is not known yet.
+    let before = || line.strip_suffix('\\').map(split);
+    whole.or_else(before).or_else(|| open('"')).or_else(|| open('\'')).unwrap_or_default()
+}
+
+/// A text as bash reads it back.
+fn escaped(text: &str, quote: Option<char>) -> String {
+    let special: &dyn Fn(char) -> bool = match quote {
+        Some('\'') => return text.replace('\'', r"'\''"),
+        Some(_) => &|c| r#""$`\"#.contains(c),
+        None => &|c| !c.is_alphanumeric() && !"-_=+./:,@%".contains(c),
+    };
+    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_taken_apart_as_bash_does() {
+        let words = |line: &str| split(line).0;
+        assert_eq!(words("rsv-search -p"), ["rsv-search", "-p"]);
+        assert_eq!(words("rsv-search -p "), ["rsv-search", "-p", ""]);
+        assert_eq!(words(r"a my\ own 'it is' b\ "), ["a", "my own", "it is", "b "]);
+        assert_eq!(split("a \"my o"), (vec!["a".to_owned(), "my o".to_owned()], Some('"')));
+        assert_eq!(split("a 'my \"o"), (vec!["a".to_owned(), "my \"o".to_owned()], Some('\'')));
+        assert_eq!(words(r"a b\"), ["a", "b"]);
+        assert_eq!(split("a \"b\\"), (vec!["a".to_owned(), "b".to_owned()], Some('"')));
+    }
+
+    #[test]
+    fn what_bash_keeps_is_not_said_again() {
+        for (replaced, line, kept) in [
+            ("wo", "t -p wo", ""),
+            ("wo", "t --partition=wo", "--partition="),
+            ("", "t --partition=", "--partition="),
+            ("=", "t --partition=", "--partition="),
+            ("3", "t -p llama:3", "llama:"),
+            (r"my\ ow", r"t -p my\ ow", ""),
+            ("my ow", "t -p \"my ow", ""),
+            ("", "t ", ""),
+        ] {
+            assert_eq!(Line::of_bash(replaced, line).kept, kept, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back_as_it_was() {
+        for text in ["plain", "two words", "it's $HOME", "a\"b`c\\d", "*", "~", "#", "é漢"] {
+            assert_eq!(split(&escaped(text, None)).0, [text]);
+            for quote in ['"', '\''] {
+                assert_eq!(split(&format!("{quote}{}{quote}", escaped(text, Some(quote)))).0, [text]);
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What may stand at a place of a command line, for the shells to complete. Nothing is made for it, waited for or
+//! asked over a network: what cannot be told at once is not offered.
+
+use crate::cli::{Candidate, Given, Values};
+use crate::config::{self, Key, Settings};
+use crate::record::Role;
+use crate::{embed, store};
+
+/// The arguments for which something is known.
+pub static VALUES: Values = &[
+    ("partition", partitions),
+    ("instance", instances),
+    ("role", |_| Role::ALL.map(|role| word(role.name())).into()),
+    ("recall", |_| choices("enrich.recall")),
+    ("placement", |_| choices("enrich.placement")),
+    ("fetch", |given| models(given, false)),
+    ("replay", |given| models(given, true)),
+    ("key", keys),
+    ("value", values),
+];
+
+fn word(value: impl Into<String>) -> Candidate {
+    Candidate { value: value.into(), about: None }
+}
+
+fn settings(given: &Given) -> Option<Settings> {
+    config::load(&given.common).ok()
+}
+
+/// Those that the store holds, and those that the settings name.
+fn partitions(given: &Given) -> Vec<Candidate> {
+    let Some(settings) = settings(given) else { return Vec::new() };
+    let held = settings.store().map(|place| store::glance(&place)).unwrap_or_default();
+    let mut names = settings.names("partitions");
+    names.extend(held.into_iter().map(|scope| scope.partition));
+    sorted(names)
+}
+
+/// Those of the partition that is given.
+fn instances(given: &Given) -> Vec<Candidate> {
+    let place = settings(given).and_then(|settings| settings.store().ok());
+    let held = place.map(|place| store::glance(&place)).unwrap_or_default();
+    let partition = given.common.partition.as_deref().unwrap_or("default");
+    sorted(
+        held.into_iter().filter(|scope| scope.partition == partition).map(|scope| scope.instance).collect(),
+    )
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<Candidate> {
+    names.sort();
+    names.dedup();
+    names.into_iter().map(word).collect()
+}
+
+/// The embedding models that are known, or only those that are installed.
+fn models(given: &Given, installed: bool) -> Vec<Candidate> {
+    let known = settings(given).and_then(|settings| embed::models(&settings).ok()).unwrap_or_default();
+    let wanted = known.into_iter().filter(|model| !installed || model.installed.is_some());
+    wanted.map(|model| word(model.id)).collect()
+}
+
+/// Every key that can be written as it is, and what it is for.
+fn keys(given: &Given) -> Vec<Candidate> {
+    let Some(settings) = settings(given) else { return Vec::new() };
+    let told = settings.all().into_iter().map(|setting| (setting.key(), setting.doc()));
+    let told = told.filter(|(key, _)| !key.contains(".*"));
+    told.map(|(value, doc)| Candidate { value, about: Some(doc) }).collect()
+}
+
+/// What a key may be set to.
+fn values(given: &Given) -> Vec<Candidate> {
+    match given.text("key") {
+        Some("embed.model") => models(given, true),
+        Some("model") => sorted(settings(given).map(|settings| settings.names("models")).unwrap_or_default()),
+        Some(key) => choices(key),
+        None => Vec::new(),
+    }
+}
+
+/// The words that a setting may be.
+fn choices(key: &str) -> Vec<Candidate> {
+    Key::parse(key).map(|key| key.choices()).unwrap_or_default().iter().copied().map(word).collect()
+}

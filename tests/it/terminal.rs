@@ -1,0 +1,199 @@
+//! The tools on a real terminal: its keys, its width, and what is left on it.
+
+use crate::fake::Wire;
+use crate::support::{Home, readers};
+use serde_json::json;
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// A terminal on which a line of shell runs (util-linux' script makes it), and what was seen on it.
+pub(crate) struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    pieces: Receiver<Vec<u8>>,
+    seen: Vec<u8>,
+}
+
+impl Terminal {
+    /// Runs a line of shell on a terminal of some columns, in a home, with the tools in the path; `None` where
+    /// there is no `script`.
+    pub(crate) fn run(home: &Home, columns: usize, line: &str) -> Option<Terminal> {
+        let tool = home.command("rsv-view");
+        let bin = std::path::Path::new(tool.get_program()).parent().unwrap().to_owned();
+        let mut command = Command::new("script");
+        command.args(["-qec", &format!("stty cols {columns} rows 10; {line}"), "/dev/null"]).env_clear();
+        command.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", bin.display())).env("TERM", "xterm").env("PAGER", "false");
+        command.env("SHELL", "/bin/sh").current_dir(home.path(""));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let (keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (sender, pieces) = channel();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(length @ 1..) = screen.read(&mut piece) {
+                if sender.send(piece[..length].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Some(Terminal { child, keys, pieces, seen: Vec::new() })
+    }
+
+    /// Presses keys.
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until a text is seen that was not waited for before; what was seen up to there.
+    pub(crate) fn see(&mut self, text: &str) -> String {
+        loop {
+            if let Some((before, after)) = self.text().split_once(text) {
+                self.seen = after.as_bytes().to_vec();
+                return before.to_owned();
+            }
+            let piece = self.pieces.recv_timeout(Duration::from_secs(60));
+            self.seen.extend(piece.unwrap_or_else(|_| panic!("{text:?} is not seen: {:?}", self.text())));
+        }
+    }
+
+    /// Waits for the end: what was seen since the last text that was waited for, and the exit status.
+    pub(crate) fn end(mut self) -> (String, i32) {
+        self.pieces.iter().for_each(|piece| self.seen.extend(piece));
+        (self.text(), self.child.wait().unwrap().code().unwrap())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.seen).replace('\r', "")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A text as it looks: without the sequences that move the cursor and change colours.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, sequence)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        let sequence = sequence.trim_start_matches('[');
+        let end = sequence.find(|c: char| c.is_ascii_alphabetic()).map_or(sequence.len(), |end| end + 1);
+        rest = &sequence[end..];
+    }
+    plain + rest
+}
+
+fn talkative() -> Home {
+    let home = Home::new();
+    let said = "An owl is a bird that hunts at night and turns its head further than most. ".repeat(4);
+    home.ingest(&[], &json!({"role": "user", "content": said}).to_string());
+    home
+}
+
+#[test]
+fn text_keeps_to_the_width_of_the_terminal_also_when_that_changes() {
+    let home = talkative();
+    for columns in [40, 80, 120, 200] {
+        let Some(terminal) = Terminal::run(&home, columns, "rsv-view && rsv-search owl") else { return };
+        let (seen, status) = terminal.end();
+        assert!(status == 0 && seen.contains('\u{1b}'), "{seen}");
+        let longest = plain(&seen).lines().map(|line| line.chars().count()).max().unwrap();
+        assert!((columns * 3 / 4..=columns).contains(&longest), "{longest} of {columns}: {seen}");
+        let help = Terminal::run(&home, columns, "rsv-search --help").unwrap().end().0;
+        let longest = help.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= columns.min(80), "{longest} of {columns}: {help}");
+    }
+    let resized = Terminal::run(&home, 200, "rsv-view; stty cols 40; rsv-view").unwrap().end().0;
+    let lengths: Vec<usize> = plain(&resized).lines().map(|line| line.chars().count()).collect();
+    assert!(lengths.iter().any(|length| *length > 150), "{resized}");
+    assert!(lengths.last().is_some_and(|length| *length <= 40), "{resized}");
+}
+
+#[test]
+fn nothing_is_paged_and_no_colour_is_left_on() {
+    let home = Home::new();
+    let lines: String =
+        (0..300).map(|n| json!({"role": "user", "content": format!("owl {n}")}).to_string() + "\n").collect();
+    home.ingest(&[], &lines);
+    for line in ["rsv-view 300", "rsv-search owl --limit 300", "rsv-config list", "rsv-search --help"] {
+        // No key is pressed.
+        let Some(terminal) = Terminal::run(&home, 100, line) else { return };
+        let (seen, status) = terminal.end();
+        assert_eq!(status, 0, "{seen}");
+        let coloured = seen.matches("\u{1b}[").count();
+        assert_eq!(seen.matches("\u{1b}[0m").count() * 2, coloured, "what begins ends: {seen:?}");
+        // Neither another screen nor a hidden cursor.
+        assert!(!seen.contains("\u{1b}[?"), "{seen:?}");
+    }
+    let plain = Terminal::run(&home, 100, "NO_COLOR=1 rsv-view 300").unwrap().end().0;
+    assert!(!plain.contains('\u{1b}'), "{plain:?}");
+}
+
+#[test]
+fn what_is_typed_up_to_ctrl_d_is_read() {
+    let home = Home::new();
+    let Some(mut terminal) = Terminal::run(&home, 80, "echo ready; cat | rsv-ingest > /dev/null") else {
+        return;
+    };
+    terminal.see("ready");
+    terminal.press("typed by hand\n\u{4}");
+    assert_eq!(terminal.end().1, 0);
+    assert_eq!(home.contents("rsv-view", &[]), ["typed by hand"]);
+    // A tool that would read the terminal itself says so instead of waiting.
+    for tool in readers() {
+        let (seen, status) = Terminal::run(&home, 80, &tool).unwrap().end();
+        assert!(status == 2 && seen.contains("standard input is a terminal"), "{seen}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_what_waits_and_the_terminal_is_as_it_was() {
+    let provider = Wire::new();
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
+    let request = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).to_string();
+    home.write("request", &request);
+    let line =
+        "stty -g > before; sh -c 'exec rsv-forward --text request'; echo \"ended $?\"; stty -g > after";
+    // The shell that waits for it outlives Ctrl-C.
+    let Some(mut terminal) = Terminal::run(&home, 80, &format!("trap : INT; {line}")) else { return };
+    let call = provider.accept();
+    terminal.press("\u{3}");
+    terminal.see("ended 130");
+    call.hung_up();
+    assert_eq!(terminal.end().1, 0);
+    assert_eq!(home.read("before"), home.read("after"));
+
+    let mut proxy = Terminal::run(&home, 80, "exec rsv-proxy --port 0").unwrap();
+    proxy.see("listening on http://");
+    proxy.press("\u{3}");
+    assert_eq!(proxy.end().1, 0, "a server that is asked to end has done its work");
+}
+
+#[test]
+fn a_bar_is_gone_when_the_work_is_done() {
+    let home = Home::with_model();
+    let lines: String = (0..400)
+        .map(|n| {
+            json!({"role": "user", "content": format!("owl number {n} {}", "said ".repeat(60))}).to_string()
+                + "\n"
+        })
+        .collect();
+    home.ingest(&[], &lines);
+    let Some(mut terminal) = Terminal::run(&home, 100, "rsv-embed --pending; echo done; rsv-view 1") else {
+        return;
+    };
+    terminal.see("/400");
+    let (seen, status) = terminal.end();
+    assert_eq!(status, 0, "{seen}");
+    let seen = seen.split_once("done").unwrap().0;
+    // The line of the bar is cleared, and nothing is drawn after that.
+    let last = seen.rsplit("\u{1b}[2K").next().unwrap();
+    assert!(seen.contains("\u{1b}[2K") && !last.contains("left"), "{seen:?}");
+}

@@ -1,0 +1,136 @@
+//! A command that rsv-proxy runs and serves.
+
+use crate::fake::{Answer, Fake};
+use crate::functions::{home, provider, run, shells};
+use crate::proxy::Proxy;
+use crate::support::Home;
+use crate::terminal::Terminal;
+use std::io::Read;
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+/// The port in an address that was told.
+fn port_of(told: &str) -> u16 {
+    told.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_command_is_served_and_nothing_is_left_running() {
+    // Nobody listens where the proxy of the settings would be.
+    let nowhere = port_of(&crate::fake::dead()).to_string();
+    for shell in shells() {
+        let home = home().env("RESERVOIR_PORT", &nowhere);
+        let script = "rsv-with -p 'my own' sh -c 'echo $OPENAI_BASE_URL; echo $OLLAMA_HOST; echo \"$0 $1\"; exit 7' \
+                      'a  b' -x";
+        let ran = run(&home, shell, script, "");
+        assert_eq!((ran.status, ran.stderr.as_str()), (7, ""), "{shell:?}");
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        let port = port_of(lines[0]);
+        let base = format!("http://127.0.0.1:{port}/partition/my%20own");
+        assert_eq!(lines, [&format!("{base}/v1"), &base, "a  b -x"]);
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "it still listens");
+        let input = run(&home, shell, "echo piped | rsv-with cat", "").ok();
+        assert_eq!(input, "piped\n");
+    }
+}
+
+#[test]
+fn a_proxy_that_runs_and_is_well_is_used() {
+    let home = home();
+    let proxy = Proxy::start(&home);
+    let home = home.env("RESERVOIR_PORT", &proxy.port().to_string());
+    let base = |words: &[&str]| -> String {
+        let words = [words, &["sh", "-c", "echo $OPENAI_BASE_URL"]].concat();
+        home.run("rsv-proxy", &[&["-q"], &words[..]].concat(), "").ok()
+    };
+    assert_eq!(base(&[]), format!("http://127.0.0.1:{}/v1\n", proxy.port()));
+    assert_eq!(
+        base(&["-i", "x"]),
+        format!("http://127.0.0.1:{}/partition/default/instance/x/v1\n", proxy.port())
+    );
+    // What says where to listen, or by which settings, wants one of its own.
+    for words in [&["--store", "other.db"][..], &["--port", "0"]] {
+        assert_ne!(port_of(&base(words)), proxy.port(), "{words:?}");
+    }
+    let other = Fake::answering(|_| Answer::new(200, "{\"status\":\"ok\"}"));
+    let port = port_of(&other.url()).to_string();
+    let told =
+        home.env("RESERVOIR_PORT", &port).run("rsv-proxy", &["sh", "-c", "echo $OLLAMA_HOST"], "").ok();
+    assert_ne!(port_of(&told).to_string(), port, "that is another server");
+}
+
+#[test]
+fn a_command_gets_a_key_that_is_nobodys_unless_it_has_one() {
+    let provider = provider();
+    let key =
+        |home: &Home| home.run("rsv-proxy", &["--port", "0", "sh", "-c", "echo $OPENAI_API_KEY"], "").ok();
+    let home = home().env("RSV_OPENAI_BASE_URL", &provider.url());
+    assert_eq!(key(&home), "rsv\n");
+    assert_eq!(key(&home.env("OPENAI_API_KEY", "mine")), "mine\n");
+    assert_eq!(key(&home.env("RSV_PROXY_TOKEN", "token").env("OPENAI_API_KEY", "mine")), "token\n");
+    home.write("secret.toml", "openai_api_key = \"of the settings\"");
+    let home = home.env("RSV_CONFIG", "secret.toml");
+    let proxy = Proxy::start(&home);
+    let body = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}]}"#;
+    assert_eq!(proxy.post("/v1/chat/completions", "Authorization: Bearer rsv\r\n", body).0, 200);
+    assert_eq!(provider.one().header("authorization"), Some("Bearer of the settings"));
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_named() {
+    let home = home();
+    let said = home.run("rsv-proxy", &["--port", "0", "no-such-command"], "").trouble();
+    assert_eq!(said, "rsv-proxy: error: no-such-command: command not found\n");
+    home.write("plain", "no program");
+    assert!(
+        home.run("rsv-proxy", &["--port", "0", "./plain"], "")
+            .trouble()
+            .contains("cannot run ./plain: permission denied")
+    );
+    assert_eq!(home.run("rsv-proxy", &["--port", "0", "sh", "-c", "kill -KILL $$"], "").status, 137);
+}
+
+#[test]
+fn ctrl_c_reaches_the_command_and_what_it_leaves_ends() {
+    let home = home();
+    let line =
+        "rsv-proxy -q --port 0 sh -c 'echo \"at $OLLAMA_HOST now\"; exec sleep 600'; echo \"ended $?\"";
+    let Some(mut terminal) = Terminal::run(&home, 200, &format!("trap : INT; {line}")) else { return };
+    let port = port_of(&terminal.see(" now"));
+    terminal.press("\u{3}");
+    terminal.see("ended 130");
+    terminal.end();
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "it still listens");
+    // A command that minds Ctrl-C itself goes on, and is served.
+    let line =
+        "rsv-proxy -q --port 0 sh -c 'trap \"echo minded\" INT; echo ready; read x; read y; echo \"$y\"'";
+    let mut terminal = Terminal::run(&home, 200, &format!("trap : INT; {line}; echo \"ended $?\"")).unwrap();
+    terminal.see("ready");
+    terminal.press("\u{3}one\ntwo\nthree\n");
+    terminal.see("minded");
+    terminal.see("ended 0");
+}
+
+#[test]
+fn sigterm_is_passed_on_to_the_command() {
+    let home = home();
+    let mut command = home.command("rsv-proxy");
+    command.args([
+        "-q",
+        "--port",
+        "0",
+        "sh",
+        "-c",
+        "trap 'echo got it; exit 5' TERM; echo ready; while :; do read x; done",
+    ]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut ready = [0; 6];
+    out.read_exact(&mut ready).unwrap();
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let mut rest = String::new();
+    // The shell acts on the signal when its read returns.
+    let _ = child.stdin.take();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!((rest.as_str(), child.wait().unwrap().code()), ("got it\n", Some(5)));
+}
