@@ -4,7 +4,7 @@ mod io;
 mod main;
 mod progress;
 
-pub use io::{Io, Layout, Notes, Out, Source, read_text};
+pub use io::{Io, Layout, Notes, Out, Source, Style, read_text};
 pub use main::{Common, Filter, Outcome, command, main, role};
 pub use progress::Progress;
 

@@ -116,6 +116,11 @@ impl Embedder {
         self.encoder.is_some() || self.remote.as_ref().is_some_and(Remote::has_answered)
     }
 
+    /// Errors if a file of the model, if it is on this machine, is not what it was when it was installed.
+    pub fn check(&self) -> Result<()> {
+        self.installed.as_ref().map_or(Ok(()), Installed::verify)
+    }
+
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
     /// Errors if the model cannot be loaded, or makes no vector of its dimension.
     pub fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {

@@ -24,7 +24,6 @@ mod turn;
 mod upstream;
 mod writer;
 
-pub use check::Finding;
 pub use log::Log;
 
 use crate::cli::Notes;

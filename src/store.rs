@@ -83,6 +83,12 @@ pub trait Store: graph::Graph + Send {
     /// Compares the indexes of vectors with the vectors, and makes those anew that differ. Gives their number.
     fn mend(&mut self) -> Result<u64>;
 
+    /// What is wrong with the records as they are kept, in words, up to so many faults; nothing where a database
+    /// server sees to that itself.
+    fn faults(&mut self, _most: u32) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector
     /// is kept as those of all. Gives their number, which is 0 where nobody else writes.
     fn adopt(&mut self) -> Result<u64>;

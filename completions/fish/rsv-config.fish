@@ -39,7 +39,10 @@ complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "get" -d 'Prin
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "set" -d 'Write a value into the settings\' file'
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "unset" -d 'Take a value out of the settings\' file'
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "list" -d 'Show every key, its value, where that came from, and what it is for'
+complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "edit" -d 'Open the settings\' file in VISUAL or EDITOR, and check it'
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "path" -d 'Print where the settings\' file is, or would be'
+complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "init" -d 'Make the first settings; on a terminal, and without flags, by asking'
+complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "doctor" -d 'Check all that the tools need, and say what to do'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s i -l instance -d 'The instance within the partition: a task, a device' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
@@ -47,6 +50,7 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -l config -d 
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -l show-origin -d 'Print where the value came from before it, and a tab'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s q -l quiet -d 'Print no notes on standard error'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s v -l verbose -d 'Print details on standard error'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s h -l help -d 'Print help'
@@ -77,9 +81,20 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -l config -d
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -l set -d 'Only what somebody set'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -s q -l quiet -d 'Print no notes on standard error'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -s v -l verbose -d 'Print details on standard error'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -s h -l help -d 'Print help'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s p -l partition -d 'The partition: a project, a person' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s i -l instance -d 'The instance within the partition: a task, a device' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s q -l quiet -d 'Print no notes on standard error'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s v -l verbose -d 'Print details on standard error'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s h -l help -d 'Print help'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -s i -l instance -d 'The instance within the partition: a task, a device' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
@@ -90,3 +105,26 @@ never\t''"
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -s q -l quiet -d 'Print no notes on standard error'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -s v -l verbose -d 'Print details on standard error'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -s h -l help -d 'Print help'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l model -d 'The model for requests that name none' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l fetch -d 'Download an embedding model [default: all-minilm-l6-v2]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s p -l partition -d 'The partition: a project, a person' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s i -l instance -d 'The instance within the partition: a task, a device' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l force -d 'Overwrite what the settings\' file says'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s q -l quiet -d 'Print no notes on standard error'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s v -l verbose -d 'Print details on standard error'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s h -l help -d 'Print help'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -s p -l partition -d 'The partition: a project, a person' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -s i -l instance -d 'The instance within the partition: a task, a device' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -s q -l quiet -d 'Print no notes on standard error'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -s v -l verbose -d 'Print details on standard error'
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -s h -l help -d 'Print help'

@@ -2,6 +2,7 @@
 
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
+use rsv::doctor;
 use rsv::error::{Context, Result};
 use rsv::http;
 use rsv::proxy::{Log, Proxy};
@@ -48,12 +49,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let notes = io.notes();
     let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
     if args.check {
-        let mut good = true;
-        for found in http::run(async { Ok(proxy.examine(address).await) })? {
-            good &= found.is_good();
-            io.out.write(found.to_string().as_bytes())?;
-        }
-        return Ok(if good { Outcome::Yes } else { Outcome::No });
+        let found = http::run(async { Ok(proxy.examine(address).await) })?;
+        return doctor::tell(&found, io);
     }
     let proxy = proxy.logging(args.log.unwrap_or(Log::None));
     http::run(proxy.serve(address, |bound| notes.note(format_args!("listening on http://{bound}"))))?;

@@ -176,7 +176,7 @@ pub(super) fn written(name: &str) -> String {
 }
 
 /// What helps somebody who wrote a key that is not there.
-fn advice(text: &str) -> String {
+pub(super) fn advice(text: &str) -> String {
     let parts: Vec<&str> = text.split('.').collect();
     if let [section, name @ .., member] = &parts[..]
         && let Some(key) = Key::of(vec![(*section).into(), name.join("."), (*member).into()])

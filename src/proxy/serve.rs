@@ -282,7 +282,7 @@ impl Proxy {
         } else {
             bytes
         };
-        let address = upstream::beside(target.address(), name, head.uri.query());
+        let address = target.beside(name, head.uri.query());
         let passing = upstream::passing(head, body);
         let mut answer = self.upstream.pass(&target, address, bearer.as_ref(), passing).await;
         answer::tell(&mut answer, memory::HEADER, Memory::Off.word());

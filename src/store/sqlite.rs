@@ -179,6 +179,10 @@ impl Store for Sqlite {
         embedding::mend(&mut self.connection).map_err(|e| self.failed("mend", e))
     }
 
+    fn faults(&mut self, most: u32) -> Result<Vec<String>> {
+        self.look_through(most).map_err(|e| self.failed("read", e))
+    }
+
     /// A file is of rsv alone.
     fn adopt(&mut self) -> Result<u64> {
         Ok(0)

@@ -229,7 +229,7 @@ fn who_is_overruled_is_told() {
 #[test]
 fn something_must_be_asked_for() {
     let fault = "rsv-config: error: 'rsv-config' requires a subcommand but one was not provided \
-                 [subcommands: get, set, unset, list, path]\n\
+                 [subcommands: get, set, unset, list, edit, path, init, doctor]\n\
                  rsv-config: hint: see 'rsv-config --help'\n[2]";
     assert_eq!(config(&Home::new(), &[]).to_string(), fault);
 }

@@ -3,6 +3,7 @@
 
 mod config;
 mod conversations;
+mod doctor;
 mod door;
 mod embed;
 mod embed_remote;
@@ -36,5 +37,6 @@ mod search;
 mod store;
 mod stream;
 mod support;
+mod terminal;
 mod vectors;
 mod view;

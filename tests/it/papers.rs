@@ -80,6 +80,7 @@ fn tools_pages_and_the_table_of_the_readme_are_the_same() {
     let pages: BTreeSet<String> =
         names("man").iter().filter_map(|page| page.strip_suffix(".1").map(str::to_owned)).collect();
     assert_eq!(pages, tools);
+    assert_eq!(rsv::doctor::TOOLS.map(str::to_owned).into_iter().collect::<BTreeSet<_>>(), tools);
     let readme = read("README.md");
     let rows = readme.lines().filter_map(|line| line.strip_prefix("| [`")?.split('`').next());
     assert_eq!(rows.map(str::to_owned).collect::<BTreeSet<_>>(), tools);
@@ -103,7 +104,16 @@ fn a_page_has_every_option_and_no_other() {
     let page = read("man/rsv-config.1");
     let terms = section(&page, "DESCRIPTION").lines().filter_map(|line| line.strip_prefix(".It Cm "));
     let terms: BTreeSet<&str> = terms.filter_map(|term| term.split(' ').next()).collect();
-    assert_eq!(terms, commands);
+    assert!(terms.is_superset(&commands), "{commands:?}: {terms:?}");
+    let common = flags_of_page(&page);
+    for command in commands {
+        let help = Home::new().run("rsv-config", &[command, "--help"], "").ok();
+        for flag in flags_of_help(&help).difference(&common) {
+            let name = flag.trim_start_matches("--");
+            assert!(section(&page, "SYNOPSIS").contains(&format!("Fl Fl {name}")), "{command} {flag}");
+            assert!(section(&page, "DESCRIPTION").contains(&format!("Fl Fl {name}")), "{command} {flag}");
+        }
+    }
 }
 
 #[test]
