@@ -169,9 +169,10 @@ fn installed(settings: &Settings, name: Option<&str>) -> Result<Installed> {
     let shelf = Shelf::of(settings)?;
     if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
         return shelf.find(&name)?.ok_or_else(|| {
-            let id = registry::find(&name).map_or(name, |model| model.id);
+            let known = registry::find(&name).map(|model| format!("rsv-embed --fetch {}", model.id));
+            let id = canonical(&name);
             Error::new(format!("the embedding model {id} is not installed"))
-                .hint(format!("rsv-embed --fetch {id}"))
+                .hint(known.unwrap_or_else(|| "rsv-embed --models lists those that are known".to_owned()))
         });
     }
     let all = shelf.all()?;

@@ -10,7 +10,8 @@ mod ranking;
 mod sqlite;
 pub mod words;
 
-use crate::config::StorePlace;
+use crate::cli::Io;
+use crate::config::{Settings, StorePlace};
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
 use words::Term;
@@ -228,6 +229,17 @@ pub enum Access {
 /// The error of a question's vector that has another length than those of its model.
 fn other_dimension(model: &str, given: usize, dim: usize) -> Error {
     Error::new(format!("the question's vector has {given} numbers, but those of {model} have {dim}"))
+}
+
+/// Opens a store for a tool that only reads. That the one which a flag names is not there is told: its name may be
+/// misspelt, and else nothing would show that.
+pub fn open_to_read(settings: &Settings, io: &Io) -> Result<Box<dyn Store>> {
+    let place = settings.store()?;
+    let store = open(&place, Access::Read)?;
+    if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
+        io.note(format_args!("there is nothing at {}", place.address));
+    }
+    Ok(store)
 }
 
 /// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.

@@ -26,7 +26,7 @@ end
 
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_needs_command" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_needs_command" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
@@ -45,7 +45,7 @@ complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "init" -d 'Mak
 complete -c rsv-config -n "__fish_rsv_config_needs_command" -f -a "doctor" -d 'Check all that the tools need, and say what to do'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
@@ -56,7 +56,7 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s v -l verbo
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand get" -s h -l help -d 'Print help'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand set" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand set" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_using_subcommand set" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand set" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand set" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand set" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
@@ -66,7 +66,7 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand set" -s v -l verbo
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand set" -s h -l help -d 'Print help'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand unset" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand unset" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_using_subcommand unset" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand unset" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand unset" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand unset" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
@@ -76,7 +76,7 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand unset" -s v -l ver
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand unset" -s h -l help -d 'Print help'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
@@ -87,7 +87,7 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -s v -l verb
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand list" -s h -l help -d 'Print help'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
@@ -97,7 +97,7 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s v -l verb
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand edit" -s h -l help -d 'Print help'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand path" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
@@ -109,7 +109,7 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l model -d 
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l fetch -d 'Download an embedding model [default: all-minilm-l6-v2]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''
@@ -120,7 +120,7 @@ complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s v -l verb
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand init" -s h -l help -d 'Print help'
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-config -n "__fish_rsv_config_using_subcommand doctor" -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''

@@ -6,7 +6,7 @@ complete -c rsv-embed -l fetch -d 'Download a model, check it and prepare it' -r
 complete -c rsv-embed -l from -d 'With --fetch: take the files from here; nothing is downloaded' -r -F
 complete -c rsv-embed -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-embed -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-embed -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-embed -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-embed -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-embed -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''

@@ -9,7 +9,7 @@ complete -c rsv-export -l since -d 'Only messages from this time on: a date, RFC
 complete -c rsv-export -l until -d 'Only messages up to this time' -r
 complete -c rsv-export -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-export -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-export -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-export -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-export -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-export -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''

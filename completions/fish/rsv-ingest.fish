@@ -2,7 +2,7 @@ complete -c rsv-ingest -l role -d 'Who says the text: user, assistant, system or
 complete -c rsv-ingest -l trace -d 'The trace of what has none: question and answer of one trace belong together' -r
 complete -c rsv-ingest -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-ingest -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-ingest -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-ingest -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-ingest -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-ingest -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''

@@ -7,7 +7,7 @@ complete -c rsv-link -l around -d 'With --format: only what is near this message
 complete -c rsv-link -l hops -d 'With --around: at most so many links away' -r
 complete -c rsv-link -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-link -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-link -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-link -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-link -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-link -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''

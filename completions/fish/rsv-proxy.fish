@@ -3,7 +3,7 @@ complete -c rsv-proxy -l listen -d 'The address to listen on [default: 127.0.0.1
 complete -c rsv-proxy -l log -d 'Tell of each request in a line on standard error: json or text' -r
 complete -c rsv-proxy -s p -l partition -d 'The partition: a project, a person' -r
 complete -c rsv-proxy -s i -l instance -d 'The instance within the partition: a task, a device' -r
-complete -c rsv-proxy -l store -d 'The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]' -r
+complete -c rsv-proxy -l store -d 'The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]' -r
 complete -c rsv-proxy -l config -d 'The settings\' file [default: RSV_CONFIG, else the XDG config directory]' -r -F
 complete -c rsv-proxy -l color -d 'Colour on standard output: auto, always or never' -r -f -a "auto\t''
 always\t''

@@ -3,7 +3,7 @@
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::doctor;
-use rsv::error::{Context, Result};
+use rsv::error::{Context, Error, Result};
 use rsv::http;
 use rsv::proxy::{Log, Proxy};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -61,6 +61,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 const OLLAMA: u16 = 11434;
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
-    let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"))?.next();
-    found.ok_or_else(|| rsv::error::Error::new(format!("cannot find {host}: it has no address")))
+    let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"));
+    let none = || Error::new(format!("cannot find {host}: it has no address"));
+    let found = found.and_then(|mut found| found.next().ok_or_else(none));
+    found.map_err(|e| e.hint("name an address of this machine, such as 127.0.0.1"))
 }

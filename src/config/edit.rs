@@ -29,6 +29,7 @@ fn make_directory(target: &Path) -> Result<()> {
     let directory = directory(target);
     let make = DirBuilder::new().recursive(true).mode(0o700).create(directory);
     make.context(format_args!("cannot create {}", directory.display()))
+        .map_err(|e| e.hint("check the permissions, or name another file with --config"))
 }
 
 /// Writes a value into the file, which is made if need be.

@@ -44,8 +44,9 @@ impl Proxy {
     /// that was answered could not be stored.
     pub async fn serve(mut self, address: SocketAddr, listening: impl FnOnce(SocketAddr)) -> Result<()> {
         self.may_listen(address)?;
-        let listener =
-            TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"))?;
+        let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
+        let helps = "'rsv-config doctor' tells who listens there; or name another port with --port";
+        let listener = listener.map_err(|e| e.hint(helps))?;
         let (mut term, mut int) = (stop(SignalKind::terminate())?, stop(SignalKind::interrupt())?);
         let bound = listener.local_addr().context("cannot tell the address")?;
         self.upstream.check_own(bound)?;

@@ -408,6 +408,7 @@ fn remedied(error: Error) -> Error {
         ("is damaged", "restore a backup, or save what can be read with rsv-export"),
         ("not an rsv store", "name another store with --store"),
         ("is a directory", "name a file in it, such as --store DIRECTORY/store.db"),
+        ("cannot make", "check the permissions, or name another store with --store"),
         ("ermission denied", "check the permissions, or name another store with --store"),
         ("cannot open the file", "check the permissions, or name another store with --store"),
         ("disk", "free some space and run it again; nothing is half-written"),

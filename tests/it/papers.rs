@@ -19,11 +19,11 @@ const SECTIONS: [&str; 9] = [
     "SEE ALSO",
 ];
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn read(name: &str) -> String {
+pub(crate) fn read(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
@@ -224,7 +224,7 @@ fn run_examples(name: &str, script: &str) {
 }
 
 /// Whether this machine has what the examples use.
-fn can_run_examples() -> bool {
+pub(crate) fn can_run_examples() -> bool {
     let missing: Vec<&str> = ["bash", "jq", "gzip"].into_iter().filter(|tool| !is_there(tool)).collect();
     missing
         .iter()

@@ -241,6 +241,7 @@ fn bad_lines_are_named_and_the_rest_is_imported() {
     rsv-import: hint: messages, accounts, embeddings and links can; rsv-ingest takes the others
     rsv-import: error: <stdin>:9: a string is not closed
     rsv-import: error: <stdin>:11: expected a JSON object, found '#'
+    rsv-import: hint: each line is a JSON object: man 5 rsv-record
     rsv-import: error: <stdin>:12: of: the store has no record m
     [2]
     "#);
@@ -275,7 +276,8 @@ fn files_and_standard_input_are_read_in_their_order() {
     assert_eq!(
         ran.to_string(),
         "rsv-import: error: one.jsonl:2: the input ends inside an object\n\
-         rsv-import: error: <stdin>:2: expected a JSON object, found 'x'\n[2]"
+         rsv-import: error: <stdin>:2: expected a JSON object, found 'x'\n\
+         rsv-import: hint: each line is a JSON object: man 5 rsv-record\n[2]"
     );
     assert_eq!(home.contents("rsv-view", &["-p", "p"]), ["1", "2", "3"]);
     for (words, said) in [
