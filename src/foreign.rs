@@ -1,7 +1,7 @@
 //! Messages in the shapes of other programs: Reservoir's JSON array, CSV for spreadsheets, Markdown.
 
 use crate::error::{Context, Result};
-use crate::record::{Message, Vectors, quote, time, write_vector};
+use crate::record::{Message, Vector, Vectors, quote, reservoir_model, time, write_vector};
 
 /// The format of a whole export.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -62,7 +62,11 @@ fn reservoir(at: usize, message: &Message, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("\"{name}\":{},", quote(value)).as_bytes());
     }
     out.extend_from_slice(format!("\"role\":\"{}\",\"embedding\":", message.role).as_bytes());
-    match &message.vector {
+    // Whoever reads this takes a vector for that of the model that it knows with so many numbers, and makes one where
+    // there is none.
+    let known =
+        |vector: &&Vector| reservoir_model(vector.numbers.len()).is_ok_and(|model| model == vector.model);
+    match message.vector.as_ref().filter(known) {
         Some(vector) => write_vector(&vector.numbers, Vectors::Numbers, out),
         None => out.extend_from_slice(b"[]"),
     }

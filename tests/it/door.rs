@@ -41,12 +41,27 @@ fn help_and_version_are_data() {
             for common in ["--store", "--config", "--color", "--quiet", "--verbose", "--partition"] {
                 assert!(help.contains(common), "{tool} {flag} does not tell of {common}");
             }
-            let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
-            assert!(wide.is_empty(), "{tool} {flag}: {wide:?}");
         }
         let version = format!("{tool} {}\n", env!("CARGO_PKG_VERSION"));
         for flag in ["-V", "--version"] {
             assert_eq!(home.run(&tool, &[flag], "").ok(), version);
+        }
+    }
+}
+
+#[test]
+fn help_fits_its_terminal() {
+    let of_config = ["get", "set", "unset", "list", "edit", "path", "init", "doctor"];
+    let mut pages: Vec<(String, Vec<&str>)> = tools().into_iter().map(|tool| (tool, vec![])).collect();
+    pages.extend(of_config.map(|command| ("rsv-config".to_owned(), vec![command])));
+    for (tool, words) in pages {
+        for flag in ["-h", "--help"] {
+            for columns in ["80", "200"] {
+                let home = Home::new().env("COLUMNS", columns);
+                let help = home.run(&tool, &[&words[..], &[flag]].concat(), "").ok();
+                let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+                assert!(wide.is_empty(), "{tool} {words:?} {flag}, {columns} columns: {wide:?}");
+            }
         }
     }
 }

@@ -92,23 +92,28 @@ fn reservoirs_array_goes_both_ways() {
     let parsed: Vec<Value> = serde_json::from_str(&array).unwrap();
     // The message that is nothing but tool calls is none of Reservoir's.
     assert_eq!(parsed.len(), 6);
-    let wanted = r#"  {"id":"m6","trace_id":"t2","partition":"it's \"q\"","instance":"i/j","content":"seen","role":"assistant","embedding":[0.5,-0.25],"url":null,"timestamp":0},"#;
+    let wanted = r#"  {"id":"m6","trace_id":"t2","partition":"it's \"q\"","instance":"i/j","content":"seen","role":"assistant","embedding":[],"url":null,"timestamp":0},"#;
     assert_eq!(array.lines().nth(2), Some(wanted));
-    assert_eq!(
-        (&parsed[3]["embedding"], &parsed[3]["content"]),
-        (&json!([1.0, 0.1]), &json!("ask \"this\"\n\0\u{202e} 🦉"))
-    );
-    assert_eq!((&parsed[4]["embedding"], &parsed[5]["url"]), (&json!([]), &json!("http://x")));
+    assert_eq!(parsed[3]["content"], json!("ask \"this\"\n\0\u{202e} 🦉"));
+    assert_eq!(parsed[5]["url"], json!("http://x"));
+    // Reservoir would take any vector for one of its own model.
+    assert!(parsed.iter().all(|message| message["embedding"] == json!([])), "{array}");
+    let other = Home::new();
+    import(&other, &[], &array).ok();
+    assert_eq!(other.contents("rsv-view", &["--all", "9"]).len(), 6);
 
     // What has no name for its model and no such length is refused by name, the others come in.
+    let vectors = array.replacen("\"embedding\":[]", "\"embedding\":[0.5,-0.25]", 1);
     let other = Home::new();
-    let said = import(&other, &[], &array).trouble();
-    assert_eq!(
-        said,
-        "rsv-import: error: <stdin>:3: embedding_model: is missing beside an embedding of 2 numbers\n\
-         rsv-import: error: <stdin>:5: embedding_model: is missing beside an embedding of 2 numbers\n"
-    );
-    assert_eq!(other.contents("rsv-view", &["--all", "9"]).len(), 4);
+    let said = import(&other, &[], &vectors).trouble();
+    let refused =
+        "rsv-import: error: <stdin>:2: embedding_model: is missing beside an embedding of 2 numbers\n";
+    assert_eq!(said, refused);
+    assert_eq!(other.contents("rsv-view", &["--all", "9"]).len(), 5);
+    // Those of Reservoir's model go both ways.
+    let own = Home::new();
+    import(&own, &[], &reservoirs_own()).ok();
+    assert_eq!(export(&own, &["--format", "json"]).matches("\"embedding\":[-").count(), 2);
 }
 
 /// Records as Reservoir itself writes them.
