@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::record::Object;
 use crate::view::visible;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long anybody else may take: a provider, a database server, the proxy.
@@ -135,12 +136,32 @@ pub fn settings(settings: &Settings) -> Finding {
 /// Looks at the store, and at the embedding model.
 pub async fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
     let notes = notes.clone();
-    aside(settings, move |settings| files::memory(settings, &notes)).await
+    aside(settings, move |settings| match hasty(settings) {
+        Ok(settings) => files::memory(&settings, &notes),
+        Err(error) => vec![Finding::trouble("settings", &error)],
+    })
+    .await
+}
+
+/// The same settings for somebody who does not wait long, and asks once: a server may be what embeds.
+fn hasty(settings: &Settings) -> Result<Settings> {
+    let mut settings = settings.clone();
+    let limit = format!("{}s", PATIENCE.as_secs());
+    for key in ["connect_timeout", "first_byte_timeout", "idle_timeout", "request_timeout"] {
+        settings.overrule(key, key, &limit)?;
+    }
+    settings.overrule("retries", "retries", "0")?;
+    Ok(settings)
 }
 
 /// Looks at the providers.
 pub async fn providers(settings: &Settings) -> Vec<Finding> {
     network::providers(settings).await
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 /// Does on a thread of its own what may wait.

@@ -1,6 +1,6 @@
 //! What lies on this machine: the settings' file, the store, the embedding model.
 
-use super::{Finding, PATIENCE};
+use super::{Finding, PATIENCE, quoted};
 use crate::cli::{Common, Notes};
 use crate::config::{self, Settings, StorePlace};
 use crate::embed::{Embedder, Side, Work};
@@ -114,7 +114,7 @@ fn own(path: &Path) -> Result<()> {
     match metadata.permissions().mode() & 0o077 {
         0 => Ok(()),
         _ => Err(Error::new(format!("others can read or change {}", path.display()))
-            .hint(format!("chmod go= '{}'", path.display()))),
+            .hint(format!("chmod go= {}", quoted(path)))),
     }
 }
 
@@ -140,6 +140,11 @@ fn model(settings: &Settings, notes: &Notes) -> Finding {
     let named = settings.is_set("embed.model") || settings.is_set("embed.via");
     match made {
         Err(error) if !named && !is_installed(settings) => Finding::advice("model", &error),
+        // The limit is the doctor's own, and no setting.
+        Err(error) if error.remedy().is_some_and(|remedy| remedy.contains("_timeout")) => Finding::trouble(
+            "model",
+            &error.hint("see whether it runs there; 'rsv-config get embed.via' says where"),
+        ),
         made => Finding::of("model", made),
     }
 }

@@ -1,6 +1,6 @@
 //! The tools themselves: which of them the shell finds, their manual and their completions.
 
-use super::Finding;
+use super::{Finding, quoted};
 use crate::config::Places;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
@@ -48,20 +48,19 @@ fn papers(check: &'static str, missing: &str, found: Option<PathBuf>) -> Finding
 /// Errors if the shell would not find all tools, or one of another version.
 fn tools(places: &Places) -> Result<String> {
     let own = env!("CARGO_PKG_VERSION");
-    let here =
-        places.program.as_ref().map_or("their directory".to_owned(), |path| path.display().to_string());
+    let here = places.program.as_deref().map_or("DIRECTORY".to_owned(), quoted);
     let mut directories = BTreeSet::new();
     for tool in TOOLS {
         let named = places.programs.iter().map(|directory| directory.join(tool));
         let Some(path) = { named }.find(|path| path.is_file()) else {
             return Err(Error::new(format!("the shell finds no {tool}"))
-                .hint(format!("put {here} into PATH: export PATH=\"{here}:$PATH\"")));
+                .hint(format!("put {here} into PATH: export PATH={here}:\"$PATH\"")));
         };
         if version(&path).as_deref() != Some(own) {
             let other =
                 version(&path).map_or("another program".to_owned(), |version| format!("version {version}"));
             return Err(Error::new(format!("{} is {other}, and this is {own}", path.display()))
-                .hint(format!("remove it, or put {here} before it: export PATH=\"{here}:$PATH\"")));
+                .hint(format!("remove it, or put {here} before it: export PATH={here}:\"$PATH\"")));
         }
         directories.insert(path.parent().unwrap_or(Path::new("")).display().to_string());
     }

@@ -304,6 +304,29 @@ fn the_examples_of_the_manual_run() {
 }
 
 #[test]
+fn the_changelog_begins_with_this_version() {
+    let changelog = read("CHANGELOG.md");
+    let newest = changelog.lines().find_map(|line| line.strip_prefix("## ")?.split(' ').next());
+    assert_eq!(newest, Some(env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn what_the_papers_name_is_there() {
+    let mut seen = 0;
+    for paper in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        let text = read(paper);
+        let words = text.split(|c: char| c.is_whitespace() || "`()".contains(c));
+        let in_tree = ["scripts/", "man/", "src/", "tests/"];
+        for path in words.filter(|word| in_tree.iter().any(|start| word.starts_with(start))) {
+            let path = path.trim_end_matches(['.', ',', ':', ';']);
+            assert!(root().join(path).exists(), "{paper}: there is no {path}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
 fn the_readme_is_short() {
     assert!(read("README.md").lines().count() < 150);
 }
