@@ -7,7 +7,6 @@ use crate::http::{self, Address, Client, Headers, Passing};
 use crate::provider::{Providers, Target};
 use crate::record::Object;
 use http_body_util::{BodyExt, Limited};
-use listeners::Protocol;
 use std::future::Future;
 use tokio::net::TcpListener;
 
@@ -59,10 +58,28 @@ async fn listening(settings: &Settings) -> Result<String> {
 
 /// Who listens on a port, as far as the system tells.
 fn holder(port: u16) -> String {
-    match listeners::get_process_by_port(port, Protocol::TCP) {
-        Ok(process) => format!("{} (process {})", process.name, process.pid),
-        Err(_) => "another program".to_owned(),
-    }
+    let other = "another program".to_owned();
+    #[cfg(target_os = "linux")]
+    let other = listener(port).unwrap_or(other);
+    other
+}
+
+/// The process that has a listening socket of this port, if it is one that we may look into.
+#[cfg(target_os = "linux")]
+fn listener(port: u16) -> Option<String> {
+    use procfs::{net, process};
+    let sockets = [net::tcp(), net::tcp6()].into_iter().flatten().flatten();
+    let listening = |socket: &net::TcpNetEntry| {
+        socket.state == net::TcpState::Listen && socket.local_address.port() == port
+    };
+    let inodes: Vec<u64> = sockets.filter(listening).map(|socket| socket.inode).collect();
+    let holds = |process: &process::Process| {
+        let files = process.fd().into_iter().flatten().flatten();
+        { files }
+            .any(|file| matches!(file.target, process::FDTarget::Socket(inode) if inodes.contains(&inode)))
+    };
+    let process = process::all_processes().ok()?.flatten().find(holds)?;
+    Some(format!("{} (process {})", process.stat().ok()?.comm, process.pid))
 }
 
 /// Whether each provider answers, and takes its key. One that nobody set up need not.
