@@ -6,7 +6,7 @@ mod main;
 mod progress;
 
 pub use completion::{Candidate, Given, Values};
-pub use io::{Io, Layout, Notes, Out, Source, read_text};
+pub use io::{Io, Layout, Notes, Out, Source, Style, read_text};
 pub use main::{Common, Filter, Outcome, command, main, role};
 pub use progress::Progress;
 

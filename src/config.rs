@@ -11,7 +11,7 @@ mod store;
 mod table;
 mod value;
 
-pub use environment::Places;
+pub use environment::{Places, editor};
 pub use sections::{ModelSettings, PartitionSettings, Route};
 pub use store::{Server, StorePlace};
 pub use table::Key;
@@ -79,7 +79,7 @@ impl Setting {
 #[derive(Clone, Debug)]
 pub struct Settings {
     settings: Vec<Setting>,
-    unknown: Vec<String>,
+    unknown: Vec<Error>,
     /// What other programs' variables say that cannot be, by key: trouble only for who needs it.
     foreign: Vec<(&'static str, Error)>,
 }
@@ -137,6 +137,18 @@ fn from_environment(row: &table::Row) -> Result<Option<(&'static str, String)>> 
 /// Where the settings' file is, or would be.
 pub fn path(common: &Common) -> Result<PathBuf> {
     Place::require(common).map(|place| place.path)
+}
+
+/// Makes an empty settings' file if there is none; where it is.
+pub fn make(common: &Common) -> Result<PathBuf> {
+    edit::make(common)
+}
+
+/// Where the settings' file gives a value to a key; `None` where it does not, or cannot be read.
+pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
+    let place = Place::find(common)?;
+    let contents = Contents::read(&place.path, &place.read_if_there().ok()??).ok()?;
+    contents.values.into_iter().find(|(other, _)| other == key).map(|(_, value)| value)
 }
 
 /// Checks a value and writes it into the settings' file, which is made if need be; comments and order stay.
@@ -203,8 +215,8 @@ impl Settings {
         all
     }
 
-    /// Where the file has keys that no tool knows.
-    pub fn unknown(&self) -> &[String] {
+    /// Where the file has keys that no tool knows, and what may be meant.
+    pub fn unknown(&self) -> &[Error] {
         &self.unknown
     }
 
@@ -221,10 +233,22 @@ impl Settings {
         self.foreign.iter().map(|(_, error)| error)
     }
 
-    /// The value of a key.
-    pub fn get(&self, key: &Key) -> Option<&Value> {
-        let path: Vec<&str> = key.path.iter().map(String::as_str).collect();
-        self.at(&path)
+    /// Whether somebody set a setting that no name belongs to.
+    pub fn is_set(&self, key: &str) -> bool {
+        let set = self.settings.iter().filter(|s| s.layer().is_some_and(|layer| layer != Layer::Default));
+        { set }.any(|setting| setting.key.row().key == key)
+    }
+
+    /// Whether the file holds a password or a key.
+    pub fn has_secret_in_file(&self) -> bool {
+        let of_file = |s: &&Setting| s.layer() == Some(Layer::File);
+        self.settings.iter().filter(of_file).any(|setting| setting.key.is_secret())
+    }
+
+    /// The value of a key, and where it came from.
+    pub fn find(&self, key: &Key) -> Option<(&Value, Layer)> {
+        let setting = self.settings.iter().find(|s| s.found.is_some() && s.key.path == key.path)?;
+        setting.found.as_ref().map(|(value, layer)| (value, *layer))
     }
 
     fn at(&self, path: &[&str]) -> Option<&Value> {

@@ -116,6 +116,11 @@ impl Embedder {
         self.encoder.is_some() || self.remote.as_ref().is_some_and(Remote::has_answered)
     }
 
+    /// Errors if a file of the model, if it is on this machine, is not what it was when it was installed.
+    pub fn check(&self) -> Result<()> {
+        self.installed.as_ref().map_or(Ok(()), Installed::verify)
+    }
+
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
     /// Errors if the model cannot be loaded, or makes no vector of its dimension.
     pub fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
@@ -164,9 +169,10 @@ fn installed(settings: &Settings, name: Option<&str>) -> Result<Installed> {
     let shelf = Shelf::of(settings)?;
     if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
         return shelf.find(&name)?.ok_or_else(|| {
-            let id = registry::find(&name).map_or(name, |model| model.id);
+            let known = registry::find(&name).map(|model| format!("rsv-embed --fetch {}", model.id));
+            let id = canonical(&name);
             Error::new(format!("the embedding model {id} is not installed"))
-                .hint(format!("rsv-embed --fetch {id}"))
+                .hint(known.unwrap_or_else(|| "rsv-embed --models lists those that are known".to_owned()))
         });
     }
     let all = shelf.all()?;

@@ -121,7 +121,8 @@ impl Forwarder {
         check(request)?;
         let named = request.text("model")?;
         let Some(model) = named.as_ref().or(self.model.as_ref()) else {
-            return Err(Failure::request("model: is missing").hint("name one in the request, or set 'model'"));
+            return Err(Failure::request("model: is missing")
+                .hint("name one in the request, or: rsv-config set model MODEL"));
         };
         let target = self.providers.of(model)?;
         // A name that stays is not written anew, so that it keeps its spelling.

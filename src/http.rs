@@ -40,6 +40,26 @@ pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     done
 }
 
+/// Waits for all, which go on side by side; what they give is in their order.
+pub async fn all<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = all.map(|one| (Some(Box::pin(one)), None)).collect();
+    std::future::poll_fn(|context| {
+        for (future, done) in &mut waiting {
+            if let Some(running) = future
+                && let std::task::Poll::Ready(value) = running.as_mut().poll(context)
+            {
+                (*future, *done) = (None, Some(value));
+            }
+        }
+        match waiting.iter().all(|(future, _)| future.is_none()) {
+            true => std::task::Poll::Ready(()),
+            false => std::task::Poll::Pending,
+        }
+    })
+    .await;
+    waiting.into_iter().filter_map(|(_, done)| done).collect()
+}
+
 /// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
 pub struct Client {
     connect: Duration,

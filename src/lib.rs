@@ -24,6 +24,7 @@ pub mod complete; // 6  what may stand at a place of a command line
 pub mod fill; // 6  vectors for the messages that have none
 pub mod ingest; // 6  records into the store
 
+pub mod doctor; // 7  whether all is there, and what to do where it is not
 pub mod link; // 7  which messages belong together
 pub mod search; // 7  what is related to a question
 

@@ -102,6 +102,15 @@ pub enum Refusal {
     Plain(Error),
 }
 
+impl Refusal {
+    /// What it says, and what helps.
+    pub fn into_error(self) -> Error {
+        match self {
+            Refusal::Model(error) | Refusal::Key(error) | Refusal::Plain(error) => error,
+        }
+    }
+}
+
 impl Providers {
     /// Reads addresses and keys. Errors name the setting.
     pub fn new(settings: &Settings) -> Result<Providers> {
@@ -218,6 +227,14 @@ impl Target {
     /// Where its chat completions are.
     pub fn address(&self) -> &Address {
         &self.site.address
+    }
+
+    /// What stands beside its chat completions, with what follows the question mark; `None` where the address names
+    /// these alone.
+    pub fn beside(&self, name: &str, query: Option<&str>) -> Option<Address> {
+        let address = self.address();
+        let base = address.path().strip_suffix("/chat/completions")?;
+        Some(address.clone().with_path(&format!("{base}/{name}")).with_query(query))
     }
 
     /// The setting that has the address, for hints.

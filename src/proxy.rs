@@ -25,7 +25,6 @@ mod upstream;
 mod with;
 mod writer;
 
-pub use check::Finding;
 pub use log::Log;
 pub use serve::Stop;
 pub use with::{Client, is_served};

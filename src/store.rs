@@ -10,7 +10,8 @@ mod ranking;
 mod sqlite;
 pub mod words;
 
-use crate::config::StorePlace;
+use crate::cli::Io;
+use crate::config::{Settings, StorePlace};
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
 use words::Term;
@@ -82,6 +83,12 @@ pub trait Store: graph::Graph + Send {
 
     /// Compares the indexes of vectors with the vectors, and makes those anew that differ. Gives their number.
     fn mend(&mut self) -> Result<u64>;
+
+    /// What is wrong with the records as they are kept, in words, up to so many faults; nothing where a database
+    /// server sees to that itself.
+    fn faults(&mut self, _most: u32) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
 
     /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector
     /// is kept as those of all. Gives their number, which is 0 where nobody else writes.
@@ -238,6 +245,17 @@ pub fn glance(place: &StorePlace) -> Vec<Scope> {
         Some(("sqlite", path)) => sqlite::glance(path.as_ref()),
         _ => Vec::new(),
     }
+}
+
+/// Opens a store for a tool that only reads. That the one which a flag names is not there is told: its name may be
+/// misspelt, and else nothing would show that.
+pub fn open_to_read(settings: &Settings, io: &Io) -> Result<Box<dyn Store>> {
+    let place = settings.store()?;
+    let store = open(&place, Access::Read)?;
+    if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
+        io.note(format_args!("there is nothing at {}", place.address));
+    }
+    Ok(store)
 }
 
 /// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.

@@ -1,7 +1,7 @@
 //! Messages as text for people: one paragraph each, wrapped, and what could play tricks on a terminal made
 //! visible.
 
-use crate::cli::Layout;
+use crate::cli::{Layout, Style};
 use crate::record::{Account, Hit, Message, Role};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -24,11 +24,7 @@ pub fn account(account: &Account, layout: &Layout) -> String {
     let members = &account.members;
     let count = |list| members.objects(list).ok().flatten().map_or(0, |entries| entries.len());
     let number = |member| members.get(member).unwrap_or("0");
-    let date = date(account.timestamp, &layout.zone);
-    let mut line = match layout.colour {
-        true => format!("\x1b[2m{date}\x1b[0m"),
-        false => date,
-    };
+    let mut line = layout.paint(Style::Dim, &date(account.timestamp, &layout.zone));
     let counter = members.text("counter").ok().flatten().unwrap_or_default();
     let _ = write!(
         line,
@@ -64,10 +60,8 @@ pub fn parts(hit: &Hit) -> String {
 fn paragraph(lead: &str, message: &Message, layout: &Layout) -> String {
     let (date, role) = (date(message.timestamp, &layout.zone), message.role);
     let indent = lead.len() + date.len() + role.name().len() + 3;
-    let head = match layout.colour {
-        true => format!("{lead}\x1b[2m{date}\x1b[0m {}{role}\x1b[0m: ", colour_of(role)),
-        false => format!("{lead}{date} {role}: "),
-    };
+    let (date, name) = (layout.paint(Style::Dim, &date), layout.paint(style_of(role), role.name()));
+    let head = format!("{lead}{date} {name}: ");
     let text = visible(&message.content.text());
     // Long heads on narrow terminals would leave no room beside them.
     let hanging = if indent * 2 > layout.width { 4 } else { indent };
@@ -82,12 +76,12 @@ fn paragraph(lead: &str, message: &Message, layout: &Layout) -> String {
     out
 }
 
-fn colour_of(role: Role) -> &'static str {
+fn style_of(role: Role) -> Style {
     match role {
-        Role::User => "\x1b[1;32m",
-        Role::Assistant => "\x1b[1;34m",
-        Role::System => "\x1b[1;35m",
-        Role::Tool => "\x1b[1;33m",
+        Role::User => Style::Green,
+        Role::Assistant => Style::Blue,
+        Role::System => Style::Magenta,
+        Role::Tool => Style::Yellow,
     }
 }
 

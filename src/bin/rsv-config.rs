@@ -1,12 +1,16 @@
-//! rsv-config: shows and changes the settings.
+//! rsv-config: shows, changes and checks the settings.
 
 use clap::Subcommand;
 use rsv::cli::{self, Io, Outcome};
-use rsv::config::{self, Key};
-use rsv::error::{Error, Result};
-use std::process::ExitCode;
+use rsv::config::{self, Key, Layer, Setting, Settings};
+use rsv::doctor;
+use rsv::embed;
+use rsv::error::{Context, Error, Result};
+use rsv::http;
+use rsv::provider::{Providers, Refusal};
+use std::process::{Command, ExitCode};
 
-/// Show and change the settings
+/// Show, change and check the settings
 ///
 /// A setting comes from a flag, else the environment, else the settings' file, else it has its default.
 /// 'rsv-config list' shows every key, what it is for, its value and where that came from. A name within
@@ -24,6 +28,9 @@ enum Action {
     Get {
         /// The name of the setting
         key: String,
+        /// Print where the value came from before it, and a tab
+        #[arg(long)]
+        show_origin: bool,
     },
     /// Write a value into the settings' file
     Set {
@@ -38,10 +45,36 @@ enum Action {
         key: String,
     },
     /// Show every key, its value, where that came from, and what it is for
-    List,
+    List {
+        /// Only what somebody set
+        #[arg(long)]
+        set: bool,
+    },
+    /// Open the settings' file in VISUAL or EDITOR, and check it
+    Edit,
     /// Print where the settings' file is, or would be
     Path,
+    /// Make the first settings; on a terminal, and without flags, by asking
+    Init(Init),
+    /// Check all that the tools need, and say what to do
+    Doctor,
 }
+
+#[derive(clap::Args)]
+struct Init {
+    /// The model for requests that name none
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Download an embedding model [default: all-minilm-l6-v2]
+    #[arg(long, value_name = "MODEL", num_args = 0..=1, default_missing_value = MINILM)]
+    fetch: Option<String>,
+    /// Overwrite what the settings' file says
+    #[arg(long)]
+    force: bool,
+}
+
+/// The embedding model that does for most, and is small.
+const MINILM: &str = "all-minilm-l6-v2";
 
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
@@ -49,21 +82,29 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     match args.action {
-        Action::Get { key } => get(&Key::parse(&key)?, io),
+        Action::Get { key, show_origin } => get(&Key::parse(&key)?, show_origin, io),
         Action::Set { key, value } => set(&Key::parse(&key)?, value, io),
         Action::Unset { key } => unset(&Key::parse(&key)?, io),
-        Action::List => list(io),
+        Action::List { set } => list(set, io),
+        Action::Edit => edit(io),
         Action::Path => path(io),
+        Action::Init(init) => begin(init, io),
+        Action::Doctor => examine(io),
     }
 }
 
-fn get(key: &Key, io: &mut Io) -> Result<Outcome> {
+fn get(key: &Key, show_origin: bool, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     settings.check(&key.to_string())?;
-    let Some(value) = settings.get(key) else {
+    let Some((value, layer)) = settings.find(key) else {
         return Ok(Outcome::No);
     };
-    io.out.write(format!("{value}\n").as_bytes())?;
+    let origin = match layer {
+        Layer::File => config::path(&io.common)?.display().to_string(),
+        layer => layer.to_string(),
+    };
+    let origin = if show_origin { format!("{origin}\t") } else { String::new() };
+    io.out.write(format!("{origin}{value}\n").as_bytes())?;
     Ok(Outcome::Yes)
 }
 
@@ -93,14 +134,14 @@ fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
 }
 
 /// Writes a line for each setting, in columns that only a long value breaks.
-fn list(io: &mut Io) -> Result<Outcome> {
+fn list(set: bool, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
-    settings.unknown().iter().for_each(|place| io.note(place));
+    settings.unknown().iter().for_each(|error| io.note(error));
     settings.troubles().for_each(|error| io.note(error));
+    let mut shown: Vec<&Setting> = settings.all();
+    shown.retain(|setting| !set || setting.layer().is_some_and(|layer| layer != Layer::Default));
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let rows: Vec<[String; 3]> = settings
-        .all()
-        .iter()
+    let rows: Vec<[String; 3]> = { shown.iter() }
         .map(|setting| {
             let layer = setting.layer().map_or_else(|| "unset".to_owned(), |layer| layer.to_string());
             [setting.key(), or_dash(setting.value().map(ToString::to_string)), layer]
@@ -111,10 +152,28 @@ fn list(io: &mut Io) -> Result<Outcome> {
         widths.filter(|width| *width <= 44).max().unwrap_or(0)
     };
     let (key, value, layer) = (width(0), width(1), width(2));
-    for (row, setting) in rows.iter().zip(settings.all()) {
+    for (row, setting) in rows.iter().zip(shown) {
         let line = format!("{:key$}  {:value$}  {:layer$}  {}\n", row[0], row[1], row[2], setting.doc());
         io.out.write(line.as_bytes())?;
     }
+    Ok(Outcome::Yes)
+}
+
+/// Has the file changed by the user's editor, through the shell, since its command may hold flags.
+fn edit(io: &mut Io) -> Result<Outcome> {
+    let path = config::make(&io.common)?;
+    let editor = config::editor();
+    let name = editor.to_string_lossy().into_owned();
+    let mut line = editor;
+    line.push(" \"$@\"");
+    let mut command = Command::new("sh");
+    let ended = command.arg("-c").arg(line).arg("sh").arg(&path).status();
+    let ended = ended.context(format_args!("cannot start {name}"))?;
+    if !ended.success() {
+        return Err(Error::new(format!("{name}: {ended}")).hint("set VISUAL or EDITOR to another editor"));
+    }
+    let settings = config::of(io)?;
+    settings.unknown().iter().for_each(|error| io.fault(error));
     Ok(Outcome::Yes)
 }
 
@@ -122,5 +181,67 @@ fn path(io: &mut Io) -> Result<Outcome> {
     let path = config::path(&io.common)?;
     io.out.write(path.as_os_str().as_encoded_bytes())?;
     io.out.write(b"\n")?;
+    Ok(Outcome::Yes)
+}
+
+fn examine(io: &mut Io) -> Result<Outcome> {
+    let settings = config::of(io);
+    let found = http::run(async { Ok(doctor::examine(&io.common, settings, &io.notes()).await) })?;
+    doctor::tell(&found, io)
+}
+
+/// Asks for the key of who serves a model, if there must be one and is none: its setting, and the key.
+fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
+    let Some(model) = model else { return Ok(None) };
+    let target = match Providers::new(settings)?.of(model) {
+        Ok(target) => target,
+        Err(refusal) => return Err(refusal.into_error()),
+    };
+    let (true, Some(variable)) = (matches!(target.key(None), Err(Refusal::Key(_))), target.key_variable())
+    else {
+        return Ok(None);
+    };
+    let question =
+        format!("The key for {}, which is not shown; empty, it stays with {variable}:", target.title());
+    let key = io.ask_secret(&question)?;
+    Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()))
+}
+
+/// Makes the first settings. All is asked before anything is written.
+fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
+    let settings = config::of(io)?;
+    let (model, mut key) = (Key::parse("model")?, None);
+    let there = settings.text("model");
+    if init.model.is_none() && init.fetch.is_none() {
+        if !io.can_ask() {
+            return Err(Error::new("there is nobody to ask: standard input and output must be terminals")
+                .hint("rsv-config init --model MODEL --fetch"));
+        }
+        init.force = true;
+        let question = "Which model do you talk to, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
+        let answer = io.ask(question, there.as_deref().unwrap_or_default())?;
+        init.model = Some(answer).filter(|answer| !answer.is_empty());
+        key = ask_for_key(&settings, init.model.as_deref(), io)?;
+        let question = "Download an embedding model (90 MB), to search by meaning? y or n";
+        let has_none = embed::models(&settings)?.iter().all(|model| model.installed.is_none());
+        if has_none && io.ask(question, "y")?.to_lowercase().starts_with('y') {
+            init.fetch = Some(MINILM.to_owned());
+        }
+    }
+    if let Some(name) = &init.model {
+        let in_file = config::in_file(&io.common, &model).map(|value| value.to_string());
+        if let Some(other) = in_file.filter(|other| other != name && !init.force) {
+            return Err(Error::new(format!("model is {other} already")).hint("give --force to overwrite it"));
+        }
+        config::set(&io.common, &model, name)?;
+    }
+    if let Some((setting, key)) = key {
+        config::set(&io.common, &Key::parse(&setting)?, &key)?;
+    }
+    if let Some(name) = &init.fetch {
+        let id = embed::fetch(&settings, name, None, &mut (io.bytes(), io.notes()))?;
+        io.note(format_args!("{id} is installed"));
+    }
+    io.note("done; 'rsv-config doctor' checks all that the tools need");
     Ok(Outcome::Yes)
 }

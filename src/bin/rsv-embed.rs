@@ -1,6 +1,6 @@
 //! rsv-embed: vectors for lines, and for what the store holds; and the models that make them.
 
-use rsv::cli::{self, Io, Outcome, Progress};
+use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::embed::{self, Embedder, Pace, Side, Work};
 use rsv::error::{Error, Result};
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     if let Some(model) = &args.task.fetch {
-        let mut report = Report { bar: io.bytes(), notes: io.notes() };
+        let mut report = (io.bytes(), io.notes());
         let id = embed::fetch(&settings, model, args.from.as_deref(), &mut report)?;
         io.note(format_args!("{id} is installed"));
     } else if args.task.models {
@@ -82,22 +82,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         filter(&args, &settings, io)?;
     }
     Ok(Outcome::Yes)
-}
-
-/// Tells people how a fetch goes.
-struct Report {
-    bar: Progress,
-    notes: cli::Notes,
-}
-
-impl embed::Report for Report {
-    fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>) {
-        self.bar.set(file, bytes, of);
-    }
-
-    fn note(&mut self, text: String) {
-        self.notes.note(text);
-    }
 }
 
 fn models(settings: &Settings, io: &mut Io) -> Result<()> {

@@ -5,7 +5,7 @@ use rsv::config;
 use rsv::error::Result;
 use rsv::foreign::Format;
 use rsv::record::{Record, Vectors};
-use rsv::store::{self, Access, Select, Walk};
+use rsv::store::{self, Select, Walk};
 use std::process::ExitCode;
 
 /// Writes the whole store, or the scope that -p and -i name
@@ -39,7 +39,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         until: args.filter.until,
         ..Select::of(io.common.to_cover()?)
     };
-    let mut store = store::open(&settings.store()?, Access::Read)?;
+    let mut store = store::open_to_read(&settings, io)?;
     let format = match args.format.as_str() {
         "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
         "csv" => Format::Csv,

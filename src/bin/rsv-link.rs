@@ -7,7 +7,7 @@ use rsv::fill;
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, Graph};
 use rsv::record::{Link, Record, Scopes, Vectors};
-use rsv::store::{self, Access, Select, Store};
+use rsv::store::{self, Select, Store};
 use std::process::ExitCode;
 
 /// Links answers to their questions and messages that resemble each other, and prints the links it made
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
-    let mut store = store::open(&settings.store()?, Access::Read)?;
+    let mut store = store::open_to_read(&settings, io)?;
     let scopes = io.common.to_cover()?;
     if args.show.stats {
         return stats(&mut *store, &scopes, io);

@@ -2,7 +2,8 @@
 
 use rsv::cli::{self, Common, Io, Outcome};
 use rsv::config::{self, Settings};
-use rsv::error::{Context, Result};
+use rsv::doctor;
+use rsv::error::{Context, Error, Result};
 use rsv::http;
 use rsv::proxy::{self, Client, Log, Proxy, Stop};
 use std::ffi::OsString;
@@ -59,12 +60,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
     if args.check {
-        let mut good = true;
-        for found in http::run(async { Ok(proxy.examine(address).await) })? {
-            good &= found.is_good();
-            io.out.write(found.to_string().as_bytes())?;
-        }
-        return Ok(if good { Outcome::Yes } else { Outcome::No });
+        let found = http::run(async { Ok(proxy.examine(address).await) })?;
+        return doctor::tell(&found, io);
     }
     let proxy = proxy.logging(args.log.unwrap_or(Log::None));
     http::run(proxy.serve(address, async move |bound, stop| {
@@ -96,6 +93,8 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
 const OLLAMA: u16 = 11434;
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
-    let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"))?.next();
-    found.ok_or_else(|| rsv::error::Error::new(format!("cannot find {host}: it has no address")))
+    let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"));
+    let none = || Error::new(format!("cannot find {host}: it has no address"));
+    let found = found.and_then(|mut found| found.next().ok_or_else(none));
+    found.map_err(|e| e.hint("name an address of this machine, such as 127.0.0.1"))
 }

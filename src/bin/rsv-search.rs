@@ -6,7 +6,7 @@ use rsv::embed::{Embedder, Work};
 use rsv::error::Result;
 use rsv::record::{Hit, Query, Reader, Scopes, Value};
 use rsv::search::{self, By, Options};
-use rsv::store::{self, Access, Around, Except, Select, Store};
+use rsv::store::{self, Around, Except, Select, Store};
 use rsv::{fill, view};
 use std::io::Read;
 use std::process::ExitCode;
@@ -108,16 +108,16 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
     };
-    let open = || store::open(&settings.store()?, Access::Read);
     let found = if !args.terms.is_empty() {
-        search.answer(&args.terms.join(" "), None, &mut *open()?, io)?
+        search.answer(&args.terms.join(" "), None, &mut *store::open_to_read(&settings, io)?, io)?
     } else {
         let (first, input) = io.peek()?;
         if first == Some(b'{') {
-            search.answer_lines(Reader::new("<stdin>", input, settings.max_line()), &mut *open()?, io)?
+            let reader = Reader::new("<stdin>", input, settings.max_line());
+            search.answer_lines(reader, &mut *store::open_to_read(&settings, io)?, io)?
         } else {
             let question = cli::read_text(input, "<stdin>", settings.max_line())?;
-            search.answer(&question, None, &mut *open()?, io)?
+            search.answer(&question, None, &mut *store::open_to_read(&settings, io)?, io)?
         }
     };
     Ok(if found { Outcome::Yes } else { Outcome::No })

@@ -3,7 +3,7 @@
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::error::Result;
 use rsv::record::{Record, Vectors};
-use rsv::store::{self, Access, Select};
+use rsv::store::{self, Select};
 use rsv::{config, view};
 use std::process::ExitCode;
 
@@ -45,7 +45,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         until: args.filter.until,
         ..Select::of(io.common.to_read(args.all)?)
     };
-    let mut store = store::open(&settings.store()?, Access::Read)?;
+    let mut store = store::open_to_read(&settings, io)?;
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
     let layout = text.then(|| io.layout());
     if args.accounts {

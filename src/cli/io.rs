@@ -144,6 +144,33 @@ impl Io {
         columns.or_else(own).filter(|c| (20..=400).contains(c)).unwrap_or(80)
     }
 
+    /// Whether somebody can be asked: whether standard input and output are terminals.
+    pub fn can_ask(&self) -> bool {
+        self.no_input() && self.for_people()
+    }
+
+    /// Asks on standard error, and waits for a line. An empty answer is `default`. Errors if there is none: at the
+    /// end of the input.
+    pub fn ask(&self, question: &str, default: &str) -> Result<String> {
+        prompt(&match default {
+            "" => format!("{question} "),
+            default => format!("{question} [{default}] "),
+        });
+        let mut line = String::new();
+        if io::stdin().read_line(&mut line).context("cannot read the answer")? == 0 {
+            prompt("\n");
+            return Err(Error::new("there was no answer, and nothing was changed"));
+        }
+        let answer = line.trim();
+        Ok(if answer.is_empty() { default } else { answer }.to_owned())
+    }
+
+    /// Asks for what nobody may see, and does not show what is typed.
+    pub fn ask_secret(&self, question: &str) -> Result<String> {
+        let answer = rpassword::prompt_password(format!("{question} "));
+        answer.map(|answer| answer.trim().to_owned()).context("cannot read the answer")
+    }
+
     /// Standard input; an error with the remedy if that is a terminal.
     pub fn stdin(&self) -> Result<Box<dyn Read + Send>> {
         if self.no_input() {
@@ -236,6 +263,35 @@ pub struct Layout {
     pub zone: TimeZone,
 }
 
+/// How a word is set apart for people.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    Dim,
+    Red,
+    Green,
+    Yellow,
+    Blue,
+    Magenta,
+}
+
+impl Layout {
+    /// A text in a style, where there is colour (ECMA-48, 8.3.117).
+    pub fn paint(&self, style: Style, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let code = match style {
+            Style::Dim => "2",
+            Style::Red => "1;31",
+            Style::Green => "1;32",
+            Style::Yellow => "1;33",
+            Style::Blue => "1;34",
+            Style::Magenta => "1;35",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
 /// How much is gathered before it is written.
 const BUFFER: usize = 1 << 16;
 
@@ -286,7 +342,12 @@ fn on_one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// The one place that writes to standard error; if nobody listens, nothing is lost.
+/// The beginning of a line, which an answer ends.
+fn prompt(text: &str) {
+    let _ = write!(io::stderr(), "{text}");
+}
+
+/// The one place that writes lines to standard error; if nobody listens, nothing is lost.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

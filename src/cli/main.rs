@@ -4,7 +4,7 @@ use super::completion::{self, Values};
 use super::io::{Io, Out, complain};
 use crate::error::{Error, Result};
 use crate::record::{Clock, Role, Scope, Scopes, time};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, FromArgMatches, ValueHint};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct Common {
     /// The instance within the partition: a task, a device
     #[arg(short, long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// The store: sqlite:PATH, or a path [default: RSV_STORE, else the XDG data directory]
+    /// The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]
     #[arg(long, value_name = "STORE", value_hint = ValueHint::FilePath)]
     pub store: Option<String>,
     /// The settings' file [default: RSV_CONFIG, else the XDG config directory]
@@ -152,7 +152,7 @@ fn attempt<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Res
     let mut command = command::<A>(tool);
     let matches = match command.try_get_matches_from_mut(words) {
         Ok(matches) => matches,
-        Err(error) => return refuse(tool, &error),
+        Err(error) => return refuse(&command, &error),
     };
     let usage = |e: clap::Error| Error::new(e.to_string());
     let common = Common::from_arg_matches(&matches).map_err(usage)?;
@@ -187,7 +187,7 @@ pub fn command<A: Args>(tool: &str) -> Command {
 }
 
 /// Help and version are data and go to standard output; anything else is an error of the user's.
-fn refuse(tool: &str, error: &clap::Error) -> Result<u8> {
+fn refuse(command: &Command, error: &clap::Error) -> Result<u8> {
     let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let mut out = Out::new();
@@ -195,12 +195,37 @@ fn refuse(tool: &str, error: &clap::Error) -> Result<u8> {
         return out.flush().map(|()| 0);
     }
     let cause = text.lines().take_while(|line| !line.starts_with("Usage:")).map(str::trim);
-    let cause = cause.filter(|line| !line.is_empty() && !line.starts_with("For more"));
-    let (tips, cause): (Vec<&str>, Vec<&str>) = cause.partition(|line| line.starts_with("tip: "));
-    let cause = cause.join(" ");
-    let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.').to_owned();
-    let tip = tips.first().and_then(|tip| tip.strip_prefix("tip: "));
-    Err(Error::new(cause).hint(tip.map_or_else(|| format!("see '{tool} --help'"), str::to_owned)))
+    let cause = cause.filter(|line| {
+        !line.is_empty() && !["For more", "tip: "].iter().any(|start| line.starts_with(start))
+    });
+    let cause = cause.collect::<Vec<_>>().join(" ");
+    let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.');
+    // What the standard library says of a word that is no number.
+    let cause = cause.replace("invalid digit found in string", "expected a whole number");
+    Err(Error::new(cause).hint(advice(command, error)))
+}
+
+/// What helps somebody whose command line cannot be.
+fn advice(command: &Command, error: &clap::Error) -> String {
+    let tool = command.get_name();
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.clone()),
+        Some(ContextValue::Strings(words)) => words.first().cloned(),
+        _ => None,
+    };
+    let wrong = word(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
+    let bare = wrong.as_deref().map(|wrong| wrong.trim_start_matches('-')).unwrap_or_default();
+    if command.find_subcommand(bare).is_some() {
+        format!("without dashes: {tool} {bare}")
+    } else if let Some(near) = word(ContextKind::SuggestedArg).or(word(ContextKind::SuggestedSubcommand)) {
+        format!("did you mean '{near}'? see '{tool} --help'")
+    } else if wrong.as_deref() != Some(bare) && bare.parse::<f64>().is_ok() {
+        format!("no number is negative here; see '{tool} --help'")
+    } else if wrong.as_deref() == Some(bare) && command.get_positionals().next().is_some() {
+        format!("what has spaces in it goes in quotes; see '{tool} --help'")
+    } else {
+        format!("see '{tool} --help'")
+    }
 }
 
 /// The time, or the milliseconds in `RSV_TEST_NOW`.

@@ -14,14 +14,30 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, DocumentMut, Item, TableLike};
 
+/// Makes an empty file if there is none.
+pub(super) fn make(common: &Common) -> Result<PathBuf> {
+    let place = Place::require(common)?;
+    let target = target(&place.path)?;
+    if !target.exists() {
+        make_directory(&target)?;
+        save(&target, "")?;
+    }
+    Ok(place.path)
+}
+
+fn make_directory(target: &Path) -> Result<()> {
+    let directory = directory(target);
+    let make = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    make.context(format_args!("cannot create {}", directory.display()))
+        .map_err(|e| e.hint("check the permissions, or name another file with --config"))
+}
+
 /// Writes a value into the file, which is made if need be.
 pub(super) fn set(common: &Common, key: &Key, value: &Value) -> Result<()> {
     let place = Place::require(common)?;
     let target = target(&place.path)?;
-    let directory = directory(&target);
-    let make = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    make.context(format_args!("cannot create {}", directory.display()))?;
-    let _lock = lock(directory);
+    make_directory(&target)?;
+    let _lock = lock(directory(&target));
     let text = place.read_if_there()?.unwrap_or_default();
     let value = value.to_toml().to_string();
     let new = with(&parse(&place.path, &text)?, key, value.trim())?;

@@ -1,6 +1,7 @@
 //! The environment: variables, and where the XDG base directories are.
 
 use crate::error::{Error, Result};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A variable's text; set to nothing counts as unset.
@@ -16,6 +17,18 @@ pub(super) fn variable(name: &str) -> Result<Option<String>> {
 /// A variable that holds a path.
 pub(super) fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// A variable that holds paths, with colons between them.
+fn paths(name: &str) -> Vec<PathBuf> {
+    let list = path(name).unwrap_or_default();
+    std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+/// The command that opens a file for the user to change, as git has it: `VISUAL`, else `EDITOR`, else vi.
+pub fn editor() -> OsString {
+    let command = path("VISUAL").or_else(|| path("EDITOR"));
+    command.map_or_else(|| "vi".into(), PathBuf::into_os_string)
 }
 
 /// The directory `rsv` in an XDG base directory; `fallback` is where that is in the home directory. The
@@ -35,17 +48,27 @@ pub struct Places {
     pub cache: Option<PathBuf>,
     /// The directory that the running program is in.
     pub program: Option<PathBuf>,
+    /// The directories in which the shell looks for programs.
+    pub programs: Vec<PathBuf>,
+    /// `MANPATH`, in which manual pages may be.
+    pub manuals: Vec<PathBuf>,
+    /// The name of the user's shell: `bash`.
+    pub shell: Option<String>,
     /// `ORT_DYLIB_PATH`, by which other programs find ONNX Runtime's library.
     pub ort_dylib_path: Option<PathBuf>,
 }
 
 impl Places {
-    pub(super) fn find() -> Places {
+    /// What the environment tells.
+    pub fn find() -> Places {
         let program = std::env::current_exe().ok();
         Places {
             data: xdg("XDG_DATA_HOME", ".local/share"),
             cache: xdg("XDG_CACHE_HOME", ".cache"),
             program: program.and_then(|program| program.parent().map(Path::to_owned)),
+            programs: paths("PATH"),
+            manuals: paths("MANPATH"),
+            shell: path("SHELL").and_then(|shell| Some(shell.file_name()?.to_str()?.to_owned())),
             ort_dylib_path: path("ORT_DYLIB_PATH"),
         }
     }

@@ -1,7 +1,7 @@
 //! The settings' file: where it is, and what it says.
 
 use super::environment;
-use super::table::{Key, written};
+use super::table::{Key, advice, written};
 use super::value::Value;
 use crate::cli::Common;
 use crate::error::{Context, Error, Result};
@@ -82,17 +82,22 @@ pub(super) struct Contents {
     /// The settings in the file's order.
     pub(super) values: Vec<(Key, Value)>,
     /// Where keys stand that no row has: `config.toml:3: unknown key: colour`.
-    pub(super) unknown: Vec<String>,
+    pub(super) unknown: Vec<Error>,
 }
 
 impl Contents {
     /// Reads and checks all of the file's text.
     pub(super) fn read(path: &Path, text: &str) -> Result<Contents> {
-        let document = parse(path, text)?;
         let mut contents = Contents::default();
-        contents.walk(path, text, &mut Vec::new(), document.as_table())?;
-        contents.check_routes().map_err(|e| e.at(path.display()))?;
-        Ok(contents)
+        let read = parse(path, text).and_then(|document| {
+            contents.walk(path, text, &mut Vec::new(), document.as_table())?;
+            contents.check_routes().map_err(|e| e.at(path.display()))
+        });
+        match read {
+            Ok(()) => Ok(contents),
+            Err(error) if error.remedy().is_some() => Err(error),
+            Err(error) => Err(error.hint("correct it with: rsv-config edit")),
+        }
     }
 
     fn walk(
@@ -115,7 +120,9 @@ impl Contents {
                         let start = item.span().map_or(0, |span| span.start);
                         let key: Vec<String> = above.iter().map(|name| written(name)).collect();
                         let place = at_line(path, text, start);
-                        self.unknown.push(format!("{place}: unknown key: {}", key.join(".")));
+                        let key = key.join(".");
+                        let error = Error::new(format!("{place}: unknown key: {key}"));
+                        self.unknown.push(error.hint(advice(&key)));
                     }
                 },
             }

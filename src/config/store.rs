@@ -1,6 +1,7 @@
 //! Where the store is, and how to sign in there.
 
 use super::{Secret, Settings};
+use std::path::Path;
 use std::time::Duration;
 
 /// The place of a store.
@@ -43,8 +44,13 @@ impl Server {
 }
 
 impl StorePlace {
+    /// The file, if the store is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.address.strip_prefix("sqlite:").map(Path::new)
+    }
+
     /// A place that has no server: that of a file.
-    pub fn file(path: &std::path::Path) -> StorePlace {
+    pub fn file(path: &Path) -> StorePlace {
         StorePlace { address: format!("sqlite:{}", path.display()), server: Server::default() }
     }
 }

@@ -60,7 +60,7 @@ pub(super) static ROWS: &[Row] = &[
     row("proxy.queue", &["RSV_PROXY_QUEUE"], Integer(1, 1_000_000), Some("1000"), "how many turns wait to be stored at most"),
     row("proxy.queue_bytes", &["RSV_PROXY_QUEUE_BYTES"], Integer(1, 1 << 40), Some("67108864"), "how large the turns that wait to be stored are at most, in bytes"),
 
-    row("semantic_context_size", &[], COUNT, Some("15"), "how many similar messages are recalled"),
+    row("semantic_context_size", &[], COUNT, Some("15"), "how many related messages are recalled"),
     row("recent_context_size", &[], COUNT, Some("15"), "how many recent messages are recalled"),
     row("token_reserve", &[], TOKENS, None, "tokens kept free for the answer; unset, the model's own reserve"),
     row("model", &[], Text, None, "the model for requests that name none"),
@@ -99,11 +99,11 @@ pub(super) static ROWS: &[Row] = &[
 
     row("enrich.recall", &["RSV_ENRICH_RECALL"], Choice(&["similar,recent", "similar", "recent", "none"]), Some("similar,recent"), "which messages are recalled: similar,recent or similar or recent or none"),
     row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "how much of the model's window recalled messages take at most"),
-    row("enrich.half_life", &["RSV_ENRICH_HALF_LIFE"], Duration, Some("30d"), "after how long what was said counts half as recent, where not all that is similar fits"),
+    row("enrich.half_life", &["RSV_ENRICH_HALF_LIFE"], Duration, Some("30d"), "after how long what was said counts half as recent, where not all that is related fits"),
     row("enrich.placement", &["RSV_ENRICH_PLACEMENT"], Choice(&["tail", "head", "system"]), Some("tail"), "where recalled messages stand: tail (in the last user message), head (before all turns) or system (in the system message)"),
     row("enrich.compress", &["RSV_ENRICH_COMPRESS"], Boolean, Some("true"), "whether head makes one system message of all up to the last one"),
     row("enrich.note", &["RSV_ENRICH_NOTE"], Text, None, "what a model is told of the recalled messages; unset, rsv's own words"),
-    row("enrich.similar_note", &["RSV_ENRICH_SIMILAR_NOTE"], Text, None, "what head tells a model of the similar messages; unset, rsv's own words"),
+    row("enrich.similar_note", &["RSV_ENRICH_SIMILAR_NOTE"], Text, None, "what head tells a model of the related messages; unset, rsv's own words"),
     row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "what head tells a model of the recent messages; unset, rsv's own words"),
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
     row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "how long rsv-proxy waits for memory before a request goes on without it"),
@@ -115,8 +115,8 @@ pub(super) static ROWS: &[Row] = &[
 
     row("models.*.max_context_tokens", &[], TOKENS, None, "how many tokens the model takes"),
     row("models.*.reserve_tokens", &[], TOKENS, None, "tokens kept free for the model's answer"),
-    row("models.*.semantic_context_size", &[], COUNT, None, "how many similar messages are recalled for the model"),
-    row("partitions.*.semantic_context_size", &[], COUNT, None, "how many similar messages are recalled in the partition"),
+    row("models.*.semantic_context_size", &[], COUNT, None, "how many related messages are recalled for the model"),
+    row("partitions.*.semantic_context_size", &[], COUNT, None, "how many related messages are recalled in the partition"),
     row("partitions.*.recent_context_size", &[], COUNT, None, "how many recent messages are recalled in the partition"),
     row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "what the estimate of tokens is multiplied by in the partition"),
     row("partitions.*.memory", &[], MEMORY, None, "what rsv-proxy does for the partition: full, readonly (recall only), store (store only) or off"),
@@ -185,7 +185,7 @@ pub(super) fn written(name: &str) -> String {
 }
 
 /// What helps somebody who wrote a key that is not there.
-fn advice(text: &str) -> String {
+pub(super) fn advice(text: &str) -> String {
     let parts: Vec<&str> = text.split('.').collect();
     if let [section, name @ .., member] = &parts[..]
         && let Some(key) = Key::of(vec![(*section).into(), name.join("."), (*member).into()])

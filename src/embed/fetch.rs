@@ -4,6 +4,7 @@
 use super::model::Model;
 use super::shelf::{Entry, GRAPH, Installed, Shelf, TOKENIZER};
 use super::{library, prepare, registry};
+use crate::cli::{Notes, Progress};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use crate::http::{self, Address, Client};
@@ -16,6 +17,17 @@ pub trait Report {
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
     /// Something worth knowing.
     fn note(&mut self, text: String);
+}
+
+/// To people: a bar, and notes.
+impl Report for (Progress, Notes) {
+    fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>) {
+        self.0.set(file, bytes, of);
+    }
+
+    fn note(&mut self, text: String) {
+        self.1.note(text);
+    }
 }
 
 /// Installs a model that is known by name, or of which `name` is the directory or the `.onnx` file, and
@@ -38,7 +50,7 @@ pub(super) fn fetch(
     library::environment(settings)?;
     let there = Installed::read(&shelf.place(&model.id)).ok().flatten();
     let installed = match there {
-        Some(there) if whole(&there) => there,
+        Some(there) if there.verify().is_ok() => there,
         there => {
             let stage = shelf.models().join(format!(".{}", model.id));
             if from.is_some() {
@@ -113,14 +125,6 @@ fn make(directory: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
     maker.recursive(true).create(directory).context(format_args!("cannot make {}", directory.display()))
-}
-
-/// Whether every file of a model is as it was when it was installed.
-fn whole(installed: &Installed) -> bool {
-    installed
-        .files
-        .iter()
-        .all(|(name, entry)| Entry::of(&installed.directory.join(name)).is_ok_and(|now| now == *entry))
 }
 
 /// Describes what was gathered and puts it in its place. `pins` are the files as they were before.

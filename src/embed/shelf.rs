@@ -140,6 +140,18 @@ impl Installed {
             .map_err(|e| e.hint(format!("rsv-embed --fetch {}", self.model.id)))
     }
 
+    /// Errors if a file is not, to the byte, what it was when it was installed.
+    pub(super) fn verify(&self) -> Result<()> {
+        let other = |name: &&String| {
+            !Entry::of(&self.directory.join(name)).is_ok_and(|now| self.files.get(*name) == Some(&now))
+        };
+        match self.files.keys().find(other) {
+            None => Ok(()),
+            Some(name) => Err(Error::new(format!("{} is damaged", self.directory.join(name).display()))
+                .hint(format!("rsv-embed --fetch {}", self.model.id))),
+        }
+    }
+
     /// The bytes of all files.
     pub(super) fn bytes(&self) -> u64 {
         self.files.values().map(|entry| entry.bytes).sum()

@@ -80,7 +80,7 @@ impl Failure {
                 } else if target.name() == "ollama" {
                     format!("is Ollama running? if it is elsewhere, set {}", target.address_setting())
                 } else {
-                    format!("check {}", target.address_setting())
+                    format!("see whether the network is there, or correct {}", target.address_setting())
                 })
             }
             Kind::Late(setting) => {

@@ -2,9 +2,7 @@
 
 use super::Proxy;
 use super::answer::{self, Answer};
-use super::upstream;
-use crate::config::Layer;
-use crate::http::Passing;
+use crate::http::{self, Passing};
 use crate::provider::Target;
 use crate::record::Object;
 use http_body_util::{BodyExt, Limited};
@@ -23,7 +21,7 @@ impl Proxy {
             Err(_) => false,
         });
         let asked: Vec<Target> = asked.collect();
-        let answers = futures(asked.iter().map(|target| self.models_of(target))).await;
+        let answers = http::all(asked.iter().map(|target| self.models_of(target))).await;
         let mut models = Vec::new();
         let mut failed = Vec::new();
         for (target, told) in asked.iter().zip(answers) {
@@ -35,7 +33,7 @@ impl Proxy {
                 }
             }
         }
-        let wanted = |target: &Target| target.name() != "ollama" || self.is_set("ollama_base_url");
+        let wanted = |target: &Target| target.name() != "ollama" || self.settings.is_set("ollama_base_url");
         match failed.iter().find(|(target, _)| wanted(target)) {
             Some((target, why)) if failed.len() == asked.len() => {
                 let text = format!("no provider lists its models; {}: {why}", target.title());
@@ -49,7 +47,7 @@ impl Proxy {
     }
 
     async fn models_of(&self, target: &Target) -> Result<Vec<Object>, String> {
-        let address = upstream::beside(target.address(), "models", None);
+        let address = target.beside("models", None);
         let address = address.ok_or("its address names chat completions only")?;
         let asked = async {
             let sent = self.upstream.send(target, &address, None, Passing::get()).await;
@@ -77,30 +75,4 @@ impl Proxy {
         model.set_text("owned_by", target.name());
         Some(model)
     }
-
-    /// Whether somebody set a setting.
-    fn is_set(&self, key: &str) -> bool {
-        let layer = |setting: &&crate::config::Setting| setting.layer().is_some_and(|l| l != Layer::Default);
-        self.settings.all().into_iter().filter(layer).any(|setting| setting.key() == key)
-    }
-}
-
-/// Waits for all, which go on side by side; what they give is in their order.
-async fn futures<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    let mut waiting: Vec<_> = all.map(|one| (Some(Box::pin(one)), None)).collect();
-    std::future::poll_fn(|context| {
-        for (future, done) in &mut waiting {
-            if let Some(running) = future
-                && let std::task::Poll::Ready(value) = running.as_mut().poll(context)
-            {
-                (*future, *done) = (None, Some(value));
-            }
-        }
-        match waiting.iter().all(|(future, _)| future.is_none()) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
-        }
-    })
-    .await;
-    waiting.into_iter().filter_map(|(_, done)| done).collect()
 }

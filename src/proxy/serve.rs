@@ -49,8 +49,9 @@ impl Proxy {
         work: impl AsyncFnOnce(SocketAddr, &mut Stop) -> Result<T>,
     ) -> Result<T> {
         self.may_listen(address)?;
-        let listener =
-            TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"))?;
+        let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
+        let helps = "'rsv-config doctor' tells who listens there; or name another port with --port";
+        let listener = listener.map_err(|e| e.hint(helps))?;
         let mut stop = Stop::new()?;
         let bound = listener.local_addr().context("cannot tell the address")?;
         self.upstream.check_own(bound)?;
@@ -288,7 +289,7 @@ impl Proxy {
         } else {
             bytes
         };
-        let address = upstream::beside(target.address(), name, head.uri.query());
+        let address = target.beside(name, head.uri.query());
         let passing = upstream::passing(head, body);
         let mut answer = self.upstream.pass(&target, address, bearer.as_ref(), passing).await;
         answer::tell(&mut answer, memory::HEADER, Memory::Off.word());

@@ -126,13 +126,6 @@ impl Upstream {
     }
 }
 
-/// What stands beside a provider's chat completions: `models`, with what follows the question mark.
-pub(super) fn beside(address: &Address, name: &str, query: Option<&str>) -> Option<Address> {
-    let base = address.path().strip_suffix(CHAT)?;
-    let path = format!("{base}/{name}");
-    Some(address.clone().with_path(&path).with_query(query))
-}
-
 /// What stands in Ollama's own part of its address: `/api/tags`.
 pub(super) fn of_ollama(address: &Address, name: &str, query: Option<&str>) -> Address {
     let base = address.path().strip_suffix(CHAT).map_or("", |base| base.trim_end_matches("/v1"));

@@ -97,7 +97,8 @@ impl<R: Read> Reader<R> {
         let line = self.line;
         if first != b'{' {
             self.skip_line()?;
-            return Err(self.fault(line, format!("expected a JSON object, found {:?}", char::from(first))));
+            let error = self.fault(line, format!("expected a JSON object, found {:?}", char::from(first)));
+            return Err(error.hint("each line is a JSON object: man 5 rsv-record"));
         }
         let length = match self.measure()? {
             Ok(length) => length,

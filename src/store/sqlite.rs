@@ -197,6 +197,10 @@ impl Store for Sqlite {
         embedding::mend(&mut self.connection).map_err(|e| self.failed("mend", e))
     }
 
+    fn faults(&mut self, most: u32) -> Result<Vec<String>> {
+        self.look_through(most).map_err(|e| self.failed("read", e))
+    }
+
     /// A file is of rsv alone.
     fn adopt(&mut self) -> Result<u64> {
         Ok(0)
@@ -422,6 +426,7 @@ fn remedied(error: Error) -> Error {
         ("is damaged", "restore a backup, or save what can be read with rsv-export"),
         ("not an rsv store", "name another store with --store"),
         ("is a directory", "name a file in it, such as --store DIRECTORY/store.db"),
+        ("cannot make", "check the permissions, or name another store with --store"),
         ("ermission denied", "check the permissions, or name another store with --store"),
         ("cannot open the file", "check the permissions, or name another store with --store"),
         ("disk", "free some space and run it again; nothing is half-written"),

@@ -229,7 +229,7 @@ fn who_is_overruled_is_told() {
 #[test]
 fn something_must_be_asked_for() {
     let fault = "rsv-config: error: 'rsv-config' requires a subcommand but one was not provided \
-                 [subcommands: get, set, unset, list, path]\n\
+                 [subcommands: get, set, unset, list, edit, path, init, doctor]\n\
                  rsv-config: hint: see 'rsv-config --help'\n[2]";
     assert_eq!(config(&Home::new(), &[]).to_string(), fault);
 }
@@ -249,4 +249,37 @@ fn a_variable_of_another_program_troubles_only_who_needs_it() {
     assert!(asked.stderr.starts_with("rsv-forward: error: OLLAMA_BASE_URL: expected "), "{}", asked.stderr);
     let own = home.env("RESERVOIR_PORT", "none").run("rsv-view", &[], "");
     assert!(own.stderr.starts_with("rsv-view: error: RESERVOIR_PORT: expected "), "{}", own.stderr);
+}
+
+#[test]
+fn an_editor_opens_the_file_and_what_it_left_is_checked() {
+    let home = Home::new().env("EDITOR", "cp own.toml");
+    home.write("own.toml", "model = 'm'\n");
+    assert_eq!(config(&home, &["edit"]).ok(), "");
+    assert_eq!(home.read(FILE), "model = 'm'\n");
+    home.write("own.toml", "modle = 'm'\n");
+    let unknown = "rsv-config: error: ~/.config/rsv/config.toml:1: unknown key: modle\n\
+                   rsv-config: hint: did you mean 'model'? see 'rsv-config list'\n[2]";
+    assert_eq!(config(&home, &["edit"]).to_string(), unknown);
+    home.write("own.toml", "reservoir_port = 0\n");
+    let wrong = config(&home, &["edit"]).trouble();
+    assert!(wrong.contains(":1: reservoir_port: expected") && wrong.contains("rsv-config edit"), "{wrong}");
+    let failed = config(&home.env("VISUAL", "false"), &["edit"]).trouble();
+    assert!(failed.contains("false: exit status: 1") && failed.contains("set VISUAL or EDITOR"), "{failed}");
+    let mode = home.path(FILE).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+}
+
+#[test]
+fn what_somebody_set_is_told_with_its_origin() {
+    let home = Home::new().env("RESERVOIR_PORT", "4000");
+    config(&home, &["set", "model", "m"]).ok();
+    let set = config(&home, &["list", "--set"]).ok();
+    let keys: Vec<&str> = set.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(keys, ["reservoir_port", "model"]);
+    let origin = |key: &str| config(&home, &["get", "--show-origin", key]).to_string();
+    assert_eq!(origin("model"), "~/.config/rsv/config.toml\tm\n[0]");
+    assert_eq!(origin("reservoir_port"), "RESERVOIR_PORT\t4000\n[0]");
+    assert_eq!(origin("retries"), "default\t2\n[0]");
+    assert_eq!(origin("token_reserve"), "[1]");
 }

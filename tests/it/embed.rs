@@ -220,6 +220,7 @@ fn a_bad_line_is_named_and_the_others_go_on() {
     assert_eq!(
         ran.trouble(),
         "rsv-embed: error: <stdin>:2: expected a JSON object, found 'n'\n\
+         rsv-embed: hint: each line is a JSON object: man 5 rsv-record\n\
          rsv-embed: error: <stdin>:3: content: is missing\n\
          rsv-embed: hint: name another member with --field\n\
          rsv-embed: error: <stdin>:4: content: expected a string or an array of parts, found 5\n"

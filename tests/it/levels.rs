@@ -149,6 +149,11 @@ fn one_place_asks_whether_something_is_a_terminal() {
 }
 
 #[test]
+fn only_cli_knows_colours() {
+    assert_eq!(strangers(&["cli"], &["\\x1b[", "\\u{1b}[", "\\x1B["]), [""; 0]);
+}
+
+#[test]
 fn the_database_is_spoken_to_in_one_place() {
     let signs = ["rusqlite", "SELECT ", "INSERT ", "DELETE FROM", "UPDATE ", "PRAGMA ", "CREATE TABLE"];
     assert_eq!(strangers(&["store/sqlite"], &signs), [""; 0]);

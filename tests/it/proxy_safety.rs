@@ -2,7 +2,7 @@
 
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, answer, asked, asking, home, post};
-use crate::support::Home;
+use crate::support::{Home, lines_of, text};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::process::Command;
@@ -246,29 +246,31 @@ fn a_line_is_told_of_each_request_and_nothing_of_what_was_said() {
 #[test]
 fn check_says_what_is_missing_and_what_to_do() {
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &crate::fake::dead());
-    let ran = home.run("rsv-proxy", &["--check", "--port", "0"], "");
-    assert_eq!((ran.status, ran.stderr.as_str()), (1, ""), "{ran}");
-    for told in [
-        "settings: ok",
-        "store: ok",
-        "model: missing",
-        "openai: trouble",
-        "ollama: trouble",
-        "OPENAI_API_KEY",
+    let check = |home: &Home, port: &str| {
+        let ran = home.run("rsv-proxy", &["--check", "--port", port], "");
+        assert_eq!(ran.stderr, "", "{ran}");
+        let found = lines_of(&ran.stdout).into_iter();
+        let state = |line: Value| (text(&line["check"]), text(&line["state"]));
+        (found.map(state).collect::<std::collections::BTreeMap<_, _>>(), ran)
+    };
+    let (found, ran) = check(&home, "0");
+    assert_eq!(ran.status, 1, "{ran}");
+    for (name, state) in [
+        ("settings", "ok"),
+        ("store", "ok"),
+        ("model", "advice"),
+        ("openai", "advice"),
+        ("ollama", "trouble"),
     ] {
-        assert!(ran.stdout.contains(told), "{told}: {ran}");
+        assert_eq!(found[name], state, "{name}: {ran}");
     }
-    let ollama = Fake::new([Answer::new(200, "{}")]);
-    let ran =
-        home.env("RSV_OLLAMA_BASE_URL", &ollama.url()).run("rsv-proxy", &["--check", "--port", "0"], "");
-    assert_eq!(ran.status, 0, "{ran}");
-    assert!(ran.stdout.contains("ollama: ok") && ran.stdout.contains("openai: missing"), "{ran}");
+    assert!(ran.stdout.contains("set OPENAI_API_KEY"), "{ran}");
+    let ollama = Fake::answering(|_| Answer::new(200, "{}"));
+    let (found, ran) = check(&home.env("RSV_OLLAMA_BASE_URL", &ollama.url()), "0");
+    assert_eq!((ran.status, &*found["ollama"], &*found["openai"]), (0, "ok", "advice"), "{ran}");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let home = Home::new().env("RSV_STORE", "sqlite:.").env("RSV_OLLAMA_BASE_URL", &ollama.url());
-    let ran = home.run("rsv-proxy", &["--check", "--port", &port], "");
-    assert!(
-        ran.status == 1 && ran.stdout.contains("address: trouble") && ran.stdout.contains("store: trouble"),
-        "{ran}"
-    );
+    let (found, ran) = check(&home, &port);
+    assert_eq!((ran.status, &*found["address"], &*found["store"]), (1, "trouble", "trouble"), "{ran}");
 }

@@ -42,6 +42,11 @@ impl Terminal {
         Some(Terminal { child, keys, pieces, seen: Vec::new() })
     }
 
+    /// Starts a tool on a terminal of 80 columns.
+    pub(crate) fn start(home: &Home, tool: &str, words: &str) -> Option<Terminal> {
+        Terminal::run(home, 80, &format!("exec {tool} {words}"))
+    }
+
     /// Presses keys.
     pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();

@@ -35,6 +35,20 @@ pub(super) const ENDS: &str =
     "link JOIN record ON record.n = link.source JOIN record AS other ON other.n = link.target";
 
 impl Sqlite {
+    /// What SQLite finds wrong with the file, up to so many faults.
+    pub(super) fn look_through(&self, most: u32) -> rusqlite::Result<Vec<String>> {
+        let mut check =
+            self.connection.prepare("SELECT integrity_check FROM pragma_integrity_check LIMIT ?")?;
+        let mut faults: Vec<String> =
+            check.query_map([most], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        faults.retain(|fault| fault != "ok");
+        let mut astray = self.connection.prepare("SELECT \"table\" FROM pragma_foreign_key_check LIMIT ?")?;
+        let astray = astray.query_map([most], |row| row.get::<_, String>(0))?;
+        let astray = astray.collect::<rusqlite::Result<Vec<_>>>()?;
+        faults.extend(astray.iter().map(|table| format!("a reference of {table} leads nowhere")));
+        Ok(faults)
+    }
+
     pub(super) fn walk_all(&mut self, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
         self.connection.pragma_update(None, "mmap_size", 0)?;
         let snapshot = self.connection.unchecked_transaction()?;

@@ -1,0 +1,171 @@
+//! What lies on this machine: the settings' file, the store, the embedding model.
+
+use super::{Finding, PATIENCE, quoted};
+use crate::cli::{Common, Notes};
+use crate::config::{self, Settings, StorePlace};
+use crate::embed::{Embedder, Side, Work};
+use crate::error::{Error, Result};
+use crate::fill;
+use crate::record::Scopes;
+use crate::store::{self, Access, Select, Store};
+use rustix::fs::{Access as May, access, statvfs};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// How many faults of a store are told.
+const FAULTS: u32 = 3;
+
+/// A store that grows needs at least so many bytes: room for its log, and for an index that is made anew.
+const ROOM: u64 = 100 << 20;
+
+/// Whether every key is known, and every value can be.
+pub(super) fn settings(settings: &Settings) -> Finding {
+    let unknown = settings.unknown().first();
+    match settings.troubles().next().or(unknown) {
+        Some(error) if error.remedy().is_some() => Finding::trouble("settings", error),
+        Some(error) => Finding::trouble("settings", &error.clone().hint("see 'rsv-config list'")),
+        None => Finding::ok("settings", "all are known"),
+    }
+}
+
+/// Whether a file that holds keys is for its owner alone; nothing where it holds none.
+pub(super) fn secrets(common: &Common, settings: &Settings) -> Option<Finding> {
+    let path = config::path(common).ok().filter(|_| settings.has_secret_in_file())?;
+    Some(Finding::of("secrets", own(&path).map(|()| format!("{} is for you alone", path.display()))))
+}
+
+/// The store, what lies around it, the embedding model, and the vectors that it has to make.
+pub(super) fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
+    let place = match settings.store() {
+        Ok(place) => place,
+        Err(error) => return vec![Finding::trouble("store", &error)],
+    };
+    let (told, store) = match open(&place) {
+        Ok((told, store)) => (Ok(told), Some(store)),
+        Err(error) => (Err(error), None),
+    };
+    let mut found = vec![Finding::of("store", told)];
+    if let Some(path) = place.path() {
+        if path.exists() {
+            let told = own(path).map(|()| format!("{} is for you alone", path.display()));
+            found.push(Finding::of("permissions", told));
+        }
+        found.push(Finding::of("disk", room(path)));
+    }
+    found.push(model(settings, notes));
+    if let Some(mut store) = store {
+        let told = vectors(&mut *store, settings, notes);
+        found.extend(told.unwrap_or_else(|error| Some(Finding::trouble("vectors", &error))));
+    }
+    found
+}
+
+/// Opens a store and looks through it; what it holds.
+fn open(place: &StorePlace) -> Result<(String, Box<dyn Store>)> {
+    let mut place = place.clone();
+    place.server.patience = place.server.patience.min(PATIENCE);
+    place.server.query_patience = place.server.query_patience.min(PATIENCE);
+    let there = place.path().is_none_or(Path::exists);
+    if let Some(path) = place.path() {
+        writable(path)?;
+    }
+    let mut store = store::open(&place, Access::Read)?;
+    if !there {
+        return Ok((format!("{}, which is made when something is stored", place.address), store));
+    }
+    if let Some(fault) = store.faults(FAULTS)?.first() {
+        return Err(Error::new(format!("{} is damaged: {fault}", place.address))
+            .hint("restore a backup, or save what can be read: rsv-export > FILE"));
+    }
+    let messages: u64 = store.scopes()?.iter().map(|(_, messages)| messages).sum();
+    Ok((format!("{}, {messages} messages", place.address), store))
+}
+
+/// Errors if the file, or what is nearest to it of its directories, cannot be written.
+fn writable(path: &Path) -> Result<()> {
+    // A path of one name is in the directory that the tool was started in.
+    let directory = |path: &'_ Path| path.parent().filter(|p| !p.as_os_str().is_empty()).map(Path::to_owned);
+    let mut nearest = path.to_owned();
+    while !nearest.exists() {
+        nearest = directory(&nearest).unwrap_or_else(|| ".".into());
+    }
+    let wanted = if nearest.is_dir() { May::WRITE_OK | May::EXEC_OK } else { May::WRITE_OK };
+    let at_fault = match access(&nearest, wanted) {
+        Ok(()) if nearest == path || nearest.is_dir() => return Ok(()),
+        Ok(()) => "is not a directory",
+        Err(_) => "cannot be written",
+    };
+    Err(Error::new(format!(
+        "cannot write to store sqlite:{}: {} {at_fault}",
+        path.display(),
+        nearest.display()
+    ))
+    .hint(format!(
+        "check the permissions of {}, or name another store: rsv-config set store PATH",
+        nearest.display()
+    )))
+}
+
+/// Errors if others than its owner can read or change a file.
+fn own(path: &Path) -> Result<()> {
+    let metadata =
+        fs::metadata(path).map_err(|e| Error::new(format!("cannot read {}", path.display())).because(e))?;
+    match metadata.permissions().mode() & 0o077 {
+        0 => Ok(()),
+        _ => Err(Error::new(format!("others can read or change {}", path.display()))
+            .hint(format!("chmod go= {}", quoted(path)))),
+    }
+}
+
+/// How much room the disk has.
+fn room(path: &Path) -> Result<String> {
+    let nearest = path.ancestors().skip(1).find(|path| path.is_dir()).unwrap_or(Path::new("."));
+    let disk = statvfs(nearest).map_err(|e| {
+        Error::new(format!("cannot tell how much room {} has", nearest.display()))
+            .because(std::io::Error::from(e))
+    })?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let told = format!("{} MB are free at {}", free / 1_000_000, nearest.display());
+    if free < ROOM { Err(Error::new(told).hint("free some space")) } else { Ok(told) }
+}
+
+/// Whether the embedding model is whole, and makes a vector. It may be missing, unless somebody named it.
+fn model(settings: &Settings, notes: &Notes) -> Finding {
+    let made = Embedder::of(settings, Work::Few, notes).and_then(|mut embedder| {
+        embedder.check()?;
+        embedder.embed(&["owl"], Side::Query)?;
+        Ok(embedder.model().to_owned())
+    });
+    let named = settings.is_set("embed.model") || settings.is_set("embed.via");
+    match made {
+        Err(error) if !named && !is_installed(settings) => Finding::advice("model", &error),
+        // The limit is the doctor's own, and no setting.
+        Err(error) if error.remedy().is_some_and(|remedy| remedy.contains("_timeout")) => Finding::trouble(
+            "model",
+            &error.hint("see whether it runs there; 'rsv-config get embed.via' says where"),
+        ),
+        made => Finding::of("model", made),
+    }
+}
+
+fn is_installed(settings: &Settings) -> bool {
+    crate::embed::models(settings).is_ok_and(|models| models.iter().any(|model| model.installed.is_some()))
+}
+
+/// Whether messages wait for their vectors; nothing where there is no model.
+fn vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<Option<Finding>> {
+    let Ok(wanted) = Embedder::of(settings, Work::Few, notes) else { return Ok(None) };
+    let stored = fill::model_of(store)?;
+    if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
+        let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());
+        return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
+    }
+    let (_, pending) = store.pending(wanted.model(), &Select::of(Scopes::All), 0)?;
+    let told = format!("{pending} messages have no vector");
+    // So many are embedded by the next search.
+    Ok(Some(match pending > fill::catch_up_limit(settings) as u64 {
+        true => Finding::trouble("vectors", &Error::new(told).hint("rsv-embed --pending")),
+        false => Finding::ok("vectors", told),
+    }))
+}

@@ -1,0 +1,102 @@
+//! The tools themselves: which of them the shell finds, their manual and their completions.
+
+use super::{Finding, quoted};
+use crate::config::Places;
+use crate::error::{Error, Result};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Every tool of the suite.
+pub const TOOLS: [&str; 11] = [
+    "rsv-config",
+    "rsv-embed",
+    "rsv-enrich",
+    "rsv-export",
+    "rsv-forward",
+    "rsv-import",
+    "rsv-ingest",
+    "rsv-link",
+    "rsv-proxy",
+    "rsv-search",
+    "rsv-view",
+];
+
+/// What helps where something of the tools is not there.
+const INSTALL: &str = "scripts/install, in the source of rsv, puts manual and completions into their places";
+
+/// Looks for all of it.
+pub(super) fn examine() -> Vec<Finding> {
+    let places = Places::find();
+    let mut found = vec![Finding::of("tools", tools(&places))];
+    let manual = manuals(&places).into_iter().find(|page| page.exists());
+    found.push(papers("manual", "the manual is not where man looks for it", manual));
+    if let Some(places) = completions(&places) {
+        let script = places.into_iter().find(|script| script.exists());
+        found.push(papers("completions", "the shell has no completions for the tools", script));
+    }
+    found
+}
+
+fn papers(check: &'static str, missing: &str, found: Option<PathBuf>) -> Finding {
+    match found {
+        Some(path) => Finding::ok(check, path.display().to_string()),
+        None => Finding::advice(check, &Error::new(missing).hint(INSTALL)),
+    }
+}
+
+/// Errors if the shell would not find all tools, or one of another version.
+fn tools(places: &Places) -> Result<String> {
+    let own = env!("CARGO_PKG_VERSION");
+    let here = places.program.as_deref().map_or("DIRECTORY".to_owned(), quoted);
+    let mut directories = BTreeSet::new();
+    for tool in TOOLS {
+        let named = places.programs.iter().map(|directory| directory.join(tool));
+        let Some(path) = { named }.find(|path| path.is_file()) else {
+            return Err(Error::new(format!("the shell finds no {tool}"))
+                .hint(format!("put {here} into PATH: export PATH={here}:\"$PATH\"")));
+        };
+        if version(&path).as_deref() != Some(own) {
+            let other =
+                version(&path).map_or("another program".to_owned(), |version| format!("version {version}"));
+            return Err(Error::new(format!("{} is {other}, and this is {own}", path.display()))
+                .hint(format!("remove it, or put {here} before it: export PATH={here}:\"$PATH\"")));
+        }
+        directories.insert(path.parent().unwrap_or(Path::new("")).display().to_string());
+    }
+    Ok(format!("{own}, in {}", directories.into_iter().collect::<Vec<_>>().join(", ")))
+}
+
+/// The version that a tool says it has.
+fn version(tool: &Path) -> Option<String> {
+    let mut command = Command::new(tool);
+    let told = command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let told = String::from_utf8(told.stdout).ok()?;
+    let (name, version) = told.trim_end().split_once(' ')?;
+    tool.ends_with(name).then(|| version.to_owned())
+}
+
+/// The directories `share` that belong to the directories of programs, and the user's own.
+fn shares(places: &Places) -> Vec<PathBuf> {
+    let of_programs = places.programs.iter().chain(&places.program).filter_map(|bin| bin.parent());
+    let own = places.data.iter().filter_map(|data| data.parent());
+    own.map(Path::to_owned).chain(of_programs.map(|prefix| prefix.join("share"))).collect()
+}
+
+/// Where the page of this tool may be.
+fn manuals(places: &Places) -> Vec<PathBuf> {
+    let shares = shares(places).into_iter().map(|share| share.join("man"));
+    let pages = places.manuals.iter().cloned().chain(shares);
+    pages.flat_map(|man| ["", ".gz"].map(|end| man.join(format!("man1/rsv-config.1{end}")))).collect()
+}
+
+/// Where the completions for the user's shell may be; `None` for a shell that has none of ours.
+fn completions(places: &Places) -> Option<Vec<PathBuf>> {
+    let names: &[&str] = match places.shell.as_deref()? {
+        "bash" => &["bash-completion/completions/rsv-config", "bash-completion/completions/rsv-config.bash"],
+        "zsh" => &["zsh/site-functions/_rsv-config"],
+        "fish" => &["fish/vendor_completions.d/rsv-config.fish", "fish/completions/rsv-config.fish"],
+        _ => return None,
+    };
+    Some(shares(places).iter().flat_map(|share| names.iter().map(|name| share.join(name))).collect())
+}

@@ -1,0 +1,188 @@
+//! Who else is asked: the proxy's port, and the providers.
+
+use super::{Finding, PATIENCE};
+use crate::config::{Secret, Settings};
+use crate::error::{Error, Result};
+use crate::http::{self, Address, Client, Headers, Passing};
+use crate::provider::{Providers, Target};
+use crate::record::Object;
+use http_body_util::{BodyExt, Limited};
+use std::future::Future;
+use tokio::net::TcpListener;
+
+/// No list of models is longer, in bytes.
+const LONGEST: usize = 4 << 20;
+
+/// What was answered: the status, and the body if it is JSON.
+type Answered = (u16, Option<Object>);
+
+/// Whether the proxy answers at its port, or could.
+pub(super) async fn proxy(settings: &Settings) -> Finding {
+    Finding::of("proxy", listening(settings).await)
+}
+
+async fn listening(settings: &Settings) -> Result<String> {
+    let port = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()).unwrap_or(3017);
+    let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
+    let bound = TcpListener::bind((host.as_str(), port)).await;
+    let Err(why) = bound else { return Ok(format!("not running, and {host}:{port} is free for it")) };
+    if why.kind() != std::io::ErrorKind::AddrInUse {
+        return Err(Error::new(format!("rsv-proxy cannot listen on {host}:{port}"))
+            .because(why)
+            .hint("rsv-config set reservoir_host 127.0.0.1"));
+    }
+    // What listens everywhere also listens here.
+    let name = if ["0.0.0.0", "::"].contains(&host.as_str()) { "127.0.0.1" } else { &host };
+    let name = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
+    let address =
+        Address::parse(&format!("http://{name}:{port}/health")).map_err(|e| e.at("reservoir_host"))?;
+    let token = settings.secret("proxy.token");
+    let answered = ask(&Client::new(settings), &address, token.as_ref(), &Headers::default()).await;
+    let told = answered.ok().and_then(|(_, body)| body);
+    let member = |name| told.as_ref().and_then(|told| told.text(name).ok().flatten());
+    match (member("version"), member("store").filter(|store| store != "ok")) {
+        (Some(version), _) if version != env!("CARGO_PKG_VERSION") => Err(Error::new(format!(
+            "rsv-proxy {version} runs at {host}:{port}, and this is {}",
+            env!("CARGO_PKG_VERSION")
+        ))
+        .hint("start it anew")),
+        (Some(_), Some(trouble)) => {
+            Err(Error::new(format!("rsv-proxy at {host}:{port} has trouble: {trouble}"))
+                .hint("rsv-proxy --check"))
+        }
+        (Some(version), None) => Ok(format!("rsv-proxy {version} runs at {host}:{port}")),
+        (None, _) => Err(Error::new(format!("{host}:{port} is taken by {}", holder(port)))
+            .hint("end that, or choose another port: rsv-config set reservoir_port PORT")),
+    }
+}
+
+/// Who listens on a port, as far as the system tells.
+fn holder(port: u16) -> String {
+    let other = "another program".to_owned();
+    #[cfg(target_os = "linux")]
+    let other = listener(port).unwrap_or(other);
+    other
+}
+
+/// The process that has a listening socket of this port, if it is one that we may look into.
+#[cfg(target_os = "linux")]
+fn listener(port: u16) -> Option<String> {
+    use procfs::{net, process};
+    let sockets = [net::tcp(), net::tcp6()].into_iter().flatten().flatten();
+    let listening = |socket: &net::TcpNetEntry| {
+        socket.state == net::TcpState::Listen && socket.local_address.port() == port
+    };
+    let inodes: Vec<u64> = sockets.filter(listening).map(|socket| socket.inode).collect();
+    let holds = |process: &process::Process| {
+        let files = process.fd().into_iter().flatten().flatten();
+        { files }
+            .any(|file| matches!(file.target, process::FDTarget::Socket(inode) if inodes.contains(&inode)))
+    };
+    let process = process::all_processes().ok()?.flatten().find(holds)?;
+    Some(format!("{} (process {})", process.stat().ok()?.comm, process.pid))
+}
+
+/// Whether each provider answers, and takes its key. One that nobody set up need not.
+pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
+    let (all, wanted) = match Providers::new(settings) {
+        Ok(providers) => (providers.all(), settings.text("model").map(|model| providers.of(&model))),
+        Err(error) => return vec![Finding::trouble("providers", &error)],
+    };
+    let wanted = match wanted.transpose() {
+        Ok(wanted) => wanted,
+        Err(refusal) => return vec![Finding::trouble("providers", &refusal.into_error())],
+    };
+    let client = Client::new(settings);
+    let model_of = |target: &Target| {
+        wanted
+            .as_ref()
+            .filter(|wanted| wanted.address() == target.address())
+            .map(|wanted| wanted.model.clone())
+    };
+    let states = http::all(all.iter().map(|target| reach(&client, target, model_of(target)))).await;
+    let reached = states.iter().any(Result::is_ok);
+    let mut found: Vec<Finding> = { all.iter() }
+        .zip(states)
+        .map(|(target, state)| match state {
+            Err(error) if model_of(target).is_none() && !is_set_up(target, settings) => {
+                Finding::advice(target.name(), &error)
+            }
+            state => Finding::of(target.name(), state),
+        })
+        .collect();
+    if !reached && found.iter().all(Finding::is_good) {
+        let error = Error::new("there is none that can be asked");
+        found.push(Finding::trouble(
+            "providers",
+            &error.hint("start Ollama, or give the key of a provider: rsv-config set openai_api_key -"),
+        ));
+    }
+    found
+}
+
+/// Whether somebody gave a provider's address or key.
+fn is_set_up(target: &Target, settings: &Settings) -> bool {
+    let of_route = target.address_setting().starts_with("routes.");
+    of_route
+        || target.key(None).is_ok_and(|key| key.is_some())
+        || settings.is_set(&format!("{}_base_url", target.name()))
+}
+
+/// Asks a provider for its models; `model` is one that it should have.
+async fn reach(client: &Client, target: &Target, model: Option<String>) -> Result<String> {
+    let key = target.key(None).map_err(|refusal| refusal.into_error())?;
+    let address = target.address();
+    let Some(models) = target.beside("models", None) else {
+        return Ok(format!("{address}, not asked"));
+    };
+    let (status, body) = ask(client, &models, key, target.headers()).await.map_err(|error| {
+        let first = if address.is_here() { "start it" } else { "see whether the network is there" };
+        error
+            .at(format_args!("{address} cannot be asked"))
+            .hint(format!("{first}, or correct {}", target.address_setting()))
+    })?;
+    match (status, target.key_variable()) {
+        (401 | 403, Some(variable)) => {
+            return Err(
+                Error::new(format!("{address} refused the key ({status})")).hint(format!("check {variable}"))
+            );
+        }
+        (500.., _) => return Err(Error::new(format!("{address} answers {status}")).hint("try again later")),
+        _ => {}
+    }
+    match model.filter(|model| target.name() == "ollama" && body.is_some_and(|body| lacks(&body, model))) {
+        Some(model) => {
+            Err(Error::new(format!("{address} has no {model}")).hint(format!("ollama pull {model}")))
+        }
+        None => Ok(address.to_string()),
+    }
+}
+
+/// Whether a model is not in Ollama's list, where those without a tag have `:latest`.
+fn lacks(body: &Object, model: &str) -> bool {
+    let latest = format!("{model}:latest");
+    let models = body.objects("data").ok().flatten();
+    let ids =
+        models.map(|models| models.iter().filter_map(|model| model.text("id").ok()?).collect::<Vec<_>>());
+    ids.is_some_and(|ids| !ids.iter().any(|id| id == model || *id == latest))
+}
+
+/// Gets what is at an address, within `PATIENCE`.
+fn ask<'a>(
+    client: &'a Client,
+    address: &'a Address,
+    key: Option<&'a Secret>,
+    headers: &'a Headers,
+) -> impl Future<Output = Result<Answered>> + 'a {
+    let asked = async move {
+        let answer = client.relay(address, key, headers, Passing::get()).await;
+        let answer = answer.map_err(|failed| Error::new(failed.cause))?;
+        let status = answer.status().as_u16();
+        let body = Limited::new(answer.into_body(), LONGEST).collect().await.ok();
+        Ok((status, body.and_then(|body| Object::parse_bytes(&body.to_bytes()).ok())))
+    };
+    async {
+        let late = |_| Error::new(format!("no answer within {PATIENCE:?}"));
+        tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
+    }
+}

@@ -1,0 +1,342 @@
+//! rsv-config doctor and init: what a user could have wrong, and the first settings.
+
+use crate::fake::{Answer, Fake, dead};
+use crate::support::{Home, MODEL, Ran, lines_of};
+use crate::terminal::Terminal;
+use serde_json::Value;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+const FILE: &str = ".config/rsv/config.toml";
+const MESSAGE: &str = "{\"role\":\"user\",\"content\":\"an owl\"}\n";
+
+/// A port that nobody listens on.
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+/// A home in which the shell finds the tools, with a port and an Ollama of its own.
+fn healthy(home: Home, ollama: &str) -> Home {
+    let bin = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display().to_string();
+    home.env("PATH", &bin).env("RESERVOIR_PORT", &free_port()).env("RSV_OLLAMA_BASE_URL", ollama)
+}
+
+/// Ollama, with these models.
+fn ollama(models: &str) -> Fake {
+    let answer = Answer::new(200, format!("{{\"object\":\"list\",\"data\":[{models}]}}"));
+    Fake::answering(move |_| answer.clone())
+}
+
+fn examine(home: &Home) -> (Vec<Value>, i32) {
+    let ran = home.run("rsv-config", &["doctor"], "");
+    assert_eq!(ran.stderr, "", "{ran}");
+    (lines_of(&ran.stdout), ran.status)
+}
+
+/// What was found of one thing: its state, what was told, the remedy.
+fn found(home: &Home, check: &str) -> (String, String, String) {
+    of(&examine(home).0, check)
+}
+
+fn of(lines: &[Value], check: &str) -> (String, String, String) {
+    let line =
+        lines.iter().find(|line| line["check"] == check).unwrap_or_else(|| panic!("no {check}: {lines:?}"));
+    let member = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    (member("state"), member("found"), member("remedy"))
+}
+
+/// Fails unless there is trouble with a thing, told so, with such a remedy, and the answer is no.
+fn trouble(home: &Home, check: &str, told: &str, remedy: &str) {
+    let (lines, status) = examine(home);
+    let (state, said, helps) = of(&lines, check);
+    assert_eq!(state, "trouble", "{check}: {said}");
+    assert!(said.contains(told), "{check}: {said}");
+    assert!(helps.contains(remedy), "{check}: {said}: {helps}");
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn where_all_is_there_nothing_needs_doing() {
+    let ollama = ollama("{\"id\":\"llama3.2:latest\"}");
+    let home = healthy(Home::with_model(), &ollama.url());
+    home.run("rsv-config", &["set", "model", "llama3.2"], "").ok();
+    home.ingest(&[], MESSAGE);
+    let (lines, status) = examine(&home);
+    let troubles: Vec<&Value> = lines.iter().filter(|line| line["state"] == "trouble").collect();
+    assert!(troubles.is_empty() && status == 0, "{troubles:?}");
+    let is_ok = |check: &str| lines.iter().any(|line| line["check"] == check && line["state"] == "ok");
+    for check in ["settings", "store", "permissions", "disk", "model", "vectors", "proxy", "ollama", "tools"]
+    {
+        assert!(is_ok(check), "{check}: {lines:?}");
+    }
+    assert_eq!(found(&home, "model").1, MODEL);
+    assert!(found(&home, "store").1.ends_with("store.db, 1 messages"));
+}
+
+#[test]
+fn looking_makes_no_store() {
+    let home = healthy(Home::new(), &dead());
+    assert!(found(&home, "store").1.ends_with("which is made when something is stored"));
+    assert!(!home.path(".local").exists());
+}
+
+#[test]
+fn wrong_settings_are_found() {
+    let home = healthy(Home::new(), &dead());
+    home.write(FILE, "modle = 'x'\nopenai_api_key = 'sk-canary'\n");
+    trouble(&home, "settings", "config.toml:1: unknown key: modle", "did you mean 'model'?");
+    std::fs::set_permissions(home.path(FILE), PermissionsExt::from_mode(0o644)).unwrap();
+    trouble(&home, "secrets", "others can read", "chmod go= ");
+    std::fs::set_permissions(home.path(FILE), PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!(found(&home, "secrets").0, "ok");
+    assert!(!home.run("rsv-config", &["doctor"], "").to_string().contains("sk-canary"));
+    // What does not depend on the settings is looked at all the same.
+    home.write(FILE, "= = =");
+    trouble(&home, "settings", "config.toml:1: invalid TOML", "rsv-config edit");
+    assert_eq!(found(&home, "tools").0, "ok");
+    let home = home.env("RSV_CONFIG", "nowhere.toml");
+    trouble(&home, "settings", "nowhere.toml: no such file", "--config FILE set KEY VALUE");
+}
+
+#[test]
+fn a_store_that_is_not_as_it_must_be_is_found() {
+    let home = healthy(Home::new(), &dead());
+    home.ingest(&[], &(0..300).map(|n| MESSAGE.replace("owl", &format!("owl {n}"))).collect::<String>());
+    std::fs::set_permissions(home.store(), PermissionsExt::from_mode(0o640)).unwrap();
+    trouble(&home, "permissions", "others can read", "chmod go= ");
+    // The log goes into the file, of which then a page in the middle is overwritten.
+    let store = rusqlite::Connection::open(home.store()).unwrap();
+    store.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(store);
+    let mut bytes = std::fs::read(home.store()).unwrap();
+    let middle = bytes.len() / 2 / 16384 * 16384;
+    bytes[middle..middle + 16384].fill(0x55);
+    std::fs::write(home.store(), bytes).unwrap();
+    trouble(&home, "store", "damaged", "restore a backup");
+    for (store, told, remedy) in [
+        (".", "is a directory", "name a file in it"),
+        ("notes.txt", "is not an rsv store", "--store"),
+        ("notes.txt/store.db", "notes.txt is not a directory", "rsv-config set store PATH"),
+        ("redis://h", "not an address", "sqlite:PATH"),
+        ("bolt://127.0.0.1:1", "cannot open store bolt://127.0.0.1:1", ""),
+    ] {
+        let home = home.env("RSV_STORE", store);
+        home.write("notes.txt", &"no database at all\n".repeat(100));
+        trouble(&home, "store", told, remedy);
+    }
+}
+
+#[test]
+fn a_model_that_is_damaged_or_not_there_is_found() {
+    let home = healthy(Home::new(), &dead());
+    assert_eq!(found(&home, "model").0, "advice");
+    trouble(
+        &home.env("RSV_EMBED_MODEL", "bge-m3"),
+        "model",
+        "bge-m3 is not installed",
+        "rsv-embed --fetch bge-m3",
+    );
+    trouble(&home.env("RSV_EMBED_VIA", &dead()), "model", "", "");
+    let home = healthy(Home::with_model(), &dead());
+    let there = std::fs::canonicalize(home.path(".local/share/rsv/models")).unwrap();
+    std::fs::remove_file(home.path(".local/share/rsv/models")).unwrap();
+    let own = home.path(".local/share/rsv/models").join(MODEL);
+    std::fs::create_dir_all(&own).unwrap();
+    for file in there.join(MODEL).read_dir().unwrap() {
+        let file = file.unwrap();
+        symlink(file.path(), own.join(file.file_name())).unwrap();
+    }
+    assert_eq!(found(&home, "model").0, "ok");
+    // As long as it was, but another.
+    let tokenizer = own.join("tokenizer.json");
+    let text = std::fs::read_to_string(&tokenizer).unwrap().replacen("\"version\"", "\"noisrev\"", 1);
+    std::fs::remove_file(&tokenizer).unwrap();
+    std::fs::write(&tokenizer, text).unwrap();
+    trouble(&home, "model", "tokenizer.json is damaged", "rsv-embed --fetch");
+    let home = home.env("RSV_EMBED_LIBRARY", "/nowhere/libonnxruntime.so");
+    trouble(&home, "model", "", "rsv-");
+}
+
+#[test]
+fn messages_that_wait_for_their_vectors_are_found() {
+    let home = healthy(Home::with_model(), &dead()).env("RSV_EMBED_CATCH_UP", "1");
+    home.ingest(&[], &(MESSAGE.to_owned() + &MESSAGE.replace("owl", "egg")));
+    trouble(&home, "vectors", "2 messages have no vector", "rsv-embed --pending");
+    home.run("rsv-embed", &["--pending", "-q"], "").ok();
+    assert_eq!(found(&home, "vectors").0, "ok");
+}
+
+#[test]
+fn who_has_the_port_of_the_proxy_is_found() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let home = healthy(Home::new(), &dead()).env("RESERVOIR_PORT", &port);
+    // It takes connections, and answers none.
+    let thread = std::thread::spawn(move || taken.incoming().take(4).for_each(drop));
+    let (state, told, remedy) = found(&home, "proxy");
+    assert_eq!(state, "trouble");
+    assert!(told.starts_with(&format!("127.0.0.1:{port} is taken by ")), "{told}");
+    let own = format!("(process {})", std::process::id());
+    assert!(!cfg!(target_os = "linux") || told.ends_with(&own), "{told}");
+    assert!(remedy.contains("rsv-config set reservoir_port"), "{remedy}");
+    drop(thread);
+    let health = |version: &str, store: &str| {
+        let body = format!("{{\"status\":\"ok\",\"store\":\"{store}\",\"version\":\"{version}\"}}");
+        Fake::answering(move |_| Answer::new(200, body.clone()))
+    };
+    let at = |fake: &Fake| home.env("RESERVOIR_PORT", fake.url().rsplit(':').next().unwrap());
+    let version = env!("CARGO_PKG_VERSION");
+    let proxy = health(version, "ok");
+    assert_eq!(found(&at(&proxy), "proxy").1.split(" runs").next(), Some(&*format!("rsv-proxy {version}")));
+    assert_eq!(proxy.seen()[0].path, "/health");
+    trouble(&at(&health("0.0.9", "ok")), "proxy", "rsv-proxy 0.0.9 runs", "start it anew");
+    trouble(&at(&health(version, "disk full")), "proxy", "disk full", "rsv-proxy --check");
+    trouble(
+        &home.env("RESERVOIR_HOST", "192.0.2.1"),
+        "proxy",
+        "cannot listen on 192.0.2.1",
+        "reservoir_host",
+    );
+}
+
+#[test]
+fn providers_are_asked_and_what_they_say_is_judged() {
+    let home = healthy(Home::new(), &dead());
+    trouble(&home, "ollama", "connection refused", "start it, or correct RSV_OLLAMA_BASE_URL");
+    assert_eq!(found(&home, "openai").0, "advice");
+    trouble(
+        &home.env("RSV_CUSTOM_BASE_URL", "nonsense"),
+        "settings",
+        "RSV_CUSTOM_BASE_URL: expected an address",
+        "",
+    );
+    // The provider of one's own model is needed.
+    trouble(
+        &home.env("RSV_CONFIG", &model_in_file(&home, "gpt-4o")),
+        "openai",
+        "OPENAI_API_KEY is not set",
+        "OPENAI",
+    );
+    let refuses = Fake::answering(|_| Answer::new(401, "{}"));
+    let openai = home.env("RSV_OPENAI_BASE_URL", &refuses.url()).env("OPENAI_API_KEY", "sk-canary");
+    trouble(&openai, "openai", "refused the key (401)", "check OPENAI_API_KEY");
+    assert_eq!(refuses.seen()[0].header("authorization"), Some("Bearer sk-canary"));
+    let broken = Fake::answering(|_| Answer::new(503, "{}"));
+    trouble(&home.env("RSV_OLLAMA_BASE_URL", &broken.url()), "ollama", "answers 503", "try again later");
+    let other = ollama("{\"id\":\"gemma3:4b\"}");
+    let lacking =
+        home.env("RSV_OLLAMA_BASE_URL", &other.url()).env("RSV_CONFIG", &model_in_file(&home, "qwen3"));
+    trouble(&lacking, "ollama", "has no qwen3", "ollama pull qwen3");
+    let none = Home::new().env("RSV_OLLAMA_BASE_URL", "https://ollama.invalid");
+    assert_eq!(found(&none, "ollama").2, "see whether the network is there, or correct RSV_OLLAMA_BASE_URL");
+}
+
+/// A settings' file that names a model.
+fn model_in_file(home: &Home, model: &str) -> String {
+    home.write("own.toml", &format!("model = '{model}'\n")).display().to_string()
+}
+
+#[test]
+fn tools_that_are_of_another_version_or_not_found_are_told_of() {
+    let home = healthy(Home::new(), &dead());
+    trouble(&home.env("PATH", "/nowhere"), "tools", "the shell finds no rsv-config", "export PATH=");
+    let older = home.write("older/rsv-embed", "#!/bin/sh\necho rsv-embed 0.0.1\n");
+    std::fs::set_permissions(&older, PermissionsExt::from_mode(0o755)).unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display().to_string();
+    let path = format!("{}:{bin}", older.parent().unwrap().display());
+    trouble(&home.env("PATH", &path), "tools", "older/rsv-embed is version 0.0.1", "remove it, or put");
+}
+
+#[test]
+fn manual_and_completions_are_looked_for() {
+    let home = healthy(Home::new(), &dead()).env("SHELL", "/usr/bin/fish");
+    for check in ["manual", "completions"] {
+        let (state, _, remedy) = found(&home, check);
+        assert!(state == "advice" && remedy.contains("scripts/install"), "{check}: {remedy}");
+    }
+    home.write(".local/share/man/man1/rsv-config.1", "");
+    home.write(".local/share/fish/vendor_completions.d/rsv-config.fish", "");
+    assert_eq!((found(&home, "manual").0, found(&home, "completions").0), ("ok".into(), "ok".into()));
+}
+
+#[test]
+fn people_are_told_in_text() {
+    let home = healthy(Home::new(), &dead());
+    let Some(terminal) = Terminal::start(&home, "rsv-config", "doctor") else { return };
+    let (seen, status) = terminal.end();
+    assert_eq!(status, 1, "{seen}");
+    assert!(seen.starts_with("settings: \u{1b}[1;32mok\u{1b}[0m: all are known\n"), "{seen}");
+    assert!(seen.contains("ollama: \u{1b}[1;31mtrouble\u{1b}[0m: http://127.0.0.1:"), "{seen}");
+    assert!(seen.contains("\n  start it, or correct RSV_OLLAMA_BASE_URL\n"), "{seen}");
+}
+
+fn init(home: &Home, words: &[&str]) -> Ran {
+    home.run("rsv-config", &[&["init"], words].concat(), "")
+}
+
+#[test]
+fn the_first_settings_are_made_without_a_question() {
+    let home = Home::new();
+    let nobody = init(&home, &[]).trouble();
+    assert!(
+        nobody.contains("there is nobody to ask") && nobody.contains("init --model MODEL --fetch"),
+        "{nobody}"
+    );
+    assert!(!home.path(".config").exists());
+    assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
+    assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
+    // What is there is not overwritten before somebody says so.
+    assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
+    let there = init(&home, &["--model", "gpt-4o"]).trouble();
+    assert!(there.contains("model is llama3.2 already") && there.contains("--force"), "{there}");
+    assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
+    assert_eq!(init(&home, &["--model", "gpt-4o", "--force", "-q"]).ok(), "");
+    assert_eq!(home.read(FILE), "model = \"gpt-4o\"\n");
+    let unknown = init(&home, &["--fetch", "no-such-model"]).trouble();
+    assert!(unknown.contains("rsv-embed --models"), "{unknown}");
+}
+
+#[test]
+fn the_first_settings_are_asked_for_on_a_terminal() {
+    let home = Home::new();
+    let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
+    terminal.see("Which model do you talk to");
+    terminal.see("? ");
+    terminal.press("gpt-4o\n");
+    terminal.see("The key for OpenAI");
+    terminal.see(": ");
+    terminal.press("sk-canary\n");
+    let typed = terminal.see("y or n [y] ");
+    assert!(!typed.contains("sk-canary"), "{typed}");
+    assert!(!home.path(FILE).exists(), "something was written before all was asked");
+    terminal.press("n\n");
+    let (seen, status) = terminal.end();
+    assert_eq!(status, 0, "{seen}");
+    assert!(seen.contains("'rsv-config doctor'"), "{seen}");
+    assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
+    // Asked again, it offers what is there, and no question that is answered already.
+    let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
+    terminal.see("[gpt-4o] ");
+    terminal.press("\n");
+    terminal.see("y or n [y] ");
+    terminal.press("n\n");
+    assert_eq!(terminal.end().1, 0);
+    assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
+}
+
+#[test]
+fn who_leaves_in_the_middle_has_changed_nothing() {
+    for keys in ["\u{4}", "\u{3}"] {
+        let home = Home::new();
+        let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
+        terminal.see("? ");
+        terminal.press("llama3.2\n");
+        terminal.see("y or n [y] ");
+        terminal.press(keys);
+        let (seen, status) = terminal.end();
+        assert!(status == 2 || status == 130, "{status}: {seen}");
+        assert!(keys != "\u{4}" || seen.contains("nothing was changed"), "{seen}");
+        assert!(!home.path(FILE).exists());
+    }
+}

@@ -1,0 +1,99 @@
+//! Mistakes that a new user makes, and whether the answer says what to do next.
+
+use crate::support::Home;
+
+/// A command line, its standard input, what the error must say, and what the hint must.
+type Mistake = (&'static str, &'static [&'static str], &'static str, &'static str, &'static str);
+
+const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
+
+#[rustfmt::skip]
+const MISTAKES: [Mistake; 44] = [
+    // Flags and operands.
+    ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
+    ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
+    ("rsv-search", &["--limit", "-1", "owl"], "", "unexpected argument '-1'", "no number is negative here"),
+    ("rsv-search", &["--hybrid", "--semantic", "owl"], "", "'--hybrid' cannot be used with '--semantic'", "--help"),
+    ("rsv-search", &["--format", "csv", "owl"], "", "[possible values: jsonl, text]", "--help"),
+    ("rsv-search", &["--since", "yesterday", "owl"], "", "expected a time such as 2026-11-21T07:03:00Z", "--help"),
+    ("rsv-search", &["--role", "bot", "owl"], "", "expected user, assistant, system or tool", "--help"),
+    ("rsv-search", &[], "", "there is nothing to search for", "give a word"),
+    ("rsv-view", &["-5"], "", "unexpected argument '-5'", "no number is negative here"),
+    ("rsv-view", &["--partiton", "x"], "", "unexpected argument '--partiton'", "did you mean '--partition'?"),
+    // A flag of another tool.
+    ("rsv-view", &["--limit", "3"], "", "unexpected argument '--limit'", "see 'rsv-view --help'"),
+    ("rsv-forward", &["--model", "gpt-4o"], "", "unexpected argument '--model'", "see 'rsv-forward --help'"),
+    ("rsv-ingest", &["two", "words"], "", "unexpected argument 'words'", "what has spaces in it goes in quotes"),
+    ("rsv-ingest", &[], "", "there is no text", "as an argument or on standard input"),
+    ("rsv-embed", &["--fetch"], "", "a value is required for '--fetch <MODEL>'", "--help"),
+    ("rsv-proxy", &["start"], "", "unexpected argument 'start'", "see 'rsv-proxy --help'"),
+    // Settings.
+    ("rsv-config", &[], "", "[subcommands: get, set, unset, list, edit, path, init, doctor]", "--help"),
+    ("rsv-config", &["ge", "model"], "", "unrecognized subcommand 'ge'", "did you mean 'get'?"),
+    ("rsv-config", &["--get", "model"], "", "unexpected argument '--get'", "without dashes: rsv-config get"),
+    ("rsv-config", &["get", "modle"], "", "unknown key: modle", "did you mean 'model'?"),
+    ("rsv-config", &["get", "models.gpt-3.5-turbo.reserve_tokens"], "", "unknown key", "models.\"gpt-3.5-turbo\".reserve_tokens"),
+    ("rsv-config", &["set", "openai_api_key", "sk-x"], "", "others can see a command line", "rsv-config set openai_api_key -"),
+    ("rsv-config", &["set", "model", ""], "", "model: is empty", "rsv-config unset 'model'"),
+    ("rsv-config", &["--config", "/proc/x/y.toml", "set", "model", "m"], "", "cannot create /proc/x", "--config"),
+    ("rsv-config", &["--config", "broken.toml", "list"], "", "broken.toml:1: invalid TOML", "rsv-config edit"),
+    ("rsv-view", &["--config", "nowhere.toml"], "", "cannot open nowhere.toml", "set KEY VALUE"),
+    // Stores.
+    ("rsv-search", &["--store", "directory", "owl"], "", "sqlite:directory: is a directory", "--store DIRECTORY/store.db"),
+    ("rsv-search", &["--store", "broken.toml", "owl"], "", "is not an rsv store", "another store with --store"),
+    ("rsv-ingest", &["--store", "/proc/x/y.db", "hi"], "", "cannot make /proc/x", "another store with --store"),
+    ("rsv-ingest", &["--store", "postgres://x", "hi"], "", "postgres://x: not an address", "sqlite:PATH or bolt://HOST"),
+    ("rsv-ingest", &["--store", "bolt://127.0.0.1:1", "hi"], "", "connection refused", "is Neo4j running there?"),
+    // Models.
+    ("rsv-search", &["--semantic", "owl"], "", "no embedding model is installed", "rsv-embed --fetch"),
+    ("rsv-embed", &["--fetch", "bge-m4"], "", "no embedding model is known as bge-m4", "rsv-embed --models"),
+    ("rsv-embed", &["--replay", "nonsense"], "", "nonsense is not installed", "rsv-embed --models"),
+    ("rsv-embed", &["--replay", "bge-m3"], "", "bge-m3 is not installed", "rsv-embed --fetch bge-m3"),
+    ("rsv-forward", &[], "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n", "model: is missing", "rsv-config set model MODEL"),
+    ("rsv-forward", &[], "{\"model\":\"custom/m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n", "custom provider has no address", "RSV_CUSTOM_BASE_URL"),
+    ("rsv-forward", &[], ASK, "no key for OpenAI: OPENAI_API_KEY is not set", "set OPENAI_API_KEY"),
+    // Lines.
+    ("rsv-enrich", &[], "hello\n", "<stdin>:1: expected a JSON object, found 'h'", "man 5 rsv-record"),
+    ("rsv-import", &[], "\u{1}\u{2}\n", "<stdin>:1: expected a JSON object", "man 5 rsv-record"),
+    ("rsv-enrich", &[], "{\"messages\":[]}\n", "<stdin>:1: messages: is empty", ""),
+    // The network.
+    ("rsv-proxy", &["--listen", "0.0.0.0"], "", "anybody could ask there", "RSV_PROXY_TOKEN"),
+    ("rsv-proxy", &["--listen", "nobody.invalid"], "", "cannot find nobody.invalid", "such as 127.0.0.1"),
+    ("rsv-proxy", &["--port", "99999"], "", "99999 is not in 0..=65535", "--help"),
+];
+
+#[test]
+fn every_mistake_is_answered_with_what_to_do_next() {
+    let home = Home::new();
+    home.write("broken.toml", "= = =\n");
+    home.write("directory/x", "");
+    for (tool, words, stdin, error, hint) in MISTAKES {
+        let said = home.run(tool, words, stdin).trouble();
+        let errors: Vec<&str> = said.lines().filter(|line| line.contains(": error: ")).collect();
+        assert!(errors.len() == 1 && errors[0].contains(error), "{tool} {words:?}: {said}");
+        let hints: String = said.lines().filter(|line| line.contains(": hint: ")).collect();
+        assert!(hints.contains(hint), "{tool} {words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_misspelt_store_is_told_of() {
+    let home = Home::new();
+    home.ingest(&[], "{\"role\":\"user\",\"content\":\"owl\"}\n");
+    for (tool, words, status) in
+        [("rsv-search", &["owl"][..], 1), ("rsv-view", &[], 0), ("rsv-export", &[], 0)]
+    {
+        let ran = home.run(tool, &[words, &["--store", "stroe.db"]].concat(), "");
+        let wanted = format!("{tool}: there is nothing at sqlite:stroe.db\n");
+        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr), (status, "", wanted));
+    }
+    assert!(!home.path("stroe.db").exists());
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_of() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = Home::new().run("rsv-proxy", &["--port", &port], "").trouble();
+    assert!(said.contains("address already in use") && said.contains("rsv-config doctor"), "{said}");
+}

@@ -1,0 +1,40 @@
+//! The session that the README shows: real commands on a terminal, and what they print.
+
+use crate::papers::{can_run_examples, read, root};
+use crate::support::Home;
+use anstyle::AnsiColor;
+use anstyle_svg::Term;
+use std::process::{Command, Stdio};
+
+/// What is seen of the commands, each after a prompt; `None` where there is no terminal to be had.
+fn seen(commands: &str) -> Option<String> {
+    let home = Home::new();
+    home.write("demo.jsonl", &read("scripts/demo.jsonl"));
+    home.write("commands", commands);
+    let steps = r#"while IFS= read -r line; do printf '\033[1;32m$\033[0m %s\n' "$line"; eval "$line"; done < commands"#;
+    home.write("steps", steps);
+    let tool = home.command("rsv-view");
+    let bin = std::path::Path::new(tool.get_program()).parent().unwrap().display().to_string();
+    let path = format!("{bin}:{}", std::env::var("PATH").unwrap_or_default());
+    let mut script = Command::new("script");
+    script.args(["-qec", "bash steps", "/dev/null"]).env_clear().env("HOME", home.path("")).env("PATH", path);
+    script.env("TZ", "UTC").env("COLUMNS", "80").env("RSV_TEST_NOW", "2026-11-21T08:00:00Z");
+    let output = script.current_dir(home.path("")).stdin(Stdio::null()).output().ok()?;
+    assert!(output.status.success());
+    Some(String::from_utf8(output.stdout).unwrap().replace('\r', ""))
+}
+
+#[test]
+fn the_recorded_session_is_what_the_tools_print() {
+    if !can_run_examples() {
+        return;
+    }
+    let Some(seen) = seen(&read("scripts/session")) else { return };
+    assert!(!seen.contains(": error: ") && seen.matches("$\u{1b}[0m rsv-").count() > 3, "{seen}");
+    let terminal = Term::new().fg_color(AnsiColor::Black.into()).bg_color(AnsiColor::BrightWhite.into());
+    let picture = terminal.render_svg(&seen);
+    match std::env::var("RSV_TEST_RECORD") {
+        Ok(path) => std::fs::write(root().join(path), picture).unwrap(),
+        Err(_) => assert!(picture == read("scripts/session.svg"), "run scripts/record\n{seen}"),
+    }
+}
