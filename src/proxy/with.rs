@@ -65,7 +65,8 @@ impl Client {
         command.envs(self.key.iter().map(|key| ("OPENAI_API_KEY", key)));
         let mut child = match command.spawn() {
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                return Err(Error::new(format!("{name}: command not found")));
+                let error = Error::new(format!("{name}: command not found"));
+                return Err(error.hint("without a command rsv-proxy serves until it is ended"));
             }
             child => child.context(format_args!("cannot run {name}"))?,
         };

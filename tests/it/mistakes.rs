@@ -26,7 +26,7 @@ const MISTAKES: [Mistake; 44] = [
     ("rsv-ingest", &["two", "words"], "", "unexpected argument 'words'", "what has spaces in it goes in quotes"),
     ("rsv-ingest", &[], "", "there is no text", "as an argument or on standard input"),
     ("rsv-embed", &["--fetch"], "", "a value is required for '--fetch <MODEL>'", "--help"),
-    ("rsv-proxy", &["start"], "", "unexpected argument 'start'", "see 'rsv-proxy --help'"),
+    ("rsv-proxy", &["start"], "", "start: command not found", "without a command"),
     // Settings.
     ("rsv-config", &[], "", "[subcommands: get, set, unset, list, edit, path, init, doctor]", "--help"),
     ("rsv-config", &["ge", "model"], "", "unrecognized subcommand 'ge'", "did you mean 'get'?"),

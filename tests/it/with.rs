@@ -80,7 +80,11 @@ fn a_command_gets_a_key_that_is_nobodys_unless_it_has_one() {
 fn a_command_that_cannot_be_run_is_named() {
     let home = home();
     let said = home.run("rsv-proxy", &["--port", "0", "no-such-command"], "").trouble();
-    assert_eq!(said, "rsv-proxy: error: no-such-command: command not found\n");
+    assert_eq!(
+        said,
+        "rsv-proxy: error: no-such-command: command not found\n\
+         rsv-proxy: hint: without a command rsv-proxy serves until it is ended\n"
+    );
     home.write("plain", "no program");
     assert!(
         home.run("rsv-proxy", &["--port", "0", "./plain"], "")
