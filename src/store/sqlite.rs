@@ -45,6 +45,9 @@ const LOG_PAGES: i64 = 64;
 /// as fast. What reads or writes all of it does not map it, so that it needs no more memory than a buffer.
 const MAPPED: i64 = 2_147_418_112;
 
+/// So many prepared statements are kept: a turn with memory asks in some thirty ways.
+const STATEMENTS: usize = 64;
+
 /// A log that a large batch made longer than this is cut when the store is left.
 const LOG_BYTES: u64 = 4 << 20;
 
@@ -311,6 +314,8 @@ fn prepare(connection: &mut Connection, access: Access) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(plain)?;
     // Else a statement is prepared anew for every value it is given: more than half of a search's time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(plain)?;
+    // All that a turn asks: a statement is prepared once.
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // FULL: what is acknowledged survives a power cut, at the price of one fsync a batch.
     connection
         .execute_batch(&format!(

@@ -423,7 +423,20 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Takes a number off the front; `None` at the end.
+#[inline]
 fn take(bytes: &mut &[u8]) -> Option<u64> {
+    // Most are of one byte.
+    match **bytes {
+        [byte @ ..0x80, ref rest @ ..] => {
+            *bytes = rest;
+            Some(byte.into())
+        }
+        _ => take_long(bytes),
+    }
+}
+
+#[inline(never)]
+fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..63).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
