@@ -65,7 +65,7 @@ impl Proxy {
         let windows = Windows::new(&settings)?;
         Ok(Proxy {
             guard: guard::Guard::new(&settings),
-            upstream: upstream::Upstream::new(&settings)?,
+            upstream: upstream::Upstream::new(&settings, &notes)?,
             turns: again::Turns::default(),
             writer: writer::Writer::new(&settings),
             log: Log::None,

@@ -361,6 +361,26 @@ fn what_cannot_be_answered_is_an_error_in_openais_shape() {
 }
 
 #[test]
+fn how_long_a_provider_wants_to_be_left_alone_is_told() {
+    let busy = || Answer::new(429, "{\"error\":{\"message\":\"slow down\"}}").header("Retry-After", "120");
+    let provider = Fake::new([busy(), busy(), busy()]);
+    // It is not asked again after two minutes.
+    let proxy = Proxy::start(&home(&provider));
+    let streamed = asking("x").replace("\"messages\"", "\"stream\":true,\"messages\"");
+    for (path, body) in [
+        ("/v1/chat/completions", &asking("x")),
+        ("/v1/chat/completions", &streamed),
+        ("/api/chat", &streamed),
+    ] {
+        let answer = proxy.whole(&post(path, "", body));
+        assert!(
+            answer.starts_with("HTTP/1.1 429 ") && answer.contains("\r\nretry-after: 120\r\n"),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
 fn nobody_outside_chooses_a_scope() {
     let provider = Fake::new([Answer::new(200, REPLY)]);
     let home = home(&provider);
