@@ -23,8 +23,8 @@ fn question(request: &Value) -> String {
         Some(messages) => &messages.as_array().unwrap().last().unwrap()["content"],
         None => &request["prompt"],
     };
-    let texts = last.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
-    let text = last.as_str().or(texts.last()).unwrap_or_default();
+    let mut texts = last.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    let text = last.as_str().or(texts.next_back()).unwrap_or_default();
     text.lines().last().unwrap_or_default().to_owned()
 }
 
