@@ -14,6 +14,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,7 @@ const CHUNKS: usize = 50;
 const GAP: Duration = Duration::from_millis(20);
 const CROWD: usize = 1000;
 
+static ASKED: AtomicUsize = AtomicUsize::new(0);
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Somebody to ask, and with which header.
@@ -137,9 +139,11 @@ fn connect(port: u16) -> TcpStream {
 }
 
 fn send(stream: &mut TcpStream, way: Way, client: usize, streamed: bool) {
+    // Who asks the same thing a thousand times has a thousand equal messages to recall from.
+    let question = ASKED.fetch_add(1, Ordering::Relaxed);
     let body = format!(
         "{{\"model\":\"llama3.1\",\"stream\":{streamed},\"messages\":[{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",
-        words(client, 4)
+        words(question, 4)
     );
     let (length, header) = (body.len(), way.header);
     let head = format!(
