@@ -132,7 +132,7 @@ impl Embedder {
 
     /// Errors if a file of the model, if it is on this machine, is not what it was when it was installed.
     pub fn check(&self) -> Result<()> {
-        self.installed.as_ref().map_or(Ok(()), Installed::verify)
+        self.source().installed.as_ref().map_or(Ok(()), Installed::verify)
     }
 
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
