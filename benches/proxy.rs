@@ -1,6 +1,7 @@
 //! What rsv-proxy adds to an answer, beside the barest relay there can be: both before a provider that answers at
-//! once, in turns. Times in milliseconds, the median and the 99th percentile; then what a connection costs in memory.
-//! `cargo bench --bench proxy`; 1 000 connections need `ulimit -n 8192`.
+//! once, in turns. Times in milliseconds, the median and the 99th percentile, and what memory adds to the 95th; then
+//! what a connection costs in memory. `cargo bench --bench proxy`; 1 000 connections need `ulimit -n 8192`.
+//! With RSV_BENCH_REQUESTS=N it tells instead what memory the proxy holds after each tenth of so many requests.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use http_body_util::BodyExt;
@@ -13,6 +14,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,10 +22,13 @@ use std::time::{Duration, Instant};
 const MESSAGES: usize = 10_000;
 const ROUNDS: usize = 3;
 const MANY: usize = 64;
+/// How long those wait who do not ask all the time.
+const BEAT: Duration = Duration::from_millis(500);
 const CHUNKS: usize = 50;
 const GAP: Duration = Duration::from_millis(20);
 const CROWD: usize = 1000;
 
+static ASKED: AtomicUsize = AtomicUsize::new(0);
 static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Somebody to ask, and with which header.
@@ -42,22 +47,43 @@ fn main() {
         Way { port, header: "x-rsv-memory: off\r\n" },
         Way { port, header: "" },
     ];
-    println!(
-        "{:<36}{:>16}{:>16}{:>8}{:>16}{:>8}",
-        "p50 p99 in ms", "bare relay", "memory off", "ratio", "on", "ratio"
-    );
-    for (clients, requests) in [(1, 100), (MANY, 10)] {
-        row(
-            &format!("whole, {clients} at once"),
-            &in_turns(ways, |way| at_once(clients, way, requests, false)),
-        );
+    match std::env::var("RSV_BENCH_REQUESTS") {
+        Ok(requests) => hold(proxy.id(), ways, requests.parse().unwrap()),
+        Err(_) => compare(proxy.id(), ways),
     }
-    let streamed = in_turns(ways, |way| at_once(MANY, way, 1, true));
-    row(&format!("{MANY} streams, first chunk"), &streamed.clone().map(|times| select(&times, true)));
-    row(&format!("{MANY} streams, later chunks"), &streamed.map(|times| select(&times, false)));
-    crowd(proxy.id(), ways[1]);
     Command::new("kill").arg(proxy.id().to_string()).status().unwrap();
     assert!(proxy.wait().unwrap().success());
+}
+
+fn compare(proxy: u32, ways: [Way; 3]) {
+    println!(
+        "{:<36}{:>16}{:>16}{:>8}{:>16}{:>8}",
+        "p50 p99 in ms", "bare relay", "memory off", "ratio", "on", "+ p95"
+    );
+    for (name, clients, requests, pause) in [
+        ("whole, 1 after the other", 1, 100, Duration::ZERO),
+        ("whole, 64 all the time", MANY, 10, Duration::ZERO),
+        ("whole, 64 that ask twice a second", MANY, 10, BEAT),
+    ] {
+        row(name, &in_turns(ways, |way| at_once(clients, way, requests, false, pause)));
+    }
+    let streamed = in_turns(ways, |way| at_once(MANY, way, 1, true, Duration::ZERO));
+    row(&format!("{MANY} streams, first chunk"), &streamed.clone().map(|times| select(&times, true)));
+    row(&format!("{MANY} streams, later chunks"), &streamed.map(|times| select(&times, false)));
+    crowd(proxy, ways[1]);
+}
+
+/// What memory the proxy holds after each tenth of many requests, half of them with memory off.
+fn hold(proxy: u32, ways: [Way; 3], requests: usize) {
+    for tenth in 1..=10 {
+        for way in &ways[1..] {
+            at_once(MANY, *way, requests / 20 / MANY, false, Duration::ZERO);
+        }
+        println!(
+            "{tenth} tenths of {requests} requests: {:.0} KB beside the mapped store",
+            memory(proxy, "RssAnon")
+        );
+    }
 }
 
 /// One time: whether it is that of a first byte, and how long it took.
@@ -65,7 +91,7 @@ type Taken = (bool, Duration);
 
 /// Each way once a round, so that what else the machine does befalls all.
 fn in_turns(ways: [Way; 3], measure: impl Fn(Way) -> Vec<Taken>) -> [Vec<Taken>; 3] {
-    ways.iter().for_each(|way| drop(at_once(1, *way, 20, false)));
+    ways.iter().for_each(|way| drop(at_once(1, *way, 20, false, Duration::ZERO)));
     let mut times = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         ways.iter().zip(&mut times).for_each(|(way, times)| times.extend(measure(*way)));
@@ -85,15 +111,21 @@ fn row(name: &str, times: &[Vec<Taken>; 3]) {
     };
     let [bare, off, on] = times.each_ref().map(|times| (share(times, 0.5), share(times, 0.99)));
     let told = |(half, most): (f64, f64)| format!("{half:>8.2}{most:>8.2}");
-    let ratio = |other: (f64, f64)| other.0 / bare.0;
-    println!("{name:<36}{}{}{:>8.2}{}{:>8.2}", told(bare), told(off), ratio(off), told(on), ratio(on));
+    let more = share(&times[2], 0.95) - share(&times[1], 0.95);
+    println!("{name:<36}{}{}{:>8.2}{}{more:>8.2}", told(bare), told(off), off.0 / bare.0, told(on));
 }
 
-fn at_once(clients: usize, way: Way, requests: usize, streamed: bool) -> Vec<Taken> {
+/// So many clients, each of which asks, and asks again after the answer and a `pause`; they begin one after the other.
+fn at_once(clients: usize, way: Way, requests: usize, streamed: bool, pause: Duration) -> Vec<Taken> {
     let client = |number| {
         thread::spawn(move || {
+            thread::sleep(pause * number as u32 / clients as u32);
             let mut stream = BufReader::new(connect(way.port));
-            (0..requests).flat_map(|_| ask(&mut stream, way, number, streamed)).collect::<Vec<_>>()
+            let asked = (0..requests).flat_map(|_| {
+                thread::sleep(pause);
+                ask(&mut stream, way, number, streamed)
+            });
+            asked.collect::<Vec<_>>()
         })
     };
     let clients: Vec<_> = (0..clients).map(client).collect();
@@ -107,9 +139,11 @@ fn connect(port: u16) -> TcpStream {
 }
 
 fn send(stream: &mut TcpStream, way: Way, client: usize, streamed: bool) {
+    // Who asks the same thing a thousand times has a thousand equal messages to recall from.
+    let question = ASKED.fetch_add(1, Ordering::Relaxed);
     let body = format!(
         "{{\"model\":\"llama3.1\",\"stream\":{streamed},\"messages\":[{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",
-        words(client, 4)
+        words(question, 4)
     );
     let (length, header) = (body.len(), way.header);
     let head = format!(
@@ -168,13 +202,16 @@ fn read(stream: &mut BufReader<TcpStream>, begun: Instant) -> Vec<Taken> {
     }
 }
 
+/// The resident memory of a process in KB: all of it (`VmRSS`), or what is no part of a file (`RssAnon`).
+fn memory(process: u32, which: &str) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(':')).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
 /// Many connections that wait, then as many streams: what each of them costs the proxy in memory.
 fn crowd(proxy: u32, way: Way) {
-    let memory = || {
-        let status = std::fs::read_to_string(format!("/proc/{proxy}/status")).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap()
-    };
+    let memory = || memory(proxy, "VmRSS");
     let before = memory();
     let mut idle: Vec<_> = (0..CROWD).map(|_| BufReader::new(connect(way.port))).collect();
     idle.iter_mut().for_each(|stream| drop(ask(stream, way, 0, false)));

@@ -30,6 +30,7 @@ use remote::{Remote, Trouble};
 use shelf::{Installed, Shelf};
 use std::mem::ManuallyDrop;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a text is: some models want questions worded otherwise than what answers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,12 +59,19 @@ pub fn synapse_floor(settings: &Settings, model: &str) -> f64 {
     f64::from(model.synapse)
 }
 
-/// Makes vectors by one model.
+/// Makes vectors by one model. Clones share what is loaded, and take turns with it.
+#[derive(Clone)]
 pub struct Embedder {
+    model: Arc<Model>,
+    source: Arc<Mutex<Source>>,
+}
+
+/// Where vectors come from.
+struct Source {
     settings: Settings,
     work: Work,
     notes: Notes,
-    model: Model,
+    model: Arc<Model>,
     /// Who is asked, as long as that helps.
     remote: Option<Remote>,
     /// The model's files; a server may have it without them.
@@ -96,8 +104,13 @@ impl Embedder {
         if let Some(remote) = remote.as_mut().filter(|remote| remote.is_proxy()) {
             remote.ask_for(&model.id);
         }
-        let (settings, notes) = (settings.clone(), notes.clone());
-        Ok(Embedder { settings, work, notes, model, remote, installed, encoder: None })
+        let (model, settings, notes) = (Arc::new(model), settings.clone(), notes.clone());
+        let source = Source { settings, work, notes, model: model.clone(), remote, installed, encoder: None };
+        Ok(Embedder { model, source: Arc::new(Mutex::new(source)) })
+    }
+
+    fn source(&self) -> MutexGuard<'_, Source> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The canonical id of the model.
@@ -113,17 +126,24 @@ impl Embedder {
     /// Whether the model is loaded, or its server has answered, so that what cannot be embedded is the text's
     /// own fault.
     pub fn is_ready(&self) -> bool {
-        self.encoder.is_some() || self.remote.as_ref().is_some_and(Remote::has_answered)
+        let source = self.source();
+        source.encoder.is_some() || source.remote.as_ref().is_some_and(Remote::has_answered)
     }
 
     /// Errors if a file of the model, if it is on this machine, is not what it was when it was installed.
     pub fn check(&self) -> Result<()> {
-        self.installed.as_ref().map_or(Ok(()), Installed::verify)
+        self.source().installed.as_ref().map_or(Ok(()), Installed::verify)
     }
 
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
     /// Errors if the model cannot be loaded, or makes no vector of its dimension.
     pub fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
+        self.source().embed(texts, side)
+    }
+}
+
+impl Source {
+    fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
         if let Some(vectors) = self.ask(texts, side)? {
             return Ok(vectors);
         }

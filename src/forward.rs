@@ -8,6 +8,7 @@ mod failure;
 mod line;
 mod stream;
 
+pub use ask::Again;
 pub use failure::Failure;
 pub use line::{Form, Told};
 pub use stream::{End, Event, Head, Piece, Stream};

@@ -14,7 +14,7 @@ pub use blocking::{Blocking, Reply};
 pub use decode::{Decoder, offer};
 pub use headers::Headers;
 pub use relay::{Passed, Passing};
-pub use response::{Body, Cut, Response};
+pub use response::{Body, Cut, Response, pause};
 pub use said::{said, without};
 
 use crate::config::{Secret, Settings};

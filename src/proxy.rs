@@ -37,6 +37,10 @@ use crate::provider::Windows;
 use crate::record::{Clock, Scope};
 use crate::store::{self, Access, Store};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
+
+/// How many turns read the store at the same time: more have to wait for processors and for the disk anyway.
+const READERS: usize = 4;
 
 /// What every request shares.
 pub struct Proxy {
@@ -47,8 +51,11 @@ pub struct Proxy {
     windows: Windows,
     clock: Clock,
     notes: Notes,
-    /// Opened at the first use, and again after it failed.
-    store: Mutex<Option<Box<dyn Store>>>,
+    /// Connections to the store for turns, which read it side by side. One is opened where none is free, and not
+    /// used again after it failed.
+    stores: Mutex<Vec<Box<dyn Store>>>,
+    /// How many more of them may be used.
+    readers: Arc<Semaphore>,
     embedder: embedder::Shared,
     background: background::Background,
     guard: guard::Guard,
@@ -65,7 +72,7 @@ impl Proxy {
         let windows = Windows::new(&settings)?;
         Ok(Proxy {
             guard: guard::Guard::new(&settings),
-            upstream: upstream::Upstream::new(&settings)?,
+            upstream: upstream::Upstream::new(&settings, &notes)?,
             turns: again::Turns::default(),
             writer: writer::Writer::new(&settings),
             log: Log::None,
@@ -75,7 +82,8 @@ impl Proxy {
             windows,
             clock,
             notes,
-            store: Mutex::new(None),
+            stores: Mutex::default(),
+            readers: Arc::new(Semaphore::new(READERS)),
             embedder: embedder::Shared::default(),
             background: background::Background::default(),
         })
@@ -94,21 +102,23 @@ impl Proxy {
         looked.await.context("a step was cut short")?
     }
 
-    /// Works with the store on a thread that may wait for it. After an error it is opened anew.
+    /// Works with the store on a thread that may wait for it.
     async fn with_store<T: Send + 'static>(
         self: &Arc<Proxy>,
         work: impl FnOnce(&Proxy, &mut dyn Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let reader = self.readers.clone().acquire_owned().await.context("a step was cut short")?;
         let proxy = self.clone();
         let done = tokio::task::spawn_blocking(move || {
-            let _at_work = proxy.embedder.at_work();
-            let mut held = proxy.store.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut store = match held.take() {
+            let (_reader, _at_work) = (reader, proxy.embedder.at_work());
+            let stores = || proxy.stores.lock().unwrap_or_else(PoisonError::into_inner);
+            let free = stores().pop();
+            let mut store = match free {
                 Some(store) => store,
                 None => store::open(&proxy.settings.store()?, Access::Write)?,
             };
             let done = work(&proxy, &mut *store)?;
-            *held = Some(store);
+            stores().push(store);
             Ok(done)
         });
         done.await.context("a step was cut short")?

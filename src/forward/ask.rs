@@ -4,7 +4,7 @@ use super::Failure;
 use super::failure::MAX_BODY;
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
-use crate::http::{Client, Failed, Kind, Manner, Response, reason};
+use crate::http::{Client, Failed, Kind, Manner, Response, pause, reason};
 use crate::provider::Target;
 use bytes::Bytes;
 use std::time::Duration;
@@ -19,14 +19,12 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Sends requests.
 pub(super) struct Asker {
     client: Client,
-    retries: u32,
-    notes: Notes,
+    again: Again,
 }
 
 impl Asker {
     pub(super) fn new(settings: &Settings, notes: &Notes) -> Asker {
-        let retries = settings.integer("retries").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-        Asker { client: Client::new(settings), retries, notes: notes.clone() }
+        Asker { client: Client::new(settings), again: Again::new(settings, notes) }
     }
 
     /// Sends a request and waits for the head of an answer that the provider calls good.
@@ -38,9 +36,45 @@ impl Asker {
         body: Bytes,
     ) -> Result<Response, Failure> {
         let manner = Manner { headers: Some(target.headers()), ..manner };
-        let mut sent = self.client.post(target.address(), key, manner, body.clone()).await;
+        let send = || self.client.post(target.address(), key, manner, body.clone());
+        let told = |response: &Response| (response.status(), response.retry_after().and_then(pause));
+        let response = self.again.ask(target, send, told).await;
+        let response = response.map_err(|failed| Failure::unsent(target, &failed))?;
+        match response.status() {
+            200..300 => Ok(response),
+            status => {
+                let wait = response.retry_after().map(str::to_owned);
+                let body = response.body(MAX_BODY).await.bytes;
+                Err(Failure { retry_after: wait, ..Failure::refused(target, status, &body, key) })
+            }
+        }
+    }
+}
+
+/// Sends again what nothing can have come of, within bounds.
+pub struct Again {
+    retries: u32,
+    notes: Notes,
+}
+
+impl Again {
+    /// As often as the settings say.
+    pub fn new(settings: &Settings, notes: &Notes) -> Again {
+        let retries = settings.integer("retries").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        Again { retries, notes: notes.clone() }
+    }
+
+    /// The head of the last answer to what `send` sends; `told` is its status, and how long the provider wants not
+    /// to be asked again.
+    pub async fn ask<A, F: Future<Output = Result<A, Failed>>>(
+        &self,
+        target: &Target,
+        send: impl Fn() -> F,
+        told: impl Fn(&A) -> (u16, Option<Duration>),
+    ) -> Result<A, Failed> {
+        let mut sent = send().await;
         for attempt in 0..self.retries {
-            let Some((why, wanted)) = again(&sent) else { break };
+            let Some((why, wanted)) = again(sent.as_ref().map(&told)) else { break };
             let pause = wanted.unwrap_or_else(|| jittered(PAUSE * (1 << attempt)));
             if pause > LONGEST {
                 break;
@@ -49,25 +83,17 @@ impl Asker {
             // What is left of the answer is not waited for.
             drop(sent);
             tokio::time::sleep(pause).await;
-            sent = self.client.post(target.address(), key, manner, body.clone()).await;
+            sent = send().await;
         }
-        let response = sent.map_err(|failed| Failure::unsent(target, &failed))?;
-        match response.status() {
-            200..300 => Ok(response),
-            status => {
-                let body = response.body(MAX_BODY).await.bytes;
-                Err(Failure::refused(target, status, &body, key))
-            }
-        }
+        sent
     }
 }
 
 /// Why a request may be sent again, if it may, and after what time the provider wants it.
-fn again(sent: &Result<Response, Failed>) -> Option<(String, Option<Duration>)> {
+fn again(sent: Result<(u16, Option<Duration>), &Failed>) -> Option<(String, Option<Duration>)> {
     match sent {
-        Ok(response) if AGAIN.contains(&response.status()) => {
-            let status = response.status();
-            Some((format!("answered {status} {}", reason(status)), response.retry_after()))
+        Ok((status, wanted)) if AGAIN.contains(&status) => {
+            Some((format!("answered {status} {}", reason(status)), wanted))
         }
         Err(failed) if failed.kind == Kind::Connect => Some((failed.cause.clone(), None)),
         _ => None,

@@ -19,13 +19,15 @@ pub struct Failure {
     pub message: String,
     /// What the provider sent, as JSON text: its object, or a string of at most 64 KiB of it.
     pub body: Option<Box<str>>,
+    /// How long the provider wants not to be asked again, in its own words.
+    pub retry_after: Option<String>,
     /// What helps.
     pub hint: Option<String>,
 }
 
 impl Failure {
     fn new(status: u16, code: &'static str, message: impl Into<String>) -> Failure {
-        Failure { status, code, message: message.into(), body: None, hint: None }
+        Failure { status, code, message: message.into(), body: None, retry_after: None, hint: None }
     }
 
     /// A request that nobody can answer.

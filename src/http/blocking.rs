@@ -1,6 +1,6 @@
 //! The client for a thread that may wait.
 
-use super::{Address, Body, Client, Failed, Kind, Manner, Response};
+use super::{Address, Body, Client, Failed, Kind, Manner, Response, pause};
 use crate::config::{Secret, Settings};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -59,7 +59,7 @@ impl Blocking {
 }
 
 async fn whole(response: Response, limit: usize) -> Result<Reply, Failed> {
-    let (status, retry_after) = (response.status(), response.retry_after());
+    let (status, retry_after) = (response.status(), response.retry_after().and_then(pause));
     Ok(Reply { status, retry_after, body: response.body(limit).await })
 }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 
 /// What is passed on of a request.
+#[derive(Clone)]
 pub struct Passing {
     pub method: Method,
     /// None that holds a key or concerns one connection.

@@ -27,6 +27,11 @@ pub enum Cut {
     Failed(Failed),
 }
 
+/// The time that a `Retry-After` names, if it does so in seconds (RFC 9110, 10.2.3).
+pub fn pause(retry_after: &str) -> Option<Duration> {
+    retry_after.trim().parse().ok().map(Duration::from_secs)
+}
+
 impl Response {
     pub(super) fn new(inner: reqwest::Response, idle: Duration, whole: Duration) -> Response {
         Response { inner, idle, whole }
@@ -37,9 +42,9 @@ impl Response {
         self.inner.status().as_u16()
     }
 
-    /// How long the server wants not to be asked again, if it says so in seconds (RFC 9110, 10.2.3).
-    pub fn retry_after(&self) -> Option<Duration> {
-        self.header(RETRY_AFTER)?.trim().parse().ok().map(Duration::from_secs)
+    /// How long the server wants not to be asked again, in its own words: see `pause`.
+    pub fn retry_after(&self) -> Option<&str> {
+        self.header(RETRY_AFTER)
     }
 
     /// What the body is, as the server calls it.

@@ -94,10 +94,12 @@ pub(super) fn bad_request(error: &Error) -> Answer {
 pub(super) fn failure(failure: &Failure) -> Answer {
     let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let own = failure.body.as_ref().filter(|body| failure.code == "provider_error" && body.starts_with('{'));
-    match own {
+    let mut answer = match own {
         Some(body) => json(status, body.to_string() + "\n"),
         None => error(status, failure.code, &failure.message),
-    }
+    };
+    failure.retry_after.iter().for_each(|wait| tell(&mut answer, "retry-after", wait));
+    answer
 }
 
 /// Sets a header; it holds visible ASCII alone.

@@ -107,7 +107,7 @@ impl Proxy {
 
     /// Embeds what has no vector, newest first.
     fn catch_up(&self) -> Result<Ended> {
-        self.with_embedder(|_| ())?;
+        self.to_embed()?;
         // A store of its own: no turn has to wait until this one is free.
         let mut store = store::open(&self.settings.store()?, Access::Write)?;
         self.follow(&mut *store)?;
@@ -117,8 +117,7 @@ impl Proxy {
             if !self.background.has_time() {
                 return Ok(Ended::TooEarly);
             }
-            let filled =
-                self.with_embedder(|embedder| fill::some(&mut *store, embedder, &all, MESSAGES))??;
+            let filled = fill::some(&mut *store, &mut self.to_embed()?, &all, MESSAGES)?;
             if filled.remaining == 0 {
                 break;
             }
@@ -138,7 +137,7 @@ impl Proxy {
     fn tell(&self, error: Error) {
         let named = self.settings.text("embed.model").is_some();
         let local = self.settings.text("embed.via").is_none_or(|via| via == "local");
-        if local && !named && self.with_embedder(|_| ()).is_err() {
+        if local && !named && self.to_embed().is_err() {
             self.notes.detail(format_args!("messages get no vectors: {error}"));
         } else {
             self.notes.fault(&error.at("messages stay without a vector"));

@@ -100,12 +100,11 @@ impl Proxy {
         let mut store = self.to_read()?;
         let hits = if asked.semantic || asked.hybrid {
             self.follow(&mut *store)?;
-            self.with_embedder(|embedder| {
-                let limit = fill::catch_up_limit(&self.settings);
-                fill::catch_up(&mut *store, embedder, which, limit, &self.notes);
-                let by = if asked.hybrid { By::Both(embedder) } else { By::Meaning(embedder) };
-                search::run(&mut *store, by, &asked.term, which, &asked.options)
-            })??
+            let mut embedder = self.to_embed()?;
+            let limit = fill::catch_up_limit(&self.settings);
+            fill::catch_up(&mut *store, &mut embedder, which, limit, &self.notes);
+            let by = if asked.hybrid { By::Both(&mut embedder) } else { By::Meaning(&mut embedder) };
+            search::run(&mut *store, by, &asked.term, which, &asked.options)?
         } else {
             search::run(&mut *store, By::Words, &asked.term, which, &asked.options)?
         };

@@ -4,21 +4,31 @@
 use super::Proxy;
 use crate::config::Settings;
 use crate::embed::{Embedder, Side, Work};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fill;
 use crate::http::Address;
 use crate::store::{self, Access, Store};
 use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The embedder, and who is at work.
 #[derive(Default)]
 pub(super) struct Shared {
-    held: Mutex<Option<Held>>,
+    known: Mutex<Known>,
     /// How many requests work with the store or the embedder, or wait for them.
     busy: Mutex<usize>,
     idle: Condvar,
+}
+
+/// What is known of the embedder.
+#[derive(Default)]
+enum Known {
+    #[default]
+    Nothing,
+    /// There was none when it was looked for.
+    Absent(Error, Instant),
+    Held(Held),
 }
 
 /// The embedder, and the model of the store's vectors when it was chosen.
@@ -30,18 +40,22 @@ struct Held {
 /// A request that is at work as long as this is kept.
 pub(super) struct AtWork<'a>(&'a Shared);
 
+/// After how long an embedder is looked for again that was not there.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long the background lets others go first, so that it gets somewhere under constant load too.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Shared {
-    fn held(&self) -> MutexGuard<'_, Option<Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The model that is loaded, unless it is at work.
+    /// The model that is used, unless it is just being chosen.
     pub(super) fn model(&self) -> Option<String> {
-        let held = self.held.try_lock().ok()?;
-        held.as_ref().map(|held| held.embedder.model().to_owned())
+        match &*self.known.try_lock().ok()? {
+            Known::Held(held) => Some(held.embedder.model().to_owned()),
+            _ => None,
+        }
     }
 
     /// Keeps the background from beginning anything.
@@ -69,14 +83,25 @@ impl Drop for AtWork<'_> {
 }
 
 impl Proxy {
-    /// Works with the embedder, on a thread that may wait for it. Errors first if there is none.
-    pub(super) fn with_embedder<T>(&self, work: impl FnOnce(&mut Embedder) -> T) -> Result<T> {
-        let mut held = self.embedder.held();
-        let held = match &mut *held {
-            Some(held) => held,
-            none => none.insert(self.choose()?),
-        };
-        Ok(work(&mut held.embedder))
+    /// The embedder, which is used on a thread that may wait for it. Errors if there is none.
+    pub(super) fn to_embed(&self) -> Result<Embedder> {
+        let mut known = self.embedder.known();
+        match &*known {
+            Known::Held(held) => return Ok(held.embedder.clone()),
+            Known::Absent(error, at) if at.elapsed() < AGAIN => return Err(error.clone()),
+            _ => {}
+        }
+        match self.choose() {
+            Ok(held) => {
+                let embedder = held.embedder.clone();
+                *known = Known::Held(held);
+                Ok(embedder)
+            }
+            Err(error) => {
+                *known = Known::Absent(error.clone(), Instant::now());
+                Err(error)
+            }
+        }
     }
 
     /// The embedder for the vectors of the store; where that cannot be read, of the settings.
@@ -98,8 +123,11 @@ impl Proxy {
     /// Goes with the store to another model; what is loaded stays as long as it is of the right one.
     pub(super) fn follow(&self, store: &mut dyn Store) -> Result<()> {
         let stored = fill::model_of(store)?;
-        let mut held = self.embedder.held();
-        let Some(held) = held.as_mut().filter(|held| held.stored != stored) else { return Ok(()) };
+        let mut known = self.embedder.known();
+        let Known::Held(held) = &mut *known else { return Ok(()) };
+        if held.stored == stored {
+            return Ok(());
+        }
         let embedder = fill::embedder(store, &self.settings, Work::Few, &self.notes)?;
         if embedder.model() != held.embedder.model() {
             held.embedder = embedder;
@@ -111,7 +139,7 @@ impl Proxy {
     /// The canonical id of the model, and whether `name` means it.
     pub(super) fn serves(&self, name: Option<&str>) -> Result<(String, bool)> {
         let served = || -> Result<(String, bool)> {
-            let model = self.with_embedder(|embedder| embedder.model().to_owned())?;
+            let model = self.to_embed()?.model().to_owned();
             let same = name.is_none_or(|name| {
                 let named = || Embedder::named(&self.settings, Some(name), Work::Few, &self.notes);
                 name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
@@ -132,7 +160,7 @@ impl Proxy {
 
     /// The vectors of texts.
     pub(super) fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
-        self.with_embedder(|embedder| embedder.embed(texts, side))?
+        self.to_embed()?.embed(texts, side)
     }
 }
 

@@ -12,11 +12,12 @@ use crate::chat::{self, Request};
 use crate::enrich::Enriched;
 use crate::error::Result;
 use crate::forward::Failure;
-use crate::http::Passing;
+use crate::http::Decoder;
 use crate::record::{Object, quote, time};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
+use hyper::header::CONTENT_ENCODING;
 use hyper::http::request::Parts;
 use std::sync::Arc;
 
@@ -202,21 +203,27 @@ impl Proxy {
             return Ok(answer::json(StatusCode::OK, told));
         }
         let sent = talk.sent(body, &enriched.line)?;
-        let passing = upstream::passing(head, sent.to_json().into());
+        let passing = upstream::readable(upstream::passing(head, sent.to_json().into()));
         let begin = self.clock.now();
-        let mut answer = self.pass_to_ollama(talk.name(), head, passing).await;
+        let target = self.upstream.ollama()?;
+        let address = upstream::of_ollama(target.address(), talk.name(), head.uri.query());
+        let mut answer = upstream::relayed(self.upstream.ask(&target, &address, passing).await?);
         if answer.status() != StatusCode::OK {
             return Ok(answer);
         }
+        let encoding = answer.headers().get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
+        let mut decoder = Decoder::of(encoding);
         let mut rsv = enriched.line.object("rsv")?.unwrap_or_default();
         let proxy = self.clone();
         let inner = std::mem::take(answer.body_mut());
         let stored = move |bytes: Vec<u8>, whole: bool| {
-            let (mut response, broken) = talk.response(&bytes);
+            let mut plain = Vec::new();
+            let undone = decoder.decode(&bytes, &mut plain, proxy.settings.max_line()).is_err();
+            let (mut response, broken) = talk.response(&plain);
             rsv.set_text("provider", "ollama");
             rsv.set("status", "200");
             rsv.set("latency_ms", (proxy.clock.now() - begin).max(0).to_string());
-            if broken || !whole {
+            if broken || undone || !whole {
                 rsv.set("partial", "true");
             }
             response.set("rsv", rsv.to_json());
@@ -233,19 +240,15 @@ impl Proxy {
 
     /// Passes a request on to Ollama, unchanged.
     pub(super) async fn to_ollama(&self, name: &str, head: &Parts, bytes: Bytes) -> Answer {
-        let mut answer = self.pass_to_ollama(name, head, upstream::passing(head, bytes)).await;
-        answer::tell(&mut answer, memory::HEADER, Memory::Off.word());
-        answer
-    }
-
-    async fn pass_to_ollama(&self, name: &str, head: &Parts, passing: Passing) -> Answer {
-        match self.upstream.ollama() {
+        let mut answer = match self.upstream.ollama() {
             Ok(target) => {
                 let address = upstream::of_ollama(target.address(), name, head.uri.query());
-                self.upstream.pass(&target, Some(address), None, passing).await
+                self.upstream.pass(&target, Some(address), None, upstream::passing(head, bytes)).await
             }
             Err(failure) => answer::failure(&failure),
-        }
+        };
+        answer::tell(&mut answer, memory::HEADER, Memory::Off.word());
+        answer
     }
 }
 

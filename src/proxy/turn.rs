@@ -7,7 +7,6 @@ use super::memory::Memory as Mode;
 use super::writer::{self, Coming};
 use crate::chat::{self, Request};
 use crate::config::{Secret, Settings};
-use crate::embed::Embedder;
 use crate::enrich::{self, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
 use crate::fill;
@@ -170,18 +169,15 @@ impl Proxy {
             Ok(store) => store,
             Err(why) => return enrich::enrich(Err(why), request, &turn, options),
         };
-        let wanted = fill::is_wanted(store, &self.settings)?;
-        let mut enrich = |embedder: Option<&mut Embedder>, request, degraded| {
-            let memory = Memory { store: &mut *store, embedder, notes: &self.notes, degraded };
-            enrich::enrich(Ok(memory), request, &turn, options)
-        };
-        match self.with_embedder(|embedder| enrich(Some(embedder), request.clone(), None)) {
-            Ok(enriched) => enriched,
-            // No model is installed.
-            Err(error) => {
-                let why = wanted.then(|| format!("{error}; messages are found by their words only"));
-                enrich(None, request, why)
+        let mut embedder = self.to_embed();
+        let degraded = match &embedder {
+            Err(error) if fill::is_wanted(store, &self.settings)? => {
+                Some(format!("{error}; messages are found by their words only"))
             }
-        }
+            // It is there, or none is installed and nobody asked for one.
+            _ => None,
+        };
+        let memory = Memory { store, embedder: embedder.as_mut().ok(), notes: &self.notes, degraded };
+        enrich::enrich(Ok(memory), request, &turn, options)
     }
 }

@@ -1,14 +1,15 @@
 //! Requests that pass unchanged to their provider, and answers that pass unchanged back, as they arrive.
 
 use super::answer::{self, Answer};
+use crate::cli::Notes;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::forward::Failure;
-use crate::http::{Address, Client, Passed, Passing};
+use crate::forward::{Again, Failure};
+use crate::http::{Address, Client, Passed, Passing, offer, pause};
 use crate::provider::{Providers, Target};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::header::{CONNECTION, HeaderName};
+use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Response, StatusCode};
 use std::net::SocketAddr;
@@ -39,6 +40,7 @@ const BROWSERS: &str = "access-control-";
 pub(super) struct Upstream {
     providers: Providers,
     client: Client,
+    again: Again,
 }
 
 /// What may be passed on of a request.
@@ -49,9 +51,22 @@ pub(super) fn passing(head: &Parts, body: Bytes) -> Passing {
     Passing { method: head.method.clone(), headers, body }
 }
 
+/// Has the answer encoded only in what the client takes and can be read here too.
+pub(super) fn readable(mut passing: Passing) -> Passing {
+    if let Some(accepted) = passing.headers.get_mut(ACCEPT_ENCODING) {
+        let offered = HeaderValue::from_str(&offer(accepted.to_str().unwrap_or_default()));
+        *accepted = offered.unwrap_or(HeaderValue::from_static("identity"));
+    }
+    passing
+}
+
 impl Upstream {
-    pub(super) fn new(settings: &Settings) -> Result<Upstream> {
-        Ok(Upstream { providers: Providers::new(settings)?, client: Client::new(settings) })
+    pub(super) fn new(settings: &Settings, notes: &Notes) -> Result<Upstream> {
+        Ok(Upstream {
+            providers: Providers::new(settings)?,
+            client: Client::new(settings),
+            again: Again::new(settings, notes),
+        })
     }
 
     /// Who serves a model.
@@ -85,6 +100,21 @@ impl Upstream {
     ) -> std::result::Result<Response<Passed>, Failure> {
         let key = target.key(bearer)?;
         let sent = self.client.relay(address, key, target.headers(), passing).await;
+        sent.map_err(|failed| Failure::unsent(target, &failed))
+    }
+
+    /// As `send`, and again where nothing can have come of it.
+    pub(super) async fn ask(
+        &self,
+        target: &Target,
+        address: &Address,
+        passing: Passing,
+    ) -> std::result::Result<Response<Passed>, Failure> {
+        let key = target.key(None)?;
+        let send = || self.client.relay(address, key, target.headers(), passing.clone());
+        let wait = |response: &Response<Passed>| pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?);
+        let sent =
+            self.again.ask(target, send, |response| (response.status().as_u16(), wait(response))).await;
         sent.map_err(|failed| Failure::unsent(target, &failed))
     }
 
@@ -134,7 +164,7 @@ pub(super) fn of_ollama(address: &Address, name: &str, query: Option<&str>) -> A
 }
 
 /// A provider's answer as it comes.
-fn relayed(response: Response<Passed>) -> Answer {
+pub(super) fn relayed(response: Response<Passed>) -> Answer {
     let mut answer = response.map(|body| body.map_err(Into::into).boxed_unsync());
     answer.extensions_mut().clear();
     retain(answer.headers_mut(), |name| !KEPT.contains(&name) && !name.starts_with(BROWSERS));

@@ -175,8 +175,14 @@ impl Store for Sqlite {
 
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>> {
         let around = |message: &&Message| self.standing_around(message, which, reach);
-        let found: rusqlite::Result<Vec<Around>> = messages.iter().map(around).collect();
-        found.map_err(|e| self.failed("read", e))
+        let read = || -> rusqlite::Result<Vec<Around>> {
+            // Of one instant, and the file is locked once and not for each message.
+            let snapshot = self.connection.unchecked_transaction()?;
+            let found = messages.iter().map(around).collect::<rusqlite::Result<_>>()?;
+            snapshot.finish()?;
+            Ok(found)
+        };
+        read().map_err(|e| self.failed("read", e))
     }
 
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {

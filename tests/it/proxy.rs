@@ -2,6 +2,7 @@
 
 use crate::fake::{Answer, Fake, dead};
 use crate::support::{Home, lines_of};
+use rsv::record::Object;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -151,7 +152,13 @@ pub(crate) fn answer(stream: TcpStream) -> (u16, String) {
 
 /// A home whose Ollama is this provider.
 pub(crate) fn home(provider: &Fake) -> Home {
-    Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_TEST_NOW", NOW)
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_TEST_NOW", NOW);
+    patient(home)
+}
+
+/// A home in which memory is waited for, however much else the machine does.
+fn patient(home: Home) -> Home {
+    home.env("RSV_ENRICH_TIMEOUT", "60s")
 }
 
 pub(crate) fn asking(text: &str) -> String {
@@ -195,6 +202,54 @@ fn the_pipe_and_the_proxy_give_the_same_bytes() {
     }
 }
 
+/// A provider that answers as it is asked to: whole or in pieces.
+fn either() -> Fake {
+    Fake::answering(|seen| match seen.text().contains("\"stream\":true") {
+        true => Answer::new(200, EVENTS).header("Content-Type", "text/event-stream"),
+        false => Answer::new(200, REPLY),
+    })
+}
+
+const EVENTS: &str = r#"data: {"object":"chat.completion.chunk","model":"llama3.1","choices":[{"index":0,"delta":{"role":"assistant","content":"In "}}]}
+
+data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"\u00c9vora."},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"#;
+
+#[test]
+fn what_clients_send_has_the_same_bytes_by_the_pipe_and_by_the_proxy() {
+    // What the clients of the module `clients` sent, in their own spelling.
+    let requests: Vec<Object> =
+        include_str!("clients/requests.jsonl").lines().map(|line| Object::parse(line).unwrap()).collect();
+    assert_eq!(requests.len(), 30);
+    let (by_pipe, by_proxy) = (either(), either());
+    let (pipe, proxied) = (home(&by_pipe), home(&by_proxy));
+    let proxy = Proxy::start(&proxied);
+    for (number, request) in requests.iter().enumerate() {
+        let scope = ["-p", "p", "-i", &(number % 3).to_string()];
+        let path = format!("/partition/p/instance/{}/v1/chat/completions", number % 3);
+        let mut request = request.clone();
+        for streamed in [false, true] {
+            request.set("stream", streamed.to_string());
+            let enriched = pipe.run("rsv-enrich", &scope, request.to_json()).ok();
+            let words: &[&str] = if streamed { &["--stream"] } else { &[] };
+            let answered = pipe.run("rsv-forward", words, enriched).ok();
+            let piped = pipe.run("rsv-ingest", &[], answered).ok();
+            let (status, body) = proxy.post(&path, "", &request.to_json());
+            assert_eq!(status, 200, "{body}");
+            if !streamed {
+                assert_eq!(body, piped);
+            }
+        }
+    }
+    let sent = |provider: &Fake| provider.seen().into_iter().map(|seen| seen.body).collect::<Vec<_>>();
+    assert_eq!(sent(&by_proxy), sent(&by_pipe));
+    assert_eq!(proxied.export(), pipe.export());
+    assert!(by_pipe.seen().iter().any(|seen| seen.text().contains("<rsv-memory>")));
+}
+
 #[test]
 fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
     let texts = [
@@ -218,8 +273,8 @@ fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
         let (by_pipe, by_proxy) =
             (Fake::new([Answer::new(200, REPLY)]), Fake::new([Answer::new(200, REPLY)]));
         let recalling = |provider: &Fake| {
-            let home =
-                Home::with_model().at("2026-11-21T07:03:00Z").env("RSV_OLLAMA_BASE_URL", &provider.url());
+            let home = Home::with_model().at(NOW).env("RSV_OLLAMA_BASE_URL", &provider.url());
+            let home = patient(home);
             home.write(".config/rsv/config.toml", "recent_context_size = 0\n");
             home.ingest(&[], &lines);
             home
@@ -358,6 +413,26 @@ fn what_cannot_be_answered_is_an_error_in_openais_shape() {
         assert!(!body.contains("canary-key"), "{body}");
     }
     assert_eq!(home.run("rsv-view", &["--all"], "").ok(), "");
+}
+
+#[test]
+fn how_long_a_provider_wants_to_be_left_alone_is_told() {
+    let busy = || Answer::new(429, "{\"error\":{\"message\":\"slow down\"}}").header("Retry-After", "120");
+    let provider = Fake::new([busy(), busy(), busy()]);
+    // It is not asked again after two minutes.
+    let proxy = Proxy::start(&home(&provider));
+    let streamed = asking("x").replace("\"messages\"", "\"stream\":true,\"messages\"");
+    for (path, body) in [
+        ("/v1/chat/completions", &asking("x")),
+        ("/v1/chat/completions", &streamed),
+        ("/api/chat", &streamed),
+    ] {
+        let answer = proxy.whole(&post(path, "", body));
+        assert!(
+            answer.starts_with("HTTP/1.1 429 ") && answer.contains("\r\nretry-after: 120\r\n"),
+            "{answer}"
+        );
+    }
 }
 
 #[test]

@@ -27,6 +27,8 @@ impl Sqlite {
         which: &Select,
         limit: usize,
     ) -> rusqlite::Result<Vec<Hit>> {
+        // Whoever writes does not map the file by itself.
+        self.connection.pragma_update(None, "mmap_size", super::MAPPED)?;
         let snapshot = self.connection.unchecked_transaction()?;
         let scopes = match self.scope_numbers(&which.scopes)? {
             Some(scopes) => scopes,
