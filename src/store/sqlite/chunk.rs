@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 /// one after the other.
 const PAGE: usize = super::PAGE as usize - 84;
 
+/// So many chunks are written at once: then their pages stand side by side, and are mapped together.
+const RUN: u32 = 8;
+
 /// What stands beside a code.
 #[derive(Clone, Copy)]
 pub(super) struct Head {
@@ -63,30 +66,43 @@ pub(super) fn add(
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Makes chunks of what is loose, oldest records first, as long as there is enough of it.
+/// Makes chunks of what is loose, oldest records first, as long as there is enough of it for a run of them.
 pub(super) fn pack(connection: &Connection, model: i64, scope: i64) -> rusqlite::Result<()> {
     let sql = "SELECT count(*), dim FROM loose JOIN model ON model.n = model WHERE model = ? AND scope = ?";
     let count = |row: &rusqlite::Row| Ok((row.get(0)?, row.get::<_, Option<u32>>(1)?));
-    let (mut loose, dim): (u32, _) = connection.prepare_cached(sql)?.query_row([model, scope], count)?;
+    let (loose, dim): (u32, _) = connection.prepare_cached(sql)?.query_row([model, scope], count)?;
     let chunk = PAGE / (HEAD + width(dim.unwrap_or_default() as usize));
     let chunk = u32::try_from(chunk).unwrap_or_default().max(1);
-    while loose >= chunk {
-        let (mut heads, mut codes) = (Vec::new(), Vec::new());
-        let sql = "SELECT heads, codes FROM loose WHERE model = ? AND scope = ? ORDER BY record LIMIT ?";
-        let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![model, scope, chunk])?;
-        while let Some(row) = rows.next()? {
-            heads.extend_from_slice(row.get_ref(0)?.as_blob()?);
-            codes.extend_from_slice(row.get_ref(1)?.as_blob()?);
-        }
-        let (low, high) = range(&heads);
-        let sql = "INSERT INTO chunk (model, scope, low, high, heads, codes) VALUES (?, ?, ?, ?, ?, ?)";
-        connection.prepare_cached(sql)?.execute(params![model, scope, low, high, heads, codes])?;
-        let sql = "DELETE FROM loose WHERE model = ? AND scope = ? AND record <= ?";
-        connection.prepare_cached(sql)?.execute([model, scope, high])?;
-        loose -= chunk;
+    let runs = loose / (RUN * chunk);
+    let mut last = i64::MIN;
+    for _ in 0..runs * RUN {
+        last = pack_one(connection, (model, scope), last, chunk)?;
     }
-    Ok(())
+    // Only now: a chunk would be written to the pages that become free, wherever they lie.
+    let sql = "DELETE FROM loose WHERE model = ? AND scope = ? AND record <= ?";
+    connection.prepare_cached(sql)?.execute([model, scope, last]).map(drop)
+}
+
+/// Makes a chunk of so many that are loose, after a record. Gives its last record.
+fn pack_one(
+    connection: &Connection,
+    (model, scope): (i64, i64),
+    last: i64,
+    count: u32,
+) -> rusqlite::Result<i64> {
+    let (mut heads, mut codes) = (Vec::new(), Vec::new());
+    let sql = "SELECT heads, codes FROM loose WHERE model = ? AND scope = ? AND record > ?
+               ORDER BY record LIMIT ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![model, scope, last, count])?;
+    while let Some(row) = rows.next()? {
+        heads.extend_from_slice(row.get_ref(0)?.as_blob()?);
+        codes.extend_from_slice(row.get_ref(1)?.as_blob()?);
+    }
+    let (low, high) = range(&heads);
+    let sql = "INSERT INTO chunk (model, scope, low, high, heads, codes) VALUES (?, ?, ?, ?, ?, ?)";
+    connection.prepare_cached(sql)?.execute(params![model, scope, low, high, heads, codes])?;
+    Ok(high)
 }
 
 /// Takes the codes of records out of the index, which has them.
