@@ -7,6 +7,7 @@ use crate::error::{Context, Error, Result};
 use crate::record::{Clock, Feed, too_long};
 use atty::Stream;
 use jiff::tz::TimeZone;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -165,10 +166,12 @@ impl Io {
         Ok(if answer.is_empty() { default } else { answer }.to_owned())
     }
 
-    /// Asks for what nobody may see, and does not show what is typed.
+    /// Asks for what nobody may see: what is typed is not shown, from before the question on.
     pub fn ask_secret(&self, question: &str) -> Result<String> {
-        let answer = rpassword::prompt_password(format!("{question} "));
-        answer.map(|answer| answer.trim().to_owned()).context("cannot read the answer")
+        let hidden = Hidden::begin().context("cannot hide the answer")?;
+        let answer = self.ask(question, "");
+        hidden.end();
+        answer
     }
 
     /// Standard input; an error with the remedy if that is a terminal.
@@ -350,4 +353,23 @@ fn prompt(text: &str) {
 /// The one place that writes lines to standard error; if nobody listens, nothing is lost.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// A terminal that does not show what is typed, but for the ends of lines.
+struct Hidden(Termios);
+
+impl Hidden {
+    fn begin() -> io::Result<Hidden> {
+        let before = tcgetattr(io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        hidden.local_modes.insert(LocalModes::ECHONL);
+        tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
+        Ok(Hidden(before))
+    }
+
+    fn end(self) {
+        // A terminal that is gone shows nothing.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
 }

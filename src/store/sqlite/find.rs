@@ -137,7 +137,7 @@ impl<'a> Lookup<'a> {
                 part.spread();
             }
             corpus.docs += part.docs as f64;
-            corpus.words += part.places().map(|place| f64::from(place.length)).sum::<f64>();
+            corpus.words += part.length as f64;
         }
         let wanted = Wanted::of(connection, which)?;
         for scope in scopes {

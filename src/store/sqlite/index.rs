@@ -99,12 +99,15 @@ struct Draft {
 #[derive(Default)]
 struct Places {
     bytes: Vec<u8>,
+    /// Of all messages together.
+    length: u64,
     n: i64,
     timestamp: i64,
 }
 
 impl Places {
     fn push(&mut self, Place { n, timestamp, length, role }: Place) {
+        self.length += u64::from(length);
         put(&mut self.bytes, (n - self.n).unsigned_abs());
         let later = timestamp.wrapping_sub(self.timestamp);
         put(&mut self.bytes, (later << 1 ^ later >> 63) as u64);
@@ -197,8 +200,9 @@ impl<'a> Writer<'a> {
         docs: u64,
         places: &Places,
     ) -> rusqlite::Result<Writer<'a>> {
-        let sql = "INSERT INTO part (scope, docs, places, words) VALUES (?, ?, ?, x'')";
-        let part = connection.prepare_cached(sql)?.insert(params![scope, docs as i64, places.bytes])?;
+        let sql = "INSERT INTO part (scope, docs, length, places, words) VALUES (?, ?, ?, ?, x'')";
+        let row = params![scope, docs as i64, places.length as i64, places.bytes];
+        let part = connection.prepare_cached(sql)?.insert(row)?;
         Ok(Writer { connection, part, words: vec![b'\n'] })
     }
 
@@ -290,6 +294,8 @@ pub(super) struct Part {
     n: i64,
     /// How many messages it covers.
     pub(super) docs: usize,
+    /// In words, all of them together.
+    pub(super) length: i64,
     places: Vec<u8>,
     spread: OnceLock<Vec<Place>>,
     /// All words, each between line ends.
@@ -316,12 +322,12 @@ impl Part {
     }
 
     fn read(connection: &Connection, n: i64) -> rusqlite::Result<Part> {
-        let docs: i64 = connection
-            .prepare_cached("SELECT docs FROM part WHERE n = ?")?
-            .query_row([n], |row| row.get(0))?;
+        let (docs, length): (i64, _) = connection
+            .prepare_cached("SELECT docs, length FROM part WHERE n = ?")?
+            .query_row([n], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let docs = usize::try_from(docs).unwrap_or_default();
         let places = blob(connection, "places", n)?;
-        Ok(Part { n, docs, places, spread: OnceLock::new(), words: blob(connection, "words", n)? })
+        Ok(Part { n, docs, length, places, spread: OnceLock::new(), words: blob(connection, "words", n)? })
     }
 
     /// Reads its messages once for all, for who will ask for many of them.

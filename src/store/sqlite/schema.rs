@@ -118,6 +118,7 @@ fn m004_digests(connection: &Connection) -> rusqlite::Result<()> {
 
 /// The codes of vectors become half as long, and beside the words of a message stands what a selection asks for.
 fn m005_indexes(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("ALTER TABLE part ADD COLUMN length INTEGER NOT NULL DEFAULT 0")?;
     let scopes = embedding::rows(connection, "scope")?;
     let models = embedding::rows(connection, "model")?;
     models.iter().try_for_each(|model| chunk::make(connection, *model, &scopes))?;
