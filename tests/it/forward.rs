@@ -519,6 +519,14 @@ fn a_provider_that_cannot_be_reached_is_named_without_its_secrets() {
 }
 
 #[test]
+fn a_provider_whose_name_nobody_knows_is_named() {
+    let failed = failed(&forward(&home("https://provider.invalid"), ASK));
+    assert_eq!((&failed["code"], &failed["status"]), (&"provider_unreachable".into(), &502.into()));
+    let message = failed["message"].as_str().unwrap();
+    assert!(message.contains("lookup") && message.contains("https://provider.invalid"), "{message}");
+}
+
+#[test]
 fn a_connection_that_breaks_is_told_from_one_that_never_was() {
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"choices\":";
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n";

@@ -3,6 +3,7 @@
 use crate::fake::{Answer, Fake, dead};
 use crate::support::{Home, lines_of};
 use rsv::record::Object;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -105,6 +106,12 @@ impl Proxy {
         let mut words = String::new();
         self.stderr.read_to_string(&mut words).unwrap();
         (words, self.child.wait().unwrap().code())
+    }
+
+    /// How large it may make a file from now on, in bytes.
+    pub(crate) fn may_write(&self, most: Option<u64>) {
+        let limit = Rlimit { current: most, maximum: None };
+        prlimit(Pid::from_raw(self.child.id().cast_signed()), Resource::Fsize, limit).unwrap();
     }
 
     pub(crate) fn terminate(&self) {

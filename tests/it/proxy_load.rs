@@ -164,3 +164,64 @@ fn a_store_that_is_locked_stops_no_answer_and_gets_all_of_them_later() {
     check(&home, &questions);
     assert_eq!(proxy.end(), Some(0));
 }
+
+#[test]
+fn a_disk_that_is_full_stops_no_answer_and_what_was_said_is_stored_when_there_is_room() {
+    let provider = Fake::answering(answered);
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
+    let mut proxy = Proxy::start(&home);
+    let mut questions = Vec::new();
+    let mut say = |client: usize| {
+        let question = format!("the question of client {client}");
+        let whole = proxy.whole(&post(&path(client), "", &asking(&question, false)));
+        questions.push(question);
+        whole
+    };
+    assert!(say(0).starts_with("HTTP/1.1 200"));
+    proxy.settle();
+    // No file may grow any more.
+    proxy.may_write(Some(1));
+    assert!(say(1).starts_with("HTTP/1.1 200"));
+    while proxy.get("/health").0 != 503 {
+        std::thread::yield_now();
+    }
+    let told = say(2);
+    assert!(told.starts_with("HTTP/1.1 200") && told.contains("\r\nx-rsv-degraded: "), "{told}");
+    proxy.may_write(None);
+    while proxy.get("/health").0 != 200 {
+        std::thread::yield_now();
+    }
+    proxy.settle();
+    check(&home, &questions);
+    assert_eq!(proxy.end(), Some(0));
+}
+
+#[test]
+fn an_answer_of_a_hundred_megabytes_is_refused_by_its_limit_or_passed_on_and_stored() {
+    let long = "x".repeat(100 << 20);
+    let reply = format!(
+        r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"{long}"}},"finish_reason":"stop"}}]}}"#
+    );
+    let provider = Fake::answering(move |seen| match seen.text().contains("a long one") {
+        true => Answer::new(200, reply.clone()),
+        false => answered(seen),
+    });
+    let plain = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
+    let raised = plain.env("RSV_MAX_LINE_BYTES", "200000000").env("RSV_PROXY_QUEUE_BYTES", "200000000");
+    for (home, passes) in [(plain, false), (raised, true)] {
+        let mut proxy = Proxy::start(&home);
+        let whole = proxy.whole(&post(&path(0), "", &asking("a long one", false)));
+        if passes {
+            assert!(whole.starts_with("HTTP/1.1 200") && whole.contains(&long), "{}", whole.len());
+        } else {
+            assert!(whole.starts_with("HTTP/1.1 502") && whole.contains("the limit of 32 MiB"), "{whole}");
+        }
+        // Others have their answer beside it.
+        assert!(ask(proxy.port(), 1, "a short one", false));
+        proxy.settle();
+        assert_eq!(proxy.end(), Some(0));
+        let stored = home.contents("rsv-view", &["9", "--all"]);
+        assert_eq!(stored.iter().any(|text| text.len() == long.len()), passes);
+        assert!(stored.contains(&"a short one".to_owned()));
+    }
+}
