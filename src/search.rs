@@ -57,6 +57,8 @@ pub struct Options<'a> {
     pub link: bool,
     /// Only those that the caller lets pass.
     pub admits: &'a dyn Fn(&Hit) -> bool,
+    /// Of so many, the best: where nearly all say the same there may be fewer hits than are wanted.
+    pub among: usize,
 }
 
 impl Options<'_> {
@@ -112,11 +114,11 @@ fn sifted(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) ->
         let too_low = |hit: &Hit| options.min_score.is_some_and(|least| hit.score < least);
         let all = hits.len() < asked || hits.last().is_some_and(too_low);
         hits.retain(options.sieve());
-        if all || hits.len() >= options.limit {
+        if all || hits.len() >= options.limit || asked >= options.among {
             hits.truncate(options.limit);
             return Ok(hits);
         }
-        asked = asked.saturating_mul(MORE);
+        asked = asked.saturating_mul(MORE).min(options.among);
     }
 }
 

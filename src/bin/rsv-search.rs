@@ -101,6 +101,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             deduplicate: args.deduplicate,
             link: args.link,
             admits: &|_| true,
+            among: usize::MAX,
         },
         explain: args.explain,
         context: args.context,

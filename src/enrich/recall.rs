@@ -122,7 +122,9 @@ fn related(
 ) -> Result<Vec<Hit>> {
     let admits = |hit: &Hit| sieve.passes(&hit.message);
     let limit = options.similar + recent;
-    let wanted = search::Options { limit, min_score: None, deduplicate: false, link: false, admits: &admits };
+    let among = limit.saturating_mul(AMONG);
+    let wanted =
+        search::Options { limit, min_score: None, deduplicate: false, link: false, admits: &admits, among };
     let Memory { store, embedder, notes, .. } = memory;
     let mut hits = None;
     if let Some(embedder) = embedder.as_deref_mut() {
@@ -145,6 +147,9 @@ fn related(
     sieve.gate(&mut hits, bar(meant.then_some(messages)));
     search::linked(&mut **store, hits, which, &wanted)
 }
+
+/// For each message that is wanted so many are looked at at most, where a question is asked every day.
+const AMONG: usize = 8;
 
 /// A related message counts if its score is at least this part of the best one's: below lie those that
 /// share a common word only.

@@ -55,7 +55,8 @@ impl Asked {
             return Err(Error::new("term: is empty"));
         }
         let (deduplicate, link) = (yes("deduplicate")?, yes("link")?);
-        let options = Options { limit, min_score: None, deduplicate, link, admits: &|_| true };
+        let options =
+            Options { limit, min_score: None, deduplicate, link, admits: &|_| true, among: usize::MAX };
         Ok(Asked { term, semantic, hybrid, options })
     }
 }
