@@ -23,7 +23,7 @@ impl Coded {
         let (lower, upper) = turned.split_at(width(turned.len()));
         let upper = upper.iter().map(code).chain([0]);
         let codes = lower.iter().map(code).zip(upper).map(|(lower, upper)| lower | upper << 4).collect();
-        Coded { step: step / length(&turned) as f32, codes }
+        Coded { step, codes }
     }
 }
 
@@ -54,11 +54,10 @@ impl Query {
         let mut lower: Vec<i8> = turned.iter().map(code).collect();
         let mut upper = lower.split_off(width(lower.len()));
         upper.resize(lower.len(), 0);
-        let length = length(vector);
         Query {
             numbers: vector.iter().map(|x| f64::from(*x)).collect(),
-            length,
-            step: if length > 0.0 { step / length as f32 } else { 0.0 },
+            length: length(vector),
+            step,
             offset: 15 * lower.iter().chain(&upper).map(|code| i32::from(*code)).sum::<i32>(),
             lower,
             upper,
@@ -128,11 +127,13 @@ fn largest(vector: &[f32]) -> f32 {
 /// of all vectors, and two turns spread them evenly.
 const TURNS: u64 = 2;
 
-/// The vector in a basis of its own, in which its numbers are as if drawn by lot: some change their sign, then the
+/// The vector, brought to length 1, in a basis of its own, in which its numbers are as if drawn by lot: some change their sign, then the
 /// first ones and the last ones, a power of two of them each, go through a Hadamard transform. (Ailon and Chazelle 2009,
 /// The fast Johnson-Lindenstrauss transform.)
 fn turned(vector: &[f32]) -> Vec<f32> {
-    let mut turned = vector.to_vec();
+    // In the wider numbers, so that neither huge nor tiny ones are lost.
+    let length = Some(length(vector)).filter(|length| *length > 0.0).unwrap_or(1.0);
+    let mut turned: Vec<f32> = vector.iter().map(|x| (f64::from(*x) / length) as f32).collect();
     let Some(power) = vector.len().checked_ilog2() else { return turned };
     let width = 1 << power;
     for turn in 0..TURNS {
@@ -257,7 +258,9 @@ mod tests {
             };
             let query = Query::of(&standing_out(1));
             for seed in 2..40 {
-                for vector in [standing_out(seed), numbers(length, seed), vec![0.0; length]] {
+                let times = |factor: f32| numbers(length, seed).iter().map(|x| x * factor).collect();
+                let plain = times(1.0);
+                for vector in [standing_out(seed), plain, times(1e37), times(1e-43), vec![0.0; length]] {
                     let Coded { step, codes } = Coded::of(&vector);
                     let mut products = Vec::new();
                     Query::products([&query], &codes, &mut products);
