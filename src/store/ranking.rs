@@ -92,11 +92,11 @@ impl Corpus {
 }
 
 /// The runs of the terms that can tell messages apart, as far as `tells` does not say otherwise; each once.
-pub(super) fn telling<'a>(
+pub(super) fn telling<'a, E>(
     terms: &'a [Term],
     occur: Occur,
-    mut tells: impl FnMut(&Run<'a>) -> bool,
-) -> Vec<Run<'a>> {
+    mut tells: impl FnMut(&Run<'a>) -> Result<bool, E>,
+) -> Result<Vec<Run<'a>>, E> {
     let mut runs: Vec<Run> = Vec::new();
     for (text, within) in terms.iter().flat_map(|term| term.runs.iter().map(|run| (run, term.within))) {
         if runs.len() == LOOKED_UP {
@@ -110,11 +110,11 @@ pub(super) fn telling<'a>(
             continue;
         }
         let run = Run { text, stem, docs: Vec::new(), held: 0 };
-        if tells(&run) {
+        if tells(&run)? {
             runs.push(run);
         }
     }
-    runs
+    Ok(runs)
 }
 
 /// Looks for the runs in a message that no index has, and calls `visit` for each that it holds. Gives its length in

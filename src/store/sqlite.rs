@@ -2,6 +2,7 @@
 
 mod alike;
 mod chunk;
+mod coding;
 mod embedding;
 mod find;
 mod graph;
@@ -17,12 +18,10 @@ use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::{Access, Around, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
 use crate::error::{Context, Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
-use index::Part;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A store in a file.
@@ -30,12 +29,14 @@ pub(super) struct Sqlite {
     connection: Connection,
     address: String,
     known: write::Known,
-    /// The parts of the word index that were searched last.
-    parts: Vec<Arc<Part>>,
 }
 
 /// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
 const PAGE: i64 = 16_384;
+
+/// So many bytes of a row of an index fit into a page beside what SQLite writes there: what does not lies in pages
+/// that are looked for one after the other, and is copied.
+const ROOM: usize = PAGE as usize - 84;
 
 /// The write-ahead log is folded into the file when it has this many pages (1 MiB): a process that finds
 /// no other at work has to read the log whole before it can begin (measured: 0.4 ms a MiB).
@@ -70,7 +71,7 @@ impl Sqlite {
             connect(path, access)
         };
         let connection = open().map_err(|e| remedied(e.at(format_args!("cannot open store {address}"))))?;
-        Ok(Sqlite { connection, address, known: write::Known::default(), parts: Vec::new() })
+        Ok(Sqlite { connection, address, known: write::Known::default() })
     }
 
     /// Adds the store's address to what SQLite says, in words.

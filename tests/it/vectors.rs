@@ -786,7 +786,8 @@ fn a_store_that_is_missing_has_no_vectors() {
 /// The tables of a store as they were before there was an index of vectors.
 const BEFORE_VECTORS: &str = "DROP TABLE chunk; DROP TABLE loose; DROP TABLE lacking; DROP TABLE fact;
     DROP INDEX account_digest; DROP TABLE space; DROP TABLE waiting; DROP TABLE graph;
-    ALTER TABLE model DROP COLUMN vectors; ALTER TABLE part DROP COLUMN length; PRAGMA user_version = 1;";
+    ALTER TABLE model DROP COLUMN vectors; ALTER TABLE part DROP COLUMN length; DROP TABLE vocabulary; DROP TABLE block;
+    ALTER TABLE part ADD COLUMN places BLOB; ALTER TABLE part ADD COLUMN words BLOB; PRAGMA user_version = 1;";
 
 #[test]
 fn a_store_of_the_first_version_is_brought_up_to_date() {

@@ -6,7 +6,7 @@
 
 use super::Neo4j;
 use super::read::{number, scope_params};
-use super::server::Answer;
+use super::server::{Answer, Fault};
 use super::statements::{self, scoped};
 use super::values::Params;
 use crate::record::{Hit, Message, Scopes};
@@ -68,7 +68,7 @@ impl Neo4j {
         which: &Select,
         limit: usize,
     ) -> Answer<Vec<Hit>> {
-        let mut runs = ranking::telling(terms, occur, |_| true);
+        let mut runs = ranking::telling(terms, occur, |_| Ok::<_, Fault>(true))?;
         let unsure = |term: &&Term| !(term.is_plain() && runs.iter().any(|run| run.text == term.text));
         let unsure: Vec<&Term> = terms.iter().filter(|_| occur == Occur::All).filter(unsure).collect();
         if limit == 0 || runs.is_empty() && unsure.is_empty() {

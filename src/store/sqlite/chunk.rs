@@ -1,5 +1,5 @@
-//! The vector index: the four-bit code of every message's vector, in chunks of one scope and model that are
-//! read from end to end. The newest of a scope are loose, a row each, until they make a chunk, so that
+//! The vector index: the four-bit code of every message's vector, in chunks of one scope and model that fill a page
+//! each and are read from end to end. The newest of a scope are loose, a row each, until they make a chunk, so that
 //! storing one costs little. Beside each code stands what a selection asks for, so that a search looks only
 //! at what it may find.
 
@@ -8,10 +8,6 @@ use super::embedding::{Place, numbers};
 use super::select::bit;
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
-
-/// A chunk fills a page of the file, so many bytes of it: what does not fit there lies in pages that are looked for
-/// one after the other.
-const PAGE: usize = super::PAGE as usize - 84;
 
 /// So many chunks are written at once: then their pages stand side by side, and are mapped together.
 const RUN: u32 = 8;
@@ -71,7 +67,7 @@ pub(super) fn pack(connection: &Connection, model: i64, scope: i64) -> rusqlite:
     let sql = "SELECT count(*), dim FROM loose JOIN model ON model.n = model WHERE model = ? AND scope = ?";
     let count = |row: &rusqlite::Row| Ok((row.get(0)?, row.get::<_, Option<u32>>(1)?));
     let (loose, dim): (u32, _) = connection.prepare_cached(sql)?.query_row([model, scope], count)?;
-    let chunk = PAGE / (HEAD + width(dim.unwrap_or_default() as usize));
+    let chunk = super::ROOM / (HEAD + width(dim.unwrap_or_default() as usize));
     let chunk = u32::try_from(chunk).unwrap_or_default().max(1);
     let runs = loose / (RUN * chunk);
     let mut last = i64::MIN;

@@ -4,20 +4,20 @@ use super::super::ranking::{self, Corpus, Doc, KEYWORD, Run, combine, explain, f
 use super::super::words::Term;
 use super::super::{Occur, Select};
 use super::Sqlite;
-use super::index::{self, Part, Place};
+use super::coding::Place;
+use super::index::{self, Part};
 use super::read::{COLUMNS, TABLES, message};
 use super::select::Wanted;
 use crate::record::{Hit, Message};
 use rusqlite::{Connection, OptionalExtension};
 use std::mem::take;
-use std::sync::Arc;
 
 /// A run that lies in more words of one part than this tells nothing: it is looked for in the messages
 /// themselves, and does not count.
 const MANY: usize = 1000;
 
 /// The words of each part that may hold a run.
-type Words<'a> = Vec<Vec<&'a [u8]>>;
+type Words = Vec<Vec<Box<[u8]>>>;
 
 impl Sqlite {
     pub(super) fn find_terms(
@@ -40,10 +40,9 @@ impl Sqlite {
         };
         let mut parts = Vec::new();
         for scope in &scopes {
-            parts.append(&mut Part::of_scope(&self.connection, *scope, &self.parts)?);
+            parts.append(&mut Part::of_scope(&self.connection, *scope)?);
         }
-        self.parts.clone_from(&parts);
-        let (runs, words) = telling(terms, occur, &parts);
+        let (runs, words) = telling(&self.connection, terms, occur, &parts)?;
         let unsure: Vec<&Term> = terms
             .iter()
             .filter(|term| !(term.is_plain() && runs.iter().any(|run| run.text == term.text)))
@@ -101,21 +100,21 @@ const FIRST: usize = 1000;
 /// who holds none of the rarer ones seldom is.
 struct Lookup<'a> {
     connection: &'a Connection,
-    parts: &'a [Arc<Part>],
+    parts: &'a [Part],
     wanted: Wanted,
     corpus: Corpus,
     /// The rarest first.
     runs: Vec<Run<'a>>,
     /// Where each of them is found.
-    places: Vec<Places<'a>>,
+    places: Vec<Places>,
     /// The messages of each part that hold one of the runs that were looked at, a bit each.
     seen: Vec<Vec<u64>>,
 }
 
 /// Where a run is found.
-struct Places<'a> {
+struct Places {
     /// The words of each part that count, and how much.
-    words: Vec<Vec<(&'a [u8], f32)>>,
+    words: Vec<Vec<(Box<[u8]>, f32)>>,
     /// How many messages that are in no part hold it: they come first.
     tail: usize,
     /// Whether all that hold it are gathered.
@@ -126,16 +125,13 @@ impl<'a> Lookup<'a> {
     /// Counts the messages that hold each run.
     fn begin(
         connection: &'a Connection,
-        parts: &'a [Arc<Part>],
+        parts: &'a [Part],
         scopes: &[i64],
         which: &Select,
-        (mut runs, words): (Vec<Run<'a>>, Vec<Words<'a>>),
+        (mut runs, words): (Vec<Run<'a>>, Vec<Words>),
     ) -> rusqlite::Result<Lookup<'a>> {
         let mut corpus = Corpus::default();
         for part in parts {
-            if runs.len() > 1 {
-                part.spread();
-            }
             corpus.docs += part.docs as f64;
             corpus.words += part.length as f64;
         }
@@ -163,11 +159,13 @@ impl<'a> Lookup<'a> {
     }
 
     /// Counts who holds a run; who holds one of several words is known only when all are gathered.
-    fn count(&mut self, mut run: Run<'a>, words: Words<'a>) -> rusqlite::Result<(Run<'a>, Places<'a>)> {
-        let weighed = |word: &'a [u8]| (word, run.weight(std::str::from_utf8(word).unwrap_or_default()));
-        let counts = |(_, weight): &(&[u8], f32)| *weight > 0.0;
+    fn count(&mut self, mut run: Run<'a>, words: Words) -> rusqlite::Result<(Run<'a>, Places)> {
+        let counts = |word: Box<[u8]>| {
+            let weight = run.weight(std::str::from_utf8(&word).unwrap_or_default());
+            (weight > 0.0).then_some((word, weight))
+        };
         let words: Vec<Vec<_>> =
-            words.into_iter().map(|words| words.into_iter().map(weighed).filter(counts).collect()).collect();
+            words.into_iter().map(|words| words.into_iter().filter_map(counts).collect()).collect();
         let mut places = Places { tail: run.docs.len(), whole: false, words };
         if places.words.iter().any(|words| words.len() > 1) {
             run.held += self.gather(&mut run, &mut places, true)?;
@@ -222,48 +220,54 @@ impl<'a> Lookup<'a> {
         places.whole = whole;
         run.docs.truncate(places.tail);
         for ((part, words), seen) in self.parts.iter().zip(&places.words).zip(&mut self.seen) {
-            let mut add = |at: usize, place: Place, times| {
+            let mut holders = Vec::new();
+            let mut add = |at: usize, times: f32| {
                 held += 1;
-                let Place { n, timestamp, length, role } = place;
-                let (word, bit) = (&mut seen[at / 64], 1 << (at % 64));
-                if whole && self.wanted.admits(n, timestamp, role) {
-                    *word |= bit;
-                }
-                if *word & bit != 0 {
-                    run.docs.push(Doc { n, timestamp, times, length });
+                if whole || seen[at / 64] & 1 << (at % 64) != 0 {
+                    holders.push((at as u32, times));
                 }
             };
-            if let [(word, weight)] = words[..] {
-                part.postings(self.connection, word, |at, place, times| {
-                    add(at, place, times as f32 * weight)
-                })?;
-                continue;
+            if let [(word, weight)] = &words[..] {
+                part.postings(self.connection, word, |at, times| add(at, times as f32 * weight))?;
+            } else {
+                let mut times_of = vec![0.0; if words.is_empty() { 0 } else { part.docs }];
+                for (word, weight) in words {
+                    part.postings(self.connection, word, |at, times| times_of[at] += times as f32 * weight)?;
+                }
+                let all = times_of.into_iter().enumerate();
+                all.filter(|(_, times)| *times > 0.0).for_each(|(at, times)| add(at, times));
             }
-            let mut times_of = vec![0.0; if words.is_empty() { 0 } else { part.docs }];
-            for (word, weight) in words {
-                part.postings(self.connection, word, |at, _, times| times_of[at] += times as f32 * weight)?;
-            }
-            let all = times_of.into_iter().zip(part.places()).enumerate();
-            all.filter(|(_, (times, _))| *times > 0.0).for_each(|(at, (times, place))| add(at, place, times));
+            part.places(self.connection, &holders, |at, times, Place { n, timestamp, length, role }| {
+                if !whole || self.wanted.admits(n, timestamp, role) {
+                    seen[at as usize / 64] |= 1 << (at % 64);
+                    run.docs.push(Doc { n, timestamp, times, length });
+                }
+            })?;
         }
         Ok(held)
     }
 }
 
 /// The runs of the terms that can tell messages apart, and for each the words that may hold it.
-fn telling<'a>(terms: &'a [Term], occur: Occur, parts: &'a [Arc<Part>]) -> (Vec<Run<'a>>, Vec<Words<'a>>) {
+fn telling<'a>(
+    connection: &Connection,
+    terms: &'a [Term],
+    occur: Occur,
+    parts: &[Part],
+) -> rusqlite::Result<(Vec<Run<'a>>, Vec<Words>)> {
     let mut all = Vec::new();
-    let runs = ranking::telling(terms, occur, |run| {
-        let mut words: Words = parts.iter().map(|part| part.words_with(run.piece(), MANY)).collect();
+    let runs = ranking::telling(terms, occur, |run| -> rusqlite::Result<bool> {
+        let words = parts.iter().map(|part| part.words_with(connection, run.piece(), MANY));
+        let mut words: Words = words.collect::<Result<_, _>>()?;
         let many = words.iter().any(|words| words.len() > MANY);
         if many && occur == Occur::Any {
-            words = parts.iter().map(|_| vec![run.text.as_bytes()]).collect();
+            words = parts.iter().map(|_| vec![run.text.as_bytes().into()]).collect();
         }
         let tells = !many || occur == Occur::Any;
         if tells {
             all.push(words);
         }
-        tells
-    });
-    (runs, all)
+        Ok(tells)
+    })?;
+    Ok((runs, all))
 }

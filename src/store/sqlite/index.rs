@@ -1,21 +1,26 @@
 //! The word index, in a few parts a scope. A part covers some thousands of messages: which they are, how long, and
-//! what a selection asks for; all their words in one block that can be searched for a piece of a word at the speed of
-//! memory; and for each word the messages that hold it and how often. The newest messages of a scope are in
-//! no part yet: a search reads them themselves, so that storing one message costs the index nothing.
+//! what a selection asks for; all their words, one after the other, so that a piece of a word is looked for at the
+//! speed of memory; and for each word the messages that hold it and how often. The newest messages of a scope are in
+//! no part yet: a search reads them themselves, so that storing one message costs the index nothing. All is read
+//! where it lies in the mapped file: a row of words or of places fills no more than a page.
 
 use super::super::words;
+use super::coding::{Block, Place, Postings};
 use super::select::bit;
+use memchr::memmem::Finder;
 use rusqlite::{Connection, Rows, params};
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
-use std::sync::OnceLock;
 
 /// So many messages may be in no part.
 const TAIL: i64 = 1000;
 /// So many parts a scope has, those of at least `LARGE` messages aside, before some are made one.
 const PARTS: usize = 6;
 /// A part of so many messages stays as it is: making a larger one would keep a writer for seconds.
-const LARGE: i64 = 250_000;
+const LARGE: usize = 250_000;
+/// So many messages make a block of places: some eight bytes each.
+const BLOCK: usize = 2000;
+/// The rows of a part in `vocabulary` and `block` are numbered from this many times its number.
+const ROWS: i64 = 1 << 20;
 
 /// Takes note of new messages in a scope; when enough have come they become a part.
 pub(super) fn grow(connection: &Connection, scope: i64, count: i64) -> rusqlite::Result<()> {
@@ -38,9 +43,7 @@ fn pack(connection: &Connection, scope: i64) -> rusqlite::Result<()> {
 
 /// Makes the index of a scope anew.
 pub(super) fn make(connection: &Connection, scope: i64) -> rusqlite::Result<()> {
-    let sql = "DELETE FROM posting WHERE part IN (SELECT n FROM part WHERE scope = ?)";
-    connection.prepare_cached(sql)?.execute([scope])?;
-    connection.prepare_cached("DELETE FROM part WHERE scope = ?")?.execute([scope])?;
+    Part::of_scope(connection, scope)?.iter().try_for_each(|part| part.remove(connection))?;
     connection.prepare_cached("UPDATE scope SET packed = 0 WHERE n = ?")?.execute([scope])?;
     pack(connection, scope)
 }
@@ -48,25 +51,22 @@ pub(super) fn make(connection: &Connection, scope: i64) -> rusqlite::Result<()> 
 /// The parts to be made one, if the scope has too many: the newest, and those before it, as long as each is
 /// no larger than all after it together. So a message is written anew only as often as the logarithm of
 /// their number, and the parts stay in the order of their messages.
-fn newest_run(connection: &Connection, scope: i64) -> rusqlite::Result<Vec<i64>> {
-    let sql = "SELECT n, docs FROM part WHERE scope = ? AND docs < ? ORDER BY n DESC";
-    let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([scope, LARGE], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let parts: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
+fn newest_run(connection: &Connection, scope: i64) -> rusqlite::Result<Vec<Part>> {
+    let mut parts = Part::of_scope(connection, scope)?;
+    parts.retain(|part| part.docs < LARGE);
     if parts.len() <= PARTS {
         return Ok(Vec::new());
     }
     let mut together = 0;
-    let mut run: Vec<i64> = Vec::new();
-    for (n, docs) in parts {
-        if !run.is_empty() && docs > together {
+    let mut first = parts.len();
+    for part in parts.iter().rev() {
+        if together > 0 && part.docs > together {
             break;
         }
-        together += docs;
-        run.push(n);
+        together += part.docs;
+        first -= 1;
     }
-    run.reverse();
-    Ok(run)
+    Ok(parts.split_off(first))
 }
 
 /// Calls `visit` with each message of a scope that is in no part, its length left open, and its folded text.
@@ -89,88 +89,23 @@ pub(super) fn tail(
 /// What is to become a part: the messages in order, and each word's postings.
 #[derive(Default)]
 struct Draft {
-    docs: u64,
-    places: Places,
+    places: Vec<Place>,
     words: FxHashMap<Box<[u8]>, Postings>,
-}
-
-/// What is known of each message, as differences and varints: its number; its time, the sign of the difference in the
-/// lowest bit; its length and, in the lowest two bits, its role.
-#[derive(Default)]
-struct Places {
-    bytes: Vec<u8>,
-    /// Of all messages together.
-    length: u64,
-    n: i64,
-    timestamp: i64,
-}
-
-impl Places {
-    fn push(&mut self, Place { n, timestamp, length, role }: Place) {
-        self.length += u64::from(length);
-        put(&mut self.bytes, (n - self.n).unsigned_abs());
-        let later = timestamp.wrapping_sub(self.timestamp);
-        put(&mut self.bytes, (later << 1 ^ later >> 63) as u64);
-        put(&mut self.bytes, u64::from(length) << 2 | u64::from(role.trailing_zeros() & 3));
-        (self.n, self.timestamp) = (n, timestamp);
-    }
-
-    /// Takes the next one off the front of what was pushed.
-    fn next(&mut self, bytes: &mut &[u8]) -> Option<Place> {
-        let (step, later, rest) = (take(bytes)?, take(bytes)?, take(bytes)?);
-        self.n += step as i64;
-        self.timestamp = self.timestamp.wrapping_add((later >> 1) as i64 ^ -((later & 1) as i64));
-        let (length, role) = ((rest >> 2) as u32, 1 << (rest & 3));
-        Some(Place { n: self.n, timestamp: self.timestamp, length, role })
-    }
-}
-
-/// The messages that hold a word, by their place in the part, and how often; as differences and varints.
-#[derive(Default)]
-struct Postings {
-    bytes: Vec<u8>,
-    /// One more than the place that was written last.
-    next: u64,
-    /// The place that is being counted, and its count.
-    open: (u64, u64),
-}
-
-impl Postings {
-    fn count(&mut self, place: u64) {
-        if self.open.1 > 0 && self.open.0 != place {
-            self.close();
-        }
-        self.open = (place, self.open.1 + 1);
-    }
-
-    fn push(&mut self, place: u64, times: u64) {
-        put(&mut self.bytes, place - self.next);
-        put(&mut self.bytes, times);
-        self.next = place + 1;
-    }
-
-    fn close(&mut self) {
-        let (place, times) = std::mem::take(&mut self.open);
-        if times > 0 {
-            self.push(place, times);
-        }
-    }
 }
 
 /// The messages of a scope that are in no part yet.
 fn gather(connection: &Connection, scope: i64) -> rusqlite::Result<Draft> {
     let mut draft = Draft::default();
     tail(connection, scope, |place, folded| {
-        let mut length = 0;
+        let (at, mut length) = (draft.places.len() as u64, 0);
         for word in words::words(folded) {
             length += 1;
             match draft.words.get_mut(word.as_bytes()) {
-                Some(postings) => postings.count(draft.docs),
-                None => draft.words.entry(word.as_bytes().into()).or_default().count(draft.docs),
+                Some(postings) => postings.count(at),
+                None => draft.words.entry(word.as_bytes().into()).or_default().count(at),
             }
         }
         draft.places.push(Place { length, ..place });
-        draft.docs += 1;
     })?;
     draft.words.values_mut().for_each(Postings::close);
     Ok(draft)
@@ -180,7 +115,7 @@ impl Draft {
     fn write(self, connection: &Connection, scope: i64) -> rusqlite::Result<()> {
         let mut words: Vec<(Box<[u8]>, Postings)> = self.words.into_iter().collect();
         words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let mut writer = Writer::begin(connection, scope, self.docs, &self.places)?;
+        let mut writer = Writer::begin(connection, scope, &self.places)?;
         words.into_iter().try_for_each(|(word, postings)| writer.add(&word, &postings))?;
         writer.end()
     }
@@ -190,68 +125,76 @@ impl Draft {
 struct Writer<'a> {
     connection: &'a Connection,
     part: i64,
-    words: Vec<u8>,
+    /// Each row begins and ends with a line end, which every word has before it and after it.
+    words: Vec<Vec<u8>>,
 }
 
 impl<'a> Writer<'a> {
-    fn begin(
-        connection: &'a Connection,
-        scope: i64,
-        docs: u64,
-        places: &Places,
-    ) -> rusqlite::Result<Writer<'a>> {
-        let sql = "INSERT INTO part (scope, docs, length, places, words) VALUES (?, ?, ?, ?, x'')";
-        let row = params![scope, docs as i64, places.length as i64, places.bytes];
-        let part = connection.prepare_cached(sql)?.insert(row)?;
-        Ok(Writer { connection, part, words: vec![b'\n'] })
+    fn begin(connection: &'a Connection, scope: i64, places: &[Place]) -> rusqlite::Result<Writer<'a>> {
+        let length: i64 = places.iter().map(|place| i64::from(place.length)).sum();
+        let sql = "INSERT INTO part (scope, docs, length) VALUES (?, ?, ?)";
+        let part = connection.prepare_cached(sql)?.insert(params![scope, places.len() as i64, length])?;
+        let blocks = places.chunks(BLOCK).map(Block::pack);
+        number(connection, "INSERT INTO block (n, places) VALUES (?, ?)", part, blocks)?;
+        Ok(Writer { connection, part, words: Vec::new() })
     }
 
     fn add(&mut self, word: &[u8], postings: &Postings) -> rusqlite::Result<()> {
-        self.words.extend_from_slice(word);
-        self.words.push(b'\n');
+        if self.words.last().is_none_or(|row| row.len() + word.len() >= super::ROOM) {
+            self.words.push(vec![b'\n']);
+        }
+        if let Some(row) = self.words.last_mut() {
+            row.extend_from_slice(word);
+            row.push(b'\n');
+        }
         let sql = "INSERT INTO posting (part, word, docs) VALUES (?, ?, ?)";
-        self.connection.prepare_cached(sql)?.execute(params![self.part, word, postings.bytes]).map(drop)
+        self.connection.prepare_cached(sql)?.execute(params![self.part, word, postings.bytes()]).map(drop)
     }
 
+    /// Writes the words themselves, so that their pages stand side by side in the file.
     fn end(self) -> rusqlite::Result<()> {
-        let sql = "UPDATE part SET words = ? WHERE n = ?";
-        self.connection.prepare_cached(sql)?.execute(params![self.words, self.part]).map(drop)
+        number(self.connection, "INSERT INTO vocabulary (n, words) VALUES (?, ?)", self.part, self.words)
     }
 }
 
+/// Inserts the rows of a part, numbered from its first.
+fn number(
+    connection: &Connection,
+    sql: &str,
+    part: i64,
+    rows: impl IntoIterator<Item = Vec<u8>>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(sql)?;
+    (part * ROWS..).zip(rows).try_for_each(|(n, row)| statement.execute(params![n, row]).map(drop))
+}
+
 /// Makes one part of several that follow each other; their words are read side by side.
-fn merge(connection: &Connection, scope: i64, parts: &[i64]) -> rusqlite::Result<()> {
-    let mut places = Places::default();
-    let mut docs = 0;
-    let mut offsets = Vec::new();
-    for n in parts {
-        let part = Part::read(connection, *n)?;
-        part.places().for_each(|place| places.push(place));
-        offsets.push(docs);
-        docs += part.docs as u64;
+fn merge(connection: &Connection, scope: i64, parts: &[Part]) -> rusqlite::Result<()> {
+    let mut places = Vec::new();
+    for part in parts {
+        let all: Vec<_> = (0..part.docs as u32).map(|at| (at, 0.0)).collect();
+        part.places(connection, &all, |_, _, place| places.push(place))?;
     }
     let sql = "SELECT word, docs FROM posting WHERE part = ? ORDER BY word";
     let mut statements =
         parts.iter().map(|_| connection.prepare_cached(sql)).collect::<Result<Vec<_>, _>>()?;
     let mut streams = Vec::new();
-    for ((statement, n), offset) in statements.iter_mut().zip(parts).zip(offsets) {
-        streams.push(Stream::begin(statement.query([n])?, offset)?);
+    let mut before = 0;
+    for (statement, part) in statements.iter_mut().zip(parts) {
+        streams.push(Stream::begin(statement.query([part.n])?, before)?);
+        before += part.docs as u64;
     }
-    let mut writer = Writer::begin(connection, scope, docs, &places)?;
+    let mut writer = Writer::begin(connection, scope, &places)?;
     while let Some(word) = streams.iter().filter_map(|stream| stream.word.clone()).min() {
         let mut postings = Postings::default();
         for stream in streams.iter_mut().filter(|stream| stream.word.as_ref() == Some(&word)) {
-            decode(&stream.docs, |place, times| postings.push(place + stream.offset, times));
+            Postings::each(&stream.docs).for_each(|(at, times)| postings.push(at + stream.offset, times));
             stream.advance()?;
         }
         writer.add(&word, &postings)?;
     }
     writer.end()?;
-    for n in parts {
-        connection.prepare_cached("DELETE FROM posting WHERE part = ?")?.execute([n])?;
-        connection.prepare_cached("DELETE FROM part WHERE n = ?")?.execute([n])?;
-    }
-    Ok(())
+    parts.iter().try_for_each(|part| part.remove(connection))
 }
 
 /// The words of a part in order, and where its messages lie in the new one.
@@ -278,101 +221,68 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// A message in a part.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) n: i64,
-    pub(super) timestamp: i64,
-    /// In words.
-    pub(super) length: u32,
-    /// The `bit` of its role.
-    pub(super) role: u8,
-}
-
-/// A part as it is searched: in the bytes that are stored, since most searches need few of them.
+/// A part of the index.
 pub(super) struct Part {
     n: i64,
     /// How many messages it covers.
     pub(super) docs: usize,
     /// In words, all of them together.
     pub(super) length: i64,
-    places: Vec<u8>,
-    spread: OnceLock<Vec<Place>>,
-    /// All words, each between line ends.
-    words: Vec<u8>,
 }
 
 impl Part {
-    /// The parts of a scope; of those that are known there is no need to read them: a part never changes.
-    pub(super) fn of_scope(
-        connection: &Connection,
-        scope: i64,
-        known: &[Arc<Part>],
-    ) -> rusqlite::Result<Vec<Arc<Part>>> {
-        let sql = "SELECT n FROM part WHERE scope = ? ORDER BY n";
-        let parts: Vec<i64> = connection
-            .prepare_cached(sql)?
-            .query_map([scope], |row| row.get(0))?
-            .collect::<Result<_, _>>()?;
-        let part = |n| match known.iter().find(|part| part.n == n) {
-            Some(part) => Ok(Arc::clone(part)),
-            None => Part::read(connection, n).map(Arc::new),
+    /// The parts of a scope, in the order of their messages.
+    pub(super) fn of_scope(connection: &Connection, scope: i64) -> rusqlite::Result<Vec<Part>> {
+        let sql = "SELECT n, docs, length FROM part WHERE scope = ? ORDER BY n";
+        let part = |row: &rusqlite::Row| {
+            let docs = usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
+            Ok(Part { n: row.get(0)?, docs, length: row.get(2)? })
         };
-        parts.into_iter().map(part).collect()
+        connection.prepare_cached(sql)?.query_map([scope], part)?.collect()
     }
 
-    fn read(connection: &Connection, n: i64) -> rusqlite::Result<Part> {
-        let (docs, length): (i64, _) = connection
-            .prepare_cached("SELECT docs, length FROM part WHERE n = ?")?
-            .query_row([n], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let docs = usize::try_from(docs).unwrap_or_default();
-        let places = blob(connection, "places", n)?;
-        Ok(Part { n, docs, length, places, spread: OnceLock::new(), words: blob(connection, "words", n)? })
-    }
-
-    /// Reads its messages once for all, for who will ask for many of them.
-    pub(super) fn spread(&self) {
-        self.spread.get_or_init(|| self.places().collect());
-    }
-
-    /// Its messages, in order.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
-        let (mut bytes, mut last) = (&self.places[..], Places::default());
-        let mut spread = self.spread.get().map(|all| all.iter());
-        std::iter::from_fn(move || {
-            if let Some(all) = &mut spread {
-                return all.next().copied();
-            }
-            last.next(&mut bytes)
-        })
+    fn remove(&self, connection: &Connection) -> rusqlite::Result<()> {
+        for table in ["vocabulary", "block"] {
+            let sql = format!("DELETE FROM {table} WHERE n >= ? AND n < ?");
+            connection.prepare_cached(&sql)?.execute([self.n * ROWS, (self.n + 1) * ROWS])?;
+        }
+        connection.prepare_cached("DELETE FROM posting WHERE part = ?")?.execute([self.n])?;
+        connection.prepare_cached("DELETE FROM part WHERE n = ?")?.execute([self.n]).map(drop)
     }
 
     /// The words that hold a piece, each once; at most one more than `many`.
-    pub(super) fn words_with(&self, piece: &str, many: usize) -> Vec<&[u8]> {
-        let mut found: Vec<&[u8]> = Vec::new();
-        let mut end = 0;
-        for at in memchr::memmem::find_iter(&self.words, piece) {
-            if at < end {
-                continue;
+    pub(super) fn words_with(
+        &self,
+        connection: &Connection,
+        piece: &str,
+        many: usize,
+    ) -> rusqlite::Result<Vec<Box<[u8]>>> {
+        let finder = Finder::new(piece);
+        let mut found: Vec<Box<[u8]>> = Vec::new();
+        let mut statement =
+            connection.prepare_cached("SELECT words FROM vocabulary WHERE n >= ? AND n < ? ORDER BY n")?;
+        let mut rows = statement.query([self.n * ROWS, (self.n + 1) * ROWS])?;
+        while let Some(row) = rows.next()? {
+            let words = row.get_ref(0)?.as_blob()?;
+            let mut end = 0;
+            for at in finder.find_iter(words) {
+                if at < end {
+                    continue;
+                }
+                if found.len() > many {
+                    return Ok(found);
+                }
+                let begin = memchr::memrchr(b'\n', &words[..at]).map_or(0, |before| before + 1);
+                end = at + memchr::memchr(b'\n', &words[at..]).unwrap_or(words.len() - at);
+                found.push(words[begin..end].into());
             }
-            if found.len() > many {
-                break;
-            }
-            let begin = memchr::memrchr(b'\n', &self.words[..at]).map_or(0, |before| before + 1);
-            end = at + memchr::memchr(b'\n', &self.words[at..]).unwrap_or(self.words.len() - at);
-            found.push(&self.words[begin..end]);
         }
-        found
+        Ok(found)
     }
 
     /// How many messages hold a word.
     pub(super) fn holders(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
-        let mut statement =
-            connection.prepare_cached("SELECT docs FROM posting WHERE part = ? AND word = ?")?;
-        let mut rows = statement.query(params![self.n, word])?;
-        let Some(row) = rows.next()? else { return Ok(0) };
-        // Each is two numbers, whose last bytes have no highest bit.
-        Ok(row.get_ref(0)?.as_blob()?.iter().filter(|byte| **byte < 0x80).count() / 2)
+        self.posted(connection, word, Postings::held).map(Option::unwrap_or_default)
     }
 
     /// Calls `visit` with each message that holds a word, where it stands in the part, and how often it does.
@@ -380,77 +290,49 @@ impl Part {
         &self,
         connection: &Connection,
         word: &[u8],
-        mut visit: impl FnMut(usize, Place, u64),
+        mut visit: impl FnMut(usize, u64),
     ) -> rusqlite::Result<()> {
+        let all = |bytes: &[u8]| {
+            let known = |at| usize::try_from(at).ok().filter(|at| *at < self.docs);
+            Postings::each(bytes)
+                .filter_map(|(at, times)| Some((known(at)?, times)))
+                .for_each(|(at, times)| visit(at, times));
+        };
+        self.posted(connection, word, all).map(drop)
+    }
+
+    /// What is read from the postings of a word, if any message holds it.
+    fn posted<T>(
+        &self,
+        connection: &Connection,
+        word: &[u8],
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> rusqlite::Result<Option<T>> {
         let mut statement =
             connection.prepare_cached("SELECT docs FROM posting WHERE part = ? AND word = ?")?;
         let mut rows = statement.query(params![self.n, word])?;
-        while let Some(row) = rows.next()? {
-            let (mut places, mut next) = (self.places(), 0);
-            decode(row.get_ref(0)?.as_blob()?, |at, times| {
-                let at = usize::try_from(at).unwrap_or(usize::MAX);
-                let place = match self.spread.get() {
-                    Some(all) => all.get(at).copied(),
-                    None => places.nth(at - next),
-                };
-                next = at.saturating_add(1);
-                if let Some(place) = place.filter(|_| at < self.docs) {
-                    visit(at, place, times);
+        rows.next()?.map(|row| Ok(read(row.get_ref(0)?.as_blob()?))).transpose()
+    }
+
+    /// Calls `visit` with messages of the part, given in order with a number each, and where they are found.
+    pub(super) fn places(
+        &self,
+        connection: &Connection,
+        messages: &[(u32, f32)],
+        mut visit: impl FnMut(u32, f32, Place),
+    ) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached("SELECT places FROM block WHERE n = ?")?;
+        let block = |at: u32| at as usize / BLOCK;
+        for messages in messages.chunk_by(|a, b| block(a.0) == block(b.0)) {
+            let mut rows = statement.query([self.n * ROWS + block(messages[0].0) as i64])?;
+            let Some(row) = rows.next()? else { continue };
+            let Some(block) = Block::of(row.get_ref(0)?.as_blob()?) else { continue };
+            for (at, number) in messages {
+                if let Some(place) = block.get(*at as usize % BLOCK) {
+                    visit(*at, *number, place);
                 }
-            });
+            }
         }
         Ok(())
     }
-}
-
-/// A column of a part, copied once: as the value of a query it would be copied twice.
-fn blob(connection: &Connection, column: &str, part: i64) -> rusqlite::Result<Vec<u8>> {
-    let blob = connection.blob_open("main", "part", column, part, true)?;
-    let mut bytes = vec![0; blob.len()];
-    blob.read_at_exact(&mut bytes, 0)?;
-    Ok(bytes)
-}
-
-fn decode(mut bytes: &[u8], mut visit: impl FnMut(u64, u64)) {
-    let mut next = 0;
-    while let (Some(step), Some(times)) = (take(&mut bytes), take(&mut bytes)) {
-        visit(next + step, times);
-        next += step + 1;
-    }
-}
-
-/// Appends a number as LEB128: seven bits a byte, the lowest first.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-/// Takes a number off the front; `None` at the end.
-#[inline]
-fn take(bytes: &mut &[u8]) -> Option<u64> {
-    // Most are of one byte.
-    match **bytes {
-        [byte @ ..0x80, ref rest @ ..] => {
-            *bytes = rest;
-            Some(byte.into())
-        }
-        _ => take_long(bytes),
-    }
-}
-
-#[inline(never)]
-fn take_long(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..63).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }

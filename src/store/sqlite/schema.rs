@@ -9,8 +9,8 @@ pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// Every change of the tables that there ever was, in order; a file's `user_version` is how many of them
 /// it has seen. Only ever added to.
-const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 5] =
-    [m001_records, m002_vectors, m003_graph, m004_digests, m005_indexes];
+const MIGRATIONS: [fn(&Connection) -> rusqlite::Result<()>; 6] =
+    [m001_records, m002_vectors, m003_graph, m004_digests, m005_codes, m006_words];
 
 /// The `user_version` of a file that is up to date.
 pub(super) const VERSION: i32 = MIGRATIONS.len() as i32;
@@ -116,11 +116,24 @@ fn m004_digests(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// The codes of vectors become half as long, and beside the words of a message stands what a selection asks for.
-fn m005_indexes(connection: &Connection) -> rusqlite::Result<()> {
+/// The codes of vectors become half as long, and a part knows how long its messages are.
+fn m005_codes(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("ALTER TABLE part ADD COLUMN length INTEGER NOT NULL DEFAULT 0")?;
     let scopes = embedding::rows(connection, "scope")?;
     let models = embedding::rows(connection, "model")?;
-    models.iter().try_for_each(|model| chunk::make(connection, *model, &scopes))?;
-    scopes.iter().try_for_each(|scope| index::make(connection, *scope))
+    models.iter().try_for_each(|model| chunk::make(connection, *model, &scopes))
+}
+
+/// The words of a part and the places of its messages lie in rows of their own, a page each; beside the words of a
+/// message stands what a selection asks for (`index.rs`).
+fn m006_words(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "DELETE FROM posting;
+         DELETE FROM part;
+         ALTER TABLE part DROP COLUMN places;
+         ALTER TABLE part DROP COLUMN words;
+         CREATE TABLE vocabulary (n INTEGER PRIMARY KEY, words BLOB NOT NULL) STRICT;
+         CREATE TABLE block (n INTEGER PRIMARY KEY, places BLOB NOT NULL) STRICT;",
+    )?;
+    embedding::rows(connection, "scope")?.iter().try_for_each(|scope| index::make(connection, *scope))
 }

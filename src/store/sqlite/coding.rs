@@ -1,0 +1,240 @@
+//! How numbers lie in the word index: who holds a word as differences and varints, read from end to end; what is
+//! known of each message in blocks of fixed width, where any of them is found at once.
+
+/// A message in a part of the index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) n: i64,
+    pub(super) timestamp: i64,
+    /// In words.
+    pub(super) length: u32,
+    /// The `bit` of its role.
+    pub(super) role: u8,
+}
+
+impl Place {
+    /// What is told of it beside its number and its time: its length and, in the lowest two bits, its role.
+    fn rest(&self) -> u64 {
+        u64::from(self.length) << 2 | u64::from(self.role.trailing_zeros() & 3)
+    }
+}
+
+/// What is known of messages that follow each other: the least of their numbers and of their times, and of each
+/// message what is beyond these, in as few bytes as the greatest needs (frame of reference: Goldstein,
+/// Ramakrishnan and Shaft, "Compressing relations and indexes", 1998).
+pub(super) struct Block<'a> {
+    n: i64,
+    timestamp: i64,
+    columns: [Column; 3],
+    /// Of one message, in bytes.
+    width: usize,
+    rows: &'a [u8],
+}
+
+/// Where a number stands in a row.
+#[derive(Clone, Copy)]
+struct Column {
+    offset: usize,
+    mask: u64,
+}
+
+/// After the last row, so that all numbers can be read eight bytes at a time.
+const PADDING: [u8; 8] = [0; 8];
+
+impl<'a> Block<'a> {
+    /// The bytes of a block: number and time, 8 bytes each; the widths of the three columns, a byte each; the rows; all
+    /// little-endian.
+    pub(super) fn pack(places: &[Place]) -> Vec<u8> {
+        let n = places.iter().map(|place| place.n).min().unwrap_or_default();
+        let timestamp = places.iter().map(|place| place.timestamp).min().unwrap_or_default();
+        let row = |place: &Place| [place.n.abs_diff(n), place.timestamp.abs_diff(timestamp), place.rest()];
+        let mut widths = [0; 3];
+        for place in places {
+            for (width, number) in widths.iter_mut().zip(row(place)) {
+                *width = (u64::BITS - number.leading_zeros()).div_ceil(8).max(*width);
+            }
+        }
+        let mut bytes = [n.to_le_bytes(), timestamp.to_le_bytes()].concat();
+        bytes.extend(widths.map(|width| width as u8));
+        for place in places {
+            for (width, number) in widths.iter().zip(row(place)) {
+                bytes.extend_from_slice(&number.to_le_bytes()[..*width as usize]);
+            }
+        }
+        bytes.extend(PADDING);
+        bytes
+    }
+
+    /// Reads what was packed; `None` of anything else.
+    pub(super) fn of(bytes: &'a [u8]) -> Option<Block<'a>> {
+        let (n, bytes) = bytes.split_first_chunk()?;
+        let (timestamp, bytes) = bytes.split_first_chunk()?;
+        let (widths, rows) = bytes.split_first_chunk::<3>()?;
+        let mut width = 0;
+        let columns = widths.map(|bytes| {
+            let column = Column {
+                offset: width,
+                mask: u64::MAX.checked_shr(64 - u32::from(bytes.min(8)) * 8).unwrap_or(0),
+            };
+            width += usize::from(bytes);
+            column
+        });
+        Some(Block {
+            n: i64::from_le_bytes(*n),
+            timestamp: i64::from_le_bytes(*timestamp),
+            columns,
+            width,
+            rows,
+        })
+    }
+
+    /// One of its messages, counted from 0.
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> Option<Place> {
+        let row = self.rows.get(at * self.width..)?;
+        let number = |column: Column| {
+            let bytes = row.get(column.offset..)?.first_chunk()?;
+            Some(u64::from_le_bytes(*bytes) & column.mask)
+        };
+        let [n, timestamp, rest] = self.columns;
+        let rest = number(rest)?;
+        Some(Place {
+            n: self.n.wrapping_add_unsigned(number(n)?),
+            timestamp: self.timestamp.wrapping_add_unsigned(number(timestamp)?),
+            length: (rest >> 2) as u32,
+            role: 1 << (rest & 3),
+        })
+    }
+}
+
+/// The messages that hold a word, by where they stand in the part, and how often.
+#[derive(Default)]
+pub(super) struct Postings {
+    bytes: Vec<u8>,
+    /// One more than the message that was written last.
+    next: u64,
+    /// The message that is being counted, and its count.
+    open: (u64, u64),
+}
+
+impl Postings {
+    /// Counts a word once more.
+    pub(super) fn count(&mut self, at: u64) {
+        if self.open.1 > 0 && self.open.0 != at {
+            self.close();
+        }
+        self.open = (at, self.open.1 + 1);
+    }
+
+    pub(super) fn push(&mut self, at: u64, times: u64) {
+        put(&mut self.bytes, at - self.next);
+        put(&mut self.bytes, times);
+        self.next = at + 1;
+    }
+
+    /// Ends the counting.
+    pub(super) fn close(&mut self) {
+        let (at, times) = std::mem::take(&mut self.open);
+        if times > 0 {
+            self.push(at, times);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many messages hold the word. Each is two numbers, whose last bytes have no highest bit.
+    pub(super) fn held(bytes: &[u8]) -> usize {
+        bytes.iter().filter(|byte| **byte < 0x80).count() / 2
+    }
+
+    /// Reads what was written: each message and how often it holds the word.
+    pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+        let mut next = 0_u64;
+        std::iter::from_fn(move || {
+            let (step, times) = (take(&mut bytes)?, take(&mut bytes)?);
+            let at = next.checked_add(step)?;
+            next = at.checked_add(1)?;
+            Some((at, times))
+        })
+    }
+}
+
+/// Appends a number as LEB128: seven bits a byte, the lowest first.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Takes a number off the front; `None` at the end.
+#[inline]
+fn take(bytes: &mut &[u8]) -> Option<u64> {
+    // Most are of one byte.
+    match **bytes {
+        [byte @ ..0x80, ref rest @ ..] => {
+            *bytes = rest;
+            Some(byte.into())
+        }
+        _ => take_long(bytes),
+    }
+}
+
+#[inline(never)]
+fn take_long(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..63).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_block_gives_back_every_place(
+            places in proptest::collection::vec((any::<i64>(), any::<i64>(), any::<u32>(), 0..4_u8), 0..40)
+        ) {
+            let places: Vec<Place> = places
+                .into_iter()
+                .map(|(n, timestamp, length, role)| Place { n, timestamp, length, role: 1 << role })
+                .collect();
+            let bytes = Block::pack(&places);
+            let block = Block::of(&bytes).unwrap();
+            let read: Vec<Place> = (0..places.len()).filter_map(|at| block.get(at)).collect();
+            prop_assert_eq!(read, places);
+        }
+
+        #[test]
+        fn postings_give_back_every_message(steps in proptest::collection::vec((0..1_000_000_u64, 1..9_u64), 0..40)) {
+            let mut held = Vec::new();
+            let (mut postings, mut next) = (Postings::default(), 0);
+            for (step, times) in steps {
+                (0..times).for_each(|_| postings.count(next + step));
+                held.push((next + step, times));
+                next += step + 1;
+            }
+            postings.close();
+            prop_assert_eq!(Postings::held(postings.bytes()), held.len());
+            prop_assert_eq!(Postings::each(postings.bytes()).collect::<Vec<_>>(), held);
+        }
+
+        #[test]
+        fn what_is_torn_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
+            Block::of(&bytes).and_then(|block| block.get(at.into()));
+            Postings::each(&bytes).for_each(drop);
+        }
+    }
+}
