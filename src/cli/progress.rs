@@ -8,21 +8,26 @@ use std::time::{Duration, Instant};
 
 /// What is shorter needs no bar.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// A terminal of fewer columns has no room for a bar beside all that is told.
+const NARROW: u16 = 70;
+/// What is told there: of the message as much as fits.
+const WORDS: &str = "{wide_msg} {percent}%, {eta} left";
 
 /// How far something is. It disappears when it is dropped.
 pub struct Progress {
     begun: Instant,
     shown: bool,
-    style: &'static str,
-    bar: Option<ProgressBar>,
+    template: &'static str,
+    /// What is drawn, and whether for a narrow terminal.
+    bar: Option<(ProgressBar, bool)>,
     /// Where it began: what was done before says nothing about how fast it goes.
     first: Option<u64>,
 }
 
 impl Progress {
-    pub(super) fn new(shown: bool, style: &'static str) -> Progress {
+    pub(super) fn new(shown: bool, template: &'static str) -> Progress {
         let shown = shown && is_terminal(Stream::Stderr);
-        Progress { begun: Instant::now(), shown, style, bar: None, first: None }
+        Progress { begun: Instant::now(), shown, template, bar: None, first: None }
     }
 
     /// So much is done, of how much if that is known.
@@ -31,21 +36,21 @@ impl Progress {
         if !self.shown || self.begun.elapsed() < PATIENCE {
             return;
         }
-        let (begun, style) = (self.begun, self.style);
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new(0).with_elapsed(begun.elapsed());
-            let style = ProgressStyle::with_template(style);
-            let rate = |state: &ProgressState, out: &mut dyn Write| {
-                // A line that cannot be drawn is no loss.
-                let _ = write!(out, "{:.0}/s", state.per_sec());
-            };
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate));
+        let (begun, template, narrow) = (self.begun, self.template, is_narrow());
+        let (bar, is_for_narrow) = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::new(of.unwrap_or(done)).with_elapsed(begun.elapsed());
+            let bar = bar.with_message(what.to_owned()).with_style(style(template, narrow));
             if first > 0 {
                 bar.set_position(done);
                 bar.reset_eta();
             }
-            bar
+            (bar, narrow)
         });
+        // The terminal may have got another width.
+        if *is_for_narrow != narrow {
+            bar.set_style(style(template, narrow));
+            *is_for_narrow = narrow;
+        }
         bar.set_length(of.unwrap_or(done));
         bar.set_message(what.to_owned());
         bar.set_position(done);
@@ -54,7 +59,7 @@ impl Progress {
     /// Tells something on standard error while the bar is out of the way.
     pub fn aside(&self, tell: impl FnOnce()) {
         match &self.bar {
-            Some(bar) => bar.suspend(tell),
+            Some((bar, _)) => bar.suspend(tell),
             None => tell(),
         }
     }
@@ -62,8 +67,22 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
+        if let Some((bar, _)) = &self.bar {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Whether standard error has no room for a bar.
+fn is_narrow() -> bool {
+    terminal_size::terminal_size_of(std::io::stderr()).is_some_and(|(columns, _)| columns.0 < NARROW)
+}
+
+fn style(template: &str, narrow: bool) -> ProgressStyle {
+    let rate = |state: &ProgressState, out: &mut dyn Write| {
+        // A line that cannot be drawn is no loss.
+        let _ = write!(out, "{:.0}/s", state.per_sec());
+    };
+    let style = ProgressStyle::with_template(if narrow { WORDS } else { template });
+    style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }

@@ -181,16 +181,18 @@ fn ctrl_c_ends_what_waits_and_the_terminal_is_as_it_was() {
     assert_eq!(proxy.end().1, 0, "a server that is asked to end has done its work");
 }
 
+/// A home with so many messages that wait for their vectors.
+fn waiting(count: usize) -> Home {
+    let home = Home::with_model();
+    let said = "said ".repeat(60);
+    let line = |n| json!({"role": "user", "content": format!("owl number {n} {said}")}).to_string() + "\n";
+    home.ingest(&[], &(0..count).map(line).collect::<String>());
+    home
+}
+
 #[test]
 fn a_bar_is_gone_when_the_work_is_done() {
-    let home = Home::with_model();
-    let lines: String = (0..400)
-        .map(|n| {
-            json!({"role": "user", "content": format!("owl number {n} {}", "said ".repeat(60))}).to_string()
-                + "\n"
-        })
-        .collect();
-    home.ingest(&[], &lines);
+    let home = waiting(400);
     let Some(mut terminal) = Terminal::run(&home, 100, "rsv-embed --pending; echo done; rsv-view 1") else {
         return;
     };
@@ -201,4 +203,46 @@ fn a_bar_is_gone_when_the_work_is_done() {
     // The line of the bar is cleared, and nothing is drawn after that.
     let last = seen.rsplit("\u{1b}[2K").next().unwrap();
     assert!(seen.contains("\u{1b}[2K") && !last.contains("left"), "{seen:?}");
+}
+
+#[test]
+fn a_bar_keeps_to_the_width_while_that_changes() {
+    let home = waiting(600);
+    // The terminal gets another width while the tool works, each time that something is typed.
+    let line = "stty -echo; rsv-embed --pending & \
+                for cols in 40 200 60; do read x; stty cols $cols; echo now $cols; done; wait; echo done";
+    let Some(mut terminal) = Terminal::run(&home, 100, line) else { return };
+    let widest = |seen: &str| {
+        // The first may have been drawn before the width changed.
+        let drawn: Vec<usize> =
+            seen.split("\u{1b}[2K").skip(2).map(|d| plain(d).trim().chars().count()).collect();
+        drawn.into_iter().max().unwrap()
+    };
+    terminal.see("embedding ");
+    for (columns, least) in [(40, 20), (200, 150), (60, 20)] {
+        terminal.press("\n");
+        terminal.see(&format!("now {columns}"));
+        let seen: String = (0..3).map(|_| terminal.see(" left") + " left").collect();
+        assert!((least..=columns).contains(&widest(&seen)), "{columns}: {seen:?}");
+    }
+    // Long before the end: nothing of this waits for it.
+    let (seen, status) = terminal.end();
+    let last = seen.split_once("done").unwrap().0.rsplit("\u{1b}[2K").next().unwrap();
+    assert!(status == 0 && !last.contains("left"), "{seen:?}");
+}
+
+#[test]
+fn ctrl_c_while_a_bar_is_drawn_ends_the_work_and_what_was_done_stays() {
+    let home = waiting(400);
+    let line = "stty -g > before; sh -c 'exec rsv-embed --pending'; echo \"ended $?\"; stty -g > after";
+    let Some(mut terminal) = Terminal::run(&home, 100, &format!("trap : INT; {line}")) else { return };
+    terminal.see(" left");
+    terminal.press("\u{3}");
+    let seen = terminal.see("ended 130");
+    assert!(!seen.contains("\u{1b}[?25l"), "the cursor is hidden: {seen:?}");
+    terminal.end();
+    assert_eq!(home.read("before"), home.read("after"));
+    home.check();
+    home.run("rsv-embed", &["--pending"], "").ok();
+    assert_eq!(home.export().matches("\"kind\":\"embedding\"").count(), 400);
 }
