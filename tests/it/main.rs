@@ -16,6 +16,7 @@ mod enrich_related;
 mod enrich_shapes;
 mod enrich_trouble;
 mod enrich_turns;
+mod examples;
 mod fake;
 mod forward;
 mod functions;

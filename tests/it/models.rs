@@ -38,7 +38,7 @@ fn files(home: &Home, name: &str) -> PathBuf {
 }
 
 /// A home that has ONNX Runtime and no model.
-fn with_library() -> Home {
+pub(crate) fn with_library() -> Home {
     let (home, model) = (Home::new(), Home::with_model());
     let library = model.path(".local/share/rsv/onnxruntime");
     fs::create_dir_all(home.path(".local/share/rsv")).unwrap();

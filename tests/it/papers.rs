@@ -1,10 +1,9 @@
-//! The papers say what the tools do: options, settings, examples, completions, names.
+//! The papers say what the tools do: options, settings, completions, names.
 
-use crate::fake::{Answer, Fake};
 use crate::support::Home;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The sections of a tool's page.
@@ -29,7 +28,7 @@ pub(crate) fn read(name: &str) -> String {
 }
 
 /// The names in a directory that begin with `rsv` or `_rsv`.
-fn names(directory: &str) -> BTreeSet<String> {
+pub(crate) fn names(directory: &str) -> BTreeSet<String> {
     let entries = root().join(directory).read_dir().unwrap_or_else(|e| panic!("{directory}: {e}"));
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.trim_start_matches('_').starts_with("rsv")).collect()
@@ -40,7 +39,7 @@ fn tools() -> BTreeSet<String> {
 }
 
 /// The text of a page between two headings.
-fn section<'a>(page: &'a str, name: &str) -> &'a str {
+pub(crate) fn section<'a>(page: &'a str, name: &str) -> &'a str {
     let begin = page.find(&format!("\n.Sh {name}\n")).unwrap_or_else(|| panic!("no section {name}"));
     let text = &page[begin + 1..];
     &text[..text.find("\n.Sh ").unwrap_or(text.len())]
@@ -210,98 +209,6 @@ fn completions_are_current() {
         there.extend(names.into_iter().map(|name| format!("{shell}/{name}")));
     }
     assert_eq!(there, wanted);
-}
-
-/// A provider of everything: it answers chat completions, streamed or not, and embeds.
-fn provider() -> Fake {
-    let chunk =
-        r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"By the wall."}}]}"#;
-    let whole = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"By the wall."}}]}"#;
-    Fake::answering(move |asked| match asked.path.as_str() {
-        "/api/embed" => Answer::new(200, r#"{"embeddings":[[0.6,0.8,0]]}"#),
-        _ if asked.text().contains("\"stream\":true") || asked.text().contains("\"stream\": true") => {
-            let events = format!("data: {chunk}\n\ndata: [DONE]\n\n");
-            Answer::new(200, events).header("Content-Type", "text/event-stream")
-        }
-        _ => Answer::new(200, whole),
-    })
-}
-
-/// Runs the examples of one paper in a home with nothing but a model and a request, one after the other.
-fn run_examples(name: &str, script: &str) {
-    let (home, provider) = (Home::with_model(), provider());
-    let request = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Where are my tomatoes?"}]}"#;
-    home.write("request.json", request);
-    let bin = PathBuf::from(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display().to_string();
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut bash = Command::new("bash");
-    bash.args(["-euo", "pipefail", "-c", script]).env_clear().env("PATH", format!("{bin}:{path}"));
-    bash.env("OPENAI_API_KEY", "sk-example").env("RSV_OPENAI_BASE_URL", provider.url());
-    bash.env("RSV_OLLAMA_BASE_URL", provider.url());
-    bash.env("HOME", home.path("")).current_dir(home.path("")).stdin(Stdio::null());
-    let ran = bash.output().unwrap();
-    let stderr = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && !stderr.contains("error"), "{name}: {stderr}\n{script}");
-}
-
-/// Whether this machine has what the examples use.
-pub(crate) fn can_run_examples() -> bool {
-    let missing: Vec<&str> = ["bash", "jq", "gzip"].into_iter().filter(|tool| !is_there(tool)).collect();
-    missing
-        .iter()
-        .for_each(|tool| unchecked(&format!("the examples of readme and manual, for want of {tool}")));
-    missing.is_empty()
-}
-
-#[test]
-fn the_examples_of_the_readme_run() {
-    let readme = read("README.md");
-    let blocks = readme.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
-    let script: String = blocks.collect();
-    assert!(script.matches("rsv-").count() > 10);
-    if can_run_examples() {
-        run_examples("README.md", &script);
-    }
-}
-
-/// The blocks of a page's examples, other than those before which a comment says why they cannot be run.
-fn examples_of_page(page: &str) -> String {
-    let (mut script, mut inside, mut before) = (String::new(), false, "");
-    for line in section(page, "EXAMPLES").lines() {
-        if line == ".Ed" {
-            inside = false;
-        } else if inside {
-            script.push_str(line);
-            script.push('\n');
-        }
-        inside |= line.starts_with(".Bd -literal") && !before.starts_with(".\\\" ");
-        before = line;
-    }
-    let escapes = [
-        ("\\-", "-"),
-        ("\\&", ""),
-        ("\\(aq", "'"),
-        ("\\(ga", "`"),
-        ("\\(ha", "^"),
-        ("\\(ti", "~"),
-        ("\\e", "\\"),
-    ];
-    escapes.iter().fold(script, |script, (escape, sign)| script.replace(escape, sign))
-}
-
-#[test]
-fn the_examples_of_the_manual_run() {
-    // Those which are left out, and why, are few enough to be counted.
-    let pages = names("man").into_iter().map(|name| read(&format!("man/{name}")));
-    let left_out = pages.map(|page| section(&page, "EXAMPLES").matches("\n.\\\" ").count());
-    assert_eq!(left_out.sum::<usize>(), 13);
-    for name in names("man") {
-        let script = examples_of_page(&read(&format!("man/{name}")));
-        assert!(script.contains("rsv-"), "{name} has no example that runs");
-        if can_run_examples() {
-            run_examples(&name, &script);
-        }
-    }
 }
 
 #[test]

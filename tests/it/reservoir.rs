@@ -1,7 +1,8 @@
 //! scripts/reservoir: the command lines and recipes of Reservoir's documents, as they stand there.
 
+use crate::examples::can_run_examples;
 use crate::fake::{Answer, Fake};
-use crate::papers::{can_run_examples, is_there};
+use crate::papers::is_there;
 use crate::proxy::{Proxy, asking};
 use crate::support::{Home, Ran, lines_of};
 use std::net::TcpListener;

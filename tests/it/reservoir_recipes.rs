@@ -1,6 +1,6 @@
 //! The recipes of Reservoir's documents on its exports, by way of scripts/reservoir.
 
-use crate::papers::can_run_examples;
+use crate::examples::can_run_examples;
 use crate::reservoir::Desk;
 
 /// The recipes of the pages on exports, and what is true when they have run. /backup is $HOME/backup here.
