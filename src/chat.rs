@@ -6,6 +6,9 @@ pub mod fence;
 use crate::error::{Error, Result};
 use crate::record::{Account, Content, Object, Role, Scope, unexpected};
 
+/// What a request has at the least.
+const LEAST: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
+
 /// A request body and its messages.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -18,8 +21,8 @@ impl Request {
     pub fn parse(body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
-            Some(_) => return Err(Error::new("messages: is empty")),
-            None => return Err(Error::new("messages: is missing")),
+            Some(_) => return Err(Error::new("messages: is empty").hint(LEAST)),
+            None => return Err(Error::new("messages: is missing").hint(LEAST)),
         };
         for (at, message) in messages.iter().enumerate() {
             let place = |e: Error| e.at(format_args!("messages[{at}]"));

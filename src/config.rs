@@ -11,7 +11,7 @@ mod store;
 mod table;
 mod value;
 
-pub use environment::{Places, editor};
+pub use environment::{Places, editor, no_proxy};
 pub use sections::{ModelSettings, PartitionSettings, Route};
 pub use store::{Server, StorePlace};
 pub use table::Key;
@@ -108,7 +108,10 @@ pub fn load(common: &Common) -> Result<Settings> {
         if let Some((variable, text)) = from_environment(row)? {
             match row.kind.read(&text).map_err(|e| e.at(variable)) {
                 Ok(value) => settings.put(Key::parse(row.key)?, value, Layer::Environment(variable)),
-                Err(error) if is_own(variable) => return Err(error),
+                Err(error) if is_own(variable) => {
+                    let remedy = format!("correct or unset {variable}: man 5 rsv-config says what it may be");
+                    return Err(error.hint(remedy));
+                }
                 Err(error) => settings.foreign.push((row.key, error)),
             }
         }

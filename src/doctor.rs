@@ -11,7 +11,6 @@ use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::record::Object;
 use crate::view::visible;
-use std::path::Path;
 use std::time::Duration;
 
 /// How long anybody else may take: a provider, a database server, the proxy.
@@ -157,11 +156,6 @@ fn hasty(settings: &Settings) -> Result<Settings> {
 /// Looks at the providers.
 pub async fn providers(settings: &Settings) -> Vec<Finding> {
     network::providers(settings).await
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 /// Does on a thread of its own what may wait.

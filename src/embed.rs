@@ -200,7 +200,7 @@ fn installed(settings: &Settings, name: Option<&str>) -> Result<Installed> {
         registry::all().into_iter().find_map(|known| all.iter().find(|there| there.model.id == known.id));
     best.or(all.first()).cloned().ok_or_else(|| {
         Error::new("no embedding model is installed")
-            .hint("rsv-embed --fetch all-minilm-l6-v2 (90 MB), or scripts/fetch-model")
+            .hint(format!("rsv-embed --fetch all-minilm-l6-v2 (90 MB), or {}", library::getter(settings)))
     })
 }
 

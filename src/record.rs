@@ -54,7 +54,7 @@ impl Line {
             Some("response") => Ok(Line::Response(line)),
             Some(_) => Ok(Line::Other(line)),
             None => Err(Error::new("kind: is missing, and no known kind has this shape")
-                .hint("a message needs at least role and content; man 5 rsv-record has the kinds")),
+                .hint("a message needs at least role and content, a request messages; man 5 rsv-record has the kinds")),
         }
     }
 }

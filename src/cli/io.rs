@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// An input with its name for messages.
@@ -222,9 +222,17 @@ impl Io {
             return Ok(("<stdin>".to_owned(), self.stdin()?));
         }
         let name = path.display().to_string();
-        let file = File::open(path).context(format_args!("cannot open {name}"))?;
+        let file =
+            File::open(path).map_err(|e| match Error::new(format!("cannot open {name}")).because(&e) {
+                error if e.kind() == ErrorKind::NotFound => {
+                    error.hint("operands name files; text is piped in")
+                }
+                error => error,
+            })?;
         if file.metadata().is_ok_and(|m| m.is_dir()) {
-            return Err(Error::new(format!("cannot read {name}: is a directory")));
+            return Err(
+                Error::new(format!("cannot read {name}: is a directory")).hint("name the files in it")
+            );
         }
         Ok((name, Box::new(file)))
     }

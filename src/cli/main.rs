@@ -202,11 +202,11 @@ fn refuse(command: &Command, error: &clap::Error) -> Result<u8> {
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.');
     // What the standard library says of a word that is no number.
     let cause = cause.replace("invalid digit found in string", "expected a whole number");
-    Err(Error::new(cause).hint(advice(command, error)))
+    Err(Error::new(cause).hint(advice(command, error, &text)))
 }
 
-/// What helps somebody whose command line cannot be.
-fn advice(command: &Command, error: &clap::Error) -> String {
+/// What helps somebody whose command line cannot be, of which `text` says why.
+fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
     let tool = command.get_name();
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.clone()),
@@ -215,14 +215,26 @@ fn advice(command: &Command, error: &clap::Error) -> String {
     };
     let wrong = word(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
     let bare = wrong.as_deref().map(|wrong| wrong.trim_start_matches('-')).unwrap_or_default();
+    let is_flag = wrong.as_deref() != Some(bare);
+    let has_operands = command.get_positionals().next().is_some();
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
     if command.find_subcommand(bare).is_some() {
         format!("without dashes: {tool} {bare}")
+    } else if is_flag && ["key", "token", "secret", "password"].iter().any(|secret| bare.contains(secret)) {
+        "others can see a command line: give it by a variable or the settings' file; see 'man 5 rsv-config'"
+            .into()
+    } else if let (ErrorKind::MissingRequiredArgument, Some(usage)) = (error.kind(), usage) {
+        format!("{}; see '{tool} --help'", usage.replace("[OPTIONS] ", ""))
     } else if let Some(near) = word(ContextKind::SuggestedArg).or(word(ContextKind::SuggestedSubcommand)) {
         format!("did you mean '{near}'? see '{tool} --help'")
-    } else if wrong.as_deref() != Some(bare) && bare.parse::<f64>().is_ok() {
+    } else if is_flag && bare.parse::<f64>().is_ok() {
         format!("no number is negative here; see '{tool} --help'")
-    } else if wrong.as_deref() == Some(bare) && command.get_positionals().next().is_some() {
+    } else if is_flag && has_operands && bare.chars().count() == 1 {
+        format!("what begins with a dash and is no flag stands after '--'; see '{tool} --help'")
+    } else if wrong.is_some() && !is_flag && has_operands {
         format!("what has spaces in it goes in quotes; see '{tool} --help'")
+    } else if wrong.is_some() && !is_flag && !command.has_subcommands() {
+        format!("it reads no files; to write one: {tool} > FILE")
     } else {
         format!("see '{tool} --help'")
     }

@@ -31,6 +31,19 @@ pub fn editor() -> OsString {
     command.map_or_else(|| "vi".into(), PathBuf::into_os_string)
 }
 
+/// The hosts that are asked without a proxy: those of `no_proxy`, else of `NO_PROXY`, and these, with commas between
+/// them. `*` means every host, and must stand alone.
+pub fn no_proxy(hosts: [&str; 2]) -> String {
+    let set = ["no_proxy", "NO_PROXY"].map(|name| variable(name).ok().flatten());
+    let set = set.into_iter().flatten().next().unwrap_or_default();
+    if set.trim() == "*" {
+        return set;
+    }
+    let there: Vec<&str> = set.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
+    let more = hosts.into_iter().filter(|host| !there.contains(host));
+    there.iter().copied().chain(more).collect::<Vec<_>>().join(",")
+}
+
 /// The directory `rsv` in an XDG base directory; `fallback` is where that is in the home directory. The
 /// specification has relative values ignored.
 pub(super) fn xdg(name: &str, fallback: &str) -> Option<PathBuf> {

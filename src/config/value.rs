@@ -153,9 +153,9 @@ impl Kind {
             }
             // An address may hold a password: neo4j://user:password@host.
             Kind::Url(schemes) if found.contains('@') => {
-                return Error::new(format!("expected an address that begins with {}", schemes.join(", ")));
+                return Error::new(format!("expected an address that begins with {}", schemes.join(" or ")));
             }
-            Kind::Url(schemes) => format!("expected an address that begins with {}", schemes.join(", ")),
+            Kind::Url(schemes) => format!("expected an address that begins with {}", schemes.join(" or ")),
             Kind::Integer(min, max) => format!("expected a whole number from {min} to {max}"),
             Kind::Real(above, most) => format!("expected a number above {above} and at most {most}"),
             Kind::Choice(words) => format!("expected {}", words.join(" or ")),
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(fault(Kind::Variable, "sk-abc"), "expected the name of an environment variable");
         assert_eq!(
             fault(Kind::Url(&["http://", "https://"]), "ftp://x"),
-            "expected an address that begins with http://, https://, found \"ftp://x\""
+            "expected an address that begins with http:// or https://, found \"ftp://x\""
         );
         assert_eq!(format!("{:?} {0}", Secret::new("sk-abc")), "**** ****");
     }

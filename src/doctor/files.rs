@@ -1,7 +1,7 @@
 //! What lies on this machine: the settings' file, the store, the embedding model.
 
-use super::{Finding, PATIENCE, quoted};
-use crate::cli::{Common, Notes};
+use super::{Finding, PATIENCE};
+use crate::cli::{Common, Notes, quoted};
 use crate::config::{self, Settings, StorePlace};
 use crate::embed::{Embedder, Side, Work};
 use crate::error::{Error, Result};

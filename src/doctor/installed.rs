@@ -1,6 +1,7 @@
 //! The tools themselves: which of them the shell finds, their manual and their completions.
 
-use super::{Finding, quoted};
+use super::Finding;
+use crate::cli::quoted;
 use crate::config::Places;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
@@ -23,7 +24,7 @@ pub const TOOLS: [&str; 11] = [
 ];
 
 /// What helps where something of the tools is not there.
-const INSTALL: &str = "scripts/install, in the source of rsv, puts manual and completions into their places";
+const INSTALL: &str = "scripts/install, in the source of rsv or a release's archive, puts manual and completions into their places";
 
 /// Looks for all of it.
 pub(super) fn examine() -> Vec<Finding> {

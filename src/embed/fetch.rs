@@ -234,7 +234,8 @@ fn download(
 ) -> Result<()> {
     let Some(files) = &model.files else {
         let text = format!("{} is on no hub", model.id);
-        return Err(Error::new(text).hint("with the files at hand: --from DIRECTORY, or scripts/fetch-model"));
+        let getter = library::getter(settings);
+        return Err(Error::new(text).hint(format!("with the files at hand: --from DIRECTORY, or {getter}")));
     };
     let hub = settings.text("embed.hub").unwrap_or_default();
     settings.check("embed.hub")?;

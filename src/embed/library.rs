@@ -1,5 +1,6 @@
 //! ONNX Runtime: where its library is, and how it is loaded once a process.
 
+use crate::cli;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use ort::environment::Environment;
@@ -47,7 +48,7 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
     let mut tried = Vec::new();
     for (path, wanted) in candidates(settings) {
         if wanted || path.exists() {
-            return load(&path);
+            return load(settings, &path);
         }
         tried.push(path.display().to_string());
     }
@@ -59,7 +60,20 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
     }
     tried.push(format!("{NAME} of the system"));
     Err(Error::new(format!("ONNX Runtime's library is not installed: tried {}", tried.join(", ")))
-        .hint("scripts/fetch-model, or: rsv-config set embed.library FILE"))
+        .hint(remedy(settings)))
+}
+
+/// What helps where the library cannot be had.
+#[cfg(feature = "load-dynamic")]
+fn remedy(settings: &Settings) -> String {
+    format!("{}, or: rsv-config set embed.library FILE", getter(settings))
+}
+
+/// What gets the library and a small model: the script that was installed with the program, else that of the source.
+pub(super) fn getter(settings: &Settings) -> String {
+    let prefix = settings.places().program.and_then(|bin| bin.parent().map(Path::to_owned));
+    let installed = prefix.map(|prefix| prefix.join("lib/rsv/fetch-model")).filter(|script| script.is_file());
+    installed.map_or("scripts/fetch-model in the source of rsv".to_owned(), |script| cli::quoted(&script))
 }
 
 /// Where the library may be, in order, and whether somebody asked for this very file.
@@ -80,11 +94,9 @@ pub(super) fn in_data(data: &Path) -> PathBuf {
 }
 
 #[cfg(feature = "load-dynamic")]
-fn load(path: &Path) -> Result<ort::environment::EnvironmentBuilder> {
+fn load(settings: &Settings, path: &Path) -> Result<ort::environment::EnvironmentBuilder> {
     let failed = |error: Error| {
-        error
-            .at(format_args!("cannot load ONNX Runtime's library {}", path.display()))
-            .hint("scripts/fetch-model, or: rsv-config set embed.library FILE")
+        error.at(format_args!("cannot load ONNX Runtime's library {}", path.display())).hint(remedy(settings))
     };
     check(path).map_err(failed)?;
     ort::init_from(path).map_err(|e| failed(Error::new(cause(&e.to_string(), path))))

@@ -33,15 +33,13 @@ impl Plan {
         threshold: Option<f64>,
         degree: Option<usize>,
     ) -> Result<Option<Plan>> {
-        let Some(model) = fill::model_of(store)? else { return Ok(None) };
-        let threshold = threshold
-            .or_else(|| settings.real("link.threshold"))
-            .unwrap_or_else(|| embed::synapse_floor(settings, &model));
-        if !(threshold > 0.0 && threshold <= 1.0) {
-            return Err(Error::new(format!(
-                "link.threshold: expected a cosine above 0, at most 1, found {threshold}"
-            )));
+        let set = threshold.or_else(|| settings.real("link.threshold"));
+        if let Some(wrong) = set.filter(|set| !(*set > 0.0 && *set <= 1.0)) {
+            let text = format!("link.threshold: expected a cosine above 0, at most 1, found {wrong}");
+            return Err(Error::new(text));
         }
+        let Some(model) = fill::model_of(store)? else { return Ok(None) };
+        let threshold = set.unwrap_or_else(|| embed::synapse_floor(settings, &model));
         let set = settings.integer("link.max_degree").and_then(|degree| usize::try_from(degree).ok());
         let degree = degree.or(set).unwrap_or_default();
         Ok(Some(Plan { model, rule: Rule { threshold, degree } }))

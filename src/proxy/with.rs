@@ -2,7 +2,7 @@
 
 use super::guard::NOBODYS;
 use super::serve::Stop;
-use crate::config::{Layer, Settings};
+use crate::config::{self, Layer, Settings};
 use crate::error::{Context, Error, Result};
 use crate::http::{self, Address};
 use crate::record::Object;
@@ -20,6 +20,8 @@ use tokio::process::Command;
 const OPENAI: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_API_BASE", "API_BASE_URL"];
 /// Those by which they find Ollama: its own clients; litellm.
 const OLLAMA: [&str; 2] = ["OLLAMA_HOST", "OLLAMA_API_BASE"];
+/// Those by which clients know whom to ask without a proxy of the network's: some read the one, some the other.
+const NO_PROXY: [&str; 2] = ["no_proxy", "NO_PROXY"];
 /// How long a proxy that runs may take to say so.
 const PATIENCE: &str = "1s";
 /// No account of its health is longer, in bytes.
@@ -56,12 +58,15 @@ impl Client {
     /// Runs the command to its end; its exit status, or 128 and the number of the signal that ended it. What is
     /// typed at the terminal reaches it without our doing: Ctrl-C is its own affair. SIGTERM is passed on.
     pub async fn run(&self, proxy: SocketAddr, stop: &mut Stop) -> Result<u8> {
-        let base = format!("http://{}{}", to_ask(proxy), self.scope);
+        let proxy = to_ask(proxy);
+        let base = format!("http://{proxy}{}", self.scope);
+        let near = config::no_proxy([&proxy.ip().to_string(), "localhost"]);
         let name = self.words[0].to_string_lossy();
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]);
         command.envs(OPENAI.map(|variable| (variable, format!("{base}/v1"))));
         command.envs(OLLAMA.map(|variable| (variable, &base)));
+        command.envs(NO_PROXY.map(|variable| (variable, &near)));
         command.envs(self.key.iter().map(|key| ("OPENAI_API_KEY", key)));
         let mut child = match command.spawn() {
             Err(e) if e.kind() == ErrorKind::NotFound => {

@@ -18,7 +18,7 @@ impl Scope {
     pub fn of(partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
         for (name, value) in [("partition", partition), ("instance", instance)] {
             if value == Some("") {
-                return Err(Error::new(format!("{name}: is empty")));
+                return Err(Error::new(format!("{name}: is empty")).hint("give it a name, or leave it out"));
             }
         }
         let partition = partition.unwrap_or(DEFAULT);

@@ -189,8 +189,8 @@ fn a_wrong_value_is_named_with_its_place() {
         assert_eq!(first, format!("rsv-config: error: ~/{FILE}{fault}"));
     }
     let home = Home::new().env("RESERVOIR_PORT", "abc");
-    let fault =
-        "rsv-config: error: RESERVOIR_PORT: expected a whole number from 1 to 65535, found \"abc\"\n[2]";
+    let fault = "rsv-config: error: RESERVOIR_PORT: expected a whole number from 1 to 65535, found \"abc\"\n\
+         rsv-config: hint: correct or unset RESERVOIR_PORT: man 5 rsv-config says what it may be\n[2]";
     assert_eq!(config(&home, &["list"]).to_string(), fault);
 }
 

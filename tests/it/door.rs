@@ -1,6 +1,7 @@
 //! What every tool does alike: help, version, bad flags, closed and full outputs, terminals.
 
 use crate::support::{Home, readers, tools};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -49,12 +50,32 @@ fn help_and_version_are_data() {
     }
 }
 
+/// The words before `--help` of every help that there is: each tool's, and that of each command of rsv-config.
+fn helps() -> Vec<(String, Vec<&'static str>)> {
+    let of_config = ["get", "set", "unset", "list", "edit", "path", "init", "doctor"];
+    let mut helps: Vec<_> = tools().into_iter().map(|tool| (tool, vec![])).collect();
+    helps.extend(of_config.map(|command| ("rsv-config".to_owned(), vec![command])));
+    helps
+}
+
+#[test]
+fn a_letter_means_the_same_everywhere() {
+    let mut meanings = BTreeMap::new();
+    for (tool, words) in helps() {
+        let help = Home::new().run(&tool, &[&words[..], &["--help"]].concat(), "").ok();
+        for flag in help.lines().filter_map(|line| line.trim_start().strip_prefix('-')) {
+            let Some((letter, name)) = flag.split_once(", --") else { continue };
+            let name = name.split_whitespace().next().unwrap().to_owned();
+            let meaning = meanings.entry(letter.to_owned()).or_insert(name.clone());
+            assert_eq!(*meaning, name, "{tool}: -{letter}");
+        }
+    }
+    assert!(meanings.len() > 6, "{meanings:?}");
+}
+
 #[test]
 fn help_fits_its_terminal() {
-    let of_config = ["get", "set", "unset", "list", "edit", "path", "init", "doctor"];
-    let mut pages: Vec<(String, Vec<&str>)> = tools().into_iter().map(|tool| (tool, vec![])).collect();
-    pages.extend(of_config.map(|command| ("rsv-config".to_owned(), vec![command])));
-    for (tool, words) in pages {
+    for (tool, words) in helps() {
         for flag in ["-h", "--help"] {
             for columns in ["80", "200"] {
                 let home = Home::new().env("COLUMNS", columns);

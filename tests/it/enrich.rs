@@ -387,7 +387,7 @@ fn several_requests_are_several_lines_and_bad_ones_are_named() {
     for (bad, said) in bad {
         let ran = home.run("rsv-enrich", &["-p", "w"], format!("{good}\n{bad}\n{good}\n"));
         assert_eq!((ran.stdout.lines().count(), ran.status), (2, 2), "{ran}");
-        assert_eq!(ran.stderr, format!("rsv-enrich: error: <stdin>:2: {said}\n"));
+        assert!(ran.stderr.starts_with(&format!("rsv-enrich: error: <stdin>:2: {said}\n")), "{ran}");
     }
     let pretty = serde_json::to_string_pretty(&serde_json::from_str::<Value>(&good).unwrap()).unwrap();
     assert_eq!(home.run("rsv-enrich", &[], pretty.clone() + &pretty).ok().lines().count(), 2);

@@ -126,7 +126,7 @@ fn bad_lines_are_named_and_the_next_is_read() {
         "rsv-forward: error: <stdin>:1: expected a JSON object, found 'n'\n\
          rsv-forward: hint: each line is a JSON object: man 5 rsv-record\n\
          rsv-forward: error: <stdin>:2: kind: is missing, and no known kind has this shape\n\
-         rsv-forward: hint: a message needs at least role and content; man 5 rsv-record has the kinds\n\
+         rsv-forward: hint: a message needs at least role and content, a request messages; man 5 rsv-record has the kinds\n\
          rsv-forward: error: <stdin>:3: role: expected user, assistant, system or tool, found \"king\"\n\
          rsv-forward: error: <stdin>:5: the input ends inside an object\n"
     );
@@ -674,7 +674,8 @@ fn trouble_with_the_operands_comes_before_any_request() {
     let ran = home.run("rsv-forward", &["missing.json"], ASK);
     assert_eq!(
         ran.to_string(),
-        "rsv-forward: error: cannot open missing.json: no such file or directory\n[2]"
+        "rsv-forward: error: cannot open missing.json: no such file or directory\n\
+         rsv-forward: hint: operands name files; text is piped in\n[2]"
     );
     let ran = home.env("OLLAMA_BASE_URL", "http://x:y:z").run("rsv-forward", &[], ASK);
     assert_eq!(

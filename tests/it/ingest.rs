@@ -110,7 +110,10 @@ fn the_scope_comes_from_the_line_else_from_the_flags() {
     assert_eq!(scope(&["-p", "work", "-i", "laptop"], json!({"instance": "phone"})), "work/phone");
     assert_eq!(scope(&["-p", "work"], json!({"partition": "a", "instance": "b"})), "a/b");
     let empty = ingest(&home, &["-p", "", "hi"], "").trouble();
-    assert_eq!(empty, "rsv-ingest: error: partition: is empty\n");
+    assert_eq!(
+        empty,
+        "rsv-ingest: error: partition: is empty\nrsv-ingest: hint: give it a name, or leave it out\n"
+    );
 }
 
 #[test]

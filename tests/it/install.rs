@@ -1,7 +1,7 @@
 //! scripts/install, uninstall and release: what they put where, and that nothing stays of it.
 
 use crate::papers::{is_there, unchecked};
-use crate::support::{Home, Ran, tools};
+use crate::support::{Home, Ran, lines_of, text, tools};
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -83,12 +83,21 @@ fn what_is_installed_runs_and_is_taken_away_again() {
     let prefix = home.path(PREFIX);
     let from = real(&home, &["rsv-ingest", "rsv-view"]);
     home.write(&format!("{PREFIX}/bin/mine"), "my own");
+    let temporary = home.path("it's a \"place\" for $a while");
+    std::fs::create_dir(&temporary).unwrap();
+    let home = home.env("TMPDIR", temporary.to_str().unwrap());
     install(&home, &from, &["--services=systemd", "--reservoir"]).ok();
+    assert_eq!(files(&temporary), BTreeSet::new());
 
     // Nothing needs the source, or anything in the environment.
     let alone = Home::new();
     run(&alone, prefix.join("bin/rsv-ingest"), &["A warm wall."]).ok();
     assert!(run(&alone, prefix.join("bin/rsv-view"), &[]).ok().contains("A warm wall."));
+    // What it says of a model that is missing leads to what was installed.
+    let told = lines_of(&run(&alone, prefix.join("bin/rsv-config"), &["doctor"]).stdout);
+    let of_model = told.iter().find(|line| line["check"] == "model").unwrap();
+    let getter = prefix.join("lib/rsv/fetch-model").display().to_string().replace('\'', r"'\''");
+    assert!(text(&of_model["remedy"]).ends_with(&format!(", or '{getter}'")), "{of_model}");
     if is_there("jq") {
         let alone = alone.env("PATH", "/usr/bin:/bin");
         assert!(

@@ -1,6 +1,6 @@
 //! Mistakes that a new user makes, and whether the answer says what to do next.
 
-use crate::support::Home;
+use crate::support::{Home, lines_of};
 
 /// A command line, its standard input, what the error must say, and what the hint must.
 type Mistake = (&'static str, &'static [&'static str], &'static str, &'static str, &'static str);
@@ -8,7 +8,7 @@ type Mistake = (&'static str, &'static [&'static str], &'static str, &'static st
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const MISTAKES: [Mistake; 44] = [
+const MISTAKES: [Mistake; 66] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -27,7 +27,26 @@ const MISTAKES: [Mistake; 44] = [
     ("rsv-ingest", &[], "", "there is no text", "as an argument or on standard input"),
     ("rsv-embed", &["--fetch"], "", "a value is required for '--fetch <MODEL>'", "--help"),
     ("rsv-proxy", &["start"], "", "start: command not found", "without a command"),
+    ("rsv-proxy", &["--token", "x"], "", "unexpected argument '--token'", "others can see a command line"),
+    ("rsv-proxy", &["--listen", "localhost:3017"], "", "cannot find localhost:3017", "a port goes to --port"),
+    ("rsv-search", &["-tomato"], "", "unexpected argument '-t'", "stands after '--'"),
+    ("rsv-search", &["owl", "--partition"], "", "a value is required for '--partition <NAME>'", "--help"),
+    ("rsv-search", &["-p", "", "owl"], "", "partition: is empty", "give it a name, or leave it out"),
+    ("rsv-view", &["last"], "", "invalid value 'last'", "--help"),
+    ("rsv-view", &["--format", "json"], "", "[possible values: jsonl, text]", "--help"),
+    ("rsv-export", &["out.jsonl"], "", "unexpected argument 'out.jsonl'", "to write one: rsv-export > FILE"),
+    ("rsv-export", &["--since", "2026-13-01"], "", "a time such as 2026-11-21T07:03:00Z, a date", "--help"),
+    ("rsv-import", &["missing.jsonl"], "", "cannot open missing.jsonl: no such file", "operands name files"),
+    ("rsv-import", &["directory"], "", "cannot read directory: is a directory", "name the files in it"),
+    ("rsv-forward", &["Where are my tomatoes?"], "", "cannot open Where are my tomatoes?", "text is piped in"),
+    ("rsv-link", &["--threshold", "2"], "", "expected a cosine above 0, at most 1, found 2", ""),
+    ("rsv-embed", &["--pending", "now"], "", "'--pending' cannot be used with '[FILE]...'", "--help"),
     // Settings.
+    ("rsv-config", &["set", "retries=3"], "", "not provided: <VALUE>", "rsv-config set <KEY> <VALUE>"),
+    ("rsv-config", &["get"], "", "not provided: <KEY>", "rsv-config get <KEY>"),
+    ("rsv-config", &["model", "gpt-4o"], "", "unrecognized subcommand 'model'", "--help"),
+    ("rsv-config", &["set", "retries", "many"], "", "expected a whole number from 0 to 10, found \"many\"", ""),
+    ("rsv-config", &["set", "request_timeout", "soon"], "", "a duration such as 500ms, 30s, 2m", ""),
     ("rsv-config", &[], "", "[subcommands: get, set, unset, list, edit, path, init, doctor]", "--help"),
     ("rsv-config", &["ge", "model"], "", "unrecognized subcommand 'ge'", "did you mean 'get'?"),
     ("rsv-config", &["--get", "model"], "", "unexpected argument '--get'", "without dashes: rsv-config get"),
@@ -55,7 +74,10 @@ const MISTAKES: [Mistake; 44] = [
     // Lines.
     ("rsv-enrich", &[], "hello\n", "<stdin>:1: expected a JSON object, found 'h'", "man 5 rsv-record"),
     ("rsv-import", &[], "\u{1}\u{2}\n", "<stdin>:1: expected a JSON object", "man 5 rsv-record"),
-    ("rsv-enrich", &[], "{\"messages\":[]}\n", "<stdin>:1: messages: is empty", ""),
+    ("rsv-enrich", &[], "{\"messages\":[]}\n", "<stdin>:1: messages: is empty", "a request has {"),
+    ("rsv-forward", &[], "{\"model\":\"gpt-4o\"}\n", "kind: is missing", "a request messages"),
+    ("rsv-enrich", &[], "{\"prompt\":\"hi\"}\n", "<stdin>:1: messages: is missing", "a request has {"),
+    ("rsv-ingest", &["--trace", "t"], "{\"role\":\"User\",\"content\":\"x\"}\n", "expected user, assistant, system or tool, found", ""),
     // The network.
     ("rsv-proxy", &["--listen", "0.0.0.0"], "", "anybody could ask there", "RSV_PROXY_TOKEN"),
     ("rsv-proxy", &["--listen", "nobody.invalid"], "", "cannot find nobody.invalid", "such as 127.0.0.1"),
@@ -88,6 +110,19 @@ fn a_misspelt_store_is_told_of() {
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr), (status, "", wanted));
     }
     assert!(!home.path("stroe.db").exists());
+}
+
+#[test]
+fn a_variable_that_cannot_be_is_named_with_what_to_do() {
+    let home = Home::new().env("RSV_ENRICH_RECALL", "everything");
+    let remedy = "correct or unset RSV_ENRICH_RECALL: man 5 rsv-config says what it may be";
+    let said = home.run("rsv-view", &[], "").trouble();
+    assert!(said.contains("found \"everything\"") && said.ends_with(&format!("hint: {remedy}\n")), "{said}");
+    // The doctor, too, has a remedy for all that needs doing.
+    for line in lines_of(&home.run("rsv-config", &["doctor"], "").stdout) {
+        assert!(line["state"] == "ok" || line["remedy"].is_string(), "{line}");
+        assert!(line["check"] != "settings" || line["remedy"] == remedy, "{line}");
+    }
 }
 
 #[test]

@@ -296,8 +296,12 @@ fn files_and_standard_input_are_read_in_their_order() {
     );
     assert_eq!(home.contents("rsv-view", &["-p", "p"]), ["1", "2", "3"]);
     for (words, said) in [
-        (&["none.json"][..], "cannot open none.json: no such file or directory"),
-        (&["."], "cannot read .: is a directory"),
+        (
+            &["none.json"][..],
+            "cannot open none.json: no such file or directory\n\
+             rsv-import: hint: operands name files; text is piped in",
+        ),
+        (&["."], "cannot read .: is a directory\nrsv-import: hint: name the files in it"),
         (&["-", "-"], "standard input ('-') is named more than once"),
     ] {
         assert_eq!(import(&home, words, "").to_string(), format!("rsv-import: error: {said}\n[2]"));

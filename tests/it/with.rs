@@ -77,6 +77,22 @@ fn a_command_gets_a_key_that_is_nobodys_unless_it_has_one() {
 }
 
 #[test]
+fn a_client_behind_a_proxy_of_its_network_asks_without_it() {
+    let told = |home: &Home| {
+        home.run("rsv-proxy", &["--port", "0", "sh", "-c", "echo \"$no_proxy $NO_PROXY\""], "").ok()
+    };
+    let home = home().env("HTTP_PROXY", &crate::fake::dead()).env("http_proxy", &crate::fake::dead());
+    assert_eq!(told(&home), "127.0.0.1,localhost 127.0.0.1,localhost\n");
+    let of_network = home.env("NO_PROXY", ".example, localhost");
+    assert_eq!(told(&of_network), ".example,localhost,127.0.0.1 .example,localhost,127.0.0.1\n");
+    assert_eq!(told(&of_network.env("no_proxy", "*")), "* *\n");
+    if crate::papers::is_there("curl") {
+        let words = ["--port", "0", "sh", "-c", "curl -s ${OPENAI_BASE_URL%/v1}/health"];
+        assert!(home.run("rsv-proxy", &words, "").ok().contains("\"upstreams\""));
+    }
+}
+
+#[test]
 fn a_command_that_cannot_be_run_is_named() {
     let home = home();
     let said = home.run("rsv-proxy", &["--port", "0", "no-such-command"], "").trouble();
