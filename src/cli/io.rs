@@ -8,6 +8,9 @@ use crate::record::{Clock, Feed, too_long};
 use atty::Stream;
 use jiff::tz::TimeZone;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -363,7 +366,8 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// A terminal that does not show what is typed, but for the ends of lines.
+/// A terminal that does not show what is typed, but for the ends of lines; who leaves by Ctrl-C gets it back as it
+/// was.
 struct Hidden(Termios);
 
 impl Hidden {
@@ -372,6 +376,14 @@ impl Hidden {
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
         hidden.local_modes.insert(LocalModes::ECHONL);
+        let (mut signals, shown) = (Signals::new([SIGINT, SIGTERM])?, before.clone());
+        // For good: a signal that is no longer waited for would do nothing at all.
+        std::thread::spawn(move || {
+            for signal in &mut signals {
+                Hidden(shown.clone()).end();
+                let _ = emulate_default_handler(signal);
+            }
+        });
         tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
         Ok(Hidden(before))
     }

@@ -340,3 +340,25 @@ fn who_leaves_in_the_middle_has_changed_nothing() {
         assert!(!home.path(FILE).exists());
     }
 }
+
+#[test]
+fn who_leaves_where_nothing_is_shown_gets_the_terminal_back() {
+    let home = Home::new();
+    let line = "stty -g > before; sh -c 'exec rsv-config init'; echo \"ended $?\"; stty -g > after";
+    for asked in ["The key for OpenAI", "y or n [y] "] {
+        let Some(mut terminal) = Terminal::run(&home, 80, &format!("trap : INT; {line}")) else { return };
+        terminal.see("? ");
+        terminal.press("gpt-4o\n");
+        terminal.see("The key for OpenAI");
+        if asked != "The key for OpenAI" {
+            terminal.see(": ");
+            terminal.press("sk-canary\n");
+            terminal.see(asked);
+        }
+        terminal.press("\u{3}");
+        terminal.see("ended 130");
+        terminal.end();
+        assert_eq!(home.read("before"), home.read("after"), "{asked}");
+        assert!(!home.path(FILE).exists());
+    }
+}

@@ -88,6 +88,8 @@ fn what_is_installed_runs_and_is_taken_away_again() {
     let home = home.env("TMPDIR", temporary.to_str().unwrap());
     install(&home, &from, &["--services=systemd", "--reservoir"]).ok();
     assert_eq!(files(&temporary), BTreeSet::new());
+    let said = install(&home.env("TMPDIR", "/none/such"), &from, &[]);
+    assert!(said.status == 2 && said.stderr.contains("hint: set TMPDIR to a directory"), "{said}");
 
     // Nothing needs the source, or anything in the environment.
     let alone = Home::new();

@@ -128,7 +128,7 @@ fn a_page_has_every_section_in_order() {
             let known: Vec<&str> = SECTIONS.into_iter().filter(|s| sections.contains(s)).collect();
             let kept: Vec<&str> = sections.iter().copied().filter(|s| SECTIONS.contains(s)).collect();
             assert_eq!(kept, known, "{name}");
-            for wanted in ["NAME", "DESCRIPTION", "EXAMPLES", "SEE ALSO"] {
+            for wanted in ["NAME", "DESCRIPTION", "EXIT STATUS", "EXAMPLES", "SEE ALSO"] {
                 assert!(sections.contains(&wanted), "{name}: no section {wanted}");
             }
         }
