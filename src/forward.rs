@@ -62,11 +62,13 @@ impl Forwarder {
 
     /// Asks the provider and waits for the whole answer: the provider's body as it came, with `rsv`, which has
     /// the request's members and provider, status and latency_ms. `bearer` is the caller's key, if it has one.
-    /// A request for a stream is sent as one for a whole answer.
+    /// A request for a stream is sent as one for a whole answer. `encodings` are those in which the answer may
+    /// arrive (`Accept-Encoding`); without any it is not encoded.
     pub async fn whole(
         &self,
         mut request: Object,
         bearer: Option<&Secret>,
+        encodings: Option<&str>,
         clock: &Clock,
     ) -> std::result::Result<Object, Failure> {
         if request.get("stream") == Some("true") {
@@ -75,7 +77,9 @@ impl Forwarder {
         }
         let (asked, body) = self.prepare(request, bearer, clock)?;
         let Asked { target, key, .. } = &asked;
-        let response = self.asker.ask(target, key.as_ref(), Manner::PLAIN, body).await?;
+        let encodings = offer(encodings.unwrap_or_default());
+        let manner = Manner { encodings: &encodings, ..Manner::PLAIN };
+        let response = self.asker.ask(target, key.as_ref(), manner, body).await?;
         let status = response.status();
         let answer = answer(target, &response.body(self.limit).await, key.as_ref())?;
         Ok(asked.complete(answer, status, &self.cuts))
@@ -95,7 +99,7 @@ impl Forwarder {
         }
         let (asked, body) = self.prepare(request, bearer, clock)?;
         let encodings = offer(encodings.unwrap_or_default());
-        let manner = Manner { headers: None, encodings: &encodings, endless: true };
+        let manner = Manner { encodings: &encodings, endless: true, ..Manner::PLAIN };
         let response = self.asker.ask(&asked.target, asked.key.as_ref(), manner, body).await?;
         Stream::new(response, asked, self.cuts.clone(), self.limit).await
     }

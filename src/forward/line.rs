@@ -58,7 +58,7 @@ impl Forwarder {
         }
         let rsv = request.get("rsv").map(str::to_owned);
         let (response, failure) = match form {
-            Form::Whole => match self.whole(request, None, clock).await {
+            Form::Whole => match self.whole(request, None, None, clock).await {
                 Ok(response) => (Some(response), None),
                 Err(failure) => (None, Some(failure)),
             },

@@ -220,8 +220,7 @@ impl Proxy {
         }
         let proxy = self.clone();
         let (mut answer, account) = if asked.body.get("stream") == Some("true") {
-            let encodings = head.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-            proxy.streamed(asked, client, encodings).await
+            proxy.streamed(asked, client).await
         } else {
             // A client that hangs up leaves the turn to be finished and stored.
             let turn = tokio::spawn(async move { proxy.turn(asked).await });
@@ -261,6 +260,11 @@ impl Proxy {
             body: body::object(&bytes).map_err(bad)?,
             scope,
             bearer: self.guard.bearer(&head.headers),
+            encodings: head
+                .headers
+                .get(ACCEPT_ENCODING)
+                .and_then(|value| value.to_str().ok())
+                .map(str::to_owned),
             memory,
             overrules: recall(&head.headers),
             client: Arc::downgrade(client),

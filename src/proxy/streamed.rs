@@ -34,15 +34,13 @@ impl Body for Coming {
 }
 
 impl Proxy {
-    /// The answer to a turn as it arrives, and what enrichment did. `client` lives as long as the client waits;
-    /// `encodings` are those that it offers.
+    /// The answer to a turn as it arrives, and what enrichment did. `client` lives as long as the client waits.
     pub(super) async fn streamed(
         self: &Arc<Proxy>,
         asked: Asked,
         client: Arc<()>,
-        encodings: Option<&str>,
     ) -> (Answer, Option<Account>) {
-        let bearer = asked.bearer.clone();
+        let (bearer, encodings) = (asked.bearer.clone(), asked.encodings.clone());
         let (begun, enriched) = match self.begin(asked).await {
             Ok(begun) => begun,
             Err(failure) => return (answer::failure(&failure), None),
@@ -57,8 +55,8 @@ impl Proxy {
             }
             None => {}
         }
-        let stream = match self.forwarder.stream(enriched.line, bearer.as_ref(), encodings, &self.clock).await
-        {
+        let (bearer, encodings) = (bearer.as_ref(), encodings.as_deref());
+        let stream = match self.forwarder.stream(enriched.line, bearer, encodings, &self.clock).await {
             Ok(stream) => stream,
             Err(failure) => return (answer::failure(&failure), account),
         };

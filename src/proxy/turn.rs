@@ -23,6 +23,8 @@ pub(super) struct Asked {
     pub(super) body: Object,
     pub(super) scope: Scope,
     pub(super) bearer: Option<Secret>,
+    /// How its answer may be encoded (`Accept-Encoding`).
+    pub(super) encodings: Option<String>,
     pub(super) memory: Mode,
     /// Settings that are the request's own: the key, who says so, the value.
     pub(super) overrules: Vec<(String, &'static str, String)>,
@@ -51,7 +53,7 @@ impl Proxy {
     /// The three steps of a turn whose answer comes whole. Memory that fails is told on standard error, and the turn
     /// goes on without it.
     pub(super) async fn turn(self: &Arc<Proxy>, asked: Asked) -> Told {
-        let bearer = asked.bearer.clone();
+        let (bearer, encodings) = (asked.bearer.clone(), asked.encodings.clone());
         let (begun, enriched) = match self.begin(asked).await {
             Ok(begun) => begun,
             Err(failure) => return Told { account: None, answer: Err(failure) },
@@ -61,7 +63,10 @@ impl Proxy {
         let response = match enriched.too_long {
             Some(error) if strict => Err(Failure::too_long(&error)),
             Some(_) => Ok(enriched.line),
-            None => self.forwarder.whole(enriched.line, bearer.as_ref(), &self.clock).await,
+            None => {
+                let (bearer, encodings) = (bearer.as_ref(), encodings.as_deref());
+                self.forwarder.whole(enriched.line, bearer, encodings, &self.clock).await
+            }
         };
         let response = match response {
             Ok(response) => response,

@@ -5,6 +5,7 @@
 use crate::fake::{Answer, Fake, Seen};
 use crate::proxy::Proxy;
 use crate::support::{Home, lines_of};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -274,4 +275,32 @@ busy: In Évora.
     let stored =
         [&turns(["streamed?", "of what is piped piped?"])[..], &[image, answer()], &turns(["busy?"])];
     story("bin/ollama", "bash", "ollama.sh", false, printed, &stored.concat());
+}
+
+#[test]
+fn ollama_on_a_terminal() {
+    let Some(clients) = clients("bin/ollama") else { return };
+    let provider = provider();
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
+    let proxy = Proxy::start_with(&home, &["--ollama"]);
+    for (prefix, scope) in [("", &[][..]), ("/partition/p/instance/i", &["-p", "p", "-i", "i"])] {
+        let base = format!("http://127.0.0.1:{}{prefix}", proxy.port());
+        let line = format!("OLLAMA_HOST={base} exec {}/bin/ollama run llama3.1", clients.display());
+        let Some(mut terminal) = Terminal::run(&home, 80, &line) else { return };
+        for question in ["one?", "busy?"] {
+            terminal.see(">>> ");
+            terminal.press(&format!("{question}\r"));
+            terminal.see("Évora.");
+        }
+        terminal.see(">>> ");
+        terminal.press("/bye\r");
+        assert_eq!(terminal.end().1, 0);
+        proxy.settle();
+        let lines = lines_of(&home.run("rsv-view", &[scope, &["99"]].concat(), "").ok());
+        let found: Vec<Value> = lines.iter().map(told).collect();
+        assert_eq!(found, turns(["one?", "busy?"]), "{prefix}");
+        let last = provider.seen().pop().unwrap();
+        let request: Value = serde_json::from_slice(&last.body).unwrap();
+        assert_eq!((last.path.as_str(), question(&request)), ("/api/chat", "busy?".to_owned()));
+    }
 }

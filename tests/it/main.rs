@@ -9,6 +9,7 @@ mod doctor;
 mod door;
 mod embed;
 mod embed_remote;
+mod encoded;
 mod enrich;
 mod enrich_any;
 mod enrich_order;

@@ -1,10 +1,9 @@
 //! rsv-proxy as Ollama's clients see it.
 
+use crate::encoded::encoded;
 use crate::fake::{Answer, Fake, raw};
 use crate::proxy::{Proxy, asked, home, post};
 use crate::support::{Home, lines_of};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
@@ -131,15 +130,13 @@ fn a_client_that_leaves_has_ollama_stop_and_what_came_is_stored() {
 
 #[test]
 fn an_answer_that_comes_encoded_is_stored_in_the_clear() {
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    gzip.write_all(PIECES.as_bytes()).unwrap();
-    let encoded = Answer::new(200, gzip.finish().unwrap()).header("Content-Encoding", "gzip");
-    let ollama = Fake::new([encoded]);
+    let sent = encoded("gzip", &[PIECES]).concat();
+    let ollama = Fake::new([Answer::new(200, sent).header("Content-Encoding", "gzip")]);
     let home = home(&ollama);
     let proxy = Proxy::start(&home);
     let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
     let mut client = proxy.connect();
-    client.write_all(&post("/api/chat", "Accept-Encoding: gzip, br\r\n", body)).unwrap();
+    client.write_all(&post("/api/chat", "Accept-Encoding: gzip, compress\r\n", body)).unwrap();
     let mut told = Vec::new();
     client.read_to_end(&mut told).unwrap();
     assert!(String::from_utf8_lossy(&told).contains("content-encoding: gzip"));

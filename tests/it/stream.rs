@@ -1,9 +1,8 @@
 //! rsv-forward before providers that stream: well, badly, and not to the end.
 
+use crate::encoded::encoded;
 use crate::fake::{Answer, Fake, Wire};
 use crate::support::{Home, Ran, lines_of, text};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use rsv::cli::{Common, Notes};
 use rsv::config;
 use rsv::forward::{Event, Forwarder};
@@ -128,8 +127,6 @@ fn text_ends_its_line_once() {
 fn streams_are_understood_however_they_are_written() {
     let (one, two) = (chunk("a"), chunk("b"));
     let plain = events(&[&one, &two, STOP, "[DONE]"]);
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    gzip.write_all(plain.as_bytes()).unwrap();
     for (case, answer) in [
         ("as usual", streamed(plain.clone())),
         ("CRLF", streamed(plain.replace('\n', "\r\n"))),
@@ -140,7 +137,7 @@ fn streams_are_understood_however_they_are_written() {
         ("no reason", streamed(events(&[&one, &two, "[DONE]"]))),
         ("several lines", streamed(plain.replace("\"choices\"", "\ndata: \"choices\""))),
         ("more after the end", streamed(format!("{plain}data: junk\n\n"))),
-        ("gzip", streamed(gzip.finish().unwrap()).header("Content-Encoding", "gzip")),
+        ("gzip", streamed(encoded("gzip", &[&plain]).concat()).header("Content-Encoding", "gzip")),
         (
             "with a charset",
             streamed(plain.clone()).header("Content-Type", "Text/Event-Stream; charset=utf-8"),
@@ -172,7 +169,7 @@ fn what_is_no_stream_is_refused_before_anything_is_printed() {
         (streamed(""), "invalid_answer", 502),
         (streamed(events(&["{\"error\":{\"message\":\"at sea\"}}"])), "provider_error", 502),
         (Answer::new(401, "{\"error\":{\"message\":\"sk-canary\"}}"), "provider_error", 401),
-        (streamed("x").header("Content-Encoding", "br"), "invalid_answer", 502),
+        (streamed("x").header("Content-Encoding", "compress"), "invalid_answer", 502),
         (streamed("no gzip").header("Content-Encoding", "gzip"), "invalid_answer", 502),
     ] {
         let ran = run("--stream", answer.clone());
@@ -379,14 +376,8 @@ fn what_is_held_of_an_answer_is_bounded() {
 
 #[test]
 fn the_bytes_pass_as_they_are_and_what_they_say_is_read_beside() {
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-    let mut pieces = Vec::new();
-    for chunk in [&chunk("a"), &chunk("b"), STOP] {
-        write!(gzip, ": odd\r\ndata:{chunk}\r\n\r\n").unwrap();
-        gzip.flush().unwrap();
-        pieces.push(std::mem::take(gzip.get_mut()));
-    }
-    pieces.push(gzip.finish().unwrap());
+    let sent = [&chunk("a"), &chunk("b"), STOP].map(|chunk| format!(": odd\r\ndata:{chunk}\r\n\r\n"));
+    let pieces = encoded("gzip", &sent.each_ref().map(String::as_str));
     let wire = Wire::new();
     let home = Home::new();
     let file = home.write("c.toml", &format!("custom_base_url = '{}'", wire.url()));
@@ -395,7 +386,7 @@ fn the_bytes_pass_as_they_are_and_what_they_say_is_read_beside() {
     let expected = pieces.clone();
     let played = std::thread::spawn(move || {
         let mut call = wire.accept();
-        assert!(call.request.to_lowercase().contains("\r\naccept-encoding: gzip;q=1, deflate\r\n"));
+        assert!(call.request.to_lowercase().contains("\r\naccept-encoding: gzip;q=1, br\r\n"));
         call.begin("Content-Encoding: gzip\r\n");
         pieces.iter().for_each(|piece| assert!(call.piece(piece)));
         call.end();
@@ -404,7 +395,7 @@ fn the_bytes_pass_as_they_are_and_what_they_say_is_read_beside() {
         let request = Object::parse(&ASK.replace("gpt-4o", "custom/m")).unwrap();
         let clock = Clock::fixed(0);
         let mut stream =
-            forwarder.stream(request, None, Some("br, gzip;q=1, deflate, zstd"), &clock).await.unwrap();
+            forwarder.stream(request, None, Some("compress, gzip;q=1, br, dcb"), &clock).await.unwrap();
         assert_eq!(stream.head().content_encoding.as_deref(), Some("gzip"));
         let (mut bytes, mut said) = (Vec::new(), Vec::new());
         while let Some(piece) = stream.next().await {
