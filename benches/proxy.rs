@@ -1,6 +1,7 @@
 //! What rsv-proxy adds to an answer, beside the barest relay there can be: both before a provider that answers at
-//! once, in turns. Times in milliseconds, the median and the 99th percentile, and what memory adds to the 95th; then
-//! what a connection costs in memory. `cargo bench --bench proxy`; 1 000 connections need `ulimit -n 8192`.
+//! once, in turns with asking that one itself. Times in milliseconds, the median and the 99th percentile; the ratio is
+//! that of what the proxy and the relay add to the median; then what memory adds to the 95th percentile, and what a
+//! connection costs in memory. `cargo bench --bench proxy`; 1 000 connections need `ulimit -n 8192`.
 //! With RSV_BENCH_REQUESTS=N it tells instead what memory the proxy holds after each tenth of so many requests.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -38,12 +39,20 @@ struct Way {
     header: &'static str,
 }
 
+/// The provider itself, the relay, the proxy with memory off, and with memory.
+type Ways = [Way; 4];
+
 fn main() {
+    if let Ok(provider) = std::env::var(RELAY) {
+        return relay(provider.parse().unwrap());
+    }
     let home = tempfile::tempdir().unwrap();
     let provider = listen(answer);
     let (mut proxy, port) = proxy(home.path(), provider);
+    let (mut relay, relayed) = relay_beside(provider);
     let ways = [
-        Way { port: relay(provider), header: "" },
+        Way { port: provider, header: "" },
+        Way { port: relayed, header: "" },
         Way { port, header: "x-rsv-memory: off\r\n" },
         Way { port, header: "" },
     ];
@@ -51,14 +60,16 @@ fn main() {
         Ok(requests) => hold(proxy.id(), ways, requests.parse().unwrap()),
         Err(_) => compare(proxy.id(), ways),
     }
+    relay.kill().unwrap();
+    relay.wait().unwrap();
     Command::new("kill").arg(proxy.id().to_string()).status().unwrap();
     assert!(proxy.wait().unwrap().success());
 }
 
-fn compare(proxy: u32, ways: [Way; 3]) {
+fn compare(proxy: u32, ways: Ways) {
     println!(
-        "{:<36}{:>16}{:>16}{:>8}{:>16}{:>8}",
-        "p50 p99 in ms", "bare relay", "memory off", "ratio", "on", "+ p95"
+        "{:<36}{:>16}{:>16}{:>16}{:>8}{:>16}{:>8}",
+        "p50 p99 in ms", "provider", "bare relay", "memory off", "ratio", "on", "+ p95"
     );
     for (name, clients, requests, pause) in [
         ("whole, 1 after the other", 1, 100, Duration::ZERO),
@@ -70,13 +81,13 @@ fn compare(proxy: u32, ways: [Way; 3]) {
     let streamed = in_turns(ways, |way| at_once(MANY, way, 1, true, Duration::ZERO));
     row(&format!("{MANY} streams, first chunk"), &streamed.clone().map(|times| select(&times, true)));
     row(&format!("{MANY} streams, later chunks"), &streamed.map(|times| select(&times, false)));
-    crowd(proxy, ways[1]);
+    crowd(proxy, ways[2]);
 }
 
 /// What memory the proxy holds after each tenth of many requests, half of them with memory off.
-fn hold(proxy: u32, ways: [Way; 3], requests: usize) {
+fn hold(proxy: u32, ways: Ways, requests: usize) {
     for tenth in 1..=10 {
-        for way in &ways[1..] {
+        for way in &ways[2..] {
             at_once(MANY, *way, requests / 20 / MANY, false, Duration::ZERO);
         }
         println!(
@@ -90,9 +101,9 @@ fn hold(proxy: u32, ways: [Way; 3], requests: usize) {
 type Taken = (bool, Duration);
 
 /// Each way once a round, so that what else the machine does befalls all.
-fn in_turns(ways: [Way; 3], measure: impl Fn(Way) -> Vec<Taken>) -> [Vec<Taken>; 3] {
+fn in_turns(ways: Ways, measure: impl Fn(Way) -> Vec<Taken>) -> [Vec<Taken>; 4] {
     ways.iter().for_each(|way| drop(at_once(1, *way, 20, false, Duration::ZERO)));
-    let mut times = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; 4];
     for _ in 0..ROUNDS {
         ways.iter().zip(&mut times).for_each(|(way, times)| times.extend(measure(*way)));
     }
@@ -103,16 +114,17 @@ fn select(times: &[Taken], first: bool) -> Vec<Taken> {
     times.iter().filter(|taken| taken.0 == first).copied().collect()
 }
 
-fn row(name: &str, times: &[Vec<Taken>; 3]) {
+fn row(name: &str, times: &[Vec<Taken>; 4]) {
     let share = |times: &[Taken], share: f64| {
         let mut times: Vec<f64> = times.iter().map(|taken| taken.1.as_secs_f64() * 1e3).collect();
         times.sort_by(f64::total_cmp);
         times[(share * (times.len() - 1) as f64) as usize]
     };
-    let [bare, off, on] = times.each_ref().map(|times| (share(times, 0.5), share(times, 0.99)));
+    let [asked, bare, off, on] = times.each_ref().map(|times| (share(times, 0.5), share(times, 0.99)));
     let told = |(half, most): (f64, f64)| format!("{half:>8.2}{most:>8.2}");
-    let more = share(&times[2], 0.95) - share(&times[1], 0.95);
-    println!("{name:<36}{}{}{:>8.2}{}{more:>8.2}", told(bare), told(off), off.0 / bare.0, told(on));
+    let more = share(&times[3], 0.95) - share(&times[2], 0.95);
+    let ratio = (off.0 - asked.0) / (bare.0 - asked.0);
+    println!("{name:<36}{}{}{}{ratio:>8.2}{}{more:>8.2}", told(asked), told(bare), told(off), told(on));
 }
 
 /// So many clients, each of which asks, and asks again after the answer and a `pause`; they begin one after the other.
@@ -291,15 +303,27 @@ fn events(to: &mut TcpStream) -> std::io::Result<()> {
     to.write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
 }
 
+/// Holds the provider's port in the process that is the relay.
+const RELAY: &str = "RSV_BENCH_RELAY";
+
+/// The relay in a process of its own, as the proxy is.
+fn relay_beside(provider: u16) -> (Child, u16) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut relay = command.env(RELAY, provider.to_string()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(relay.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (relay, line.trim().parse().unwrap())
+}
+
 /// The barest relay: no more than hyper, reqwest, and what lies between them.
-fn relay(provider: u16) -> u16 {
+fn relay(provider: u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    println!("{}", listener.local_addr().unwrap().port());
     listener.set_nonblocking(true).unwrap();
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let serve = async move {
+    runtime.block_on(async move {
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
         loop {
             let (stream, _) = listener.accept().await.unwrap();
@@ -308,9 +332,7 @@ fn relay(provider: u16) -> u16 {
             let service = service_fn(move |request| pass(client.clone(), provider, request));
             tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
         }
-    };
-    thread::spawn(move || runtime.block_on(serve));
-    port
+    });
 }
 
 async fn pass(
