@@ -71,6 +71,7 @@ impl Talk {
         }
         let user = Request::parse(sent)?.messages.pop().map(|user| chat::text(&user)).unwrap_or_default();
         let mut sent = body.clone();
+        sent.take("rsv");
         sent.set_text("prompt", &user);
         Ok(sent)
     }
@@ -272,7 +273,10 @@ mod tests {
         );
         request.set("messages", r#"[{"role":"user","content":"block why?"}]"#);
         request.set("rsv", "{}");
+        let mut body = body;
+        body.set("rsv", "{}");
         let sent = Talk::Generate.sent(&body, &request).unwrap().to_json();
+        body.take("rsv");
         assert_eq!(sent, body.to_json().replace("why?", "block why?"));
         for nothing in [
             r#"{"model":"m"}"#,

@@ -76,6 +76,12 @@ impl Route {
     pub(super) fn is_ollamas(&self) -> bool {
         matches!(self, Route::OllamaChat | Route::OllamaGenerate | Route::Ollama(_))
     }
+
+    /// Whether they ask, although nothing is there.
+    pub(super) fn is_near_ollamas(path: &str) -> bool {
+        let mut parts = path.split('/').filter(|part| ["api", "v1"].contains(part));
+        parts.next() == Some("api") && parts.next().is_none()
+    }
 }
 
 /// A command of a name, and the count that may stand behind it.

@@ -140,7 +140,10 @@ impl Proxy {
         let line = Line::of(&head);
         let read = self.read(&head);
         let scope = read.as_ref().ok().map(|(scope, _)| scope.clone());
-        let ollamas = read.as_ref().is_ok_and(|(_, route)| route.is_ollamas());
+        let ollamas = match &read {
+            Ok((_, Route::Unknown)) | Err(_) => Route::is_near_ollamas(head.uri.path()),
+            Ok((_, route)) => route.is_ollamas(),
+        };
         let mut answer = match (self.guard.answer(&head), read) {
             (Some(refusal), _) => refusal,
             (None, Err(error)) => answer::bad_request(&error),

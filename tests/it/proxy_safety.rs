@@ -1,9 +1,9 @@
 //! What rsv-proxy must survive, and whom it must not let in.
 
-use crate::fake::{Answer, Fake};
+use crate::fake::{Answer, Fake, dead};
 use crate::proxy::{Proxy, REPLY, answer, asked, asking, home, post};
 use crate::support::{Home, lines_of, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::Command;
 
@@ -245,7 +245,7 @@ fn a_line_is_told_of_each_request_and_nothing_of_what_was_said() {
 
 #[test]
 fn check_says_what_is_missing_and_what_to_do() {
-    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &crate::fake::dead());
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &dead());
     let check = |home: &Home, port: &str| {
         let ran = home.run("rsv-proxy", &["--check", "--port", port], "");
         assert_eq!(ran.stderr, "", "{ran}");
@@ -273,4 +273,108 @@ fn check_says_what_is_missing_and_what_to_do() {
     let home = Home::new().env("RSV_STORE", "sqlite:.").env("RSV_OLLAMA_BASE_URL", &ollama.url());
     let (found, ran) = check(&home, &port);
     assert_eq!((ran.status, &*found["address"], &*found["store"]), (1, "trouble", "trouble"), "{ran}");
+}
+
+#[test]
+fn an_error_has_the_shape_of_those_who_ask_wherever_it_comes_from() {
+    let home = Home::new().env("RSV_MAX_LINE_BYTES", "1000").env("RSV_OLLAMA_BASE_URL", &dead());
+    let proxy = Proxy::start(&home.env("RSV_RETRIES", "0").env("RSV_ENRICH_TIMEOUT", "60s"));
+    let long = "x".repeat(1001);
+    let cases = |openais: &str, ollamas: &str, wanted: u16, headers: &str, body: &str| {
+        for (path, is_ollamas) in [(openais, false), (ollamas, true)] {
+            for prefix in ["", "/partition/p", "/partition/p/instance/i"] {
+                let path = format!("{prefix}{path}");
+                let request =
+                    if body.is_empty() { asked("PUT", &path, headers) } else { post(&path, headers, body) };
+                let (status, told) = proxy.raw(&request);
+                let told: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{path}: {told}"));
+                let error = &told["error"];
+                let shaped = match is_ollamas {
+                    true => error.is_string(),
+                    false => ["message", "type", "code"].iter().all(|name| error[name].is_string()),
+                };
+                assert!(status == wanted && shaped, "{path}: {status} {told}");
+            }
+        }
+    };
+    let (chat, api) = ("/v1/chat/completions", "/api/chat");
+    cases(chat, api, 405, "", "");
+    cases("/v1/embeddings", "/api/generate", 405, "", "");
+    cases("/v1/chat/completions/x", "/api/../x", 404, "", "{}");
+    cases("/v2/chat", "/api", 404, "", "{}");
+    cases(chat, api, 413, "", &long);
+    cases("/v1/responses", "/api/tags", 413, "", &long);
+    cases(chat, api, 400, "", "{\"model\":\n nonsense");
+    cases(chat, api, 400, "", "{\"model\":\"m\",\"messages\":7}");
+    cases(chat, api, 400, "x-rsv-memory: some\r\n", &asking("x"));
+    cases(chat, api, 400, "x-rsv-recall: some\r\n", &asking("x"));
+    cases(chat, api, 403, "Origin: https://evil.example\r\n", &asking("x"));
+    cases(chat, api, 502, "", &asking("x"));
+    cases(chat, api, 502, "x-rsv-memory: off\r\n", &asking("x"));
+    cases("/v1/responses", "/api/show", 502, "", r#"{"model":"llama3.1"}"#);
+    for (path, shape) in
+        [("/partition/%FF/v1/models", "{\"error\":{"), ("/partition/%FF/api/tags", "{\"error\":\"")]
+    {
+        let (status, told) = proxy.get(path);
+        assert!(status == 400 && told.starts_with(shape), "{path}: {told}");
+    }
+    let rebound =
+        b"POST /api/chat HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
+    let (status, told) = proxy.raw(rebound);
+    assert!(status == 403 && told.contains("{\"error\":\"evil.example is not a name"), "{told}");
+}
+
+#[test]
+fn a_key_is_told_to_its_provider_and_to_nobody_else() {
+    let openai = Fake::answering(|seen| {
+        let key = seen.header("authorization").unwrap_or_default();
+        match seen.text().contains("refused?") {
+            // Some providers repeat it.
+            true => Answer::new(401, json!({"error": {"message": format!("{key} is no key")}}).to_string()),
+            false => Answer::new(200, REPLY),
+        }
+    });
+    let secret = |url: &str| url.replace("http://", "http://me:canary-url@") + "/v1?key=canary-query";
+    let home = Home::new()
+        .env("RSV_OPENAI_BASE_URL", &secret(&openai.url()))
+        .env("OPENAI_API_KEY", "canary-variable")
+        .env("RSV_MISTRAL_BASE_URL", &secret(&dead()))
+        .env("MISTRAL_API_KEY", "canary-other")
+        .env("RSV_OLLAMA_BASE_URL", &secret(&dead()))
+        .env("RSV_RETRIES", "0");
+    let mut proxy = Proxy::start_with(&home, &["-v", "--log", "json"]);
+    let mut told = String::new();
+    let bearer = "Authorization: Bearer canary-bearer\r\nx-api-key: canary-header\r\n";
+    for headers in ["", bearer] {
+        for (model, question, stream) in [
+            ("gpt-4o", "well?", false),
+            ("gpt-4o", "well?", true),
+            ("gpt-4o", "refused?", false),
+            ("gpt-4o", "refused?", true),
+            ("mistral-small", "well?", false),
+            ("llama3.1", "well?", true),
+        ] {
+            let messages = json!([{"role": "user", "content": question}]);
+            let body = json!({"model": model, "stream": stream, "messages": messages}).to_string();
+            for path in [CHAT, "/v1/responses", "/api/chat"] {
+                // What is passed on unchanged is the provider's own affair.
+                if path == CHAT || question != "refused?" {
+                    told += &proxy.whole(&post(&format!("{path}?api_key=canary-asked"), headers, &body));
+                }
+            }
+        }
+    }
+    proxy.settle();
+    told += &["/health", "/v1/models", "/v1/command/view/99"].map(|path| proxy.get(path).1).concat();
+    let keys: Vec<String> =
+        openai.seen().iter().filter_map(|seen| seen.header("authorization").map(str::to_owned)).collect();
+    assert!(
+        ["variable", "bearer"].iter().all(|key| keys.contains(&format!("Bearer canary-{key}"))),
+        "{keys:?}"
+    );
+    let (words, status) = proxy.last_words();
+    assert!(status == Some(0) && words.lines().count() > 40, "{words}");
+    for (what, text) in [("told", told), ("said", words), ("stored", home.export())] {
+        assert!(!text.contains("canary"), "{what}: {text}");
+    }
 }

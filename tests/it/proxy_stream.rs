@@ -143,6 +143,22 @@ fn a_client_that_leaves_cancels_its_answer_and_what_came_is_stored() {
 }
 
 #[test]
+fn a_client_that_leaves_before_the_answer_begins_cancels_it_too() {
+    for headers in ["", "x-rsv-memory: off\r\n"] {
+        let wire = Wire::new();
+        let home = home(&wire.url());
+        let proxy = Proxy::start(&home);
+        let mut client = proxy.connect();
+        client.write_all(&post(PATH, headers, &asking("When is the tide?"))).unwrap();
+        let call = wire.accept();
+        drop(client);
+        call.hung_up();
+        proxy.settle();
+        assert_eq!(stored(&home).len(), 0);
+    }
+}
+
+#[test]
 fn a_provider_that_does_not_stream_is_passed_on_too() {
     let fake = Fake::new([
         Answer::new(200, crate::proxy::REPLY),
