@@ -187,6 +187,17 @@ impl Ingest {
         Ok(())
     }
 
+    /// Adds the batch of another, behind its own.
+    pub fn append(&mut self, other: Ingest) {
+        let begin = self.records.len();
+        self.records.extend(other.records);
+        self.entries.extend(other.entries.into_iter().map(|mut entry| {
+            entry.records = entry.records.start + begin..entry.records.end + begin;
+            entry
+        }));
+        self.bytes += other.bytes;
+    }
+
     fn add(&mut self, place: Option<Place>, mut records: Vec<Record>, passed_on: Option<Object>, pair: bool) {
         let begin = self.records.len();
         records.iter_mut().filter_map(model).for_each(|model| {

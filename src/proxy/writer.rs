@@ -1,4 +1,5 @@
-//! Stores turns after they were answered, in their order, off the way of the answer.
+//! Stores turns after they were answered, in their order, off the way of the answer. What came while others were
+//! written is written at once: nobody waits for a disk as often as there are clients.
 //!
 //! What waits is bounded. A store that fails is tried again until the proxy ends; what cannot be kept by then, or
 //! finds no room meanwhile, is named on standard error.
@@ -6,7 +7,7 @@
 use super::Proxy;
 use crate::config::Settings;
 use crate::error::{Error, Result};
-use crate::ingest::{Done, Ingest};
+use crate::ingest::{Done, Ingest, Options};
 use crate::record::Scope;
 use crate::store::{self, Access, Store};
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ use tokio::sync::Notify;
 
 /// The pauses between two attempts: the first, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// How many turns are written at once, and how many bytes of them, unless one alone has more.
+const AT_ONCE: (usize, usize) = (64, 8 << 20);
 /// How long one attempt may take before it counts as trouble.
 const SLOW: Duration = Duration::from_secs(2);
 /// How long the proxy's end waits for what is still to be stored.
@@ -34,7 +37,7 @@ pub(super) struct Writer {
 
 #[derive(Default)]
 struct State {
-    /// In the order of their answers; the first is being written.
+    /// In the order of their answers; the first are being written.
     waiting: VecDeque<Arc<Turn>>,
     bytes: usize,
     /// How many turns are on their way to here.
@@ -61,6 +64,7 @@ impl State {
 
 /// A turn that is to be stored.
 pub(super) struct Turn {
+    /// With one line.
     pub(super) ingest: Ingest,
     pub(super) scope: Scope,
     pub(super) trace_id: String,
@@ -138,15 +142,17 @@ impl Writer {
         state.lost
     }
 
-    /// Writes one turn.
-    fn write(&self, proxy: &Proxy, turn: &Turn) -> Result<Vec<Done>> {
+    /// Writes turns, all of them or none; what came of each.
+    fn write(&self, proxy: &Proxy, turns: &[Arc<Turn>]) -> Result<Vec<Done>> {
         let _at_work = proxy.embedder.at_work();
         let mut held = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let mut store = match held.take() {
             Some(store) => store,
             None => store::open(&proxy.settings.store()?, Access::Write)?,
         };
-        let done = turn.ingest.clone().commit(&mut *store)?;
+        let mut batch = Ingest::new(Options::default(), proxy.clock);
+        turns.iter().for_each(|turn| batch.append(turn.ingest.clone()));
+        let done = batch.commit(&mut *store)?;
         *held = Some(store);
         Ok(done)
     }
@@ -210,11 +216,11 @@ impl Proxy {
     /// Writes what waits, until nothing does or the end has come.
     fn write_off(self: &Arc<Proxy>) {
         let mut pause = PAUSES.0;
-        while let Some(turn) = self.next() {
-            match self.writer.write(self, &turn) {
+        while let Some(turns) = self.next() {
+            match self.writer.write(self, &turns) {
                 Ok(done) => {
                     pause = PAUSES.0;
-                    self.written(&turn, done);
+                    self.written(&turns, done);
                 }
                 Err(error) => {
                     self.failing(error);
@@ -227,23 +233,34 @@ impl Proxy {
         }
     }
 
-    fn next(&self) -> Option<Arc<Turn>> {
+    /// What is to be written at once.
+    fn next(&self) -> Option<Vec<Arc<Turn>>> {
         let mut state = self.writer.state();
-        let next = state.waiting.front().cloned();
-        state.running = next.is_some();
-        state.begun = next.is_some().then(Instant::now);
-        next
+        let mut bytes = 0;
+        let fits = |turn: &&Arc<Turn>| {
+            let first = bytes == 0;
+            bytes += turn.bytes;
+            first || bytes <= AT_ONCE.1
+        };
+        let next: Vec<_> = state.waiting.iter().take(AT_ONCE.0).take_while(fits).cloned().collect();
+        state.running = !next.is_empty();
+        state.begun = state.running.then(Instant::now);
+        state.running.then_some(next)
     }
 
-    fn written(self: &Arc<Proxy>, turn: &Turn, done: Vec<Done>) {
-        for error in done.into_iter().filter_map(|done| done.line.err()) {
-            self.writer.state().lost += 1;
-            self.lose(&turn.trace_id, &error.to_string());
+    fn written(self: &Arc<Proxy>, turns: &[Arc<Turn>], done: Vec<Done>) {
+        for (turn, done) in turns.iter().zip(done) {
+            if let Err(error) = done.line {
+                self.writer.state().lost += 1;
+                self.lose(&turn.trace_id, &error.to_string());
+            }
         }
         {
             let mut state = self.writer.state();
-            state.waiting.pop_front();
-            state.bytes -= turn.bytes;
+            for turn in turns {
+                state.waiting.pop_front();
+                state.bytes -= turn.bytes;
+            }
             if state.failed.take().is_some() {
                 self.notes.note("the store can be written again");
             }
