@@ -37,6 +37,7 @@ use crate::provider::Windows;
 use crate::record::{Clock, Scope};
 use crate::store::{self, Access, Store};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// How many turns read the store at the same time: more have to wait for processors and for the disk anyway.
@@ -45,6 +46,10 @@ const READERS: usize = 4;
 /// What every request shares.
 pub struct Proxy {
     settings: Settings,
+    /// The longest body, in bytes.
+    longest: usize,
+    /// How long a client may be silent that has not said all.
+    patience: Duration,
     /// The scope of requests whose address names none.
     scope: Scope,
     forwarder: Forwarder,
@@ -76,6 +81,8 @@ impl Proxy {
             turns: again::Turns::default(),
             writer: writer::Writer::new(&settings),
             log: Log::None,
+            longest: settings.max_line(),
+            patience: settings.duration("proxy.idle_timeout").unwrap_or(Duration::from_secs(60)),
             settings,
             scope,
             forwarder,
@@ -115,7 +122,7 @@ impl Proxy {
             let free = stores().pop();
             let mut store = match free {
                 Some(store) => store,
-                None => store::open(&proxy.settings.store()?, Access::Write)?,
+                None => store::open(&proxy.settings.store()?, Access::Serve)?,
             };
             let done = work(&proxy, &mut *store)?;
             stores().push(store);

@@ -231,6 +231,8 @@ impl Walk {
 pub enum Access {
     Read,
     Write,
+    /// To write, as one of many connections of a process that stays: each holds less of the file in memory.
+    Serve,
 }
 
 /// The error of a question's vector that has another length than those of its model.

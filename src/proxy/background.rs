@@ -109,7 +109,7 @@ impl Proxy {
     fn catch_up(&self) -> Result<Ended> {
         self.to_embed()?;
         // A store of its own: no turn has to wait until this one is free.
-        let mut store = store::open(&self.settings.store()?, Access::Write)?;
+        let mut store = store::open(&self.settings.store()?, Access::Serve)?;
         self.follow(&mut *store)?;
         let all = Select::of(Scopes::All);
         for _ in 0..AT_ONCE / MESSAGES {

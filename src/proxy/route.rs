@@ -9,6 +9,9 @@ use percent_encoding::percent_decode_str;
 /// How many messages a command tells if its address does not say.
 const COUNT: usize = 5;
 
+/// What a path says that means another.
+const DOTS: [&str; 6] = [".", "..", "%2e", ".%2e", "%2e.", "%2e%2e"];
+
 /// What a path asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Route {
@@ -41,10 +44,7 @@ impl Route {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let parts = if parts == [""] { &[][..] } else { &parts[..] };
         // Where a name is `.` or `..`, whom it is passed on to would take it for another path.
-        if parts
-            .iter()
-            .any(|part| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | ".."))
-        {
+        if parts.iter().any(|part| DOTS.iter().any(|dots| part.eq_ignore_ascii_case(dots))) {
             return Ok((None, Route::Unknown));
         }
         let (before, rest) = without_version(parts);

@@ -49,6 +49,7 @@ impl Proxy {
         work: impl AsyncFnOnce(SocketAddr, &mut Stop) -> Result<T>,
     ) -> Result<T> {
         self.may_listen(address)?;
+        share_heap();
         let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
         let helps = "'rsv-config doctor' tells who listens there; or name another port with --port";
         let listener = listener.map_err(|e| e.hint(helps))?;
@@ -108,10 +109,6 @@ impl Proxy {
         self.settings.integer(key).and_then(|n| usize::try_from(n).ok()).unwrap_or(Semaphore::MAX_PERMITS)
     }
 
-    fn patience(&self) -> Duration {
-        self.settings.duration("proxy.idle_timeout").unwrap_or(Duration::from_secs(60))
-    }
-
     fn connection(
         self: Arc<Proxy>,
         stream: TcpStream,
@@ -121,7 +118,7 @@ impl Proxy {
         // Answers are short: a reply must not wait for more to be sent with it.
         let _ = stream.set_nodelay(true);
         let mut server = http1::Builder::new();
-        server.timer(TokioTimer::new()).header_read_timeout(self.patience());
+        server.timer(TokioTimer::new()).header_read_timeout(self.patience);
         server.max_buf_size(self.size("proxy.header_bytes"));
         let service = service_fn(move |request| {
             let proxy = self.clone();
@@ -190,7 +187,10 @@ impl Proxy {
                 answer::wrong_method("GET, HEAD")
             }
             (Route::Other(name), _) => match self.body(body).await {
-                Ok(bytes) => self.pass(&name, head, bytes).await,
+                Ok(bytes) => {
+                    let object = Object::parse_bytes(&bytes).unwrap_or_default();
+                    self.pass(&name, head, object, bytes).await
+                }
                 Err(refusal) => refusal,
             },
             (Route::OllamaChat, &Method::POST) => self.ollama(Talk::Chat, scope, head, body).await,
@@ -208,7 +208,7 @@ impl Proxy {
     }
 
     async fn body(&self, body: Incoming) -> std::result::Result<Bytes, Answer> {
-        body::read(body, self.settings.max_line(), self.patience()).await
+        body::read(body, self.longest, self.patience).await
     }
 
     async fn chat(self: Arc<Proxy>, scope: Scope, head: &Parts, body: Incoming) -> Answer {
@@ -219,7 +219,7 @@ impl Proxy {
         };
         let memory = asked.memory;
         if memory == Memory::Off {
-            return self.pass("chat/completions", head, bytes).await;
+            return self.pass("chat/completions", head, asked.body, bytes).await;
         }
         let proxy = self.clone();
         let (mut answer, account) = if asked.body.get("stream") == Some("true") {
@@ -276,10 +276,9 @@ impl Proxy {
     }
 
     /// Passes a request of OpenAI's on to the provider of its model, as it is but for the provider's name before the
-    /// model's.
-    async fn pass(&self, name: &str, head: &Parts, bytes: Bytes) -> Answer {
+    /// model's. `object` is what its body says.
+    async fn pass(&self, name: &str, head: &Parts, mut object: Object, bytes: Bytes) -> Answer {
         let bearer = self.guard.bearer(&head.headers);
-        let mut object = Object::parse_bytes(&bytes).unwrap_or_default();
         let asked = object.text("model").ok().flatten().filter(|model| !model.is_empty());
         let target = match asked.as_deref().or(name.strip_prefix("models/")) {
             Some(model) => self.upstream.of(model),
@@ -314,6 +313,16 @@ impl Proxy {
         };
         let answered = tokio::task::spawn_blocking(move || self.embeddings(&asked)).await;
         answered.unwrap_or_else(|_| cut_short())
+    }
+}
+
+/// Has all threads share one heap. By default glibc gives each its own, and what one frees no other can use: that
+/// doubles the memory of a server whose threads do now this and now that.
+fn share_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[allow(unsafe_code)] // It sets a number of the allocator's, under its lock.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 

@@ -176,10 +176,7 @@ fn retain(headers: &mut HeaderMap, passes: impl Fn(&str) -> bool) {
     let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named = named.flat_map(|list| list.split(',')).map(|name| name.trim().to_ascii_lowercase());
     let named: Vec<String> = named.collect();
-    let names: Vec<HeaderName> = headers.keys().cloned().collect();
-    for name in names {
-        if !passes(name.as_str()) || named.iter().any(|other| other == name.as_str()) {
-            headers.remove(name);
-        }
-    }
+    let goes = |name: &HeaderName| !passes(name.as_str()) || named.iter().any(|other| other == name.as_str());
+    let gone: Vec<HeaderName> = headers.keys().filter(|name| goes(name)).cloned().collect();
+    gone.iter().for_each(|name| drop(headers.remove(name)));
 }

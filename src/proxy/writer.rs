@@ -148,7 +148,7 @@ impl Writer {
         let mut held = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let mut store = match held.take() {
             Some(store) => store,
-            None => store::open(&proxy.settings.store()?, Access::Write)?,
+            None => store::open(&proxy.settings.store()?, Access::Serve)?,
         };
         let mut batch = Ingest::new(Options::default(), proxy.clock);
         turns.iter().for_each(|turn| batch.append(turn.ingest.clone()));

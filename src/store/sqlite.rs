@@ -46,6 +46,10 @@ const LOG_PAGES: i64 = 64;
 /// as fast. What reads or writes all of it does not map it, so that it needs no more memory than a buffer.
 const MAPPED: i64 = 2_147_418_112;
 
+/// How many KiB of the file a connection holds, and one of many that a process keeps: what one of them writes, the
+/// others read anew anyway.
+const CACHE: (u32, u32) = (16_384, 2048);
+
 /// So many prepared statements are kept: a turn with memory asks in some thirty ways.
 const STATEMENTS: usize = 64;
 
@@ -327,8 +331,9 @@ fn prepare(connection: &mut Connection, access: Access) -> Result<()> {
     connection
         .execute_batch(&format!(
             "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;
-             PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA mmap_size = {};
+             PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{}; PRAGMA mmap_size = {};
              PRAGMA wal_autocheckpoint = {LOG_PAGES};",
+            if access == Access::Serve { CACHE.1 } else { CACHE.0 },
             if access == Access::Read { MAPPED } else { 0 }
         ))
         .map_err(plain)?;
