@@ -14,6 +14,7 @@ use crate::cli::Io;
 use crate::config::{Settings, StorePlace};
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
+use std::collections::BTreeSet;
 use words::Term;
 
 /// A store that any number of processes use at once. Nothing that a method writes is seen, or lost, in
@@ -65,6 +66,20 @@ pub trait Store: graph::Graph + Send {
     /// many after it, nearest first.
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>>;
 
+    /// As `around`, and the cosines of a vector with those of all that stands there, as `similarities` gives them.
+    fn around_measured(
+        &mut self,
+        messages: &[&Message],
+        which: &Select,
+        reach: usize,
+        (model, vector): (&str, &[f32]),
+    ) -> Result<(Vec<Around>, Vec<(String, f64)>)> {
+        let around = self.around(messages, which, reach)?;
+        let ids: BTreeSet<&str> = around.iter().flat_map(Around::all).map(|other| other.id.as_str()).collect();
+        let cosines = self.similarities(model, vector, &Vec::from_iter(ids))?;
+        Ok((around, cosines))
+    }
+
     /// The last `limit` messages of a selection that have words but no vector of `model`, newest first, and
     /// how many there are of them in all. Costs as much as there are, not as much as there is in the store,
     /// once there is a first vector of the model.
@@ -110,6 +125,13 @@ pub trait Store: graph::Graph + Send {
 pub struct Around {
     pub before: Vec<Message>,
     pub after: Vec<Message>,
+}
+
+impl Around {
+    /// Both sides.
+    pub fn all(&self) -> impl Iterator<Item = &Message> {
+        self.before.iter().chain(&self.after)
+    }
 }
 
 /// A model of which there are vectors.

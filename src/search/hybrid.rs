@@ -104,12 +104,11 @@ pub(super) fn ranked(
     measure(store, &mut pool, meant)?;
     let floor = meant.map_or(f64::INFINITY, |meant| meant.floor);
     let own = own(&pool, &dates, floor);
-    let around = around(store, &mut pool, &own, which, limit)?;
-    measure(store, &mut pool, meant)?;
+    let around = around(store, &mut pool, &own, which, limit, meant)?;
     Ok(order(pool, &around, &dates, floor, limit))
 }
 
-/// Tells the cosines of candidates that were not found by them.
+/// Tells the cosines of the candidates that were not found by them.
 fn measure(store: &mut dyn Store, pool: &mut Pool, meant: Option<Meant>) -> Result<()> {
     let Some(Meant { model, vector, .. }) = meant else { return Ok(()) };
     let unknown = pool.all.iter().filter(|candidate| candidate.similarity.is_none());
@@ -121,22 +120,32 @@ fn measure(store: &mut dyn Store, pool: &mut Pool, meant: Option<Meant>) -> Resu
     Ok(())
 }
 
-/// What stands around the best candidates, by their places; it becomes candidates too.
+/// What stands around the best candidates, by their places; it becomes candidates too, with its cosines.
 fn around(
     store: &mut dyn Store,
     pool: &mut Pool,
     own: &[[f64; 2]],
     which: &Select,
     limit: usize,
+    meant: Option<Meant>,
 ) -> Result<Vec<(usize, Around)>> {
     let sum = |at: &usize| own[*at].iter().sum::<f64>();
     let mut best: Vec<usize> = (0..pool.all.len()).collect();
     best.sort_by(|a, b| sum(b).total_cmp(&sum(a)).then(a.cmp(b)));
     best.truncate(LENDERS.max(limit.saturating_mul(PER_HIT)));
     let messages: Vec<&Message> = best.iter().map(|at| &pool.all[*at].message).collect();
-    let around = store.around(&messages, which, LENT.len())?;
-    for message in around.iter().flat_map(|around| around.before.iter().chain(&around.after)) {
+    let reach = LENT.len();
+    let (around, cosines) = match meant {
+        Some(Meant { model, vector, .. }) => {
+            store.around_measured(&messages, which, reach, (model, vector))?
+        }
+        None => (store.around(&messages, which, reach)?, Vec::new()),
+    };
+    for message in around.iter().flat_map(Around::all) {
         pool.add(message.clone());
+    }
+    for (id, cosine) in cosines {
+        pool.all[pool.places[&id]].similarity.get_or_insert(cosine);
     }
     Ok(best.into_iter().zip(around).collect())
 }
@@ -210,7 +219,7 @@ fn relevance(pool: &Pool, around: &[(usize, Around)], floor: f64) -> Vec<f64> {
     let own: Vec<f64> = pool.all.iter().map(own).collect();
     let mut best = own.clone();
     for (at, around) in around {
-        for message in around.before.iter().chain(&around.after) {
+        for message in around.all() {
             let other = pool.places[&message.id];
             best[*at] = best[*at].max(own[other]);
             best[other] = best[other].max(own[*at]);

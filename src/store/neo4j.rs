@@ -118,7 +118,18 @@ impl Store for Neo4j {
     }
 
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>> {
-        self.read_around(messages, which, reach).map_err(|e| self.failed("read", e))
+        let read = self.read_around(messages, which, reach, None).map_err(|e| self.failed("read", e))?;
+        Ok(read.0)
+    }
+
+    fn around_measured(
+        &mut self,
+        messages: &[&Message],
+        which: &Select,
+        reach: usize,
+        measured: (&str, &[f32]),
+    ) -> Result<(Vec<Around>, Vec<(String, f64)>)> {
+        self.read_around(messages, which, reach, Some(measured)).map_err(|e| self.failed("read", e))
     }
 
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {

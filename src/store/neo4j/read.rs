@@ -1,14 +1,18 @@
 //! What a selection holds: the last of it, all of it, what stands around a message.
 
 use super::Neo4j;
-use super::server::{Answer, Fault};
+use super::server::{Answer, Fault, promptly};
 use super::statements::{self, scoped};
 use super::values::{Params, Row};
 use crate::error::Error;
 use crate::record::{Account, Link, Message, Record, Scope, Scopes, Vector};
+use crate::store::cosine::Query;
 use crate::store::{Around, Select, Visit, Walk};
 use neo4rs::{BoltMap, BoltNull, BoltType};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a place takes of a request beside its id, in bytes.
+const PLACE: usize = 16;
 
 /// So many selections are read together.
 const TOGETHER: usize = 1000;
@@ -189,41 +193,48 @@ impl Neo4j {
         Ok(scopes.into_iter().collect())
     }
 
+    /// What stands around messages; measured, with the cosines of a vector with those of a model.
     pub(super) fn read_around(
         &self,
         messages: &[&Message],
         which: &Select,
         reach: usize,
-    ) -> Answer<Vec<Around>> {
-        let mut around = vec![Around::default(); messages.len()];
-        let place = |(i, message): (usize, &&Message)| {
-            Params::new()
-                .with("i", number(i))
-                .with("partition", message.scope.partition.as_str())
-                .with("instance", message.scope.instance.as_str())
-                .with("timestamp", message.timestamp)
-                .with("seq", i64::from(message.seq))
-                .with("id", message.id.as_str())
-        };
-        // A place is of one scope, whatever others are meant.
-        let params = params(which)
-            .with_rows("places", messages.iter().enumerate().map(place))
-            .with("reach", number(reach));
-        for row in self.server.rows(statements::AROUND, params)? {
-            let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
-            if let Some(around) = around.get_mut(i) {
-                let side = if row.get("before")? { &mut around.before } else { &mut around.after };
-                side.push(row.message()?);
+        measured: Option<(&str, &[f32])>,
+    ) -> Answer<(Vec<Around>, Vec<(String, f64)>)> {
+        let (model, vector) = measured.unwrap_or_default();
+        let statement = if measured.is_some() { statements::AROUND_MEASURED } else { statements::AROUND };
+        let query = Query::of(vector);
+        let (mut all, mut cosines) = (Vec::new(), BTreeMap::new());
+        let each = messages.iter().map(|message| message.id.len()).max().unwrap_or_default() + PLACE;
+        for messages in messages.chunks(promptly(statement, vector.len(), each)) {
+            let mut around = vec![Around::default(); messages.len()];
+            // A place is of one scope, whatever others are meant.
+            let params = places(messages, params(which)).with("reach", number(reach));
+            for row in self.server.rows(statement, params.with("model", model).with_question(vector))? {
+                let (i, message) = (usize::try_from(row.get::<i64>("i")?).unwrap_or_default(), row.message()?);
+                if measured.is_some()
+                    && let Some(cosine) = row.cosine(&query)?
+                {
+                    cosines.insert(message.id.clone(), cosine);
+                }
+                if let Some(around) = around.get_mut(i) {
+                    let side = if row.get("before")? { &mut around.before } else { &mut around.after };
+                    side.push(message);
+                }
             }
+            all.append(&mut around);
         }
-        for around in &mut around {
+        for around in &mut all {
             around.before.sort_by_cached_key(|message| std::cmp::Reverse(message.position()));
             around.after.sort_by_cached_key(Message::position);
         }
-        Ok(around)
+        Ok((all, cosines.into_iter().collect()))
     }
 
     pub(super) fn read_messages(&self, ids: &[&str], which: &Select) -> Answer<Vec<Message>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
         let statement = scoped(statements::MESSAGES_BY_ID, &which.scopes, false);
         let params = params(which).with_texts("wanted", ids.iter().copied());
         self.server.rows(&statement, params)?.iter().map(Row::message).collect()
@@ -238,6 +249,21 @@ impl Neo4j {
         }
         Ok(found.into_values().collect())
     }
+}
+
+/// Where messages stand, as a statement is asked about it.
+fn places(messages: &[&Message], params: Params) -> Params {
+    let scopes: BTreeSet<&Scope> = messages.iter().map(|message| &message.scope).collect();
+    let scopes = Vec::from_iter(scopes);
+    let place = |message: &&Message| {
+        let scope = scopes.binary_search(&&message.scope).unwrap_or_default();
+        let numbers = [message.timestamp, i64::from(message.seq), number(scope)].map(BoltType::from);
+        BoltType::from_iter([BoltType::from(message.id.as_str())].into_iter().chain(numbers))
+    };
+    let names = |scope: &&Scope| BoltType::from_iter([scope.partition.as_str(), scope.instance.as_str()]);
+    params
+        .with("places", messages.iter().map(place).collect::<BoltType>())
+        .with("scopes", scopes.iter().map(names).collect::<BoltType>())
 }
 
 /// A row as a message, with the vector that it may carry, or as an account.

@@ -11,6 +11,17 @@ use tokio::time::timeout;
 /// How many rows the server sends at a time.
 const FETCHED: usize = 1000;
 
+/// A request of more bytes goes out in pieces, the last of which waits until the server has acknowledged the first:
+/// 40 ms, since the driver leaves Nagle's algorithm on.
+const PROMPT: usize = 8192;
+
+/// What a number of a question's vector takes of them, and what the values of a selection take.
+const NUMBER: usize = 5;
+const SELECTION: usize = 400;
+
+/// A request that is kept short holds so many of what it is about at least.
+const WORTHWHILE: usize = 20;
+
 /// How often a transaction is tried that met another, or a change of leader, and the pause before the second
 /// try, which grows by half of it each time.
 const TRIES: u32 = 8;
@@ -290,6 +301,13 @@ impl Server {
             })
         })
     }
+}
+
+/// How many of the things that a statement is about fit into one prompt request, beside a question's vector of so
+/// many numbers, if each takes so many bytes; no end of them if that is hardly any.
+pub(super) fn promptly(statement: &str, dim: usize, each: usize) -> usize {
+    let room = PROMPT.saturating_sub(statement.len() + NUMBER * dim + SELECTION);
+    Some(room / each).filter(|count| *count >= WORTHWHILE).unwrap_or(usize::MAX)
 }
 
 fn query(statement: &str, params: Params) -> Query {

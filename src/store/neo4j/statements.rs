@@ -40,6 +40,18 @@ macro_rules! message {
     };
 }
 
+/// The cosine of the vector `e`, of how near the server says that it is: from 0 to 1, and exact to about 1e-7. One
+/// that the server cannot compare comes as it is.
+macro_rules! cosine {
+    ($near:literal) => {
+        concat!(
+            "CASE WHEN e IS NULL THEN null WHEN $flat THEN 0.0 WHEN e.near IS NULL THEN 2 * ",
+            $near,
+            " - 1 END AS cosine, CASE WHEN e.near IS NOT NULL THEN e.embedding END AS vector"
+        )
+    };
+}
+
 /// The columns of a link `l`.
 macro_rules! link {
     () => {
@@ -157,28 +169,43 @@ pub(super) const SCOPES_OF_STRANGERS: &str = "
     RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
 
 /// What stands before a place and what stands after it. The index gives them in the order of time, and no more of
-/// them than are wanted.
-pub(super) const AROUND: &str = concat!(
-    "UNWIND $places AS place CALL (place) {
-       MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
-       WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp <= place.timestamp
-       AND CASE WHEN m.timestamp < place.timestamp THEN true
-         WHEN coalesce(m.seq, 0) = place.seq THEN m.id < place.id ELSE coalesce(m.seq, 0) < place.seq END AND ",
-    admitted!(),
-    "  WITH m ORDER BY m.partition DESC, m.instance DESC, ",
-    backward!(),
-    " LIMIT $reach RETURN m, true AS before
-     UNION ALL
-       MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
-       WHERE m.partition = place.partition AND m.instance = place.instance AND m.timestamp >= place.timestamp
-       AND CASE WHEN m.timestamp > place.timestamp THEN true
-         WHEN coalesce(m.seq, 0) = place.seq THEN m.id > place.id ELSE coalesce(m.seq, 0) > place.seq END AND ",
-    admitted!(),
-    "  WITH m ORDER BY m.partition, m.instance, ",
-    forward!(),
-    " LIMIT $reach RETURN m, false AS before
-     } RETURN place.i AS i, before, ",
-    message!()
+/// them than are wanted. A place is its id, timestamp and seq, and where its scope is among `$scopes`.
+macro_rules! around {
+    () => {
+        concat!(
+            "UNWIND range(0, size($places) - 1) AS i
+             WITH *, $places[i][0] AS id, $places[i][1] AS timestamp, $places[i][2] AS seq,
+               $scopes[$places[i][3]] AS scope
+             CALL (id, timestamp, seq, scope) {
+               MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
+               WHERE m.partition = scope[0] AND m.instance = scope[1] AND m.timestamp <= timestamp
+               AND CASE WHEN m.timestamp < timestamp THEN true
+                 WHEN coalesce(m.seq, 0) = seq THEN m.id < id ELSE coalesce(m.seq, 0) < seq END AND ",
+            admitted!(),
+            "  WITH m ORDER BY m.partition DESC, m.instance DESC, ",
+            backward!(),
+            " LIMIT $reach RETURN m, true AS before
+             UNION ALL
+               MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
+               WHERE m.partition = scope[0] AND m.instance = scope[1] AND m.timestamp >= timestamp
+               AND CASE WHEN m.timestamp > timestamp THEN true
+                 WHEN coalesce(m.seq, 0) = seq THEN m.id > id ELSE coalesce(m.seq, 0) > seq END AND ",
+            admitted!(),
+            "  WITH m ORDER BY m.partition, m.instance, ",
+            forward!(),
+            " LIMIT $reach RETURN m, false AS before
+             } "
+        )
+    };
+}
+pub(super) const AROUND: &str = concat!(around!(), "RETURN i, before, ", message!());
+pub(super) const AROUND_MEASURED: &str = concat!(
+    "OPTIONAL MATCH (model:RsvModel {name: $model, dim: size($vector)}) ",
+    around!(),
+    "OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: model.name}) RETURN i, before, ",
+    message!(),
+    ", ",
+    cosine!("vector.similarity.cosine(e.embedding, $vector)")
 );
 
 pub(super) const MESSAGES_BY_ID: &str = concat!(
@@ -241,28 +268,31 @@ pub(super) const SPACES: &str = "
       m.wild AS wild";
 /// All vectors of a selection are compared. What the server cannot compare tells by itself how near it is.
 pub(super) const NEAREST_OF_ALL: &str = concat!(
-    "MATCH (m:MessageNode) {index} WHERE {scope} AND ", admitted!(),
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND ",
+    admitted!(),
     " MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
      WITH m, e, CASE WHEN $flat THEN 0.5 WHEN e.near IS NOT NULL THEN e.near
-       ELSE vector.similarity.cosine(e.embedding, $vector) END AS near ORDER BY near DESC, m.timestamp DESC, m.id LIMIT $count
-     RETURN ", message!(), ", e.embedding AS vector"
+       ELSE vector.similarity.cosine(e.embedding, $vector) END AS near
+     ORDER BY near DESC, m.timestamp DESC, m.id LIMIT $count RETURN ",
+    message!(),
+    ", ",
+    cosine!("near")
 );
 /// The nearest of the whole model are looked at as far as they are of the selection.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
-    "CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, $vector) YIELD node AS e, score
+    "CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, $vector) YIELD node AS e, score AS near
      MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
     admitted!(),
-    " WITH m, e ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count RETURN ",
+    " WITH m, e, near ORDER BY near DESC, m.timestamp DESC, m.id LIMIT $count RETURN ",
     message!(),
-    ", e.embedding AS vector"
+    ", ",
+    cosine!("near")
 );
-/// The server's cosine goes from 0 to 1, and is exact to about 1e-7. What it cannot compare comes as it is.
-pub(super) const SIMILARITIES: &str = "
-    MATCH (:RsvModel {name: $model, dim: size($vector)})
-    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model})
-    RETURN id, CASE WHEN $flat OR e.near IS NOT NULL THEN null
-      ELSE 2 * vector.similarity.cosine(e.embedding, $vector) - 1 END AS cosine,
-      CASE WHEN e.near IS NOT NULL THEN e.embedding END AS vector";
+pub(super) const SIMILARITIES: &str = concat!(
+    "MATCH (:RsvModel {name: $model, dim: size($vector)})
+     UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model}) RETURN id, ",
+    cosine!("vector.similarity.cosine(e.embedding, $vector)")
+);
 pub(super) const LACKING: &str = concat!(
     "MATCH (m:RsvLacks{model}) WHERE {scope} AND ",
     admitted!(),

@@ -2,6 +2,7 @@
 
 use super::server::{Answer, Fault};
 use crate::record::{Account, Content, Draft, Embedding, Fill, Link, Message, Object, Role, Scope};
+use crate::store::cosine::Query;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
 use serde::Deserialize;
 
@@ -18,6 +19,15 @@ impl Params {
     pub(super) fn with(mut self, name: &str, value: impl Into<BoltType>) -> Params {
         self.0.put(BoltString::from(name), value.into());
         self
+    }
+
+    /// The same with a vector that others are compared with, and whether it is zero. Of its direction a cosine knows
+    /// no more than whole numbers tell, which take half as many bytes.
+    pub(super) fn with_question(self, vector: &[f32]) -> Params {
+        let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+        let scale = if length > 0.0 { f64::from(i32::MAX) / length } else { 0.0 };
+        let numbers = vector.iter().map(|x| (f64::from(*x) * scale).round() as i64);
+        self.with("vector", numbers.collect::<BoltType>()).with("flat", length == 0.0)
     }
 
     /// The same with the numbers of a vector, or of nothing.
@@ -60,6 +70,16 @@ impl Row {
     /// A vector, narrowed to what it was made of.
     pub(super) fn vector(&self, name: &str) -> Answer<Vec<f32>> {
         Ok(self.get::<Vec<f64>>(name)?.into_iter().map(|x| x as f32).collect())
+    }
+
+    /// The cosine of the row's vector with another, of the columns that `statements::cosine` names; none if it
+    /// has no vector.
+    pub(super) fn cosine(&self, query: &Query) -> Answer<Option<f64>> {
+        let cosine: Option<f64> = self.get("cosine")?;
+        if let (None, Some(_)) = (cosine, self.get::<Option<Vec<f64>>>("vector")?) {
+            return Ok(Some(query.cosine_with(self.vector("vector")?.into_iter())));
+        }
+        Ok(cosine.map(|cosine| cosine.clamp(-1.0, 1.0)))
     }
 
     /// The columns `partition` and `instance`.

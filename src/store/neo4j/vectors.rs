@@ -8,9 +8,9 @@ use super::Neo4j;
 use super::batch::{Kind, Place, misfit, vector_row};
 use super::changes;
 use super::read::{number, params, scope_params};
-use super::server::Answer;
+use super::server::{Answer, promptly};
 use super::statements::{self, of_model, scoped};
-use super::values::Params;
+use super::values::{Params, Row};
 use super::write::{VECTORS, add, grow, lock};
 use crate::record::{Embedding, Hit, Message, Scopes};
 use crate::store::cosine::Query;
@@ -25,7 +25,7 @@ const FEW: u64 = 2000;
 const OVER: usize = 2;
 const LEAST: usize = 100;
 
-/// So many more than are wanted are scored here: the server's measure may put them in another order by its 1e-7.
+/// So many more than are wanted are read: what the server cannot compare may fall behind them.
 const EQUALS: usize = 10;
 
 /// How many more are asked for where there were not enough.
@@ -41,7 +41,7 @@ pub(super) struct Space {
 
 impl Neo4j {
     pub(super) fn read_models(&self) -> Answer<Vec<Model>> {
-        let model = |row: &super::values::Row| {
+        let model = |row: &Row| {
             let [dim, vectors] = [row.get::<i64>("dim")?, row.get("vectors")?].map(i64::unsigned_abs);
             Ok(Model { name: row.get("name")?, dim: dim as usize, vectors })
         };
@@ -85,7 +85,6 @@ impl Neo4j {
             return Ok(Ok(Vec::new()));
         }
         let flat = is_flat(vector);
-        let asked = unit(vector);
         let query = Query::of(vector);
         let wanted = limit.saturating_mul(OVER).max(LEAST);
         let mut found = None;
@@ -94,7 +93,7 @@ impl Neo4j {
             let mut near = (wanted as u64).saturating_mul(all / here.max(1)).max(wanted as u64);
             while found.is_none() && near * MORE < all {
                 let params = params(which)
-                    .with_vector("vector", &asked)
+                    .with_question(vector)
                     .with("near", number(usize::try_from(near).unwrap_or(usize::MAX)))
                     .with("count", number(limit.saturating_add(EQUALS)));
                 let statement = of_model(statements::NEAREST_BY_INDEX, model);
@@ -112,8 +111,7 @@ impl Neo4j {
             None => {
                 let statement = of_model(statements::NEAREST_OF_ALL, model);
                 let params = params(which)
-                    .with_vector("vector", &asked)
-                    .with("flat", flat)
+                    .with_question(vector)
                     .with("count", number(limit.saturating_add(EQUALS)));
                 self.scored(&statement, which, params, &query)?
             }
@@ -121,35 +119,29 @@ impl Neo4j {
         Ok(Ok(Hit::best(hits, limit)))
     }
 
-    /// The messages that a statement finds, by the cosines of the vectors that come with them.
+    /// The messages that a statement finds, by their cosines.
     fn scored(&self, statement: &str, which: &Select, params: Params, query: &Query) -> Answer<Vec<Hit>> {
         let statement = scoped(statement, &which.scopes, which.trace_id.is_some());
         let rows = self.server.rows(&statement, params)?;
-        let hit = |row: &super::values::Row| {
-            let cosine = query.cosine_with(row.vector("vector")?.into_iter());
+        let hit = |row: &Row| {
+            let cosine = row.cosine(query)?.unwrap_or_default();
             Ok(Hit::by("similarity", row.message()?, cosine))
         };
         rows.iter().map(hit).collect()
     }
 
     pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> Answer<Vec<(String, f64)>> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let params = Params::new()
-            .with_texts("wanted", ids.iter().copied())
-            .with("model", model)
-            .with_vector("vector", &unit(vector))
-            .with("flat", is_flat(vector));
         let query = Query::of(vector);
         let mut cosines = HashMap::new();
-        for row in self.server.rows(statements::SIMILARITIES, params)? {
-            let cosine = match row.get::<Option<f64>>("cosine")? {
-                Some(cosine) => cosine,
-                None if row.get::<Option<Vec<f64>>>("vector")?.is_none() => 0.0,
-                None => query.cosine_with(row.vector("vector")?.into_iter()),
-            };
-            cosines.insert(row.get::<String>("id")?, cosine);
+        let each = ids.iter().map(|id| id.len()).max().unwrap_or_default() + 2;
+        for ids in ids.chunks(promptly(statements::SIMILARITIES, vector.len(), each)) {
+            let wanted = Params::new().with_texts("wanted", ids.iter().copied());
+            let params = wanted.with("model", model).with_question(vector);
+            for row in self.server.rows(statements::SIMILARITIES, params)? {
+                if let Some(cosine) = row.cosine(&query)? {
+                    cosines.insert(row.get::<String>("id")?, cosine);
+                }
+            }
         }
         let found = ids.iter().filter_map(|id| Some(((*id).to_owned(), *cosines.get(*id)?)));
         Ok(found.collect())
@@ -271,13 +263,6 @@ impl Neo4j {
         })?;
         self.server.run(&of_model(changes::DROP_VECTOR_INDEX, model), Params::new())
     }
-}
-
-/// The vector brought to length 1, as far as it has any.
-fn unit(vector: &[f32]) -> Vec<f32> {
-    let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
-    let length = if length > 0.0 { length } else { 1.0 };
-    vector.iter().map(|x| (f64::from(*x) / length) as f32).collect()
 }
 
 fn is_flat(vector: &[f32]) -> bool {
