@@ -6,7 +6,7 @@
                             relations and indexes, by UNWIND; what is there is not looked for
     graph.py turns COUNT    sends the requests on stdin through rsv-enrich, and their answers through rsv-ingest, one
                             after the other; prints the medians in microseconds of: the request, the answer, both,
-                            `RETURN 1`, and a plain vector query
+                            `RETURN 1`, a plain vector query, and writing two messages and then two vectors
     graph.py connect        the median of connecting, signing in and `RETURN 1`
 
 Needs neo4j and numpy.
@@ -82,6 +82,16 @@ def load(name):
                 transaction.commit()
 
 
+def bare(session, at, model):
+    """What a turn writes, in the two transactions that it takes: nothing is asked, and no link made."""
+    names = {"partition": "bare", "instance": "bare", "timestamp": at}
+    rows = [{"id": f"{at}-{side}", "words": f"@0 bare words of {at}"} | names for side in range(2)]
+    session.run(MESSAGES, rows=rows).consume()
+    vectors = numpy.random.default_rng(at).standard_normal((2, 384)).tolist()
+    rows = [{"of": row["id"], "properties": {"embedding": vector}} for row, vector in zip(rows, vectors)]
+    session.run(VECTORS.replace("Vector1:RsvWaiting1", f"Vector{model}"), rows=rows).consume()
+
+
 def took(work):
     begun = time.perf_counter()
     done = work()
@@ -104,6 +114,7 @@ def turns(count):
     times = []
     with connected() as driver, driver.session() as session:
         index = session.run("SHOW VECTOR INDEXES YIELD name").single()["name"]
+        model = session.run("MATCH (m:RsvModel) RETURN m.n AS n").single()["n"]
         for at, line in enumerate(itertools.islice(sys.stdin, count)):
             asked, request = took(lambda: through(enrich, line))
             rsv = json.loads(request)["rsv"]
@@ -114,7 +125,8 @@ def turns(count):
             one, _ = took(lambda: session.run("RETURN 1").consume())
             vector = vectors[at % len(vectors)]
             near, _ = took(lambda: session.run(plain, index=index, vector=vector).values())
-            times.append((asked, stored, asked + stored, one, near))
+            written, _ = took(lambda: bare(session, time.time_ns(), model))
+            times.append((asked, stored, asked + stored, one, near, written))
     for tool in enrich, ingest:
         tool.stdin.close()
         tool.wait()

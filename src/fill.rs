@@ -195,10 +195,17 @@ fn work_off(
         let (made, faults) = vectors(embedder, &messages)?;
         let refused = write(store, embedder.model(), &made)?;
         pace.took(begun.elapsed());
-        filled.done += made.len() - refused.len();
+        let stored = made.len() - refused.len();
+        filled.done += stored;
+        filled.remaining = total.saturating_sub(stored as u64);
         for (of, error) in faults.into_iter().chain(refused) {
             fault(error.at(format_args!("message {of}")));
             failed.insert(of);
+        }
+        // What came meanwhile waits for the next time.
+        if messages.len() as u64 == total {
+            report(filled.done as u64, filled.done as u64 + filled.remaining);
+            return Ok(filled);
         }
     }
 }

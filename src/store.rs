@@ -75,7 +75,8 @@ pub trait Store: graph::Graph + Send {
         (model, vector): (&str, &[f32]),
     ) -> Result<(Vec<Around>, Vec<(String, f64)>)> {
         let around = self.around(messages, which, reach)?;
-        let ids: BTreeSet<&str> = around.iter().flat_map(Around::all).map(|other| other.id.as_str()).collect();
+        let ids: BTreeSet<&str> =
+            around.iter().flat_map(Around::all).map(|other| other.id.as_str()).collect();
         let cosines = self.similarities(model, vector, &Vec::from_iter(ids))?;
         Ok((around, cosines))
     }

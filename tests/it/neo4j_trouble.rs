@@ -4,8 +4,10 @@ use crate::fake::{Answer, Fake};
 use crate::neo4j::Graph;
 use crate::proxy::{Proxy, REPLY, asking, post};
 use crate::support::Home;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -36,6 +38,8 @@ struct State {
     cut: Mutex<Cut>,
     /// Whether it dies when it is cut by itself.
     mortal: AtomicBool,
+    /// A server that is killed when it is cut by itself.
+    victim: Mutex<Option<Child>>,
     streams: Mutex<Vec<TcpStream>>,
 }
 
@@ -74,6 +78,7 @@ impl State {
             let lost = !up && committing.load(Ordering::SeqCst) || up && !self.passes(bytes);
             if lost {
                 self.dead.store(self.mortal.load(Ordering::SeqCst), Ordering::SeqCst);
+                self.victim.lock().unwrap().take().into_iter().for_each(kill);
                 self.cut();
             }
             if read == 0 || lost || to.write_all(bytes).is_err() {
@@ -85,14 +90,15 @@ impl State {
 }
 
 impl Wire {
-    fn to(graph: &Graph) -> Wire {
+    fn to(address: &str) -> Wire {
         let state = State {
             dead: AtomicBool::new(false),
             cut: Mutex::new(Cut::Never),
             mortal: AtomicBool::new(false),
+            victim: Mutex::default(),
             streams: Mutex::default(),
         };
-        let server = graph.address().trim_start_matches("bolt://").to_owned();
+        let server = address.trim_start_matches("bolt://").to_owned();
         let mut wire = Wire { port: 0, server, state: Arc::new(state), listening: None };
         wire.mend();
         wire
@@ -165,7 +171,7 @@ fn turns(name: &str, count: usize) -> String {
 #[test]
 fn what_is_cut_off_is_written_whole_and_once() {
     let Some(home) = Home::in_graph() else { return };
-    let mut wire = Wire::to(home.graph());
+    let mut wire = Wire::to(home.graph().address());
     let there = home.env("RSV_STORE", &wire.address());
     let copy = Home::new();
     let cuts = [10, 300, 1000, 3000, 10_000, 30_000].map(Cut::After).into_iter().chain([Cut::Committed]);
@@ -197,6 +203,58 @@ fn what_is_cut_off_is_written_whole_and_once() {
     home.check();
 }
 
+/// Ends a process, which is not asked first.
+fn kill(mut process: Child) {
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+/// Starts a server on a directory, at a port; gives its address too.
+fn serve(directory: &Path, port: &str) -> (Child, String) {
+    let mut command = Command::new("bash");
+    command.arg("scripts/neo4j").arg(port).arg(directory).env_remove("NEO4J_PASSWORD");
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut address = String::new();
+    BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
+    (process, address.trim_end().to_owned())
+}
+
+#[test]
+fn a_server_that_is_killed_in_a_batch_keeps_what_it_acknowledged_and_nothing_else() {
+    if std::env::var_os("RSV_TEST_NEO4J").is_none() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (mut server, address) = serve(directory.path(), "0");
+    let mut wire = Wire::to(&address);
+    let home = Home::new().env("RSV_STORE", &wire.address());
+    let copy = Home::new();
+    for home in [&home, &copy] {
+        home.run("rsv-import", &["--quiet"], turns("first", 60)).ok();
+    }
+    for (n, cut) in [Cut::After(20_000), Cut::Committed].into_iter().enumerate() {
+        let lines = turns(&format!("killed{n}"), 60);
+        *wire.state.victim.lock().unwrap() = Some(server);
+        wire.cut_at(cut, true);
+        assert!(
+            home.run("rsv-import", &["--quiet"], &lines).trouble().contains("cannot write to store bolt://")
+        );
+        assert!(wire.state.victim.lock().unwrap().is_none(), "the server lives");
+        wire.stop();
+        let port = address.rsplit(':').next().unwrap();
+        server = serve(directory.path(), port).0;
+        wire.mend();
+        let there = home.export();
+        assert!(there == copy.export() || cut == Cut::Committed);
+        copy.run("rsv-import", &["--quiet"], &lines).ok();
+        assert!(there == copy.export() || cut != Cut::Committed);
+        home.run("rsv-import", &["--quiet"], &lines).ok();
+        assert_eq!(home.export(), copy.export());
+        Graph::at(address.clone(), String::new()).check();
+    }
+    kill(server);
+}
+
 /// A home whose proxy waits for memory as long as it takes.
 fn patient(home: &Home, provider: &Fake) -> Home {
     home.env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_ENRICH_TIMEOUT", "60s")
@@ -206,7 +264,7 @@ fn patient(home: &Home, provider: &Fake) -> Home {
 fn the_proxy_answers_without_its_server_and_stores_when_it_is_back() {
     let Some(home) = Home::in_graph() else { return };
     let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
-    let mut wire = Wire::to(home.graph());
+    let mut wire = Wire::to(home.graph().address());
     let home = patient(&home, &provider).env("RSV_STORE", &wire.address());
     let proxy = Proxy::start(&home);
     let ask = |text: &str| proxy.whole(&post(CHAT, "", &asking(text)));

@@ -8,7 +8,7 @@ use super::Neo4j;
 use super::read::{number, scope_params};
 use super::server::{Answer, Fault};
 use super::statements::{self, scoped};
-use super::values::Params;
+use super::values::{Params, Row};
 use crate::record::{Hit, Message, Scopes};
 use crate::store::ranking::{self, Corpus, KEYWORD, Run};
 use crate::store::words::{self, Term};
@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 const READ: usize = 500;
 
 /// With more scopes than this, what is of them is told by the messages and not by the index.
-const SCOPES: usize = 100;
+const NAMED: usize = 100;
 
 /// What the index has of a message: `@` and the number of its scope, its words, and after `_` their stems.
 pub(super) fn indexed(scope: i64, words: &[&str]) -> String {
@@ -47,9 +47,22 @@ fn asked(run: &Run) -> String {
 pub(super) struct Sizes {
     pub(super) corpus: Corpus,
     /// What a question to the index begins with if it is about these scopes; empty if it cannot tell them.
-    scope: String,
+    scopes: String,
     /// Whether the store has messages that are not in the index, since rsv did not write them.
     pub(super) strangers: bool,
+}
+
+impl Sizes {
+    fn of(row: &Row) -> Answer<Sizes> {
+        let [docs, words] = [row.get::<i64>("messages")?, row.get("words")?].map(|count| count as f64);
+        let corpus = Corpus { docs, words };
+        Ok(Sizes { corpus, scopes: row.get("scopes")?, strangers: row.get::<i64>("strangers")? > 0 })
+    }
+}
+
+/// Scopes as a statement is asked about their sizes.
+fn naming(scopes: &Scopes) -> Params {
+    scope_params(scopes).with("everywhere", *scopes == Scopes::All).with("named", number(NAMED))
 }
 
 /// The messages that were read, by their numbers, and what the ranking makes of them.
@@ -77,7 +90,7 @@ impl Neo4j {
         if runs.is_empty() {
             return self.newest(&unsure, which, limit);
         }
-        let Sizes { mut corpus, scope, strangers } = self.sizes(&which.scopes)?;
+        let Sizes { mut corpus, scopes, strangers } = self.count(&mut runs, &which.scopes)?;
         let mut read = Read::default();
         if strangers {
             let statement = scoped(statements::STRANGE_MESSAGES, &which.scopes, false);
@@ -86,9 +99,8 @@ impl Neo4j {
                 corpus.docs += 1.0;
             }
         }
-        let of_strangers: Vec<usize> = runs.iter().map(|run| run.docs.len()).collect();
-        self.count(&mut runs, &scope, &which.scopes)?;
-        runs.iter_mut().zip(of_strangers).for_each(|(run, more)| run.held += more);
+        // As yet only strangers were looked at.
+        runs.iter_mut().for_each(|run| run.held += run.docs.len());
         runs.sort_by_key(|run| run.held);
         let admitted = |message: &Message| which.admits(message) && ranking::holds(&unsure, message);
         let mut looked = 0;
@@ -100,7 +112,7 @@ impl Neo4j {
             };
             let joint = if occur == Occur::All { " AND " } else { " OR " };
             let all = |runs: &[Run]| runs.iter().map(asked).collect::<Vec<_>>().join(joint);
-            let mut question = format!("{scope}({})", all(&runs[before..looked]));
+            let mut question = format!("{scopes}({})", all(&runs[before..looked]));
             if before > 0 {
                 // What was read before.
                 question += &format!(" -({})", all(&runs[..before]));
@@ -126,40 +138,22 @@ impl Neo4j {
 
     /// How much there is in some scopes.
     pub(super) fn sizes(&self, scopes: &Scopes) -> Answer<Sizes> {
-        let rows = self.server.rows(&scoped(statements::SIZES, scopes, false), scope_params(scopes))?;
-        let mut sizes = Sizes::default();
-        let mut names = Vec::new();
-        for row in &rows {
-            sizes.strangers = row.get::<i64>("strangers")? > 0;
-            if let Some(n) = row.get::<Option<i64>>("n")? {
-                sizes.corpus.docs += row.get::<i64>("messages")? as f64;
-                sizes.corpus.words += row.get::<i64>("words")? as f64;
-                names.push(format!("@{n}"));
-            }
-        }
-        sizes.scope = match scopes {
-            Scopes::All => String::new(),
-            _ if names.is_empty() => "+@none +".to_owned(),
-            _ if names.len() > SCOPES => String::new(),
-            _ => format!("+({}) +", names.join(" ")),
-        };
-        Ok(sizes)
+        let row = self.server.row(&scoped(statements::SIZES, scopes, false), naming(scopes))?;
+        row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::of(&row))
     }
 
-    /// Asks how many messages hold each run. What the index knows of scopes need not be read of each message.
-    fn count(&self, runs: &mut [Run], scope: &str, scopes: &Scopes) -> Answer<()> {
-        let scopes = if scope.is_empty() { scopes } else { &Scopes::All };
-        let question = |(i, run): (usize, &Run)| {
-            Params::new().with("i", number(i)).with("text", format!("{scope}{}", asked(run)))
-        };
-        let params = scope_params(scopes).with_rows("questions", runs.iter().enumerate().map(question));
-        for row in self.server.rows(&scoped(statements::COUNT_HOLDING, scopes, false), params)? {
+    /// The same, and how many messages hold each run.
+    fn count(&self, runs: &mut [Run], scopes: &Scopes) -> Answer<Sizes> {
+        let questions: Vec<String> = runs.iter().map(asked).collect();
+        let params = naming(scopes).with_texts("questions", questions.iter().map(String::as_str));
+        let rows = self.server.rows(&scoped(statements::HELD, scopes, false), params)?;
+        for row in &rows {
             let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
             if let Some(run) = runs.get_mut(i) {
-                run.held = usize::try_from(row.get::<i64>("count")?).unwrap_or_default();
+                run.held = usize::try_from(row.get::<i64>("held")?).unwrap_or_default();
             }
         }
-        Ok(())
+        rows.first().map_or_else(|| Ok(Sizes::default()), Sizes::of)
     }
 
     /// The newest messages that hold what is in no word (`++`, an emoji).

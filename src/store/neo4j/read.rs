@@ -211,7 +211,8 @@ impl Neo4j {
             // A place is of one scope, whatever others are meant.
             let params = places(messages, params(which)).with("reach", number(reach));
             for row in self.server.rows(statement, params.with("model", model).with_question(vector))? {
-                let (i, message) = (usize::try_from(row.get::<i64>("i")?).unwrap_or_default(), row.message()?);
+                let (i, message) =
+                    (usize::try_from(row.get::<i64>("i")?).unwrap_or_default(), row.message()?);
                 if measured.is_some()
                     && let Some(cosine) = row.cosine(&query)?
                 {

@@ -1,5 +1,6 @@
-//! Every statement that the server is given to read the graph; those that change it are in `changes.rs`. A value is always a parameter; what is put into a text is one of the
-//! conditions on a scope, the number of a model, which is part of a label's name, or the name of a relation.
+//! Every statement that the server is given to read the graph; those that change it are in `changes.rs`. A value is
+//! always a parameter; what is put into a text is one of the conditions on a scope, the number of a model, which is
+//! part of a label's name, or the name of a relation.
 //!
 //! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`,
 //! `EmbeddingD` for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. What is rsv's own begins
@@ -226,13 +227,32 @@ pub(super) const FACT: &str = "MATCH (f:RsvFact {name: $name}) RETURN f.value AS
 pub(super) const MODELS: &str = "
     MATCH (m:RsvModel) RETURN m.n AS n, m.name AS name, m.dim AS dim, m.vectors AS vectors ORDER BY name";
 
-/// How many messages hold what is looked for in the index of words.
-pub(super) const COUNT_HOLDING: &str = "
-    UNWIND $questions AS question
-    CALL (question) {
-      CALL db.index.fulltext.queryNodes('rsv_words', question.text) YIELD node AS m WHERE {scope}
-      RETURN count(m) AS count
-    } RETURN question.i AS i, count";
+/// How much there is in some scopes, and what a question to the index of words begins with if it is about them: it is
+/// empty where the index need not tell them, or cannot, as they are too many. One row, whatever there is.
+macro_rules! sizes {
+    () => {
+        concat!(
+            strangers!(),
+            "OPTIONAL MATCH (m:RsvScope) WHERE {scope}
+             WITH strangers, sum(m.messages) AS messages, sum(m.words) AS words, collect('@' + m.n) AS scopes
+             WITH strangers, messages, words, CASE WHEN $everywhere OR size(scopes) > $named THEN ''
+               WHEN scopes = [] THEN '+@none +'
+               ELSE '+(' + reduce(names = '', name IN scopes | names + ' ' + name) + ') +' END AS scopes "
+        )
+    };
+}
+pub(super) const SIZES: &str = concat!(sizes!(), "RETURN strangers, messages, words, scopes");
+
+/// The same, and how many messages hold what is looked for in the index of words. What that knows of scopes need not be
+/// read of each message.
+pub(super) const HELD: &str = concat!(
+    sizes!(),
+    "UNWIND range(0, size($questions) - 1) AS i
+     CALL (i, scopes) {
+       CALL db.index.fulltext.queryNodes('rsv_words', scopes + $questions[i]) YIELD node AS m
+       WHERE scopes <> '' OR {scope} RETURN count(m) AS held
+     } RETURN strangers, messages, words, scopes, i, held"
+);
 pub(super) const HOLDING: &str = concat!(
     "CALL db.index.fulltext.queryNodes('rsv_words', $question) YIELD node AS m WHERE {scope} RETURN ",
     message!()
@@ -249,19 +269,16 @@ pub(super) const STRANGERS_TO_ADOPT: &str = concat!(
      RETURN elementId(m) AS element, coalesce(vector, m.embedding) AS vector, ",
     message!()
 );
-/// At least one row, whatever there is.
-pub(super) const SIZES: &str = concat!(
-    strangers!(),
-    "OPTIONAL MATCH (m:RsvScope) WHERE {scope}
-     RETURN strangers, m.n AS n, m.messages AS messages, m.words AS words"
-);
-
 /// How many vectors a model has in all, and how many in some scopes.
-pub(super) const SPACE: &str = "
-    MATCH (model:RsvModel {name: $name})
-    CALL (model) {
-      MATCH (m:RsvSpace) WHERE m.model = model.n AND {scope} RETURN coalesce(sum(m.vectors), 0) AS here
-    } RETURN model.n AS n, model.dim AS dim, model.vectors AS all, here";
+macro_rules! space {
+    () => {
+        "MATCH (model:RsvModel {name: $name})
+         CALL (model) {
+           MATCH (m:RsvSpace) WHERE m.model = model.n AND {scope} RETURN coalesce(sum(m.vectors), 0) AS here
+         } WITH model.n AS model, model.dim AS dim, model.vectors AS all, here "
+    };
+}
+pub(super) const SPACE: &str = concat!(space!(), "RETURN model, dim, all, here");
 pub(super) const SPACES: &str = "
     MATCH (m:RsvSpace) WHERE m.model = $model AND {scope} AND m.vectors > 0
     RETURN m.partition AS partition, m.instance AS instance, m.threshold AS threshold, m.degree AS degree,
@@ -278,44 +295,53 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
     ", ",
     cosine!("near")
 );
-/// The nearest of the whole model are looked at as far as they are of the selection.
+/// The nearest of the whole model are looked at as far as they are of the selection: of so many as hold what is wanted,
+/// if the scope is spread evenly over them. The index is not asked, and `asked` is null, where it would be for too many
+/// of all, or where the scope has few. One row at least if there is the model.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
-    "CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, $vector) YIELD node AS e, score AS near
-     MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
+    space!(),
+    "WITH model, dim, all, here, CASE WHEN here > $few THEN $wanted * (all / here) END AS near
+     WITH model, dim, CASE WHEN dim = size($vector) AND near * $more < all THEN near END AS asked
+     OPTIONAL CALL (model, asked) {
+       WITH model, asked WHERE asked IS NOT NULL
+       CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e, score
+       MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
     admitted!(),
-    " WITH m, e, near ORDER BY near DESC, m.timestamp DESC, m.id LIMIT $count RETURN ",
+    "  RETURN m, e, score ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count
+     } RETURN model, dim, asked, score, ",
     message!(),
     ", ",
-    cosine!("near")
+    cosine!("score")
 );
 pub(super) const SIMILARITIES: &str = concat!(
     "MATCH (:RsvModel {name: $model, dim: size($vector)})
      UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model}) RETURN id, ",
     cosine!("vector.similarity.cosine(e.embedding, $vector)")
 );
-pub(super) const LACKING: &str = concat!(
-    "MATCH (m:RsvLacks{model}) WHERE {scope} AND ",
-    admitted!(),
-    " WITH m ORDER BY ",
-    backward!(),
-    " LIMIT $count RETURN ",
-    message!()
-);
-pub(super) const COUNT_LACKING: &str =
-    concat!("MATCH (m:RsvLacks{model}) WHERE {scope} AND ", admitted!(), " RETURN count(m) AS count");
-pub(super) const SPOKEN: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL AND ",
-    admitted!(),
-    " WITH m ORDER BY ",
-    backward!(),
-    " LIMIT $count RETURN ",
-    message!()
-);
-pub(super) const COUNT_SPOKEN: &str = concat!(
-    "MATCH (m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL AND ",
-    admitted!(),
-    " RETURN count(m) AS count"
-);
+/// The newest of some messages, and how many of them there are in all; one row at least.
+macro_rules! newest_of_all {
+    ($messages:literal) => {
+        concat!(
+            "CALL () { MATCH ",
+            $messages,
+            " AND ",
+            admitted!(),
+            " RETURN count(m) AS all }
+             OPTIONAL CALL (all) { MATCH ",
+            $messages,
+            " AND ",
+            admitted!(),
+            " RETURN m ORDER BY ",
+            backward!(),
+            " LIMIT $count }
+             RETURN all, ",
+            message!()
+        )
+    };
+}
+pub(super) const LACKING: &str = newest_of_all!("(m:RsvLacks{model}) WHERE {scope}");
+pub(super) const SPOKEN: &str =
+    newest_of_all!("(m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL");
 
 /// The vectors of a scope that are compared with others.
 pub(super) const COUNT_WAITING: &str = "

@@ -18,7 +18,7 @@ use crate::store::{Model, Select};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// So many vectors are compared one by one sooner than by the index.
-const FEW: u64 = 2000;
+const FEW: i64 = 2000;
 
 /// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
 /// least.
@@ -29,7 +29,7 @@ const LEAST: usize = 100;
 const EQUALS: usize = 10;
 
 /// How many more are asked for where there were not enough.
-const MORE: u64 = 4;
+const MORE: i64 = 4;
 
 /// A model, and how many vectors it has in some scopes.
 pub(super) struct Space {
@@ -37,6 +37,17 @@ pub(super) struct Space {
     dim: usize,
     pub(super) all: u64,
     pub(super) here: u64,
+}
+
+/// What the index of vectors gave.
+enum Sought {
+    Found(Vec<Hit>),
+    /// The vectors of the model have so many numbers, and not as many as the question's.
+    Misfit(usize),
+    /// All vectors of the model with this number must be compared.
+    InVain(i64),
+    /// It was not asked.
+    Nothing,
 }
 
 impl Neo4j {
@@ -64,7 +75,7 @@ impl Neo4j {
         };
         let count = |name| row.get::<i64>(name).map(i64::unsigned_abs);
         let dim = usize::try_from(count("dim")?).unwrap_or_default();
-        Ok(Some(Space { model: row.get("n")?, dim, all: count("all")?, here: count("here")? }))
+        Ok(Some(Space { model: row.get("model")?, dim, all: count("all")?, here: count("here")? }))
     }
 
     /// The hits, or the dimension of the model if it is another than that of the vector.
@@ -75,59 +86,55 @@ impl Neo4j {
         which: &Select,
         limit: usize,
     ) -> Answer<Result<Vec<Hit>, usize>> {
-        let Some(Space { model, dim, all, here }) = self.space(model, &which.scopes)? else {
-            return Ok(Ok(Vec::new()));
-        };
-        if dim != vector.len() {
-            return Ok(Err(dim));
+        let mut sought = Sought::Nothing;
+        if limit > 0 && which.trace_id.is_none() && !is_flat(vector) {
+            sought = self.seek(model, vector, which, limit)?;
         }
-        if limit == 0 {
-            return Ok(Ok(Vec::new()));
+        if let Sought::Nothing = sought {
+            sought = match self.space(model, &which.scopes)? {
+                Some(Space { dim, .. }) if dim != vector.len() => Sought::Misfit(dim),
+                Some(Space { model, .. }) if limit > 0 => Sought::InVain(model),
+                _ => Sought::Found(Vec::new()),
+            };
         }
-        let flat = is_flat(vector);
-        let query = Query::of(vector);
-        let wanted = limit.saturating_mul(OVER).max(LEAST);
-        let mut found = None;
-        if here > FEW && which.trace_id.is_none() && !flat {
-            // As many as hold what is wanted, if the scope is spread evenly over them.
-            let mut near = (wanted as u64).saturating_mul(all / here.max(1)).max(wanted as u64);
-            while found.is_none() && near * MORE < all {
-                let params = params(which)
-                    .with_question(vector)
-                    .with("near", number(usize::try_from(near).unwrap_or(usize::MAX)))
-                    .with("count", number(limit.saturating_add(EQUALS)));
-                let statement = of_model(statements::NEAREST_BY_INDEX, model);
-                match self.scored(&statement, which, params, &query) {
-                    Ok(hits) if hits.len() >= limit => found = Some(hits),
-                    Ok(_) => near *= MORE,
-                    // The index is not there yet.
-                    Err(fault) if fault.is_of_procedure() => break,
-                    Err(fault) => return Err(fault),
-                }
-            }
-        }
-        let hits = match found {
-            Some(hits) => hits,
-            None => {
+        let hits = match sought {
+            Sought::Misfit(dim) => return Ok(Err(dim)),
+            Sought::Found(hits) => hits,
+            Sought::Nothing => Vec::new(),
+            Sought::InVain(model) => {
                 let statement = of_model(statements::NEAREST_OF_ALL, model);
-                let params = params(which)
-                    .with_question(vector)
-                    .with("count", number(limit.saturating_add(EQUALS)));
-                self.scored(&statement, which, params, &query)?
+                let statement = scoped(&statement, &which.scopes, which.trace_id.is_some());
+                let rows = self.server.rows(&statement, asking(which, vector, limit))?;
+                hits(&rows, &Query::of(vector))?
             }
         };
         Ok(Ok(Hit::best(hits, limit)))
     }
 
-    /// The messages that a statement finds, by their cosines.
-    fn scored(&self, statement: &str, which: &Select, params: Params, query: &Query) -> Answer<Vec<Hit>> {
-        let statement = scoped(statement, &which.scopes, which.trace_id.is_some());
-        let rows = self.server.rows(&statement, params)?;
-        let hit = |row: &Row| {
-            let cosine = row.cosine(query)?.unwrap_or_default();
-            Ok(Hit::by("similarity", row.message()?, cosine))
-        };
-        rows.iter().map(hit).collect()
+    /// Asks the index, for more and more until there are enough.
+    fn seek(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Answer<Sought> {
+        let statement = scoped(statements::NEAREST_BY_INDEX, &which.scopes, false);
+        let mut wanted = number(limit.saturating_mul(OVER).max(LEAST));
+        loop {
+            let params = asking(which, vector, limit).with("name", model).with("wanted", wanted);
+            let rows = match self.server.rows(&statement, params.with("few", FEW).with("more", MORE)) {
+                // The index is not there yet.
+                Err(fault) if fault.is_of_procedure() => return Ok(Sought::Nothing),
+                rows => rows?,
+            };
+            let Some(first) = rows.first() else { return Ok(Sought::Found(Vec::new())) };
+            let dim = usize::try_from(first.get::<i64>("dim")?).unwrap_or_default();
+            if dim != vector.len() {
+                return Ok(Sought::Misfit(dim));
+            }
+            if first.get::<Option<i64>>("asked")?.is_none() {
+                return Ok(Sought::InVain(first.get("model")?));
+            }
+            if rows.len() >= limit && first.get::<Option<f64>>("score")?.is_some() {
+                return Ok(Sought::Found(hits(&rows, &Query::of(vector))?));
+            }
+            wanted = wanted.saturating_mul(MORE);
+        }
     }
 
     pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> Answer<Vec<(String, f64)>> {
@@ -153,19 +160,15 @@ impl Neo4j {
         which: &Select,
         limit: usize,
     ) -> Answer<(Vec<Message>, u64)> {
-        let (counted, newest) = match self.model(model)? {
-            Some(n) => (of_model(statements::COUNT_LACKING, n), of_model(statements::LACKING, n)),
-            None => (statements::COUNT_SPOKEN.to_owned(), statements::SPOKEN.to_owned()),
+        let statement = match self.model(model)? {
+            Some(n) => of_model(statements::LACKING, n),
+            None => statements::SPOKEN.to_owned(),
         };
-        let of_which = |statement: &str| scoped(statement, &which.scopes, which.trace_id.is_some());
-        let total = self.server.row(&of_which(&counted), params(which))?;
-        let total = total.map_or(Ok(0), |row| row.get::<i64>("count"))?.unsigned_abs();
-        if total == 0 || limit == 0 {
-            return Ok((Vec::new(), total));
-        }
-        let params = params(which).with("count", number(limit));
-        let rows = self.server.rows(&of_which(&newest), params)?;
-        let mut newest: Vec<Message> = rows.iter().map(|row| row.message()).collect::<Answer<_>>()?;
+        let statement = scoped(&statement, &which.scopes, which.trace_id.is_some());
+        let rows = self.server.rows(&statement, params(which).with("count", number(limit)))?;
+        let total = rows.first().map_or(Ok(0), |row| row.get::<i64>("all"))?.unsigned_abs();
+        let there = rows.iter().filter(|_| total > 0 && limit > 0);
+        let mut newest: Vec<Message> = there.map(Row::message).collect::<Answer<_>>()?;
         newest.sort_by_cached_key(|message| std::cmp::Reverse(message.position()));
         Ok((newest, total))
     }
@@ -263,6 +266,20 @@ impl Neo4j {
         })?;
         self.server.run(&of_model(changes::DROP_VECTOR_INDEX, model), Params::new())
     }
+}
+
+/// What a statement about what is nearest to a vector is given.
+fn asking(which: &Select, vector: &[f32], limit: usize) -> Params {
+    params(which).with_question(vector).with("count", number(limit.saturating_add(EQUALS)))
+}
+
+/// Messages by their cosines.
+fn hits(rows: &[Row], query: &Query) -> Answer<Vec<Hit>> {
+    let hit = |row: &Row| {
+        let cosine = row.cosine(query)?.unwrap_or_default();
+        Ok(Hit::by("similarity", row.message()?, cosine))
+    };
+    rows.iter().map(hit).collect()
 }
 
 fn is_flat(vector: &[f32]) -> bool {
