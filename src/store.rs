@@ -60,7 +60,7 @@ pub trait Store: graph::Graph + Send {
 
     /// The cosines of a vector with those of messages, by their ids; those that have none of the model are left
     /// out.
-    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Vec<(String, f64)>>;
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines>;
 
     /// The messages of a selection that stand around each of these in its scope: up to `reach` before it and as
     /// many after it, nearest first.
@@ -73,7 +73,7 @@ pub trait Store: graph::Graph + Send {
         which: &Select,
         reach: usize,
         (model, vector): (&str, &[f32]),
-    ) -> Result<(Vec<Around>, Vec<(String, f64)>)> {
+    ) -> Result<(Vec<Around>, Cosines)> {
         let around = self.around(messages, which, reach)?;
         let ids: BTreeSet<&str> =
             around.iter().flat_map(Around::all).map(|other| other.id.as_str()).collect();
@@ -120,6 +120,9 @@ pub trait Store: graph::Graph + Send {
     /// `None` if another has it.
     fn claim(&mut self, job: &str) -> Result<Option<Claim>>;
 }
+
+/// The cosines of a vector with those of messages, by their ids.
+pub type Cosines = Vec<(String, f64)>;
 
 /// What stands around a message in its scope, nearest first.
 #[derive(Clone, PartialEq, Debug, Default)]

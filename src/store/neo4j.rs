@@ -16,7 +16,7 @@ mod write;
 
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::words::Term;
-use super::{Around, Claim, Model, Occur, Select, Store, Visit, Walk, Written};
+use super::{Around, Claim, Cosines, Model, Occur, Select, Store, Visit, Walk, Written};
 use crate::config::StorePlace;
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
@@ -113,7 +113,7 @@ impl Store for Neo4j {
         found.map_err(|dim| super::other_dimension(model, vector.len(), dim))
     }
 
-    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Vec<(String, f64)>> {
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines> {
         self.cosines(model, vector, ids).map_err(|e| self.failed("read", e))
     }
 
@@ -128,7 +128,7 @@ impl Store for Neo4j {
         which: &Select,
         reach: usize,
         measured: (&str, &[f32]),
-    ) -> Result<(Vec<Around>, Vec<(String, f64)>)> {
+    ) -> Result<(Vec<Around>, Cosines)> {
         self.read_around(messages, which, reach, Some(measured)).map_err(|e| self.failed("read", e))
     }
 

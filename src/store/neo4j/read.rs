@@ -7,7 +7,7 @@ use super::values::{Params, Row};
 use crate::error::Error;
 use crate::record::{Account, Link, Message, Record, Scope, Scopes, Vector};
 use crate::store::cosine::Query;
-use crate::store::{Around, Select, Visit, Walk};
+use crate::store::{Around, Cosines, Select, Visit, Walk};
 use neo4rs::{BoltMap, BoltNull, BoltType};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -200,7 +200,7 @@ impl Neo4j {
         which: &Select,
         reach: usize,
         measured: Option<(&str, &[f32])>,
-    ) -> Answer<(Vec<Around>, Vec<(String, f64)>)> {
+    ) -> Answer<(Vec<Around>, Cosines)> {
         let (model, vector) = measured.unwrap_or_default();
         let statement = if measured.is_some() { statements::AROUND_MEASURED } else { statements::AROUND };
         let query = Query::of(vector);

@@ -14,7 +14,7 @@ use super::values::{Params, Row};
 use super::write::{VECTORS, add, grow, lock};
 use crate::record::{Embedding, Hit, Message, Scopes};
 use crate::store::cosine::Query;
-use crate::store::{Model, Select};
+use crate::store::{Cosines, Model, Select};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// So many vectors are compared one by one sooner than by the index.
@@ -137,7 +137,7 @@ impl Neo4j {
         }
     }
 
-    pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> Answer<Vec<(String, f64)>> {
+    pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> Answer<Cosines> {
         let query = Query::of(vector);
         let mut cosines = HashMap::new();
         let each = ids.iter().map(|id| id.len()).max().unwrap_or_default() + 2;
