@@ -40,16 +40,18 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// What is in every word that counts.
-    pub(super) fn piece(&self) -> &str {
-        self.stem.as_deref().map_or(self.text, words::beginning)
+    /// Of these one is in every word that counts; where words of the same stem count, it is what they begin with.
+    /// A word may not begin as its stem does (`dying`, `die`).
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &str> {
+        let piece = self.stem.as_deref().map_or(self.text, words::beginning);
+        std::iter::once(piece).chain((!self.text.contains(piece)).then_some(self.text))
     }
 
     /// How much a word counts that has the piece in it.
     pub(super) fn weight(&self, word: &str) -> f32 {
         match &self.stem {
             _ if word == self.text => 1.0,
-            Some(stem) if word.starts_with(self.piece()) && words::stem(word) == *stem => 1.0,
+            Some(stem) if word.starts_with(words::beginning(stem)) && words::stem(word) == *stem => 1.0,
             Some(_) => 0.0,
             None if word.contains(self.text) => PIECE,
             None => 0.0,
@@ -127,7 +129,7 @@ pub(super) fn look_at(
 ) -> usize {
     let words: Vec<&str> = words::words(folded).collect();
     for run in runs {
-        if memchr::memmem::find(folded.as_bytes(), run.piece().as_bytes()).is_none() {
+        if !run.pieces().any(|piece| memchr::memmem::find(folded.as_bytes(), piece.as_bytes()).is_some()) {
             continue;
         }
         let times: f32 = words.iter().map(|word| run.weight(word)).sum();

@@ -257,6 +257,7 @@ fn words_are_found(open: &Open) {
         ("f3", "Mice hide"),
         ("f4", "čapek's c++ owl"),
         ("f5", "The owl hunts mice at night"),
+        ("f6", "What is lying there?"),
     ];
     let records: Vec<Record> = (0..).zip(said).map(|(n, (id, text))| user(id, 20_000 + n, text)).collect();
     open().write(&records).unwrap();
@@ -275,6 +276,7 @@ fn words_are_found(open: &Open) {
     assert_eq!(set("CAPEK'S C++", Occur::All), ["f4"]);
     assert_eq!(set("c++ mice", Occur::All), [""; 0]);
     assert_eq!(set("zebra", Occur::Any), [""; 0]);
+    assert_eq!(set("lying", Occur::Any), ["f6"], "it does not begin as its stem");
     // Of equals the newest is first.
     assert_eq!(found(open, "owl hunts", Occur::All, &which, 1), ["f5"]);
     assert_eq!(found(open, "owl hunts", Occur::All, &which, 9), ["f5", "f1"]);

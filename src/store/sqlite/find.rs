@@ -158,7 +158,7 @@ impl<'a> Lookup<'a> {
         Ok(lookup)
     }
 
-    /// Counts who holds a run; who holds one of several words is known only when all are gathered.
+    /// Counts who holds a run.
     fn count(&mut self, mut run: Run<'a>, words: Words) -> rusqlite::Result<(Run<'a>, Places)> {
         let counts = |word: Box<[u8]>| {
             let weight = run.weight(std::str::from_utf8(&word).unwrap_or_default());
@@ -166,17 +166,23 @@ impl<'a> Lookup<'a> {
         };
         let words: Vec<Vec<_>> =
             words.into_iter().map(|words| words.into_iter().filter_map(counts).collect()).collect();
-        let mut places = Places { tail: run.docs.len(), whole: false, words };
-        if places.words.iter().any(|words| words.len() > 1) {
-            run.held += self.gather(&mut run, &mut places, true)?;
-        } else {
-            for (part, words) in self.parts.iter().zip(&places.words) {
-                for (word, _) in words {
-                    run.held += part.holders(self.connection, word)?;
-                }
-            }
+        for (part, words) in self.parts.iter().zip(&words) {
+            run.held += match &words[..] {
+                [(word, _)] => part.holders(self.connection, word)?,
+                words => self.holders_of_any(part, words)?,
+            };
         }
+        let places = Places { tail: run.docs.len(), whole: false, words };
         Ok((run, places))
+    }
+
+    /// How many messages of a part hold one of some words.
+    fn holders_of_any(&self, part: &Part, words: &[(Box<[u8]>, f32)]) -> rusqlite::Result<usize> {
+        let mut held = vec![0_u64; if words.is_empty() { 0 } else { part.docs.div_ceil(64) }];
+        for (word, _) in words {
+            part.postings(self.connection, word, |at, _| held[at / 64] |= 1 << (at % 64))?;
+        }
+        Ok(held.iter().map(|bits| bits.count_ones() as usize).sum())
     }
 
     /// The best hits.
@@ -211,18 +217,16 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Gathers all that hold a run and are wanted, or those that are seen already. Gives how many hold it.
-    fn gather(&mut self, run: &mut Run, places: &mut Places, whole: bool) -> rusqlite::Result<usize> {
-        let mut held = 0;
+    /// Gathers all that hold a run and are wanted, or those that are seen already.
+    fn gather(&mut self, run: &mut Run, places: &mut Places, whole: bool) -> rusqlite::Result<()> {
         if places.whole {
-            return Ok(held);
+            return Ok(());
         }
         places.whole = whole;
         run.docs.truncate(places.tail);
         for ((part, words), seen) in self.parts.iter().zip(&places.words).zip(&mut self.seen) {
             let mut holders = Vec::new();
             let mut add = |at: usize, times: f32| {
-                held += 1;
                 if whole || seen[at / 64] & 1 << (at % 64) != 0 {
                     holders.push((at as u32, times));
                 }
@@ -244,7 +248,7 @@ impl<'a> Lookup<'a> {
                 }
             })?;
         }
-        Ok(held)
+        Ok(())
     }
 }
 
@@ -257,8 +261,15 @@ fn telling<'a>(
 ) -> rusqlite::Result<(Vec<Run<'a>>, Vec<Words>)> {
     let mut all = Vec::new();
     let runs = ranking::telling(terms, occur, |run| -> rusqlite::Result<bool> {
-        let words = parts.iter().map(|part| part.words_with(connection, run.piece(), MANY));
-        let mut words: Words = words.collect::<Result<_, _>>()?;
+        let mut words: Words = vec![Vec::new(); parts.len()];
+        for (part, words) in parts.iter().zip(&mut words) {
+            for piece in run.pieces() {
+                words.append(&mut match run.stem {
+                    Some(_) => part.words_from(connection, piece, MANY)?,
+                    None => part.words_with(connection, piece, MANY)?,
+                });
+            }
+        }
         let many = words.iter().any(|words| words.len() > MANY);
         if many && occur == Occur::Any {
             words = parts.iter().map(|_| vec![run.text.as_bytes().into()]).collect();

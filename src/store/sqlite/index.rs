@@ -280,6 +280,23 @@ impl Part {
         Ok(found)
     }
 
+    /// The words that begin with a piece; at most one more than `many`.
+    pub(super) fn words_from(
+        &self,
+        connection: &Connection,
+        piece: &str,
+        many: usize,
+    ) -> rusqlite::Result<Vec<Box<[u8]>>> {
+        // No byte of a word is as great.
+        let end = [piece.as_bytes(), &[u8::MAX]].concat();
+        let sql = "SELECT word FROM posting WHERE part = ? AND word >= ? AND word < ? ORDER BY word LIMIT ?";
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![self.n, piece.as_bytes(), end, many as i64 + 1], |row| {
+            Ok(row.get_ref(0)?.as_blob()?.into())
+        })?;
+        rows.collect()
+    }
+
     /// How many messages hold a word.
     pub(super) fn holders(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
         self.posted(connection, word, Postings::held).map(Option::unwrap_or_default)
