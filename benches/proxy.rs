@@ -1,16 +1,16 @@
-//! What rsv-proxy adds to an answer, beside the barest relay there can be: both before a provider that answers at
+//! What rsv-proxy adds to an answer, beside a bare relay of axum and reqwest: both before a provider that answers at
 //! once, in turns with asking that one itself. Times in milliseconds, the median and the 99th percentile; the ratio is
 //! that of what the proxy and the relay add to the median; then what memory adds to the 95th percentile, and what a
 //! connection costs in memory. `cargo bench --bench proxy`; 1 000 connections need `ulimit -n 8192`.
 //! With RSV_BENCH_REQUESTS=N it tells instead what memory the proxy holds after each tenth of so many requests.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
+use reqwest::StatusCode;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -315,39 +315,28 @@ fn relay_beside(provider: u16) -> (Child, u16) {
     (relay, line.trim().parse().unwrap())
 }
 
-/// The barest relay: no more than hyper, reqwest, and what lies between them.
+/// A bare relay: axum, reqwest, and what lies between them.
 fn relay(provider: u16) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    println!("{}", listener.local_addr().unwrap().port());
-    listener.set_nonblocking(true).unwrap();
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async move {
-        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            stream.set_nodelay(true).unwrap();
-            let client = client.clone();
-            let service = service_fn(move |request| pass(client.clone(), provider, request));
-            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-        }
+    let app = Router::new().fallback(pass).with_state((client, provider));
+    tokio::runtime::Runtime::new().unwrap().block_on(async move {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        println!("{}", listener.local_addr().unwrap().port());
+        let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
+        axum::serve(listener, app).await.unwrap();
     });
 }
 
-async fn pass(
-    client: reqwest::Client,
-    provider: u16,
-    request: Request<Incoming>,
-) -> reqwest::Result<Response<reqwest::Body>> {
+async fn pass(State((client, provider)): State<(reqwest::Client, u16)>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let url = format!("http://127.0.0.1:{provider}/v1/chat/completions");
-    let sent =
-        client.request(head.method, url).header("content-type", "application/json").body(body).send().await?;
-    let (mut head, body) = Response::<reqwest::Body>::from(sent).into_parts();
+    let asked = client.request(head.method, url).header("content-type", "application/json").body(body);
+    let Ok(sent) = asked.send().await else { return StatusCode::BAD_GATEWAY.into_response() };
+    let (mut head, body) = hyper::Response::<reqwest::Body>::from(sent).into_parts();
     head.headers.remove("transfer-encoding");
-    Ok(Response::from_parts(head, body))
+    Response::from_parts(head, Body::new(body))
 }
 
 /// rsv-proxy with a store of messages and without an embedding model.
