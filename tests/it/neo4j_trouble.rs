@@ -299,13 +299,16 @@ fn what_waits_too_long_is_told_and_nothing_else_stands_still() {
     let hasty = home.env("NEO4J_QUERY_TIMEOUT", "1s");
     let said = hasty.run("rsv-ingest", &["a text"], "").trouble();
     assert!(said.contains("no answer within 1 s") && said.contains("neo4j_query_timeout"), "{said}");
-    assert_eq!(hasty.contents("rsv-view", &["9"]), ["before"]);
+    // Whoever reads does not wait.
+    assert_eq!(home.contents("rsv-view", &["9"]), ["before"]);
 
+    // Long enough for a machine that has much to do to make a connection.
     let narrow =
-        patient(&home, &provider).env("NEO4J_MAX_CONNECTIONS", "1").env("NEO4J_CONNECTION_TIMEOUT", "1s");
+        patient(&home, &provider).env("NEO4J_MAX_CONNECTIONS", "1").env("NEO4J_CONNECTION_TIMEOUT", "8s");
     let proxy = Proxy::start(&narrow);
     let ask = |path: &str| proxy.whole(&post(path, "", &asking("a question")));
-    assert!(!ask(CHAT).contains("x-rsv-degraded"));
+    let first = ask(CHAT);
+    assert!(first.starts_with("HTTP/1.1 200") && !first.contains("x-rsv-degraded"), "{first}");
     // The turn that waits to be stored has the only connection.
     let other = ask(&format!("/v1/partition/other/instance/other{}", CHAT.trim_start_matches("/v1")));
     assert!(other.starts_with("HTTP/1.1 200") && other.contains("all connections are taken"), "{other}");
