@@ -72,15 +72,17 @@ fn compare(proxy: u32, ways: Ways) {
         "p50 p99 in ms", "provider", "bare relay", "memory off", "ratio", "on", "+ p95"
     );
     for (name, clients, requests, pause) in [
-        ("whole, 1 after the other", 1, 100, Duration::ZERO),
-        ("whole, 64 all the time", MANY, 10, Duration::ZERO),
+        ("whole, 1 after the other", 1, 1000, Duration::ZERO),
+        ("whole, 64 all the time", MANY, 50, Duration::ZERO),
         ("whole, 64 that ask twice a second", MANY, 10, BEAT),
     ] {
         row(name, &in_turns(ways, |way| at_once(clients, way, requests, false, pause)));
     }
-    let streamed = in_turns(ways, |way| at_once(MANY, way, 1, true, Duration::ZERO));
-    row(&format!("{MANY} streams, first chunk"), &streamed.clone().map(|times| select(&times, true)));
-    row(&format!("{MANY} streams, later chunks"), &streamed.map(|times| select(&times, false)));
+    for (name, pause) in [("streams begun at once", Duration::ZERO), ("streams begun in turn", BEAT)] {
+        let streamed = in_turns(ways, |way| at_once(MANY, way, 4, true, pause));
+        row(&format!("{MANY} {name}, first"), &streamed.clone().map(|times| select(&times, true)));
+        row(&format!("{MANY} {name}, later"), &streamed.map(|times| select(&times, false)));
+    }
     crowd(proxy, ways[2]);
 }
 

@@ -64,7 +64,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return doctor::tell(&found, io);
     }
     let proxy = proxy.logging(args.log.unwrap_or(Log::None));
-    http::run(proxy.serve(address, async move |bound, stop| {
+    http::serve(proxy.serve(address, async move |bound, stop| {
         notes.note(format_args!("listening on http://{bound}"));
         stop.asked().await;
         Ok(Outcome::Yes)
@@ -77,7 +77,7 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
     let Common { partition, instance, store, config, .. } = &io.common;
     let client = Client::new(args.command, partition.as_deref(), instance.as_deref(), &settings);
     let own = args.port.is_some() || args.listen.is_some() || store.is_some() || config.is_some();
-    let status = http::run(async {
+    let status = http::serve(async {
         if !own && proxy::is_served(address, &settings).await? {
             return client.run(address, &mut Stop::new()?).await;
         }

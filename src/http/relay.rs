@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 /// What is passed on of a request.
 #[derive(Clone)]
@@ -31,7 +31,9 @@ impl Passing {
 pub struct Passed {
     inner: reqwest::Body,
     idle: Duration,
-    /// When the piece that is waited for is too late.
+    /// Since when the next piece is waited for.
+    since: Option<Instant>,
+    /// Ends when a piece may be too late; it is not set anew for each, since they are many.
     late: Option<Pin<Box<Sleep>>>,
 }
 
@@ -48,7 +50,7 @@ impl Client {
         let request = self.request(passing.method, address, key)?;
         let request = request.headers(passing.headers).headers(headers.map().clone()).body(passing.body);
         let (head, inner) = hyper::Response::<reqwest::Body>::from(self.head(request).await?).into_parts();
-        Ok(hyper::Response::from_parts(head, Passed { inner, idle: self.idle, late: None }))
+        Ok(hyper::Response::from_parts(head, Passed { inner, idle: self.idle, since: None, late: None }))
     }
 }
 
@@ -62,11 +64,17 @@ impl Body for Passed {
     ) -> Poll<Option<Result<Frame<Bytes>, Failed>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) else {
             let idle = self.idle;
-            ready!(self.late.get_or_insert_with(|| Box::pin(sleep(idle))).as_mut().poll(context));
+            let end = *self.since.get_or_insert_with(Instant::now) + idle;
+            let late = self.late.get_or_insert_with(|| Box::pin(sleep_until(end)));
+            while late.deadline() < end {
+                ready!(late.as_mut().poll(context));
+                late.as_mut().reset(end);
+            }
+            ready!(late.as_mut().poll(context));
             return Poll::Ready(Some(Err(Failed::late("idle_timeout", idle))));
         };
         // The time that the client takes is not the provider's.
-        self.late = None;
+        self.since = None;
         Poll::Ready(frame.map(|frame| frame.map_err(|e| Failed::broken(cause(&e)))))
     }
 

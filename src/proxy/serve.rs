@@ -24,12 +24,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// The header by which a client says what is to be recalled.
 const RECALL: &str = "x-rsv-recall";
@@ -38,6 +37,9 @@ const PARTITION: &str = "x-rsv-partition";
 const INSTANCE: &str = "x-rsv-instance";
 /// How long to wait where no connection can be accepted, for want of descriptors.
 const BREATH: Duration = Duration::from_millis(50);
+/// How many connections are accepted before their requests are looked at: who comes first does not wait for all who
+/// come with him, and who comes last not for every answer.
+const BATCH: usize = 8;
 
 impl Proxy {
     /// Serves on `address` as long as `work` goes on, and gives what that gave; requests that were accepted are
@@ -61,20 +63,11 @@ impl Proxy {
         }
         let room = Arc::new(Semaphore::new(self.size("proxy.connections")));
         let proxy = Arc::new(self);
-        let graceful = GracefulShutdown::new();
-        let done = {
-            let mut work = pin!(work(bound, &mut stop));
-            loop {
-                tokio::select! {
-                    accepted = accept(&listener, &room) => match accepted {
-                        Some((stream, permit)) => proxy.clone().connection(stream, permit, &graceful),
-                        None => tokio::time::sleep(BREATH).await,
-                    },
-                    done = &mut work => break done,
-                }
-            }
-        };
-        drop(listener);
+        let (end, ended) = oneshot::channel();
+        let accepting = tokio::spawn(proxy.clone().listen(listener, room, ended));
+        let done = work(bound, &mut stop).await;
+        drop(end);
+        let graceful = accepting.await.context("a step was cut short")?;
         tokio::select! {
             () = graceful.shutdown() => {}
             // Who says it twice does not want to wait for answers.
@@ -107,6 +100,32 @@ impl Proxy {
 
     fn size(&self, key: &str) -> usize {
         self.settings.integer(key).and_then(|n| usize::try_from(n).ok()).unwrap_or(Semaphore::MAX_PERMITS)
+    }
+
+    /// Takes in connections until the end is said, and gives what waits for theirs.
+    async fn listen(
+        self: Arc<Proxy>,
+        listener: TcpListener,
+        room: Arc<Semaphore>,
+        mut ended: oneshot::Receiver<()>,
+    ) -> GracefulShutdown {
+        let graceful = GracefulShutdown::new();
+        let mut accepted = 0_usize;
+        loop {
+            tokio::select! {
+                next = accept(&listener, &room) => match next {
+                    Some((stream, permit)) => {
+                        self.clone().connection(stream, permit, &graceful);
+                        accepted += 1;
+                        if accepted.is_multiple_of(BATCH) {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                    None => tokio::time::sleep(BREATH).await,
+                },
+                _ = &mut ended => return graceful,
+            }
+        }
     }
 
     fn connection(
