@@ -92,10 +92,7 @@ fn hold(proxy: u32, ways: Ways, requests: usize) {
         for way in &ways[2..] {
             at_once(MANY, *way, requests / 20 / MANY, false, Duration::ZERO);
         }
-        println!(
-            "{tenth} tenths of {requests} requests: {:.0} KB beside the mapped store",
-            memory(proxy, "RssAnon")
-        );
+        println!("{tenth} tenths of {requests} requests: {:.0} KB beside the mapped store", memory(proxy));
     }
 }
 
@@ -216,16 +213,26 @@ fn read(stream: &mut BufReader<TcpStream>, begun: Instant) -> Vec<Taken> {
     }
 }
 
-/// The resident memory of a process in KB: all of it (`VmRSS`), or what is no part of a file (`RssAnon`).
-fn memory(process: u32, which: &str) -> f64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(which)?.strip_prefix(':')).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+/// The resident memory of a process in KB, without the pages of the store's file: those are the system's cache.
+fn memory(process: u32) -> f64 {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/smaps")).unwrap();
+    let (mut resident, mut own) = (0.0, true);
+    for line in maps.lines() {
+        match line.strip_prefix("Rss:") {
+            Some(size) if own => resident += size.trim().trim_end_matches(" kB").parse::<f64>().unwrap(),
+            // The first line of a mapping has its addresses, and its file at the end.
+            None if line.split_once('-').is_some_and(|(start, _)| u64::from_str_radix(start, 16).is_ok()) => {
+                own = !line.contains(".db");
+            }
+            _ => {}
+        }
+    }
+    resident
 }
 
 /// Many connections that wait, then as many streams: what each of them costs the proxy in memory.
 fn crowd(proxy: u32, way: Way) {
-    let memory = || memory(proxy, "VmRSS");
+    let memory = || memory(proxy);
     let before = memory();
     let mut idle: Vec<_> = (0..CROWD).map(|_| BufReader::new(connect(way.port))).collect();
     idle.iter_mut().for_each(|stream| drop(ask(stream, way, 0, false)));
