@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// What is passed on of a request.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub struct Passed {
     idle: Duration,
     /// Since when the next piece is waited for.
     since: Option<Instant>,
-    /// Ends when a piece may be too late; it is not set anew for each, since they are many.
+    /// Ends when one may be too late; it is not set anew for each, since they are many.
     late: Option<Pin<Box<Sleep>>>,
 }
 
@@ -64,14 +64,16 @@ impl Body for Passed {
     ) -> Poll<Option<Result<Frame<Bytes>, Failed>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) else {
             let idle = self.idle;
-            let end = *self.since.get_or_insert_with(Instant::now) + idle;
-            let late = self.late.get_or_insert_with(|| Box::pin(sleep_until(end)));
-            while late.deadline() < end {
+            let since = *self.since.get_or_insert_with(Instant::now);
+            let late = self.late.get_or_insert_with(|| Box::pin(sleep(idle)));
+            loop {
                 ready!(late.as_mut().poll(context));
-                late.as_mut().reset(end);
+                let rest = idle.saturating_sub(since.elapsed());
+                if rest.is_zero() {
+                    return Poll::Ready(Some(Err(Failed::late("idle_timeout", idle))));
+                }
+                late.set(sleep(rest));
             }
-            ready!(late.as_mut().poll(context));
-            return Poll::Ready(Some(Err(Failed::late("idle_timeout", idle))));
         };
         // The time that the client takes is not the provider's.
         self.since = None;
