@@ -115,6 +115,29 @@ fn underway() -> (Home, Proxy, Arriving, Call) {
 }
 
 #[test]
+fn a_stream_that_only_passes_ends_when_nothing_more_arrives() {
+    let wire = Wire::new();
+    let home = home(&wire.url()).env("RSV_IDLE_TIMEOUT", "300ms");
+    let proxy = Proxy::start(&home);
+    let mut stream = proxy.connect();
+    stream.write_all(&post(PATH, "x-rsv-memory: off\r\n", &asking("a question"))).unwrap();
+    let mut call = wire.accept();
+    call.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let mut arriving = Arriving(BufReader::new(stream));
+    assert!(arriving.head().starts_with("http/1.1 200"));
+    for word in ["one", "two", "three"] {
+        let event = chunk(word);
+        call.send(format!("{:x}\r\n{event}\r\n", event.len()));
+        assert_eq!(arriving.piece(), event);
+    }
+    // The provider is still there, and says nothing; without its last chunk the answer is no whole one.
+    let mut rest = Vec::new();
+    let _ = arriving.0.read_to_end(&mut rest);
+    assert_eq!(rest, b"");
+    drop(call);
+}
+
+#[test]
 fn what_came_of_a_broken_stream_is_stored_and_the_client_is_told() {
     let (home, proxy, mut arriving, call) = underway();
     drop(call);
