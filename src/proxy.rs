@@ -21,6 +21,7 @@ mod serve;
 mod streamed;
 mod tee;
 mod turn;
+mod unread;
 mod upstream;
 mod with;
 mod writer;

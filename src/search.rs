@@ -137,8 +137,8 @@ pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<A
     Ok(around)
 }
 
-/// The messages that share telling words with `text`, which may be long; none if it has none.
-pub fn sharing_words(store: &mut dyn Store, text: &str, which: &Select, limit: usize) -> Result<Vec<Hit>> {
+/// The words that say what a text is about, which may be long.
+fn telling(text: &str) -> Vec<Term> {
     let mut terms = Term::said(text);
     // What an apostrophe cut off is none either: `what's`.
     let stops = |run: &String| STOP_WORDS.split(' ').any(|stop| run == stop);
@@ -147,7 +147,7 @@ pub fn sharing_words(store: &mut dyn Store, text: &str, which: &Select, limit: u
         !term.runs.iter().all(|run| stops(run) || cut_off(run))
     });
     terms.truncate(TERMS);
-    store.find(&terms, Occur::Any, which, limit)
+    terms
 }
 
 /// The vector of a question.

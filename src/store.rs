@@ -14,7 +14,7 @@ use crate::cli::Io;
 use crate::config::{Settings, StorePlace};
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use words::Term;
 
 /// A store that any number of processes use at once. Nothing that a method writes is seen, or lost, in
@@ -62,8 +62,26 @@ pub trait Store: graph::Graph + Send {
     /// out.
     fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines>;
 
-    /// The messages of a selection that stand around each of these in its scope: up to `reach` before it and as
-    /// many after it, nearest first.
+    /// What speaks for messages: the best `limit` by words, any of the terms, and the best by a vector of a model, as
+    /// `find` and `nearest` give them, each of one instant; and the cosines of those that words alone found.
+    fn related(
+        &mut self,
+        terms: &[Term],
+        (model, vector): (&str, &[f32]),
+        which: &Select,
+        limit: usize,
+    ) -> Result<Related> {
+        let worded = self.find(terms, Occur::Any, which, limit)?;
+        let near = self.nearest(model, vector, which, limit)?;
+        let known: HashSet<&str> = near.iter().map(|hit| hit.message.id.as_str()).collect();
+        let ids = worded.iter().map(|hit| hit.message.id.as_str());
+        let unknown: Vec<&str> = ids.filter(|id| !known.contains(id)).collect();
+        let cosines = self.similarities(model, vector, &unknown)?;
+        Ok(Related { worded, near, cosines })
+    }
+
+    /// The messages of a selection that stand around each of these in its scope, at one instant each: up to `reach`
+    /// before it and as many after it, nearest first.
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>>;
 
     /// As `around`, and the cosines of a vector with those of all that stands there, as `similarities` gives them.
@@ -123,6 +141,15 @@ pub trait Store: graph::Graph + Send {
 
 /// The cosines of a vector with those of messages, by their ids.
 pub type Cosines = Vec<(String, f64)>;
+
+/// What is related to a question by its words, and by its meaning.
+#[derive(Default)]
+pub struct Related {
+    pub worded: Vec<Hit>,
+    pub near: Vec<Hit>,
+    /// Of what words found, as far as it is not near and has a vector; more than that does no harm.
+    pub cosines: Cosines,
+}
 
 /// What stands around a message in its scope, nearest first.
 #[derive(Clone, PartialEq, Debug, Default)]

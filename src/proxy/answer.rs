@@ -62,8 +62,15 @@ fn whole(body: impl Into<Bytes>) -> Body {
     Full::new(body.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// An error: `{"error":{"message","type","code"}}`.
+/// An error of ours.
 pub(super) fn error(status: StatusCode, code: &str, message: &str) -> Answer {
+    let mut answer = json(status, openais_error(status, code, message));
+    answer.extensions_mut().insert(Said(message.to_owned()));
+    answer
+}
+
+/// An error as OpenAI words it: `{"error":{"message","type","code"}}`.
+pub(super) fn openais_error(status: StatusCode, code: &str, message: &str) -> String {
     let kind = match status.as_u16() {
         401 | 403 => "authentication_error",
         429 => "rate_limit_error",
@@ -71,16 +78,18 @@ pub(super) fn error(status: StatusCode, code: &str, message: &str) -> Answer {
         _ => "api_error",
     };
     let (text, code) = (quote(message), quote(code));
-    let body = format!("{{\"error\":{{\"message\":{text},\"type\":\"{kind}\",\"code\":{code}}}}}\n");
-    let mut answer = json(status, body);
-    answer.extensions_mut().insert(Said(message.to_owned()));
-    answer
+    format!("{{\"error\":{{\"message\":{text},\"type\":\"{kind}\",\"code\":{code}}}}}\n")
 }
 
-/// The same answer for Ollama's clients: an error of ours becomes `{"error":"…"}`.
+/// An error as Ollama words it: `{"error":"…"}`.
+pub(super) fn ollamas_error(message: &str) -> String {
+    format!("{{\"error\":{}}}\n", quote(message))
+}
+
+/// The same answer for Ollama's clients: an error of ours is worded as Ollama's.
 pub(super) fn for_ollama(mut answer: Answer) -> Answer {
     if let Some(Said(message)) = answer.extensions_mut().remove() {
-        *answer.body_mut() = whole(format!("{{\"error\":{}}}\n", quote(&message)));
+        *answer.body_mut() = whole(ollamas_error(&message));
     }
     answer
 }

@@ -10,6 +10,7 @@ use super::memory::{self, Memory};
 use super::ollama::Talk;
 use super::route::Route;
 use super::turn::{Asked, Told};
+use super::unread::Worded;
 use super::upstream;
 use crate::error::{Context, Error, Result};
 use crate::record::{Object, Scope};
@@ -143,7 +144,7 @@ impl Proxy {
             let proxy = self.clone();
             async move { Ok::<Answer, Infallible>(proxy.answer(request).await) }
         });
-        let connection = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
+        let connection = graceful.watch(server.serve_connection(TokioIo::new(Worded::new(stream)), service));
         tokio::spawn(async move {
             // A client that hangs up, or speaks no HTTP, is its own affair.
             let _ = connection.await;

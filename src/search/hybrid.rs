@@ -12,11 +12,11 @@
 //! `scripts/bench recall` measures what each of these is worth, and what was tried and left out.
 
 use super::dates::Dates;
-use super::sharing_words;
+use super::telling;
 use crate::embed::Embedder;
 use crate::error::Result;
 use crate::record::{Hit, Message, Object};
-use crate::store::{Around, Select, Store};
+use crate::store::{Around, Cosines, Occur, Related, Select, Store};
 use std::collections::HashMap;
 
 /// What a cosine counts beside a word's score.
@@ -75,6 +75,15 @@ impl Pool {
         }
         &mut self.all[place]
     }
+
+    /// Tells cosines of candidates where none are known.
+    fn measure(&mut self, cosines: Cosines) {
+        for (id, cosine) in cosines {
+            if let Some(at) = self.places.get(&id) {
+                self.all[*at].similarity.get_or_insert(cosine);
+            }
+        }
+    }
 }
 
 /// The candidates by words and, if a model can tell, by meaning, in their order.
@@ -89,35 +98,26 @@ pub(super) fn ranked(
         return Ok(Vec::new());
     }
     let wanted = CANDIDATES.max(limit.saturating_mul(PER_HIT));
+    let terms = telling(question);
+    let Related { worded, near, cosines } = match meant {
+        Some(Meant { model, vector, .. }) => store.related(&terms, (model, vector), which, wanted)?,
+        None => Related { worded: store.find(&terms, Occur::Any, which, wanted)?, ..Related::default() },
+    };
     let mut pool = Pool::default();
-    for hit in sharing_words(store, question, which, wanted)? {
+    for hit in worded {
         let share = hit.why.number("share")?.unwrap_or_default();
         let candidate = pool.add(hit.message);
         (candidate.keyword, candidate.share) = (hit.score, share);
     }
-    if let Some(Meant { model, vector, .. }) = meant {
-        for hit in store.nearest(model, vector, which, wanted)? {
-            pool.add(hit.message).similarity = Some(hit.score);
-        }
+    for hit in near {
+        pool.add(hit.message).similarity = Some(hit.score);
     }
+    pool.measure(cosines);
     let dates = Dates::named(question);
-    measure(store, &mut pool, meant)?;
     let floor = meant.map_or(f64::INFINITY, |meant| meant.floor);
     let own = own(&pool, &dates, floor);
     let around = around(store, &mut pool, &own, which, limit, meant)?;
     Ok(order(pool, &around, &dates, floor, limit))
-}
-
-/// Tells the cosines of the candidates that were not found by them.
-fn measure(store: &mut dyn Store, pool: &mut Pool, meant: Option<Meant>) -> Result<()> {
-    let Some(Meant { model, vector, .. }) = meant else { return Ok(()) };
-    let unknown = pool.all.iter().filter(|candidate| candidate.similarity.is_none());
-    let unknown: Vec<String> = unknown.map(|candidate| candidate.message.id.clone()).collect();
-    let ids: Vec<&str> = unknown.iter().map(String::as_str).collect();
-    for (id, cosine) in store.similarities(model, vector, &ids)? {
-        pool.all[pool.places[&id]].similarity = Some(cosine);
-    }
-    Ok(())
 }
 
 /// What stands around the best candidates, by their places; it becomes candidates too, with its cosines.
@@ -144,9 +144,7 @@ fn around(
     for message in around.iter().flat_map(Around::all) {
         pool.add(message.clone());
     }
-    for (id, cosine) in cosines {
-        pool.all[pool.places[&id]].similarity.get_or_insert(cosine);
-    }
+    pool.measure(cosines);
     Ok(best.into_iter().zip(around).collect())
 }
 
@@ -180,28 +178,29 @@ fn order(pool: Pool, around: &[(usize, Around)], dates: &Dates, floor: f64, limi
     let asks: Vec<bool> = pool.all.iter().map(|one| asks(&one.message)).collect();
     let lent = lent(&pool, around, &sums, &asks);
     let relevance = relevance(&pool, around, floor);
-    let mut hits: Vec<Hit> = Vec::new();
-    for (at, candidate) in pool.all.into_iter().enumerate() {
-        let around: f64 = lent[at].iter().sum();
-        let mut why = Object::default();
-        if candidate.keyword > 0.0 {
-            why.set("keyword", candidate.keyword.to_string());
-        }
-        if let Some(similarity) = candidate.similarity {
-            why.set("similarity", similarity.to_string());
-        }
-        if around > 0.0 {
-            why.set("around", around.to_string());
-        }
-        why.set("relevance", relevance[at].to_string());
-        let own = own[at].map(|part| if asks[at] { part * ASKED } else { part });
-        let score = own.iter().sum::<f64>() + around;
-        let parts = PARTS.into_iter().zip(own.into_iter().chain(lent[at]));
+    let own = |at: usize| own[at].map(|part| if asks[at] { part * ASKED } else { part });
+    let borrowed = |at: usize| lent[at].iter().sum::<f64>();
+    let Pool { all, places } = pool;
+    let told: Vec<_> = all.iter().map(|one| (one.keyword, one.similarity)).collect();
+    let hit = |(at, candidate): (usize, Candidate)| {
+        let score = own(at).iter().sum::<f64>() + borrowed(at);
+        Hit { message: candidate.message, score, why: Object::default(), parts: Vec::new() }
+    };
+    let hits = all.into_iter().enumerate().map(hit).filter(|hit| hit.score > 0.0);
+    let mut hits = Hit::best(hits.collect(), limit);
+    for hit in &mut hits {
+        let at = places[&hit.message.id];
+        let (keyword, similarity) = told[at];
+        let mut why = |name, value: Option<f64>| value.map(|value| hit.why.set(name, value.to_string()));
+        why("keyword", Some(keyword).filter(|keyword| *keyword > 0.0));
+        why("similarity", similarity);
+        why("around", Some(borrowed(at)).filter(|around| *around > 0.0));
+        why("relevance", Some(relevance[at]));
+        let parts = PARTS.into_iter().zip(own(at).into_iter().chain(lent[at]));
         let parts = parts.filter(|(_, part)| *part != 0.0).map(|(name, part)| (name.to_owned(), part));
-        hits.push(Hit { message: candidate.message, score, why, parts: parts.collect() });
+        hit.parts = parts.collect();
     }
-    hits.retain(|hit| hit.score > 0.0);
-    Hit::best(hits, limit)
+    hits
 }
 
 /// How much of its question's words a message holds counts so much beside its place between the floor and 1.

@@ -1,6 +1,7 @@
 //! Records in one SQLite file, in WAL mode, shared by any number of processes.
 
 mod alike;
+mod beside;
 mod chunk;
 mod coding;
 mod embedding;
@@ -15,9 +16,12 @@ mod select;
 mod write;
 
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
-use super::{Access, Around, Claim, Model, Occur, Select, Store, Visit, Walk, Written, words::Term};
+use super::{
+    Access, Around, Claim, Cosines, Model, Occur, Related, Select, Store, Visit, Walk, Written, words::Term,
+};
 use crate::error::{Context, Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
+use beside::Beside;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -29,6 +33,7 @@ pub(super) struct Sqlite {
     connection: Connection,
     address: String,
     known: write::Known,
+    beside: Beside,
 }
 
 /// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
@@ -53,6 +58,9 @@ const CACHE: (u32, u32) = (16_384, 2048);
 /// So many prepared statements are kept: a turn with memory asks in some thirty ways.
 const STATEMENTS: usize = 64;
 
+/// So many messages are looked around by two at once: for fewer it takes longer to begin.
+const MANY: usize = 40;
+
 /// A log that a large batch made longer than this is cut when the store is left.
 const LOG_BYTES: u64 = 4 << 20;
 
@@ -62,6 +70,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Sqlite {
     /// Opens the file, making it for writing; a missing one is empty for reading, and stays missing.
     pub(super) fn open(path: &Path, access: Access) -> Result<Sqlite> {
+        let mut store = Sqlite::alone(path, access)?;
+        store.beside = Beside::of(path, access);
+        Ok(store)
+    }
+
+    /// The same, with no connection beside it.
+    fn alone(path: &Path, access: Access) -> Result<Sqlite> {
         let address = format!("sqlite:{}", path.display());
         let open = || -> Result<Connection> {
             let there = path.try_exists().context("cannot look at it")?;
@@ -75,12 +90,35 @@ impl Sqlite {
             connect(path, access)
         };
         let connection = open().map_err(|e| remedied(e.at(format_args!("cannot open store {address}"))))?;
-        Ok(Sqlite { connection, address, known: write::Known::default() })
+        Ok(Sqlite { connection, address, known: write::Known::default(), beside: Beside::Never })
     }
 
     /// Adds the store's address to what SQLite says, in words.
     fn failed(&self, what: &str, cause: rusqlite::Error) -> Error {
         remedied(Error::new(format!("cannot {what} store {}", self.address)).because(words_of(&cause)))
+    }
+
+    /// What stands around messages, and the cosines of it: half of the messages are looked around at a time.
+    fn surroundings(
+        &mut self,
+        messages: &[&Message],
+        which: &Select,
+        reach: usize,
+        meant: Option<(&str, &[f32])>,
+    ) -> Result<(Vec<Around>, Cosines)> {
+        let look = |store: &mut Sqlite, messages: &[&Message]| {
+            let found = store.standing_around(messages, which, reach, meant);
+            found.map_err(|e| store.failed("read", e))
+        };
+        if messages.len() < MANY {
+            return look(self, messages);
+        }
+        let (one, other) = messages.split_at(messages.len() / 2);
+        let (mut found, (around, cosines)) =
+            self.at_once(|store| look(store, one), |store| look(store, other))?;
+        found.0.extend(around);
+        found.1.extend(cosines);
+        Ok(found)
     }
 
     /// The numbers of the scopes that are meant; `None` for all of them.
@@ -149,7 +187,9 @@ impl Store for Sqlite {
     }
 
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        self.find_terms(terms, occur, which, limit).map_err(|e| self.failed("search", e))
+        self.find_terms(terms, occur, which, limit, None)
+            .map(|(hits, _)| hits)
+            .map_err(|e| self.failed("search", e))
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
@@ -174,20 +214,39 @@ impl Store for Sqlite {
         })
     }
 
-    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Vec<(String, f64)>> {
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines> {
         self.cosines(model, vector, ids).map_err(|e| self.failed("read", e))
     }
 
+    fn related(
+        &mut self,
+        terms: &[Term],
+        meant: (&str, &[f32]),
+        which: &Select,
+        limit: usize,
+    ) -> Result<Related> {
+        let ((worded, cosines), near) = self.at_once(
+            |store| {
+                let found = store.find_terms(terms, Occur::Any, which, limit, Some(meant));
+                found.map_err(|e| store.failed("search", e))
+            },
+            |store| store.nearest(meant.0, meant.1, which, limit),
+        )?;
+        Ok(Related { worded, near, cosines })
+    }
+
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>> {
-        let around = |message: &&Message| self.standing_around(message, which, reach);
-        let read = || -> rusqlite::Result<Vec<Around>> {
-            // Of one instant, and the file is locked once and not for each message.
-            let snapshot = self.connection.unchecked_transaction()?;
-            let found = messages.iter().map(around).collect::<rusqlite::Result<_>>()?;
-            snapshot.finish()?;
-            Ok(found)
-        };
-        read().map_err(|e| self.failed("read", e))
+        self.surroundings(messages, which, reach, None).map(|(around, _)| around)
+    }
+
+    fn around_measured(
+        &mut self,
+        messages: &[&Message],
+        which: &Select,
+        reach: usize,
+        meant: (&str, &[f32]),
+    ) -> Result<(Vec<Around>, Cosines)> {
+        self.surroundings(messages, which, reach, Some(meant))
     }
 
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {
@@ -222,8 +281,8 @@ impl Store for Sqlite {
 
     fn fact(&mut self, name: &str) -> Result<Option<String>> {
         let sql = "SELECT value FROM fact WHERE name = ?";
-        let value = self.connection.query_row(sql, [name], |row| row.get(0)).optional();
-        value.map_err(|e| self.failed("read", e))
+        let read = || self.connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional();
+        read().map_err(|e| self.failed("read", e))
     }
 
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {

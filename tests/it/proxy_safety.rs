@@ -17,17 +17,25 @@ fn absurd_requests_are_refused_and_the_proxy_lives() {
     let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
     let (status, body) = proxy.raw(format!("{head}Content-Length: 100000000000000\r\n\r\n").as_bytes());
     assert_eq!((status, body.contains("limit of 32 MiB")), (413, true), "{body}");
-    for bad in [
-        format!("{head}Content-Length: -1\r\n\r\n"),
-        format!("{head}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
-        format!("{head}Content-Length: x\r\n\r\n"),
-        format!("{head}X: {}\r\n\r\n", "y".repeat(8 << 20)),
-        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_owned(),
-        "nonsense\r\n\r\n".to_owned(),
+    for (wanted, bad) in [
+        (400, format!("{head}Content-Length: -1\r\n\r\n")),
+        (400, format!("{head}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx")),
+        (400, format!("{head}Content-Length: x\r\n\r\n")),
+        (431, format!("{head}X: {}\r\n\r\n", "y".repeat(8 << 20))),
+        (431, format!("{head}{}\r\n", "X: y\r\n".repeat(1000))),
+        (414, format!("GET /{} HTTP/1.1\r\n\r\n", "y".repeat(65534))),
+        (400, "nonsense\r\n\r\n".to_owned()),
+        (400, "\u{16}\u{3}\u{1}\u{2}".to_owned()),
     ] {
         let (status, body) = proxy.raw(bad.as_bytes());
-        assert!(status == 0 || (400..=505).contains(&status), "{status} {body}");
+        assert!(status == wanted && body.starts_with("{\"error\":{\"message\":"), "{status} {body}");
     }
+    assert_eq!(proxy.whole(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "");
+    let after_another = proxy.whole(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n");
+    assert!(
+        after_another.starts_with("HTTP/1.1 200")
+            && after_another.ends_with("\"code\":\"invalid_request\"}}\n")
+    );
     assert_eq!(proxy.get("/health").0, 200);
 }
 
@@ -309,6 +317,8 @@ fn an_error_has_the_shape_of_those_who_ask_wherever_it_comes_from() {
     cases(chat, api, 400, "x-rsv-memory: some\r\n", &asking("x"));
     cases(chat, api, 400, "x-rsv-recall: some\r\n", &asking("x"));
     cases(chat, api, 403, "Origin: https://evil.example\r\n", &asking("x"));
+    cases(chat, api, 400, "Content-Length: -1\r\n", "");
+    cases(chat, api, 431, &format!("X: {}\r\n", "y".repeat(1 << 18)), "");
     cases(chat, api, 502, "", &asking("x"));
     cases(chat, api, 502, "x-rsv-memory: off\r\n", &asking("x"));
     cases("/v1/responses", "/api/show", 502, "", r#"{"model":"llama3.1"}"#);

@@ -2,14 +2,15 @@
 
 use super::super::ranking::{self, Corpus, Doc, KEYWORD, Run, combine, explain, further, holds, look_at};
 use super::super::words::Term;
-use super::super::{Occur, Select};
+use super::super::{Cosines, Occur, Select};
 use super::Sqlite;
 use super::coding::Place;
 use super::index::{self, Part};
+use super::nearest::{Measure, VECTOR};
 use super::read::{COLUMNS, TABLES, message};
 use super::select::Wanted;
 use crate::record::{Hit, Message};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 use std::mem::take;
 
 /// A run that lies in more words of one part than this tells nothing: it is looked for in the messages
@@ -20,13 +21,15 @@ const MANY: usize = 1000;
 type Words = Vec<Vec<Box<[u8]>>>;
 
 impl Sqlite {
+    /// The hits, and the cosines of what was read for them with a vector of a model.
     pub(super) fn find_terms(
         &mut self,
         terms: &[Term],
         occur: Occur,
         which: &Select,
         limit: usize,
-    ) -> rusqlite::Result<Vec<Hit>> {
+        meant: Option<(&str, &[f32])>,
+    ) -> rusqlite::Result<(Vec<Hit>, Cosines)> {
         // Whoever writes does not map the file by itself.
         self.connection.pragma_update(None, "mmap_size", super::MAPPED)?;
         let snapshot = self.connection.unchecked_transaction()?;
@@ -38,6 +41,7 @@ impl Sqlite {
                 .query_map([], |row| row.get(0))?
                 .collect::<Result<_, _>>()?,
         };
+        let mut measure = Measure::by(&self.connection, meant)?;
         let mut parts = Vec::new();
         for scope in &scopes {
             parts.append(&mut Part::of_scope(&self.connection, *scope)?);
@@ -55,17 +59,18 @@ impl Sqlite {
         } else {
             let mut lookup = Lookup::begin(&self.connection, &parts, &scopes, which, (runs, words))?;
             let admitted = |message: &Message| which.admits(message) && holds(&unsure, message);
-            let read = |n| self.nth(n).map(|message| message.filter(admitted));
+            let read = |n| self.nth(n, &mut measure).map(|message| message.filter(admitted));
             lookup.best(occur, limit, read)?
         };
         snapshot.finish()?;
-        Ok(hits)
+        Ok((hits, measure.cosines))
     }
 
     /// The message that has a number.
-    pub(super) fn nth(&self, n: i64) -> rusqlite::Result<Option<Message>> {
-        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE record.n = ?");
-        self.connection.prepare_cached(&sql)?.query_row([n], message).optional()
+    pub(super) fn nth(&self, n: i64, measure: &mut Measure) -> rusqlite::Result<Option<Message>> {
+        let sql = format!("SELECT {COLUMNS}, {VECTOR} FROM {TABLES} WHERE record.n = ?");
+        let which = params![measure.model(), n];
+        self.connection.prepare_cached(&sql)?.query_row(which, |row| measure.message(row)).optional()
     }
 
     /// The newest messages that hold what is in no word (`++`, an emoji) or in very many.

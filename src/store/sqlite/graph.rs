@@ -5,7 +5,7 @@ use super::super::Select;
 use super::super::graph::{Alike, Changes, Linked, Near, Rule};
 use super::Sqlite;
 use super::embedding::{self, Place};
-use super::read::{self, COLUMNS, ENDS, LINK, TABLES, message};
+use super::read::{self, COLUMNS, LINK, TABLES, message};
 use super::select::Filter;
 use crate::record::{Link, Message, SYNAPSE, Scope, Scopes};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
@@ -52,11 +52,18 @@ pub(super) fn note_wild(connection: &Connection, source: i64) -> rusqlite::Resul
 
 impl Sqlite {
     pub(super) fn read_links(&self, ids: &[&str], rel: Option<&str>) -> rusqlite::Result<Vec<Link>> {
-        let one = "(SELECT n FROM record WHERE id = ?1)";
-        let kind = if rel.is_some() { "AND link.rel = ?2" } else { "AND ?2 IS NULL" };
+        // Of the two ends one is known.
+        let side = |own: &str, far: &str, ends: &str| {
+            let kind = if rel.is_some() { "AND link.rel = ?2" } else { "AND ?2 IS NULL" };
+            format!(
+                "SELECT link.rel, {ends}, {LINK} FROM link JOIN record AS far ON far.n = link.{far} \
+                 WHERE link.{own} = (SELECT n FROM record WHERE id = ?1) {kind}"
+            )
+        };
         let sql = format!(
-            "SELECT {LINK} FROM {ENDS} WHERE link.source = {one} {kind} \
-             UNION ALL SELECT {LINK} FROM {ENDS} WHERE link.target = {one} {kind}"
+            "{} UNION ALL {}",
+            side("source", "target", "?1, far.id"),
+            side("target", "source", "far.id, ?1")
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut found = BTreeMap::new();

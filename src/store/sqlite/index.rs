@@ -11,8 +11,8 @@ use memchr::memmem::Finder;
 use rusqlite::{Connection, Rows, params};
 use rustc_hash::FxHashMap;
 
-/// So many messages may be in no part.
-const TAIL: i64 = 1000;
+/// So many messages may be in no part. They are read whole by every search.
+const TAIL: i64 = 200;
 /// So many parts a scope has, those of at least `LARGE` messages aside, before some are made one.
 const PARTS: usize = 6;
 /// A part of so many messages stays as it is: making a larger one would keep a writer for seconds.

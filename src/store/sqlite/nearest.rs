@@ -1,14 +1,15 @@
 //! Which messages are nearest to a vector: all codes are looked at, and what may be among the best is
 //! compared exactly.
 
-use super::super::Select;
 use super::super::cosine::Query;
+use super::super::{Cosines, Select};
 use super::Sqlite;
 use super::chunk::{self, Block, Head};
-use super::embedding;
 use super::select::{Filter, Wanted};
-use crate::record::Hit;
-use rusqlite::{OptionalExtension, TransactionBehavior, params, params_from_iter};
+use super::{embedding, read};
+use crate::record::{Hit, Message};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 use std::cmp::Ordering;
 
 /// So many candidates are held before the worse ones are dropped.
@@ -24,6 +25,39 @@ pub(super) struct Scored {
 /// The best first; of equals the newest.
 pub(super) fn by_score(a: &Scored, b: &Scored) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
+}
+
+/// Reads messages from rows of COLUMNS and VECTOR, and tells how near each is to a vector, if there is one.
+pub(super) struct Measure {
+    query: Option<(i64, Query)>,
+    pub(super) cosines: Cosines,
+}
+
+/// The vector of a record; the parameter is `Measure::model`.
+pub(super) const VECTOR: &str = "(SELECT vector FROM embedding WHERE record = record.n AND model = ?)";
+
+impl Measure {
+    /// By a vector of a model, as far as the model is known and has vectors of that length.
+    pub(super) fn by(connection: &Connection, meant: Option<(&str, &[f32])>) -> rusqlite::Result<Measure> {
+        let mut query = None;
+        if let Some((name, vector)) = meant {
+            let model = embedding::model(connection, name)?.filter(|(_, dim)| *dim == vector.len() as i64);
+            query = model.map(|(model, _)| (model, Query::of(vector)));
+        }
+        Ok(Measure { query, cosines: Vec::new() })
+    }
+
+    pub(super) fn model(&self) -> Option<i64> {
+        self.query.as_ref().map(|(model, _)| *model)
+    }
+
+    pub(super) fn message(&mut self, row: &rusqlite::Row) -> rusqlite::Result<Message> {
+        let message = read::message(row)?;
+        if let (Some((_, query)), ValueRef::Blob(vector)) = (&self.query, row.get_ref(read::AFTER)?) {
+            self.cosines.push((message.id.clone(), query.cosine(vector)));
+        }
+        Ok(message)
+    }
 }
 
 impl Sqlite {
@@ -165,9 +199,9 @@ impl Sqlite {
             Some(last) => scored.partition_point(|one| by_score(one, last).is_le()),
             None => scored.len(),
         };
-        let mut hits = Vec::new();
+        let (mut hits, mut none) = (Vec::new(), Measure::by(&self.connection, None)?);
         for Scored { n, score, .. } in &scored[..end] {
-            if let Some(message) = self.nth(*n)? {
+            if let Some(message) = self.nth(*n, &mut none)? {
                 hits.push(Hit::by("similarity", message, *score));
             }
         }

@@ -26,13 +26,13 @@ impl From<rusqlite::Error> for Stopped {
 /// The columns that make a record, in the order that `record` reads them.
 pub(super) const COLUMNS: &str = "record.kind, record.id, record.trace_id, scope.partition, scope.instance,
     record.role, record.content, record.parts, record.timestamp, record.seq, record.extra";
+/// The numbers of the time among them, before seq, and of the column after them.
+pub(super) const TIME: usize = 8;
+pub(super) const AFTER: usize = 11;
 /// Where the columns come from.
 pub(super) const TABLES: &str = "record JOIN scope ON scope.n = record.scope";
-/// The columns that make a link, and where they come from.
-pub(super) const LINK: &str =
-    "link.rel, record.id, other.id, link.timestamp, link.score, link.model, link.extra";
-pub(super) const ENDS: &str =
-    "link JOIN record ON record.n = link.source JOIN record AS other ON other.n = link.target";
+/// The columns that make a link, after its relation and the ids of its ends.
+pub(super) const LINK: &str = "link.timestamp, link.score, link.model, link.extra";
 
 impl Sqlite {
     /// What SQLite finds wrong with the file, up to so many faults.
@@ -84,7 +84,7 @@ impl Sqlite {
         while let Some(row) = rows.next()? {
             let mut record = record(row)?;
             if let (Record::Message(message), Some(model), ValueRef::Blob(bytes)) =
-                (&mut record, &model, row.get_ref(11)?)
+                (&mut record, &model, row.get_ref(AFTER)?)
             {
                 message.vector = Some(Vector { model: model.clone(), numbers: numbers(bytes) });
             }
@@ -127,8 +127,11 @@ impl Sqlite {
         let mut filter = Filter::of(which);
         filter.add_scopes("record", scopes);
         filter.and_for("other");
-        let sql =
-            format!("SELECT {LINK} FROM {ENDS} WHERE 1{} ORDER BY record.id, link.rel, other.id", filter.sql);
+        let sql = format!(
+            "SELECT link.rel, record.id, other.id, {LINK} FROM link JOIN record ON record.n = link.source \
+             JOIN record AS other ON other.n = link.target WHERE 1{} ORDER BY record.id, link.rel, other.id",
+            filter.sql
+        );
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(filter.values))?;
         while let Some(row) = rows.next()? {
@@ -196,7 +199,7 @@ pub(super) fn message(row: &Row) -> rusqlite::Result<Message> {
     })
 }
 
-/// A row of `LINK` as a link.
+/// A row of a relation, two ids and `LINK` as a link.
 pub(super) fn link(row: &Row) -> rusqlite::Result<Link> {
     Ok(Link {
         rel: row.get(0)?,

@@ -1,13 +1,15 @@
 //! What a selection is in SQL; the newest messages of one, and how many there are.
 
-use super::super::{Around, Except, Select};
+use super::super::{Around, Cosines, Except, Select};
 use super::Sqlite;
 use super::lacking;
-use super::read::{COLUMNS, TABLES, account, message};
+use super::nearest::{Measure, VECTOR};
+use super::read::{self, COLUMNS, TABLES, account, message};
 use crate::record::{Account, Message, Role, quote};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{CachedStatement, Connection, params, params_from_iter};
 use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
 
 impl Sqlite {
     pub(super) fn read_last(&mut self, which: &Select, count: usize) -> rusqlite::Result<Vec<Message>> {
@@ -91,36 +93,65 @@ impl Sqlite {
         Ok(usize::try_from(count).unwrap_or_default())
     }
 
-    /// The messages of a selection that stand around one in its scope.
+    /// The messages of a selection that stand around each of some in its scope, and their cosines with a vector of a
+    /// model. All at one instant.
     pub(super) fn standing_around(
         &self,
-        message: &Message,
+        messages: &[&Message],
         which: &Select,
         reach: usize,
-    ) -> rusqlite::Result<Around> {
-        let limit = i64::try_from(reach).unwrap_or(i64::MAX);
-        let side = |sign: &str, order: &str| -> rusqlite::Result<Vec<Message>> {
-            let mut filter = Filter::of(which);
-            let sql = format!(
-                "SELECT {COLUMNS} FROM {TABLES} WHERE record.kind = 'message'{} \
+        meant: Option<(&str, &[f32])>,
+    ) -> rusqlite::Result<(Vec<Around>, Cosines)> {
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut measure = Measure::by(&self.connection, meant)?;
+        let filter = Filter::of(which);
+        // In the order of the index, which knows no ids: of equal times all are read.
+        let side = |sign: &str, order: &str| {
+            self.connection.prepare_cached(&format!(
+                "SELECT {COLUMNS}, {VECTOR} FROM record INDEXED BY record_scope JOIN scope ON scope.n = record.scope \
+                 WHERE record.kind = 'message'{} \
                  AND record.scope = (SELECT n FROM scope WHERE partition = ? AND instance = ?) \
                  AND (record.timestamp, record.seq, record.id) {sign} (?, ?, ?) \
-                 ORDER BY record.timestamp {order}, record.seq {order}, record.id {order} LIMIT {limit}",
+                 ORDER BY record.timestamp {order}, record.seq {order}",
                 filter.sql
-            );
+            ))
+        };
+        let (mut earlier, mut later) = (side("<", "DESC")?, side(">", "ASC")?);
+        let mut found = Vec::new();
+        for message in messages {
             let (scope, place) = (&message.scope, message.position());
-            let values: [Value; 5] = [
+            let own: [Value; 5] = [
                 scope.partition.clone().into(),
                 scope.instance.clone().into(),
                 place.timestamp.into(),
                 i64::from(place.seq).into(),
                 place.id.into(),
             ];
-            filter.values.extend(values);
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            statement.query_map(params_from_iter(filter.values), super::read::message)?.collect()
-        };
-        Ok(Around { before: side("<", "DESC")?, after: side(">", "ASC")? })
+            let values: Vec<Value> =
+                [measure.model().into()].into_iter().chain(filter.values.clone()).chain(own).collect();
+            let mut read = |statement: &mut CachedStatement| -> rusqlite::Result<Vec<Message>> {
+                let mut rows = statement.query(params_from_iter(&values))?;
+                let (mut side, mut last) = (Vec::new(), None);
+                while let Some(row) = rows.next()? {
+                    let time: (i64, u32) = (row.get(read::TIME)?, row.get(read::TIME + 1)?);
+                    if side.len() >= reach && last != Some(time) {
+                        break;
+                    }
+                    side.push(measure.message(row)?);
+                    last = Some(time);
+                }
+                Ok(side)
+            };
+            let (mut before, mut after) = (read(&mut earlier)?, read(&mut later)?);
+            before.sort_by_cached_key(|message| Reverse(message.position()));
+            after.sort_by_cached_key(Message::position);
+            before.truncate(reach);
+            after.truncate(reach);
+            found.push(Around { before, after });
+        }
+        drop((earlier, later));
+        snapshot.finish()?;
+        Ok((found, measure.cosines))
     }
 
     /// How many messages of a source are in some scopes.
