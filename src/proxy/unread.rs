@@ -45,8 +45,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
     }
 }
 
-/// The status of an answer that hyper made by itself, if this is one. Nothing that the proxy answers looks so: it
-/// has a type at least.
+/// The status of an answer that hyper made by itself, if this is one. No answer of the proxy's looks so: it tells a
+/// type, or what memory did.
 fn without_words(head: &[u8]) -> Option<StatusCode> {
     let lines = head.strip_prefix(b"HTTP/1.1 4")?.strip_suffix(b"\r\n\r\n")?;
     let (status, lines) = std::str::from_utf8(lines).ok()?.split_once("\r\n")?;
