@@ -73,10 +73,7 @@ pub trait Store: graph::Graph + Send {
     ) -> Result<Related> {
         let worded = self.find(terms, Occur::Any, which, limit)?;
         let near = self.nearest(model, vector, which, limit)?;
-        let known: HashSet<&str> = near.iter().map(|hit| hit.message.id.as_str()).collect();
-        let ids = worded.iter().map(|hit| hit.message.id.as_str());
-        let unknown: Vec<&str> = ids.filter(|id| !known.contains(id)).collect();
-        let cosines = self.similarities(model, vector, &unknown)?;
+        let cosines = self.similarities(model, vector, &unmeasured(&worded, &near))?;
         Ok(Related { worded, near, cosines })
     }
 
@@ -149,6 +146,12 @@ pub struct Related {
     pub near: Vec<Hit>,
     /// Of what words found, as far as it is not near and has a vector; more than that does no harm.
     pub cosines: Cosines,
+}
+
+/// The ids of what words found and meaning did not.
+fn unmeasured<'a>(worded: &'a [Hit], near: &[Hit]) -> Vec<&'a str> {
+    let near: HashSet<&str> = near.iter().map(|hit| hit.message.id.as_str()).collect();
+    worded.iter().map(|hit| hit.message.id.as_str()).filter(|id| !near.contains(id)).collect()
 }
 
 /// What stands around a message in its scope, nearest first.

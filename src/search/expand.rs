@@ -45,23 +45,31 @@ pub fn linked(
         let mut ids: Vec<&str> = ways.keys().map(String::as_str).collect();
         ids.sort_by(|a, b| ways[*b].score.total_cmp(&ways[*a].score).then(a.cmp(b)));
         ids.truncate(options.limit.saturating_mul(WIDTH));
-        let unknown: Vec<&str> = ids.iter().filter(|id| !known.contains_key(**id)).copied().collect();
-        for message in store.messages(&unknown, which)? {
-            known.insert(message.id.clone(), message);
+        open.clear();
+        let mut rest = &ids[..];
+        while !rest.is_empty() && further.len() < options.limit {
+            // As many as are wanted, and all that are as near as the last of them.
+            let last = ways[rest[(options.limit - further.len()).min(rest.len()) - 1]].score;
+            let (batch, after) = rest.split_at(rest.partition_point(|id| ways[*id].score >= last));
+            rest = after;
+            let unknown: Vec<&str> = batch.iter().filter(|id| !known.contains_key(**id)).copied().collect();
+            for message in store.messages(&unknown, which)? {
+                known.insert(message.id.clone(), message);
+            }
+            let found = batch.iter().filter_map(|id| {
+                let Way { score, via } = &ways[*id];
+                let mut why = Object::default();
+                why.set("hop", step.to_string());
+                why.set_text("via", via);
+                let parts = vec![(format!("hop_{step}"), *score)];
+                Some(Hit { message: known.remove(*id)?, score: *score, parts, why })
+            });
+            let mut found = Hit::best(found.collect(), usize::MAX);
+            seen.extend(found.iter().map(|hit| hit.message.id.clone()));
+            open.extend(found.iter().map(|hit| (hit.message.clone(), hit.score)));
+            found.retain(&mut sieve);
+            further.append(&mut found);
         }
-        let messages = ids.iter().filter_map(|id| known.remove(*id));
-        let found = messages.map(|message| {
-            let Way { score, via } = &ways[&message.id];
-            let mut why = Object::default();
-            why.set("hop", step.to_string());
-            why.set_text("via", via);
-            Hit { score: *score, parts: vec![(format!("hop_{step}"), *score)], why, message }
-        });
-        let mut found = Hit::best(found.collect(), usize::MAX);
-        seen.extend(found.iter().map(|hit| hit.message.id.clone()));
-        open = found.iter().map(|hit| (hit.message.clone(), hit.score)).collect();
-        found.retain(&mut sieve);
-        further.append(&mut found);
         if further.len() >= options.limit || open.is_empty() {
             break;
         }

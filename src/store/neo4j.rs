@@ -16,11 +16,13 @@ mod write;
 
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::words::Term;
-use super::{Around, Claim, Cosines, Model, Occur, Select, Store, Visit, Walk, Written};
+use super::{Around, Claim, Cosines, Model, Occur, Related, Select, Store, Visit, Walk, Written, unmeasured};
 use crate::config::StorePlace;
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
 use server::{Answer, Fault, Server};
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::Duration;
 use values::Params;
 
@@ -51,6 +53,23 @@ impl Neo4j {
         let prepared = schema::prepare(&server).map_err(opened)?;
         prepared.map_err(|error| error.at(format_args!("cannot open store {}", place.address)))?;
         Ok(Neo4j { server, place: place.clone() })
+    }
+
+    /// Asks the server two things at once, on a connection each; one after the other where there is no thread for it.
+    fn at_once<A: Send, B>(
+        &self,
+        one: impl Fn(&Neo4j) -> A + Sync,
+        other: impl FnOnce(&Neo4j) -> B,
+    ) -> (A, B) {
+        thread::scope(|scope| {
+            let begun = thread::Builder::new().spawn_scoped(scope, || one(self));
+            let second = other(self);
+            let first = match begun {
+                Ok(begun) => begun.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                Err(_) => one(self),
+            };
+            (first, second)
+        })
     }
 
     /// Adds the store's address to what went wrong, in words.
@@ -91,6 +110,24 @@ impl Store for Neo4j {
 
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
         self.find_terms(terms, occur, which, limit).map_err(|e| self.failed("search", e))
+    }
+
+    fn related(
+        &mut self,
+        terms: &[Term],
+        (model, vector): (&str, &[f32]),
+        which: &Select,
+        limit: usize,
+    ) -> Result<Related> {
+        let (worded, near) = self.at_once(
+            |store| store.find_terms(terms, Occur::Any, which, limit),
+            |store| store.find_nearest(model, vector, which, limit),
+        );
+        let worded = worded.map_err(|e| self.failed("search", e))?;
+        let near = near.map_err(|e| self.failed("search", e))?;
+        let near = near.map_err(|dim| super::other_dimension(model, vector.len(), dim))?;
+        let cosines = self.similarities(model, vector, &unmeasured(&worded, &near))?;
+        Ok(Related { worded, near, cosines })
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {

@@ -242,7 +242,7 @@ impl Tally {
 }
 
 /// A tally with so many places for each that is taken costs no more than a map.
-const SPARSE: usize = 16;
+const SPARSE: usize = 4;
 
 /// BM25 of every message that holds all runs, or any; times the part that it holds of what is asked for, each
 /// run counting as much as it is rare: a message that holds half of it says less than half.
@@ -298,6 +298,11 @@ pub(super) fn most(runs: &[Run], looked: usize, corpus: &Corpus) -> f64 {
     };
     let rest = rarity(&runs[looked..]);
     (K1 + 1.0) * rest * rest / rarity(runs).max(f64::MIN_POSITIVE)
+}
+
+/// Whether the best `limit` of the scored messages, if all of them are wanted, score more than any other can.
+pub(super) fn may_do(scored: &[Scored], limit: usize, most: f64) -> bool {
+    scored.iter().filter(|one| one.score > most).take(limit).count() == limit
 }
 
 /// Tells of each hit what each run gave to its score.

@@ -7,6 +7,7 @@ mod coding;
 mod embedding;
 mod find;
 mod graph;
+mod held;
 mod index;
 mod lacking;
 mod nearest;
@@ -22,8 +23,10 @@ use super::{
 use crate::error::{Context, Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
 use beside::Beside;
+use held::Held;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
+use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::time::Duration;
@@ -34,6 +37,7 @@ pub(super) struct Sqlite {
     address: String,
     known: write::Known,
     beside: Beside,
+    held: RefCell<Held>,
 }
 
 /// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
@@ -90,7 +94,13 @@ impl Sqlite {
             connect(path, access)
         };
         let connection = open().map_err(|e| remedied(e.at(format_args!("cannot open store {address}"))))?;
-        Ok(Sqlite { connection, address, known: write::Known::default(), beside: Beside::Never })
+        Ok(Sqlite {
+            connection,
+            address,
+            known: write::Known::default(),
+            beside: Beside::Never,
+            held: RefCell::new(Held::of(access)),
+        })
     }
 
     /// Adds the store's address to what SQLite says, in words.

@@ -476,6 +476,47 @@ fn after_a_thousand_changes_what_is_nearest_is_exact() {
 }
 
 #[test]
+fn who_asks_again_and_again_finds_what_others_changed() {
+    let home = Home::new();
+    let (mut dice, mut asking, mut writing) = (Dice(31), open(&home), open(&home));
+    let mut shadow = Shadow::default();
+    for step in 0..24 {
+        match step % 8 {
+            6 => {
+                for _ in 0..20 {
+                    let (at, numbers) = (dice.below(shadow.0.len()), vector(384, &shadow, &mut dice));
+                    writing.replace(&[embedding(&shadow.0[at].0.id, "m", &numbers)], None).unwrap();
+                    shadow.0[at].1 = numbers;
+                }
+            }
+            7 => {
+                // The same model by its name, with other numbers of the same messages.
+                writing.forget("m").unwrap();
+                shadow.0.iter_mut().for_each(|(_, numbers)| numbers.rotate_left(1));
+                let vectors = shadow.0.iter().map(|(message, numbers)| embedding(&message.id, "m", numbers));
+                writing.replace(&vectors.collect::<Vec<_>>(), None).unwrap();
+            }
+            _ => {
+                let mut batch = Vec::new();
+                for at in 0..150 {
+                    let numbers = vector(384, &shadow, &mut dice);
+                    let message = message(&format!("m{step}-{at}"), step * 1000 + at, "said");
+                    let embedded = Some(Vector { model: "m".into(), numbers: numbers.clone() });
+                    batch.push(Record::Message(Message { vector: embedded, ..message.clone() }));
+                    shadow.0.push((message, numbers));
+                }
+                writing.write(&batch).unwrap();
+            }
+        }
+        let question = vector(384, &Shadow::default(), &mut dice);
+        for _ in 0..2 {
+            shadow.check_one(&mut *asking, "m", &question, &Select::of(Scopes::One(scope("p", "p"))), 10);
+        }
+    }
+    home.check();
+}
+
+#[test]
 fn of_fifty_thousand_too_the_nearest_are_exact() {
     let home = Home::new();
     let (mut dice, mut shadow) = (Dice(31), Shadow::default());

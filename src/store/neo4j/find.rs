@@ -123,9 +123,12 @@ impl Neo4j {
                 read.look_at(row.message()?, Some(row.get("n")?), &mut runs);
             }
             let scored = ranking::combine(&runs, occur, &corpus);
+            let most = ranking::most(&runs, looked, &corpus);
+            if looked < runs.len() && !ranking::may_do(&scored, limit, most) {
+                continue;
+            }
             let message = |n| Answer::Ok(read.messages.get(&n).filter(|m| admitted(m)).cloned());
             let (mut hits, places) = ranking::best(scored, limit, message)?;
-            let most = ranking::most(&runs, looked, &corpus);
             let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > most);
             if looked == runs.len() || enough {
                 if occur == Occur::All {

@@ -6,7 +6,7 @@
 use super::super::cosine::{Coded, width};
 use super::embedding::{Place, numbers};
 use super::select::bit;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use std::collections::BTreeSet;
 
 /// So many chunks are written at once: then their pages stand side by side, and are mapped together.
@@ -147,6 +147,7 @@ fn take_out(connection: &Connection, chunk: i64, records: &BTreeSet<i64>) -> rus
     if !changed {
         return Ok(());
     }
+    begin_generation(connection)?;
     if heads.is_empty() {
         return connection.prepare_cached("DELETE FROM chunk WHERE n = ?")?.execute([chunk]).map(drop);
     }
@@ -172,6 +173,42 @@ pub(super) struct Block<'a> {
     pub(super) codes: &'a [u8],
 }
 
+/// What the index of a model must hold of some scopes.
+pub(super) struct Space {
+    /// Of a code, in bytes.
+    pub(super) width: usize,
+    pub(super) count: Count,
+}
+
+impl Space {
+    /// How many bytes of codes that is.
+    pub(super) fn bytes(&self) -> usize {
+        usize::try_from(self.count.vectors).unwrap_or_default().saturating_mul(self.width)
+    }
+}
+
+/// What there must be of a model in some scopes, or in all.
+pub(super) fn space(connection: &Connection, model: i64, scopes: Option<&[i64]>) -> rusqlite::Result<Space> {
+    let sql = "SELECT ifnull(dim, 0) FROM model WHERE n = ?";
+    let dim: Option<u32> = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
+    let mut space = Space { width: width(dim.unwrap_or_default() as usize), count: Count::default() };
+    for scope in each_of(scopes) {
+        let sql = format!(
+            "SELECT ifnull(sum(vectors), 0), ifnull(sum(sum), 0) FROM space WHERE model = ? {}",
+            if scope.is_some() { "AND scope = ?" } else { "" }
+        );
+        let values = params_from_iter([model].into_iter().chain(scope));
+        let count = |row: &rusqlite::Row| Ok(Count { vectors: row.get(0)?, sum: row.get(1)? });
+        space.count.merge(&connection.prepare_cached(&sql)?.query_row(values, count)?);
+    }
+    Ok(space)
+}
+
+/// Each scope, or one `None` for all.
+fn each_of(scopes: Option<&[i64]>) -> Vec<Option<i64>> {
+    scopes.map_or(vec![None], |scopes| scopes.iter().map(|scope| Some(*scope)).collect())
+}
+
 /// Visits the codes of a model, of some scopes or of all. Tells whether the index was as it must be: what was
 /// visited is not to be trusted otherwise.
 pub(super) fn visit(
@@ -180,51 +217,69 @@ pub(super) fn visit(
     scopes: Option<&[i64]>,
     visit: &mut impl FnMut(&Block),
 ) -> rusqlite::Result<bool> {
-    let Some(scopes) = scopes else { return visit_one(connection, model, None, visit) };
-    let mut sound = true;
-    for scope in scopes {
-        sound &= visit_one(connection, model, Some(*scope), visit)?;
-    }
-    Ok(sound)
+    let (space, mut found) = (space(connection, model, scopes)?, Count::default());
+    let whole = visit_after(connection, (model, scopes), space.width, None, &mut |_, block| {
+        block.heads.iter().for_each(|head| found.add(head.n));
+        visit(block);
+    })?;
+    Ok(whole && found == space.count)
 }
 
-fn visit_one(
+/// Visits the chunks after a certain one, if one is named, each with its number; and all that is loose. Tells whether
+/// all that was met was a code.
+pub(super) fn visit_after(
     connection: &Connection,
-    model: i64,
-    scope: Option<i64>,
-    visit: &mut impl FnMut(&Block),
+    (model, scopes): (i64, Option<&[i64]>),
+    width: usize,
+    after: Option<i64>,
+    visit: &mut impl FnMut(Option<i64>, &Block),
 ) -> rusqlite::Result<bool> {
-    let of_scope = if scope.is_some() { "AND scope = ?2" } else { "" };
-    let values = || rusqlite::params_from_iter([model].into_iter().chain(scope));
-    let sql = format!(
-        "SELECT ifnull((SELECT dim FROM model WHERE n = ?1), 0), ifnull(sum(vectors), 0), ifnull(sum(sum), 0) \
-         FROM space WHERE model = ?1 {of_scope}"
-    );
-    let (dim, wanted) = connection.prepare_cached(&sql)?.query_row(values(), |row| {
-        Ok((row.get::<_, u32>(0)?, Count { vectors: row.get(1)?, sum: row.get(2)? }))
-    })?;
-    let sql = format!(
-        "SELECT heads, codes FROM chunk WHERE model = ?1 {of_scope} \
-         UNION ALL SELECT heads, codes FROM loose WHERE model = ?1 {of_scope}"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(values())?;
-    let (mut found, mut heads) = (Count::default(), Vec::new());
-    while let Some(row) = rows.next()? {
-        let (beside, codes) = (row.get_ref(0)?.as_blob()?, row.get_ref(1)?.as_blob()?);
-        heads.clear();
-        heads.extend(each(beside));
-        if beside.len() % HEAD != 0 || codes.len() != heads.len() * width(dim as usize) {
-            return Ok(false);
+    let mut heads = Vec::new();
+    for scope in each_of(scopes) {
+        let of_scope = if scope.is_some() { "AND scope = ?" } else { "" };
+        // Those that came last stand at the end of the table.
+        let later = if after.is_some() { "NOT INDEXED WHERE n > ? AND" } else { "WHERE" };
+        let sql = format!(
+            "SELECT n, heads, codes FROM chunk {later} model = ? {of_scope} \
+             UNION ALL SELECT NULL, heads, codes FROM loose WHERE model = ? {of_scope}"
+        );
+        let mut statement = connection.prepare_cached(&sql)?;
+        let of_both = [Some(model), scope, Some(model), scope];
+        let mut rows =
+            statement.query(params_from_iter(after.into_iter().chain(of_both.into_iter().flatten())))?;
+        while let Some(row) = rows.next()? {
+            let (beside, codes) = (row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
+            heads.clear();
+            heads.extend(each(beside));
+            if beside.len() % HEAD != 0 || codes.len() != heads.len() * width {
+                return Ok(false);
+            }
+            visit(row.get(0)?, &Block { heads: &heads, codes });
         }
-        heads.iter().for_each(|head| found.add(head.n));
-        visit(&Block { heads: &heads, codes });
     }
-    Ok(found == wanted)
+    Ok(true)
+}
+
+/// The fact that counts the generations of chunks: within one they are only added, each with a higher number.
+const GENERATION: &str = "chunks";
+
+/// The present generation of chunks.
+pub(super) fn generation(connection: &Connection) -> rusqlite::Result<i64> {
+    let sql = "SELECT CAST(value AS INTEGER) FROM fact WHERE name = ?";
+    let times = connection.prepare_cached(sql)?.query_row([GENERATION], |row| row.get(0)).optional()?;
+    Ok(times.unwrap_or_default())
+}
+
+/// Notes that chunks become others or go.
+pub(super) fn begin_generation(connection: &Connection) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO fact (name, value) VALUES (?, '1')
+               ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1";
+    connection.prepare_cached(sql)?.execute([GENERATION]).map(drop)
 }
 
 /// Makes the index of a model anew in some scopes.
 pub(super) fn make(connection: &Connection, model: i64, scopes: &[i64]) -> rusqlite::Result<()> {
+    begin_generation(connection)?;
     for scope in scopes {
         for table in ["chunk", "loose", "space"] {
             let sql = format!("DELETE FROM {table} WHERE model = ? AND scope = ?");
@@ -258,6 +313,11 @@ impl Count {
     pub(super) fn add(&mut self, n: i64) {
         self.vectors += 1;
         self.sum = self.sum.wrapping_add(n);
+    }
+
+    fn merge(&mut self, other: &Count) {
+        self.vectors += other.vectors;
+        self.sum = self.sum.wrapping_add(other.sum);
     }
 }
 

@@ -169,6 +169,7 @@ fn remove(connection: &Connection, model: i64, place: &Place) -> rusqlite::Resul
 pub(super) fn forget(connection: &mut Connection, name: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if let Some((n, _)) = model(&transaction, name)? {
+        chunk::begin_generation(&transaction)?;
         for table in ["chunk", "loose", "space", "lacking", "waiting", "graph"] {
             transaction.execute(&format!("DELETE FROM {table} WHERE model = ?"), [n])?;
         }

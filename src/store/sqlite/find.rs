@@ -11,6 +11,7 @@ use super::read::{COLUMNS, TABLES, message};
 use super::select::Wanted;
 use crate::record::{Hit, Message};
 use rusqlite::{Connection, OptionalExtension, params};
+use rustc_hash::FxHashMap;
 use std::mem::take;
 
 /// A run that lies in more words of one part than this tells nothing: it is looked for in the messages
@@ -112,14 +113,28 @@ struct Lookup<'a> {
     runs: Vec<Run<'a>>,
     /// Where each of them is found.
     places: Vec<Places>,
-    /// The messages of each part that hold one of the runs that were looked at, a bit each.
-    seen: Vec<Vec<u64>>,
+    /// The messages of each part that hold one of the runs that were looked at.
+    seen: Vec<Seen>,
+    tally: Tally,
 }
+
+/// Messages of a part, by where they stand in it: a bit for each of the part, and what is known of those that are
+/// seen.
+#[derive(Default)]
+struct Seen {
+    bits: Vec<u64>,
+    known: FxHashMap<u32, Place>,
+}
+
+/// The messages of a part that hold something, in their order, and how often.
+type Holders = Vec<(u32, f32)>;
 
 /// Where a run is found.
 struct Places {
     /// The words of each part that count, and how much.
     words: Vec<Vec<(Box<[u8]>, f32)>>,
+    /// Who holds it in each part, once that is known and as long as it is not `whole`.
+    holders: Vec<Option<Holders>>,
     /// How many messages that are in no part hold it: they come first.
     tail: usize,
     /// Whether all that hold it are gathered.
@@ -151,9 +166,11 @@ impl<'a> Lookup<'a> {
                 }) as f64;
             })?;
         }
-        let seen = parts.iter().map(|part| vec![0; part.docs.div_ceil(64)]).collect();
+        let seen = |part: &Part| Seen { bits: vec![0; part.docs.div_ceil(64)], known: FxHashMap::default() };
+        let seen = parts.iter().map(seen).collect();
+        let tally = Tally::default();
         let mut lookup =
-            Lookup { connection, parts, wanted, corpus, runs: Vec::new(), places: Vec::new(), seen };
+            Lookup { connection, parts, wanted, corpus, runs: Vec::new(), places: Vec::new(), seen, tally };
         let mut found = Vec::new();
         for (run, words) in runs.into_iter().zip(words) {
             found.push(lookup.count(run, words)?);
@@ -171,23 +188,19 @@ impl<'a> Lookup<'a> {
         };
         let words: Vec<Vec<_>> =
             words.into_iter().map(|words| words.into_iter().filter_map(counts).collect()).collect();
+        let mut holders = Vec::new();
         for (part, words) in self.parts.iter().zip(&words) {
-            run.held += match &words[..] {
-                [(word, _)] => part.holders(self.connection, word)?,
-                words => self.holders_of_any(part, words)?,
-            };
+            if let [(word, _)] = &words[..] {
+                run.held += part.holders(self.connection, word)?;
+                holders.push(None);
+            } else {
+                let all = self.tally.of(self.connection, part, words)?;
+                run.held += all.len();
+                holders.push(Some(all));
+            }
         }
-        let places = Places { tail: run.docs.len(), whole: false, words };
-        Ok((run, places))
-    }
-
-    /// How many messages of a part hold one of some words.
-    fn holders_of_any(&self, part: &Part, words: &[(Box<[u8]>, f32)]) -> rusqlite::Result<usize> {
-        let mut held = vec![0_u64; if words.is_empty() { 0 } else { part.docs.div_ceil(64) }];
-        for (word, _) in words {
-            part.postings(self.connection, word, |at, _| held[at / 64] |= 1 << (at % 64))?;
-        }
-        Ok(held.iter().map(|bits| bits.count_ones() as usize).sum())
+        let tail = run.docs.len();
+        Ok((run, Places { words, holders, tail, whole: false }))
     }
 
     /// The best hits.
@@ -210,10 +223,14 @@ impl<'a> Lookup<'a> {
             }
             (self.runs, self.places) = (runs, places);
             let scored = combine(&self.runs, occur, &self.corpus);
-            let (mut hits, places) = ranking::best(scored, limit, &mut read)?;
             let most = ranking::most(&self.runs, looked, &self.corpus);
+            let last = occur == Occur::All || looked == self.runs.len();
+            if !last && !ranking::may_do(&scored, limit, most) {
+                continue;
+            }
+            let (mut hits, places) = ranking::best(scored, limit, &mut read)?;
             let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > most);
-            if occur == Occur::All || looked == self.runs.len() || enough {
+            if last || enough {
                 if occur == Occur::All {
                     explain(&mut hits, &places, &self.runs, &self.corpus);
                 }
@@ -227,33 +244,86 @@ impl<'a> Lookup<'a> {
         if places.whole {
             return Ok(());
         }
-        places.whole = whole;
         run.docs.truncate(places.tail);
-        for ((part, words), seen) in self.parts.iter().zip(&places.words).zip(&mut self.seen) {
-            let mut holders = Vec::new();
-            let mut add = |at: usize, times: f32| {
-                if whole || seen[at / 64] & 1 << (at % 64) != 0 {
-                    holders.push((at as u32, times));
-                }
+        for (at, (part, seen)) in self.parts.iter().zip(&mut self.seen).enumerate() {
+            let holders = match &mut places.holders[at] {
+                Some(holders) => holders,
+                none => none.insert(self.tally.of(self.connection, part, &places.words[at])?),
             };
-            if let [(word, weight)] = &words[..] {
-                part.postings(self.connection, word, |at, times| add(at, times as f32 * weight))?;
-            } else {
-                let mut times_of = vec![0.0; if words.is_empty() { 0 } else { part.docs }];
-                for (word, weight) in words {
-                    part.postings(self.connection, word, |at, times| times_of[at] += times as f32 * weight)?;
-                }
-                let all = times_of.into_iter().enumerate();
-                all.filter(|(_, times)| *times > 0.0).for_each(|(at, times)| add(at, times));
+            let mut add = |Place { n, timestamp, length, .. }, times| {
+                run.docs.push(Doc { n, timestamp, times, length });
+            };
+            if !whole {
+                let held = holders.iter().filter(|(at, _)| seen.holds(*at));
+                held.for_each(|(at, times)| add(seen.known[at], *times));
+                continue;
             }
-            part.places(self.connection, &holders, |at, times, Place { n, timestamp, length, role }| {
-                if !whole || self.wanted.admits(n, timestamp, role) {
-                    seen[at as usize / 64] |= 1 << (at % 64);
-                    run.docs.push(Doc { n, timestamp, times, length });
+            part.places(self.connection, holders, |at, times, place| {
+                if self.wanted.admits(place.n, place.timestamp, place.role) {
+                    seen.add(at, place);
+                    add(place, times);
                 }
             })?;
         }
+        places.whole = whole;
+        if whole {
+            places.holders = Vec::new();
+        }
         Ok(())
+    }
+}
+
+impl Seen {
+    fn holds(&self, at: u32) -> bool {
+        self.bits[at as usize / 64] & 1 << (at % 64) != 0
+    }
+
+    fn add(&mut self, at: u32, place: Place) {
+        self.bits[at as usize / 64] |= 1 << (at % 64);
+        self.known.insert(at, place);
+    }
+}
+
+/// Adds up how often each message of a part holds one of some words.
+#[derive(Default)]
+struct Tally {
+    /// Of each message; all 0 between two uses.
+    times: Vec<f32>,
+    /// Which of them are not, a bit each.
+    held: Vec<u64>,
+}
+
+impl Tally {
+    fn of(
+        &mut self,
+        connection: &Connection,
+        part: &Part,
+        words: &[(Box<[u8]>, f32)],
+    ) -> rusqlite::Result<Holders> {
+        let mut holders = Holders::new();
+        if let [(word, weight)] = words {
+            let add = |at: usize, times: u64| holders.push((at as u32, times as f32 * weight));
+            part.postings(connection, word, add)?;
+            return Ok(holders);
+        }
+        if self.times.len() < part.docs {
+            self.times.resize(part.docs, 0.0);
+            self.held.resize(part.docs.div_ceil(64), 0);
+        }
+        for (word, weight) in words {
+            part.postings(connection, word, |at, times| {
+                self.times[at] += times as f32 * weight;
+                self.held[at / 64] |= 1 << (at % 64);
+            })?;
+        }
+        for (place, bits) in self.held.iter_mut().enumerate() {
+            while *bits != 0 {
+                let at = place * 64 + bits.trailing_zeros() as usize;
+                *bits &= *bits - 1;
+                holders.push((at as u32, take(&mut self.times[at])));
+            }
+        }
+        Ok(holders)
     }
 }
 

@@ -4,7 +4,8 @@
 use super::super::cosine::Query;
 use super::super::{Cosines, Select};
 use super::Sqlite;
-use super::chunk::{self, Block, Head};
+use super::chunk::{Block, Head};
+use super::held::Whose;
 use super::select::{Filter, Wanted};
 use super::{embedding, read};
 use crate::record::{Hit, Message};
@@ -182,7 +183,8 @@ impl Sqlite {
             best: Best::above(f64::NEG_INFINITY, limit, HELD),
             products: Vec::new(),
         };
-        let sound = chunk::visit(&self.connection, model, scopes, &mut |block| scan.look_at(block))?;
+        let whose = Whose { model, scopes: scopes.map(<[i64]>::to_vec) };
+        let sound = self.held.borrow_mut().visit(&self.connection, &whose, |block| scan.look_at(block))?;
         let mut statement =
             self.connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
         let (scored, there) = scan.best.compare(usize::MAX, |n| {
