@@ -13,7 +13,7 @@ pub mod words;
 use crate::cli::Io;
 use crate::config::{Settings, StorePlace};
 use crate::error::{Error, Result};
-use crate::record::{Account, Embedding, Hit, Message, Position, Record, Role, Scope, Scopes};
+use crate::record::{Account, Embedding, Hit, Link, Message, Position, Record, Role, Scope, Scopes};
 use std::collections::{BTreeSet, HashSet};
 use words::Term;
 
@@ -81,6 +81,12 @@ pub trait Store: graph::Graph + Send {
     /// before it and as many after it, nearest first.
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>>;
 
+    /// What is next to messages: their links, and of a selection what stands before and after each, as `links` and
+    /// `around` give them.
+    fn next_to(&mut self, messages: &[&Message], which: &Select) -> Result<(Vec<Link>, Vec<Around>)> {
+        Ok((self.links(&ids_of(messages), None)?, self.around(messages, which, 1)?))
+    }
+
     /// As `around`, and the cosines of a vector with those of all that stands there, as `similarities` gives them.
     fn around_measured(
         &mut self,
@@ -146,6 +152,10 @@ pub struct Related {
     pub near: Vec<Hit>,
     /// Of what words found, as far as it is not near and has a vector; more than that does no harm.
     pub cosines: Cosines,
+}
+
+fn ids_of<'a>(messages: &[&'a Message]) -> Vec<&'a str> {
+    messages.iter().map(|message| message.id.as_str()).collect()
 }
 
 /// The ids of what words found and meaning did not.

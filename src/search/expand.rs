@@ -95,15 +95,15 @@ fn leading(
     };
     let scores: HashMap<&str, f64> =
         open.iter().map(|(message, score)| (message.id.as_str(), *score)).collect();
-    let ids: Vec<&str> = scores.keys().copied().collect();
-    for link in store.links(&ids, None)? {
+    let messages: Vec<&Message> = open.iter().map(|(message, _)| message).collect();
+    let (links, around) = store.next_to(&messages, which)?;
+    for link in links {
         let strength = DECAY * link.score.unwrap_or(1.0);
         for (from, to) in [(&link.from, &link.to), (&link.to, &link.from)] {
             scores.get(from.as_str()).into_iter().for_each(|score| lead(from, to, score * strength));
         }
     }
-    let messages: Vec<&Message> = open.iter().map(|(message, _)| message).collect();
-    for ((from, score), Around { before, after }) in open.iter().zip(store.around(&messages, which, 1)?) {
+    for ((from, score), Around { before, after }) in open.iter().zip(around) {
         for next in before.into_iter().chain(after) {
             lead(&from.id, &next.id, score * DECAY * NEXT);
             known.insert(next.id.clone(), next);

@@ -16,7 +16,9 @@ mod write;
 
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::words::Term;
-use super::{Around, Claim, Cosines, Model, Occur, Related, Select, Store, Visit, Walk, Written, unmeasured};
+use super::{
+    Around, Claim, Cosines, Model, Occur, Related, Select, Store, Visit, Walk, Written, ids_of, unmeasured,
+};
 use crate::config::StorePlace;
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
@@ -157,6 +159,15 @@ impl Store for Neo4j {
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>> {
         let read = self.read_around(messages, which, reach, None).map_err(|e| self.failed("read", e))?;
         Ok(read.0)
+    }
+
+    fn next_to(&mut self, messages: &[&Message], which: &Select) -> Result<(Vec<Link>, Vec<Around>)> {
+        let (links, around) = self.at_once(
+            |store| store.read_links(&ids_of(messages), None),
+            |store| store.read_around(messages, which, 1, None),
+        );
+        let (around, _) = around.map_err(|e| self.failed("read", e))?;
+        Ok((links.map_err(|e| self.failed("read", e))?, around))
     }
 
     fn around_measured(
