@@ -5,6 +5,7 @@ mod blocking;
 mod decode;
 mod download;
 mod headers;
+mod loops;
 mod relay;
 mod response;
 mod said;
@@ -13,12 +14,12 @@ pub use address::Address;
 pub use blocking::{Blocking, Reply};
 pub use decode::{Decoder, offer};
 pub use headers::Headers;
+pub use loops::{Loops, run, serve};
 pub use relay::{Passed, Passing};
 pub use response::{Body, Cut, Response, pause};
 pub use said::{said, without};
 
 use crate::config::{Secret, Settings};
-use crate::error::{Context, Result};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::redirect::Policy;
@@ -27,30 +28,9 @@ use std::error::Error as _;
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-/// Runs `future` to its end on this thread: what a tool needs that asks once and exits.
-pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    run_by(tokio::runtime::Builder::new_current_thread(), future)
-}
-
-/// Runs `future` to its end on this thread, and what it spawns on one beside it: what a server needs. There, what a
-/// task wakes runs next, so that a piece of an answer goes out before the next one is read; a second such thread was
-/// measured to cost more than it does.
-pub fn serve<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.worker_threads(1);
-    run_by(builder, future)
-}
-
-fn run_by<T>(mut builder: tokio::runtime::Builder, future: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = builder.enable_all().build().context("cannot start the network's event loop")?;
-    let done = runtime.block_on(future);
-    // A name server that does not answer must not hold up the exit.
-    runtime.shutdown_background();
-    done
-}
+use tokio::runtime::{Handle, Id};
 
 /// Waits for all, which go on side by side; what they give is in their order.
 pub async fn all<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
@@ -78,7 +58,8 @@ pub struct Client {
     first_byte: Duration,
     idle: Duration,
     whole: Duration,
-    lanes: [OnceLock<reqwest::Client>; 3],
+    /// For each lane one client of each event loop that asks.
+    lanes: [Mutex<Vec<(Id, reqwest::Client)>>; 3],
 }
 
 /// How an address is reached.
@@ -117,7 +98,7 @@ impl Client {
             first_byte: time("first_byte_timeout", 600),
             idle: time("idle_timeout", 300),
             whole: time("request_timeout", 600),
-            lanes: [OnceLock::new(), OnceLock::new(), OnceLock::new()],
+            lanes: [const { Mutex::new(Vec::new()) }; 3],
         }
     }
 
@@ -177,20 +158,21 @@ impl Client {
         sent.map_err(|e| self.failed(&e))
     }
 
-    fn client(&self, address: &Address) -> std::result::Result<&reqwest::Client, Failed> {
+    /// The client of the event loop that asks: a connection belongs to the one that opened it.
+    fn client(&self, address: &Address) -> std::result::Result<reqwest::Client, Failed> {
         let lane = match address.is_here() {
             true if address.is_plain() => Lane::Plain,
             true => Lane::Local,
             false => Lane::Open,
         };
-        let cell = &self.lanes[lane as usize];
-        match cell.get() {
-            Some(client) => Ok(client),
-            None => {
-                let built = self.build(lane).map_err(|e| Failed { kind: Kind::Setup, cause: cause(&e) })?;
-                Ok(cell.get_or_init(|| built))
-            }
+        let here = Handle::current().id();
+        let mut clients = self.lanes[lane as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, client)) = clients.iter().find(|(id, _)| *id == here) {
+            return Ok(client.clone());
         }
+        let built = self.build(lane).map_err(|e| Failed { kind: Kind::Setup, cause: cause(&e) })?;
+        clients.push((here, built.clone()));
+        Ok(built)
     }
 
     fn build(&self, lane: Lane) -> reqwest::Result<reqwest::Client> {

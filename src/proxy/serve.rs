@@ -13,6 +13,7 @@ use super::turn::{Asked, Told};
 use super::unread::Worded;
 use super::upstream;
 use crate::error::{Context, Error, Result};
+use crate::http::Loops;
 use crate::record::{Object, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -52,7 +53,6 @@ impl Proxy {
         work: impl AsyncFnOnce(SocketAddr, &mut Stop) -> Result<T>,
     ) -> Result<T> {
         self.may_listen(address)?;
-        share_heap();
         let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
         let helps = "'rsv-config doctor' tells who listens there; or name another port with --port";
         let listener = listener.map_err(|e| e.hint(helps))?;
@@ -65,7 +65,8 @@ impl Proxy {
         let room = Arc::new(Semaphore::new(self.size("proxy.connections")));
         let proxy = Arc::new(self);
         let (end, ended) = oneshot::channel();
-        let accepting = tokio::spawn(proxy.clone().listen(listener, room, ended));
+        let loops = Arc::new(Loops::begin()?);
+        let accepting = tokio::spawn(proxy.clone().listen(listener, loops.clone(), room, ended));
         let done = work(bound, &mut stop).await;
         drop(end);
         let graceful = accepting.await.context("a step was cut short")?;
@@ -107,6 +108,7 @@ impl Proxy {
     async fn listen(
         self: Arc<Proxy>,
         listener: TcpListener,
+        loops: Arc<Loops>,
         room: Arc<Semaphore>,
         mut ended: oneshot::Receiver<()>,
     ) -> GracefulShutdown {
@@ -116,7 +118,7 @@ impl Proxy {
             tokio::select! {
                 next = accept(&listener, &room) => match next {
                     Some((stream, permit)) => {
-                        self.clone().connection(stream, permit, &graceful);
+                        self.clone().connection(stream, &loops, permit, &graceful);
                         accepted += 1;
                         if accepted.is_multiple_of(BATCH) {
                             tokio::task::yield_now().await;
@@ -132,6 +134,7 @@ impl Proxy {
     fn connection(
         self: Arc<Proxy>,
         stream: TcpStream,
+        loops: &Loops,
         permit: OwnedSemaphorePermit,
         graceful: &GracefulShutdown,
     ) {
@@ -144,11 +147,14 @@ impl Proxy {
             let proxy = self.clone();
             async move { Ok::<Answer, Infallible>(proxy.answer(request).await) }
         });
-        let connection = graceful.watch(server.serve_connection(TokioIo::new(Worded::new(stream)), service));
-        tokio::spawn(async move {
-            // A client that hangs up, or speaks no HTTP, is its own affair.
-            let _ = connection.await;
-            drop(permit);
+        // A client that hangs up, or speaks no HTTP, is its own affair.
+        let _ = loops.spawn(stream, |stream| {
+            let served = server.serve_connection(TokioIo::new(Worded::new(stream)), service);
+            let served = graceful.watch(served);
+            async move {
+                let _ = served.await;
+                drop(permit);
+            }
         });
     }
 
@@ -333,16 +339,6 @@ impl Proxy {
         };
         let answered = tokio::task::spawn_blocking(move || self.embeddings(&asked)).await;
         answered.unwrap_or_else(|_| cut_short())
-    }
-}
-
-/// Has all threads share one heap. By default glibc gives each its own, and what one frees no other can use: that
-/// doubles the memory of a server whose threads do now this and now that.
-fn share_heap() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    #[allow(unsafe_code)] // It sets a number of the allocator's, under its lock.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 

@@ -1,0 +1,113 @@
+//! Event loops: one for what asks, and as many as there are processors for what serves.
+
+use crate::error::{Context, Result};
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// A server has no more event loops than this, however many processors there are.
+const MOST: usize = 4;
+
+/// Runs `future` to its end on this thread: what a tool needs that asks once and exits.
+pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    run_by(Builder::new_current_thread(), future)
+}
+
+/// Runs `future` to its end on this thread, and what it spawns in a loop beside it: what a server needs.
+pub fn serve<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    share_heap();
+    run_by(beside(), future)
+}
+
+fn run_by<T>(builder: Builder, future: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = begin(builder)?;
+    let done = runtime.block_on(future);
+    // A name server that does not answer must not hold up the exit.
+    runtime.shutdown_background();
+    done
+}
+
+/// An event loop with a thread of its own. There, what a task wakes runs next, so that a piece of an answer goes out
+/// before the next one is read.
+fn beside() -> Builder {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1);
+    builder
+}
+
+fn begin(mut builder: Builder) -> Result<Runtime> {
+    builder.enable_all().build().context("cannot start the network's event loop")
+}
+
+/// How many event loops a server has.
+fn count() -> usize {
+    available_parallelism().map_or(1, |processors| processors.get().min(MOST))
+}
+
+/// The event loops of a server. A connection stays in the one that it came to, with all that is asked on its behalf:
+/// threads that take each other's tasks were measured to wake each other more than they do.
+pub struct Loops(Vec<Loop>);
+
+struct Loop {
+    handle: Handle,
+    /// Of one that this has begun.
+    runtime: Option<Runtime>,
+    /// Its connections have a clone each.
+    taken: Arc<()>,
+}
+
+impl Loops {
+    /// The loop that runs this, and new ones, which end with what is given. Errors if the system has no thread for
+    /// them.
+    pub fn begin() -> Result<Loops> {
+        let own = Loop { handle: Handle::current(), runtime: None, taken: Arc::default() };
+        let others = (1..count()).map(|_| {
+            let runtime = begin(beside())?;
+            Ok(Loop { handle: runtime.handle().clone(), runtime: Some(runtime), taken: Arc::default() })
+        });
+        Ok(Loops([Ok(own)].into_iter().chain(others).collect::<Result<_>>()?))
+    }
+
+    /// Has a connection served in the loop that has the fewest of them. Errors if it cannot be brought there.
+    pub fn spawn<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        stream: TcpStream,
+        serve: impl FnOnce(TcpStream) -> F,
+    ) -> io::Result<()> {
+        let Some(least) = self.0.iter().min_by_key(|one| Arc::strong_count(&one.taken)) else {
+            return Ok(());
+        };
+        let _here = least.handle.enter();
+        let stream = match least.runtime {
+            Some(_) => TcpStream::from_std(stream.into_std()?)?,
+            None => stream,
+        };
+        let (served, taken) = (serve(stream), least.taken.clone());
+        least.handle.spawn(async move {
+            served.await;
+            drop(taken);
+        });
+        Ok(())
+    }
+}
+
+impl Drop for Loops {
+    fn drop(&mut self) {
+        let begun = self.0.iter_mut().filter_map(|one| one.runtime.take());
+        begun.for_each(Runtime::shutdown_background);
+    }
+}
+
+/// Has no more heaps than event loops. By default glibc gives each thread its own, and what one frees no other can
+/// use: that doubles the memory of a server whose threads do now this and now that. With fewer, loops wait for each
+/// other. glibc reads the number when the second thread begins.
+fn share_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[allow(unsafe_code)] // It sets a number of the allocator's, under its lock.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, i32::try_from(count()).unwrap_or(1));
+    }
+}
