@@ -37,9 +37,11 @@ use crate::forward::Forwarder;
 use crate::provider::Windows;
 use crate::record::{Clock, Scope};
 use crate::store::{self, Access, Store};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 /// How many turns read the store at the same time: more have to wait for processors and for the disk anyway.
 const READERS: usize = 4;
@@ -62,6 +64,9 @@ pub struct Proxy {
     stores: Mutex<Vec<Box<dyn Store>>>,
     /// How many more of them may be used.
     readers: Arc<Semaphore>,
+    /// The event loop whose threads wait for the store and the embedder, whichever loop asks: each such thread costs
+    /// memory, and the fewer the less.
+    home: OnceLock<Handle>,
     embedder: embedder::Shared,
     background: background::Background,
     guard: guard::Guard,
@@ -92,6 +97,7 @@ impl Proxy {
             notes,
             stores: Mutex::default(),
             readers: Arc::new(Semaphore::new(READERS)),
+            home: OnceLock::new(),
             embedder: embedder::Shared::default(),
             background: background::Background::default(),
         })
@@ -103,10 +109,15 @@ impl Proxy {
         self
     }
 
+    /// Does what may take its time on a thread that may wait.
+    fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        self.home.get_or_init(Handle::current).spawn_blocking(work)
+    }
+
     /// Whether the store can be read: by one look at its records, however many there are.
     async fn check(self: &Arc<Proxy>) -> Result<()> {
         let proxy = self.clone();
-        let looked = tokio::task::spawn_blocking(move || proxy.to_read()?.scope_of("").map(drop));
+        let looked = self.apart(move || proxy.to_read()?.scope_of("").map(drop));
         looked.await.context("a step was cut short")?
     }
 
@@ -117,7 +128,7 @@ impl Proxy {
     ) -> Result<T> {
         let reader = self.readers.clone().acquire_owned().await.context("a step was cut short")?;
         let proxy = self.clone();
-        let done = tokio::task::spawn_blocking(move || {
+        let done = self.apart(move || {
             let (_reader, _at_work) = (reader, proxy.embedder.at_work());
             let stores = || proxy.stores.lock().unwrap_or_else(PoisonError::into_inner);
             let free = stores().pop();

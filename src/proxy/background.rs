@@ -81,7 +81,7 @@ impl Proxy {
         if !state.running {
             state.running = true;
             let proxy = self.clone();
-            state.worker = Some(tokio::task::spawn_blocking(move || proxy.work_off()));
+            state.worker = Some(self.apart(move || proxy.work_off()));
         }
     }
 

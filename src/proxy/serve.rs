@@ -29,6 +29,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -65,6 +66,7 @@ impl Proxy {
         let room = Arc::new(Semaphore::new(self.size("proxy.connections")));
         let proxy = Arc::new(self);
         let (end, ended) = oneshot::channel();
+        proxy.home.get_or_init(Handle::current);
         let loops = Arc::new(Loops::begin()?);
         let accepting = tokio::spawn(proxy.clone().listen(listener, loops.clone(), room, ended));
         let done = work(bound, &mut stop).await;
@@ -202,8 +204,9 @@ impl Proxy {
             (Route::Models, &Method::GET | &Method::HEAD) => self.models().await,
             (Route::Command(command, count), &Method::GET | &Method::HEAD) => {
                 let query = query.unwrap_or_default().to_owned();
-                let work = move || self.command(scope, command, count, &query);
-                tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| cut_short())
+                let proxy = self.clone();
+                let work = move || proxy.command(scope, command, count, &query);
+                self.apart(work).await.unwrap_or_else(|_| cut_short())
             }
             (Route::Health, &Method::GET | &Method::HEAD) => self.health().await,
             (Route::Root, &Method::GET | &Method::HEAD) => {
@@ -337,7 +340,8 @@ impl Proxy {
             Ok(asked) => asked,
             Err(error) => return answer::bad_request(&error),
         };
-        let answered = tokio::task::spawn_blocking(move || self.embeddings(&asked)).await;
+        let proxy = self.clone();
+        let answered = self.apart(move || proxy.embeddings(&asked)).await;
         answered.unwrap_or_else(|_| cut_short())
     }
 }

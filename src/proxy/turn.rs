@@ -152,9 +152,8 @@ impl Proxy {
         };
         self.notes.note(format_args!("{why}; the request goes on without memory"));
         let proxy = self.clone();
-        let without = tokio::task::spawn_blocking(move || {
-            proxy.enrich(Err(why), request, &scope, first.as_ref().as_ref(), &options)
-        });
+        let without =
+            self.apart(move || proxy.enrich(Err(why), request, &scope, first.as_ref().as_ref(), &options));
         Ok(without.await.unwrap_or_else(|_| Err(Error::new("a step was cut short")))?)
     }
 

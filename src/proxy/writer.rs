@@ -209,7 +209,7 @@ impl Proxy {
         if !state.running && !state.waiting.is_empty() {
             state.running = true;
             let proxy = self.clone();
-            tokio::task::spawn_blocking(move || proxy.write_off());
+            self.apart(move || proxy.write_off());
         }
     }
 
