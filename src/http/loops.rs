@@ -48,7 +48,7 @@ fn count() -> usize {
 }
 
 /// The event loops of a server. A connection stays in the one that it came to, with all that is asked on its behalf:
-/// threads that take each other's tasks were measured to wake each other more than they do.
+/// threads that take each other's tasks were measured to lose more by waking each other than they gain.
 pub struct Loops(Vec<Loop>);
 
 struct Loop {
