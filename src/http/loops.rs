@@ -61,7 +61,7 @@ struct Loop {
 
 impl Loops {
     /// The loop that runs this, and new ones, which end with what is given. Errors if the system has no thread for
-    /// them.
+    /// them; panics outside of a loop.
     pub fn begin() -> Result<Loops> {
         let own = Loop { handle: Handle::current(), runtime: None, taken: Arc::default() };
         let others = (1..count()).map(|_| {
