@@ -18,7 +18,6 @@ pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// Runs `future` to its end on this thread, and what it spawns in a loop beside it: what a server needs.
 pub fn serve<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    share_heap();
     run_by(beside(), future)
 }
 
@@ -98,16 +97,5 @@ impl Drop for Loops {
     fn drop(&mut self) {
         let begun = self.0.iter_mut().filter_map(|one| one.runtime.take());
         begun.for_each(Runtime::shutdown_background);
-    }
-}
-
-/// Has no more heaps than event loops. By default glibc gives each thread its own, and what one frees no other can
-/// use: that doubles the memory of a server whose threads do now this and now that. With fewer, loops wait for each
-/// other. glibc reads the number when the second thread begins.
-fn share_heap() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    #[allow(unsafe_code)] // It sets a number of the allocator's, under its lock.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, i32::try_from(count()).unwrap_or(1));
     }
 }
