@@ -10,11 +10,18 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
 
-/// How it is set stands in .cargo/config.toml. With glibc's, whose heaps and caches are each thread's own, the
-/// memory of the proxy grew by a twentieth over 100 000 requests (`scripts/bench memory`); so it does not.
+/// With glibc's, whose heaps and caches are each thread's own, the memory of the proxy grew by a twentieth over
+/// 100 000 requests (`scripts/bench memory`); with this it does not.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// How jemalloc is set, which looks for this name: no more heaps than event loops, little that a thread keeps to
+/// itself, and what was not used for a tenth of a second goes back to the system.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)] // Nobody else has this name.
+#[unsafe(export_name = "malloc_conf")]
+static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:100,muzzy_decay_ms:0\0";
 
 /// Serves chat completions with memory, for clients of OpenAI and Ollama
 ///
