@@ -28,6 +28,9 @@ import numpy
 ROWS, BATCH = 2000, 5000
 WARM = 20
 
+INDEX = """CREATE VECTOR INDEX {} FOR (e:{}) ON (e.embedding) OPTIONS {{indexConfig: {{
+    `vector.dimensions`: 384, `vector.similarity_function`: 'cosine', `vector.quantization.enabled`: true}}}}"""
+AWAIT = "CALL db.awaitIndexes(300)"
 SCHEMA = [
     "CREATE CONSTRAINT record FOR (r:RsvRecord) REQUIRE r.id IS UNIQUE",
     "CREATE INDEX scope FOR (m:MessageNode) ON (m.partition, m.instance, m.timestamp)",
@@ -35,9 +38,8 @@ SCHEMA = [
     "CREATE INDEX trace FOR (m:MessageNode) ON (m.trace_id, m.timestamp)",
     """CREATE FULLTEXT INDEX words FOR (m:MessageNode) ON EACH [m.words]
        OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}""",
-    """CREATE VECTOR INDEX vectors FOR (e:RsvVector1) ON (e.embedding) OPTIONS {indexConfig: {
-       `vector.dimensions`: 384, `vector.similarity_function`: 'cosine', `vector.quantization.enabled`: false}}""",
-    "CALL db.awaitIndexes(300)",
+    INDEX.format("vectors", "RsvVector1"),
+    AWAIT,
 ]
 MESSAGES = "UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord) SET m = row"
 VECTORS = """UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})
@@ -82,14 +84,15 @@ def load(name):
                 transaction.commit()
 
 
-def bare(session, at, model):
-    """What a turn writes, in the two transactions that it takes: nothing is asked, and no link made."""
+def bare(session, at):
+    """What a turn writes, in the two transactions that it takes: nothing is asked, and no link made. The vectors go
+    into an index of their own, so that they are in nobody's way."""
     names = {"partition": "bare", "instance": "bare", "timestamp": at}
     rows = [{"id": f"{at}-{side}", "words": f"@0 bare words of {at}"} | names for side in range(2)]
     session.run(MESSAGES, rows=rows).consume()
     vectors = numpy.random.default_rng(at).standard_normal((2, 384)).tolist()
     rows = [{"of": row["id"], "properties": {"embedding": vector}} for row, vector in zip(rows, vectors)]
-    session.run(VECTORS.replace("Vector1:RsvWaiting1", f"Vector{model}"), rows=rows).consume()
+    session.run(VECTORS.replace("RsvVector1:RsvWaiting1", "Bare"), rows=rows).consume()
 
 
 def took(work):
@@ -114,7 +117,8 @@ def turns(count):
     times = []
     with connected() as driver, driver.session() as session:
         index = session.run("SHOW VECTOR INDEXES YIELD name").single()["name"]
-        model = session.run("MATCH (m:RsvModel) RETURN m.n AS n").single()["n"]
+        for statement in INDEX.format("bare", "Bare"), AWAIT:
+            session.run(statement).consume()
         for at, line in enumerate(itertools.islice(sys.stdin, count)):
             asked, request = took(lambda: through(enrich, line))
             rsv = json.loads(request)["rsv"]
@@ -125,7 +129,7 @@ def turns(count):
             one, _ = took(lambda: session.run("RETURN 1").consume())
             vector = vectors[at % len(vectors)]
             near, _ = took(lambda: session.run(plain, index=index, vector=vector).values())
-            written, _ = took(lambda: bare(session, time.time_ns(), model))
+            written, _ = took(lambda: bare(session, time.time_ns()))
             times.append((asked, stored, asked + stored, one, near, written))
     for tool in enrich, ingest:
         tool.stdin.close()

@@ -177,7 +177,14 @@ impl Store for Neo4j {
         reach: usize,
         measured: (&str, &[f32]),
     ) -> Result<(Vec<Around>, Cosines)> {
-        self.read_around(messages, which, reach, Some(measured)).map_err(|e| self.failed("read", e))
+        let (some, others) = messages.split_at(messages.len() / 2);
+        let read = |store: &Neo4j, messages| store.read_around(messages, which, reach, Some(measured));
+        let (one, other) = self.at_once(|store| read(store, some), |store| read(store, others));
+        let (mut around, mut cosines) = one.map_err(|e| self.failed("read", e))?;
+        let (more_around, more_cosines) = other.map_err(|e| self.failed("read", e))?;
+        around.extend(more_around);
+        cosines.extend(more_cosines);
+        Ok((around, cosines))
     }
 
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {

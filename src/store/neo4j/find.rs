@@ -120,7 +120,8 @@ impl Neo4j {
             let statement = scoped(statements::HOLDING, &which.scopes, false);
             let params = scope_params(&which.scopes).with("question", question);
             for row in self.server.rows(&statement, params)? {
-                read.look_at(row.message()?, Some(row.get("n")?), &mut runs);
+                let (message, n) = row.numbered_message()?;
+                read.look_at(message, n, &mut runs);
             }
             let scored = ranking::combine(&runs, occur, &corpus);
             let most = ranking::most(&runs, looked, &corpus);

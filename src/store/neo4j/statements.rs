@@ -32,12 +32,11 @@ macro_rules! vector_of {
     };
 }
 
-/// The columns of a message `m`.
+/// The message or account `m` in one column: the driver makes a table of the columns of each row.
 macro_rules! message {
     () => {
-        "m.id AS id, m.trace_id AS trace_id, m.partition AS partition, m.instance AS instance, m.role AS role,
-         m.content AS content, m.parts AS parts, m.timestamp AS timestamp, m.seq AS seq, m.extra AS extra,
-         m.url AS url, m.n AS n"
+        "[m.id, m.trace_id, m.partition, m.instance, m.role, m.content, m.parts, m.timestamp, m.seq, m.extra,
+          m.url, m.n] AS message"
     };
 }
 
@@ -297,17 +296,19 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
 );
 /// The nearest of the whole model are looked at as far as they are of the selection: of so many as hold what is wanted,
 /// if the scope is spread evenly over them. The index is not asked, and `asked` is null, where it would be for too many
-/// of all, or where the scope has few. One row at least if there is the model.
+/// of all, or where the scope has few. One row at least if there is the model. What the index itself says of how near
+/// one is comes from numbers of 8 bits.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
     space!(),
     "WITH model, dim, all, here, CASE WHEN here > $few THEN $wanted * (all / here) END AS near
      WITH model, dim, CASE WHEN dim = size($vector) AND near * $more < all THEN near END AS asked
      OPTIONAL CALL (model, asked) {
        WITH model, asked WHERE asked IS NOT NULL
-       CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e, score
+       CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e
        MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
     admitted!(),
-    "  RETURN m, e, score ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count
+    "  WITH m, e, CASE WHEN e.near IS NULL THEN vector.similarity.cosine(e.embedding, $vector) ELSE e.near END AS score
+       RETURN m, e, score ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count
      } RETURN model, dim, asked, score, ",
     message!(),
     ", ",

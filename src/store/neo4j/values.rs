@@ -58,6 +58,23 @@ pub(super) fn or_null(text: Option<impl AsRef<str>>) -> BoltType {
     text.map_or(BoltType::Null(BoltNull), |text| BoltType::from(text.as_ref()))
 }
 
+/// A message or an account as `statements::message` lists it: id, trace_id, partition, instance, role, content, parts,
+/// timestamp, seq, extra, url, n.
+type Listed<'a> = (
+    Option<String>,
+    Option<String>,
+    String,
+    String,
+    Option<&'a str>,
+    Option<String>,
+    Option<&'a str>,
+    Option<i64>,
+    Option<u32>,
+    Option<&'a str>,
+    Option<&'a str>,
+    Option<i64>,
+);
+
 /// A row of an answer.
 pub(super) struct Row(pub(super) neo4rs::Row);
 
@@ -87,52 +104,52 @@ impl Row {
         Ok(Scope { partition: self.get("partition")?, instance: self.get("instance")? })
     }
 
-    /// A column that holds members as JSON, or nothing.
-    fn object(&self, name: &str) -> Answer<Object> {
-        match self.get::<Option<&str>>(name)? {
-            None => Ok(Object::default()),
-            Some(json) => Object::parse(json).map_err(|e| Fault::Odd(format!("{name}: {e}"))),
-        }
+    /// The message that the row lists. One without an id, which rsv did not write, has the id that follows from what
+    /// it is.
+    pub(super) fn message(&self) -> Answer<Message> {
+        self.numbered_message().map(|(message, _)| message)
     }
 
-    /// A message, of the columns that `statements::message` names. One without an id, which rsv did not write, has
-    /// the id that follows from what it is.
-    pub(super) fn message(&self) -> Answer<Message> {
-        let role: &str = self.get("role")?;
-        let role: Role = role.parse().map_err(|e: crate::error::Error| Fault::Odd(e.to_string()))?;
-        let content = match self.get::<Option<&str>>("parts")? {
-            None => Content::Text(self.get::<Option<String>>("content")?.unwrap_or_default()),
+    /// The same, and its number, which one that rsv did not write has not.
+    pub(super) fn numbered_message(&self) -> Answer<(Message, Option<i64>)> {
+        let (id, trace_id, partition, instance, role, content, parts, timestamp, seq, extra, url, n): Listed =
+            self.get("message")?;
+        let role: Role =
+            role.unwrap_or_default().parse().map_err(|e: crate::error::Error| Fault::Odd(e.to_string()))?;
+        let content = match parts {
+            None => Content::Text(content.unwrap_or_default()),
             Some("null") => Content::Null,
             Some(parts) => Content::Parts(parts.into()),
         };
-        let mut extra = self.object("extra")?;
-        let id: Option<String> = self.get("id")?;
-        if let (None, Some(url)) = (&id, self.get::<Option<&str>>("url")?) {
+        let mut extra = object("extra", extra)?;
+        if let (None, Some(url)) = (&id, url) {
             extra.set_text("url", url);
         }
-        let scope = self.scope()?;
         let draft = Draft {
             id,
-            trace_id: self.get("trace_id")?,
-            partition: Some(scope.partition),
-            instance: Some(scope.instance),
-            timestamp: self.get("timestamp")?,
-            seq: self.get::<Option<u32>>("seq")?.or(Some(0)),
+            trace_id,
+            partition: Some(partition),
+            instance: Some(instance),
+            timestamp,
+            seq: seq.or(Some(0)),
             extra,
             ..Draft::new(role, content)
         };
         let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
-        draft.complete(&fill).map_err(|e| Fault::Odd(e.to_string()))
+        Ok((draft.complete(&fill).map_err(|e| Fault::Odd(e.to_string()))?, n))
     }
 
-    /// An account, of the columns that `statements::account` names.
+    /// The account that the row lists.
     pub(super) fn account(&self) -> Answer<Account> {
+        let (id, trace_id, partition, instance, .., timestamp, _, extra, _, _): Listed =
+            self.get("message")?;
+        let lacking = || Fault::Odd("an account without id, trace or time".to_owned());
         Ok(Account {
-            id: self.get("id")?,
-            trace_id: self.get("trace_id")?,
-            scope: self.scope()?,
-            timestamp: self.get("timestamp")?,
-            members: self.object("extra")?,
+            id: id.ok_or_else(lacking)?,
+            trace_id: trace_id.ok_or_else(lacking)?,
+            scope: Scope { partition, instance },
+            timestamp: timestamp.ok_or_else(lacking)?,
+            members: object("extra", extra)?,
         })
     }
 
@@ -142,7 +159,7 @@ impl Row {
             of: self.get("of")?,
             model: self.get("model")?,
             vector: self.vector("vector")?,
-            extra: self.object("extra")?,
+            extra: object("extra", self.get("extra")?)?,
         })
     }
 
@@ -155,7 +172,12 @@ impl Row {
             timestamp: self.get::<Option<i64>>("timestamp")?.or(Some(0)),
             score: self.get("score")?,
             model: self.get("model")?,
-            extra: self.object("extra")?,
+            extra: object("extra", self.get("extra")?)?,
         })
     }
+}
+
+/// What a column or a property holds: members as JSON, or nothing.
+fn object(name: &str, json: Option<&str>) -> Answer<Object> {
+    json.map_or_else(|| Ok(Object::default()), Object::parse).map_err(|e| Fault::Odd(format!("{name}: {e}")))
 }
