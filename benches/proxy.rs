@@ -14,10 +14,9 @@ use reqwest::StatusCode;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How many messages the first client has to recall from; each has a scope of its own, as users have.
 const MESSAGES: usize = 10_000;
@@ -30,7 +29,6 @@ const GAP: Duration = Duration::from_millis(20);
 const CROWD: usize = 1000;
 
 static ASKED: AtomicUsize = AtomicUsize::new(0);
-static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Somebody to ask, and with which header.
 #[derive(Clone, Copy)]
@@ -43,13 +41,15 @@ struct Way {
 type Ways = [Way; 4];
 
 fn main() {
-    if let Ok(provider) = std::env::var(RELAY) {
-        return relay(provider.parse().unwrap());
+    match std::env::var(PART).as_deref() {
+        Ok("provider") => return provide(),
+        Ok(provider) => return relay(provider.parse().unwrap()),
+        Err(_) => {}
     }
     let home = tempfile::tempdir().unwrap();
-    let provider = listen(answer);
+    let (mut providing, provider) = beside("provider");
     let (mut proxy, port) = proxy(home.path(), provider);
-    let (mut relay, relayed) = relay_beside(provider);
+    let (mut relay, relayed) = beside(&provider.to_string());
     let ways = [
         Way { port: provider, header: "" },
         Way { port: relayed, header: "" },
@@ -58,21 +58,47 @@ fn main() {
     ];
     match std::env::var("RSV_BENCH_REQUESTS") {
         Ok(requests) => hold(proxy.id(), ways, requests.parse().unwrap()),
-        Err(_) => compare(proxy.id(), ways),
+        Err(_) => {
+            let ends = [std::process::id(), providing.id()];
+            alone(ways, ends, [relay.id(), proxy.id()]);
+            compare(proxy.id(), ways);
+        }
     }
-    relay.kill().unwrap();
-    relay.wait().unwrap();
+    for other in [&mut relay, &mut providing] {
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
     Command::new("kill").arg(proxy.id().to_string()).status().unwrap();
     assert!(proxy.wait().unwrap().success());
 }
 
-fn compare(proxy: u32, ways: Ways) {
+/// One client that asks again and again. Those who ask and answer are held on one processor, and what is between them
+/// on another: left to itself the kernel moves each of them now and then, and that is more than what is measured.
+fn alone(ways: Ways, ends: [u32; 2], between: [u32; 2]) {
     println!(
         "{:<36}{:>16}{:>16}{:>16}{:>8}{:>16}{:>8}",
         "p50 p99 in ms", "provider", "bare relay", "memory off", "ratio", "on", "+ p95"
     );
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
+    let border = |c| c == ',' || c == '-';
+    let (first, last) = (allowed.split(border).next().unwrap(), allowed.rsplit(border).next().unwrap());
+    for (processor, processes) in [(first, ends), (last, between)] {
+        processes.iter().for_each(|process| hold_on(processor, *process));
+    }
+    row("whole, 1 after the other", &in_turns(ways, |way| at_once(1, way, 1000, false, Duration::ZERO)));
+    [ends, between].as_flattened().iter().for_each(|process| hold_on(allowed, *process));
+}
+
+/// Has a process run on these processors alone, of those that there are.
+fn hold_on(processors: &str, process: u32) {
+    let mut command = Command::new("taskset");
+    let held = command.args(["-acp", processors, &process.to_string()]).stdout(Stdio::null()).status();
+    assert!(held.unwrap().success());
+}
+
+fn compare(proxy: u32, ways: Ways) {
     for (name, clients, requests, pause) in [
-        ("whole, 1 after the other", 1, 1000, Duration::ZERO),
         ("whole, 64 all the time", MANY, 50, Duration::ZERO),
         ("whole, 64 that ask twice a second", MANY, 10, BEAT),
     ] {
@@ -143,6 +169,11 @@ fn at_once(clients: usize, way: Way, requests: usize, streamed: bool, pause: Dur
     clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
 }
 
+/// What all processes of this machine take the time to be.
+fn now() -> Duration {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap()
+}
+
 fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -208,7 +239,7 @@ fn read(stream: &mut BufReader<TcpStream>, begun: Instant) -> Vec<Taken> {
             times.push((true, begun.elapsed()));
         } else if let Some((_, sent)) = chunk.split_once("\"sent\":") {
             let sent = Duration::from_nanos(sent[..sent.find('}').unwrap()].parse().unwrap());
-            times.push((false, BEGUN.elapsed().saturating_sub(sent)));
+            times.push((false, now().saturating_sub(sent)));
         }
     }
 }
@@ -251,17 +282,14 @@ fn crowd(proxy: u32, way: Way) {
     idle.iter_mut().for_each(|stream| drop(ask(stream, way, 0, false)));
 }
 
-/// A server with a thread for each connection.
-fn listen(serve: fn(TcpStream)) -> u16 {
+/// The provider, with a thread for each connection.
+fn provide() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || {
-        listener.incoming().for_each(|stream| drop(thread::spawn(move || serve(stream.unwrap()))))
-    });
-    port
+    println!("{}", listener.local_addr().unwrap().port());
+    listener.incoming().for_each(|stream| drop(thread::spawn(move || answer(stream.unwrap()))));
 }
 
-/// The provider: an answer at once, or a stream of chunks that tell when they were sent.
+/// An answer at once, or a stream of chunks that tell when they were sent.
 fn answer(stream: TcpStream) {
     stream.set_nodelay(true).unwrap();
     let mut to = stream.try_clone().unwrap();
@@ -302,7 +330,7 @@ fn events(to: &mut TcpStream) -> std::io::Result<()> {
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
     )?;
     for _ in 0..CHUNKS {
-        let sent = BEGUN.elapsed().as_nanos();
+        let sent = now().as_nanos();
         let event = format!(
             "data: {{\"object\":\"chat.completion.chunk\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"word \"}}}}],\"sent\":{sent}}}\n\n"
         );
@@ -312,16 +340,18 @@ fn events(to: &mut TcpStream) -> std::io::Result<()> {
     to.write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
 }
 
-/// Holds the provider's port in the process that is the relay.
-const RELAY: &str = "RSV_BENCH_RELAY";
+/// What a process of this program is, other than the one that asks: `provider`, or the relay before the port that it
+/// holds. Clients and providers are processes of their own elsewhere too, and where the kernel lets their threads run
+/// is a good part of what an answer takes.
+const PART: &str = "RSV_BENCH_PART";
 
-/// The relay in a process of its own, as the proxy is.
-fn relay_beside(provider: u16) -> (Child, u16) {
+/// Such a process, and its port.
+fn beside(part: &str) -> (Child, u16) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let mut relay = command.env(RELAY, provider.to_string()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut process = command.env(PART, part).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(relay.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    (relay, line.trim().parse().unwrap())
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (process, line.trim().parse().unwrap())
 }
 
 /// A bare relay: axum, reqwest, and what lies between them.

@@ -5,7 +5,8 @@
     graph.py load FILE      writes messages with vectors as rsv-import does: the same nodes, properties, labels,
                             relations and indexes, by UNWIND; what is there is not looked for
     graph.py turns COUNT    sends the requests on stdin through rsv-enrich, and their answers through rsv-ingest, one
-                            after the other; prints the medians in microseconds of: the request, the answer, both,
+                            after the other; prints the medians in microseconds, of the last hundred (a server that
+                            runs has compiled what it is asked often), of: the request, the answer, both,
                             `RETURN 1`, a plain vector query, and writing two messages and then two vectors
     graph.py connect        the median of connecting, signing in and `RETURN 1`
 
@@ -26,7 +27,7 @@ import numpy
 
 # So many rows go into one statement, and so many into one transaction.
 ROWS, BATCH = 2000, 5000
-WARM = 20
+MEASURED = 100
 
 INDEX = """CREATE VECTOR INDEX {} FOR (e:{}) ON (e.embedding) OPTIONS {{indexConfig: {{
     `vector.dimensions`: 384, `vector.similarity_function`: 'cosine', `vector.quantization.enabled`: true}}}}"""
@@ -134,7 +135,7 @@ def turns(count):
     for tool in enrich, ingest:
         tool.stdin.close()
         tool.wait()
-    print(*(round(statistics.median(column)) for column in zip(*times[WARM:])))
+    print(*(round(statistics.median(column)) for column in zip(*times[-MEASURED:])))
 
 
 def connect():

@@ -106,6 +106,11 @@ pub fn run(
     if options.link { linked(store, hits, which, options) } else { Ok(hits) }
 }
 
+/// Tells the store of a search by words and meaning that is to come, while its question is not embedded yet.
+pub fn prefetch(store: &mut dyn Store, question: &str, which: &Select, options: &Options) {
+    hybrid::prefetch(store, question, which, options.limit);
+}
+
 /// The hits that are wanted of those that `find` gives, which is asked for more until there are enough.
 fn sifted(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) -> Result<Vec<Hit>> {
     let mut asked = options.limit;

@@ -62,6 +62,10 @@ pub trait Store: graph::Graph + Send {
     /// out.
     fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines>;
 
+    /// Tells what `related`, its vector aside, or `find` of any of the terms will be asked for next: a store that can
+    /// do so begins to look for the words.
+    fn prefetch(&mut self, _terms: &[Term], _which: &Select, _limit: usize) {}
+
     /// What speaks for messages: the best `limit` by words, any of the terms, and the best by a vector of a model, as
     /// `find` and `nearest` give them, each of one instant; and the cosines of those that words alone found.
     fn related(
@@ -217,7 +221,7 @@ pub enum Written {
 }
 
 /// Which messages are meant. Every condition must hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Select {
     pub scopes: Scopes,
     pub trace_id: Option<String>,

@@ -128,6 +128,7 @@ fn related(
     let Memory { store, embedder, notes, .. } = memory;
     let mut hits = None;
     if let Some(embedder) = embedder.as_deref_mut() {
+        search::prefetch(&mut **store, text, which, &wanted);
         fill::catch_up(&mut **store, embedder, which, options.catch_up, notes);
         match search::run(&mut **store, By::Both(embedder), text, which, &wanted) {
             Ok(found) => hits = Some(found),

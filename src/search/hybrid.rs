@@ -86,6 +86,18 @@ impl Pool {
     }
 }
 
+/// How many messages are looked at of either kind for so many hits.
+fn candidates(limit: usize) -> usize {
+    CANDIDATES.max(limit.saturating_mul(PER_HIT))
+}
+
+/// Tells the store what `ranked` will ask it for, so that it may begin.
+pub(super) fn prefetch(store: &mut dyn Store, question: &str, which: &Select, limit: usize) {
+    if limit > 0 {
+        store.prefetch(&telling(question), which, candidates(limit));
+    }
+}
+
 /// The candidates by words and, if a model can tell, by meaning, in their order.
 pub(super) fn ranked(
     store: &mut dyn Store,
@@ -97,7 +109,7 @@ pub(super) fn ranked(
     if limit == 0 {
         return Ok(Vec::new());
     }
-    let wanted = CANDIDATES.max(limit.saturating_mul(PER_HIT));
+    let wanted = candidates(limit);
     let terms = telling(question);
     let Related { worded, near, cosines } = match meant {
         Some(Meant { model, vector, .. }) => store.related(&terms, (model, vector), which, wanted)?,

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
 use server::{Answer, Fault, Server};
 use std::panic::resume_unwind;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use values::Params;
 
@@ -38,6 +38,19 @@ const CLAIMED: Duration = Duration::from_millis(500);
 pub(super) struct Neo4j {
     server: Server,
     place: StorePlace,
+    prefetched: Option<Prefetched>,
+}
+
+/// Any of some words, as they are being looked for: what is asked, and who asks it.
+struct Prefetched {
+    what: (Vec<Term>, Select, usize),
+    search: JoinHandle<Answer<Vec<Hit>>>,
+}
+
+impl Prefetched {
+    fn found(self) -> Answer<Vec<Hit>> {
+        self.search.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
 }
 
 impl Neo4j {
@@ -54,7 +67,7 @@ impl Neo4j {
         server.reach().map_err(opened)?;
         let prepared = schema::prepare(&server).map_err(opened)?;
         prepared.map_err(|error| error.at(format_args!("cannot open store {}", place.address)))?;
-        Ok(Neo4j { server, place: place.clone() })
+        Ok(Neo4j { server, place: place.clone(), prefetched: None })
     }
 
     /// Asks the server two things at once, on a connection each; one after the other where there is no thread for it.
@@ -72,6 +85,15 @@ impl Neo4j {
             };
             (first, second)
         })
+    }
+
+    /// What was prefetched, if it is just this. It serves once, as what is found later may be more.
+    fn prefetched(&mut self, terms: &[Term], which: &Select, limit: usize) -> Option<Prefetched> {
+        let this = |known: &Prefetched| {
+            let (known_terms, known_which, known_limit) = &known.what;
+            known_terms == terms && known_which == which && *known_limit == limit
+        };
+        self.prefetched.take().filter(this)
     }
 
     /// Adds the store's address to what went wrong, in words.
@@ -111,7 +133,18 @@ impl Store for Neo4j {
     }
 
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        self.find_terms(terms, occur, which, limit).map_err(|e| self.failed("search", e))
+        let prefetched = self.prefetched(terms, which, limit).filter(|_| occur == Occur::Any);
+        let found = prefetched.map_or_else(|| self.find_terms(terms, occur, which, limit), Prefetched::found);
+        found.map_err(|e| self.failed("search", e))
+    }
+
+    fn prefetch(&mut self, terms: &[Term], which: &Select, limit: usize) {
+        let store = Neo4j { server: self.server.clone(), place: self.place.clone(), prefetched: None };
+        let what = (terms.to_vec(), which.clone(), limit);
+        let (terms, which, limit) = what.clone();
+        let find = move || store.find_terms(&terms, Occur::Any, &which, limit);
+        let search = thread::Builder::new().spawn(find).ok();
+        self.prefetched = search.map(|search| Prefetched { what, search });
     }
 
     fn related(
@@ -121,10 +154,16 @@ impl Store for Neo4j {
         which: &Select,
         limit: usize,
     ) -> Result<Related> {
-        let (worded, near) = self.at_once(
-            |store| store.find_terms(terms, Occur::Any, which, limit),
-            |store| store.find_nearest(model, vector, which, limit),
-        );
+        let (worded, near) = match self.prefetched(terms, which, limit) {
+            Some(prefetched) => {
+                let near = self.find_nearest(model, vector, which, limit);
+                (prefetched.found(), near)
+            }
+            None => self.at_once(
+                |store| store.find_terms(terms, Occur::Any, which, limit),
+                |store| store.find_nearest(model, vector, which, limit),
+            ),
+        };
         let worded = worded.map_err(|e| self.failed("search", e))?;
         let near = near.map_err(|e| self.failed("search", e))?;
         let near = near.map_err(|dim| super::other_dimension(model, vector.len(), dim))?;

@@ -34,9 +34,11 @@ pub(super) fn indexed(scope: i64, words: &[&str]) -> String {
     all.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// A run as the index is asked for it. Runs are of letters and digits, which mean nothing else there.
+/// A run as the index is asked for it: where the run is a word of its stem, whoever has it has that. Runs are of
+/// letters and digits, which mean nothing else there.
 fn asked(run: &Run) -> String {
     match &run.stem {
+        Some(stem) if run.text.starts_with(words::beginning(stem)) => format!("_{stem}"),
         Some(stem) => format!("({} _{stem})", run.text),
         None => format!("*{}*", run.text),
     }

@@ -114,6 +114,9 @@ impl Batch {
                 _ => None,
             })
             .collect();
+        if scopes.is_empty() {
+            return Ok(());
+        }
         let params = Params::new().with_rows("rows", scopes.into_iter().map(scope_row));
         for row in transaction.rows(changes::KNOWN_SCOPES, params)? {
             self.scopes.insert(row.scope()?, row.get("n")?);
