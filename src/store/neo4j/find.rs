@@ -8,7 +8,7 @@ use super::Neo4j;
 use super::read::{number, scope_params};
 use super::server::{Answer, Fault};
 use super::statements::{self, scoped};
-use super::values::{Params, Row};
+use super::values::{Listed, Params, Row, message};
 use crate::record::{Hit, Message, Scopes};
 use crate::store::ranking::{self, Corpus, KEYWORD, Run};
 use crate::store::words::{self, Term};
@@ -121,8 +121,9 @@ impl Neo4j {
             }
             let statement = scoped(statements::HOLDING, &which.scopes, false);
             let params = scope_params(&which.scopes).with("question", question);
-            for row in self.server.rows(&statement, params)? {
-                let (message, n) = row.numbered_message()?;
+            let most = runs[before..looked].iter().map(|run| run.held).sum();
+            for (listed,) in self.server.lists::<(Listed,)>(&statement, params, most)? {
+                let (message, n) = message(listed)?;
                 read.look_at(message, n, &mut runs);
             }
             let scored = ranking::combine(&runs, occur, &corpus);

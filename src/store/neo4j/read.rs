@@ -3,7 +3,7 @@
 use super::Neo4j;
 use super::server::{Answer, Fault, promptly};
 use super::statements::{self, scoped};
-use super::values::{Params, Row};
+use super::values::{self, Listed, Params, Row, message};
 use crate::error::Error;
 use crate::record::{Account, Link, Message, Record, Scope, Scopes, Vector};
 use crate::store::cosine::Query;
@@ -16,6 +16,9 @@ const PLACE: usize = 16;
 
 /// So many selections are read together.
 const TOGETHER: usize = 1000;
+
+/// What stands beside a place: beside which, whether before it, the message, and how near its vector is.
+type Beside = (usize, bool, Listed, Option<f64>, Option<Vec<f64>>);
 
 /// Why a walk ended early.
 pub(super) enum Stopped {
@@ -71,15 +74,12 @@ pub(super) fn scope_params(scopes: &Scopes) -> Params {
 }
 
 impl Neo4j {
-    /// The messages that a statement about a selection gives.
-    fn select(&self, statement: &str, which: &Select, params: Params) -> Answer<Vec<Message>> {
-        let statement = scoped(statement, &which.scopes, which.trace_id.is_some());
-        self.server.rows(&statement, params)?.iter().map(Row::message).collect()
-    }
-
     pub(super) fn read_last(&self, which: &Select, count: usize) -> Answer<Vec<Message>> {
         let params = params(which).with("count", number(count));
-        let mut found = self.select(statements::LAST, which, params)?;
+        let statement = scoped(statements::LAST, &which.scopes, which.trace_id.is_some());
+        let lists = self.server.lists::<(Listed,)>(&statement, params, count)?;
+        let mut found: Vec<Message> =
+            lists.into_iter().map(|(listed,)| Ok(message(listed)?.0)).collect::<Answer<_>>()?;
         found.sort_by_cached_key(Message::position);
         Ok(found)
     }
@@ -210,16 +210,15 @@ impl Neo4j {
             let mut around = vec![Around::default(); messages.len()];
             // A place is of one scope, whatever others are meant.
             let params = places(messages, params(which)).with("reach", number(reach));
-            for row in self.server.rows(statement, params.with("model", model).with_question(vector))? {
-                let (i, message) =
-                    (usize::try_from(row.get::<i64>("i")?).unwrap_or_default(), row.message()?);
-                if measured.is_some()
-                    && let Some(cosine) = row.cosine(&query)?
-                {
+            let params = params.with("model", model).with_question(vector);
+            let most = messages.len().saturating_mul(2 * reach);
+            for (i, before, listed, cosine, vector) in self.server.lists::<Beside>(statement, params, most)? {
+                let (message, _) = message(listed)?;
+                if let Some(cosine) = values::cosine((cosine, vector), &query) {
                     cosines.insert(message.id.clone(), cosine);
                 }
                 if let Some(around) = around.get_mut(i) {
-                    let side = if row.get("before")? { &mut around.before } else { &mut around.after };
+                    let side = if before { &mut around.before } else { &mut around.after };
                     side.push(message);
                 }
             }

@@ -1,15 +1,18 @@
 //! The connection to the server, for threads that may wait: statements in, rows out, each within its time.
 
+use super::statements::in_one;
 use super::values::{Params, Row};
 use crate::config::{Server as Settings, StorePlace};
 use neo4rs::{ConfigBuilder, Graph, Query, Txn};
+use serde::de::DeserializeOwned;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-/// How many rows the server sends at a time.
+/// How many rows the server sends at a time, and how many lists in one row.
 const FETCHED: usize = 1000;
+const TOGETHER: usize = 10_000;
 
 /// A request of more bytes goes out in pieces, the last of which waits until the server has acknowledged the first:
 /// 40 ms, since the driver leaves Nagle's algorithm on.
@@ -231,6 +234,21 @@ impl Server {
             visit(Row(row))?;
         }
         Ok(())
+    }
+
+    /// The lists that a statement gives as `row`, of which there may be `most`: together, unless they are so many that
+    /// the server should not hold them all.
+    pub(super) fn lists<T: DeserializeOwned>(
+        &self,
+        statement: &str,
+        params: Params,
+        most: usize,
+    ) -> Answer<Vec<T>> {
+        if most > TOGETHER {
+            return self.rows(statement, params)?.iter().map(|row| row.get("row")).collect();
+        }
+        let row = self.row(&in_one(statement), params)?;
+        row.map_or_else(|| Ok(Vec::new()), |row| row.get("rows"))
     }
 
     /// Waits for a connection, no longer than for that.

@@ -60,20 +60,24 @@ pub(super) fn or_null(text: Option<impl AsRef<str>>) -> BoltType {
 
 /// A message or an account as `statements::message` lists it: id, trace_id, partition, instance, role, content, parts,
 /// timestamp, seq, extra, url, n.
-type Listed<'a> = (
+pub(super) type Listed = (
     Option<String>,
     Option<String>,
     String,
     String,
-    Option<&'a str>,
     Option<String>,
-    Option<&'a str>,
+    Option<String>,
+    Option<String>,
     Option<i64>,
     Option<u32>,
-    Option<&'a str>,
-    Option<&'a str>,
+    Option<String>,
+    Option<String>,
     Option<i64>,
 );
+
+/// How near a vector is to that of a question, as `statements::cosine` has it: the cosine, or the vector; neither if
+/// there is none.
+pub(super) type Compared = (Option<f64>, Option<Vec<f64>>);
 
 /// A row of an answer.
 pub(super) struct Row(pub(super) neo4rs::Row);
@@ -89,54 +93,14 @@ impl Row {
         Ok(self.get::<Vec<f64>>(name)?.into_iter().map(|x| x as f32).collect())
     }
 
-    /// The cosine of the row's vector with another, of the columns that `statements::cosine` names; none if it
-    /// has no vector.
-    pub(super) fn cosine(&self, query: &Query) -> Answer<Option<f64>> {
-        let cosine: Option<f64> = self.get("cosine")?;
-        if let (None, Some(_)) = (cosine, self.get::<Option<Vec<f64>>>("vector")?) {
-            return Ok(Some(query.cosine_with(self.vector("vector")?.into_iter())));
-        }
-        Ok(cosine.map(|cosine| cosine.clamp(-1.0, 1.0)))
-    }
-
     /// The columns `partition` and `instance`.
     pub(super) fn scope(&self) -> Answer<Scope> {
         Ok(Scope { partition: self.get("partition")?, instance: self.get("instance")? })
     }
 
-    /// The message that the row lists. One without an id, which rsv did not write, has the id that follows from what
-    /// it is.
+    /// The message that the row lists.
     pub(super) fn message(&self) -> Answer<Message> {
-        self.numbered_message().map(|(message, _)| message)
-    }
-
-    /// The same, and its number, which one that rsv did not write has not.
-    pub(super) fn numbered_message(&self) -> Answer<(Message, Option<i64>)> {
-        let (id, trace_id, partition, instance, role, content, parts, timestamp, seq, extra, url, n): Listed =
-            self.get("message")?;
-        let role: Role =
-            role.unwrap_or_default().parse().map_err(|e: crate::error::Error| Fault::Odd(e.to_string()))?;
-        let content = match parts {
-            None => Content::Text(content.unwrap_or_default()),
-            Some("null") => Content::Null,
-            Some(parts) => Content::Parts(parts.into()),
-        };
-        let mut extra = object("extra", extra)?;
-        if let (None, Some(url)) = (&id, url) {
-            extra.set_text("url", url);
-        }
-        let draft = Draft {
-            id,
-            trace_id,
-            partition: Some(partition),
-            instance: Some(instance),
-            timestamp,
-            seq: seq.or(Some(0)),
-            extra,
-            ..Draft::new(role, content)
-        };
-        let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
-        Ok((draft.complete(&fill).map_err(|e| Fault::Odd(e.to_string()))?, n))
+        message(self.get("message")?).map(|(message, _)| message)
     }
 
     /// The account that the row lists.
@@ -149,7 +113,7 @@ impl Row {
             trace_id: trace_id.ok_or_else(lacking)?,
             scope: Scope { partition, instance },
             timestamp: timestamp.ok_or_else(lacking)?,
-            members: object("extra", extra)?,
+            members: object("extra", extra.as_deref())?,
         })
     }
 
@@ -180,4 +144,42 @@ impl Row {
 /// What a column or a property holds: members as JSON, or nothing.
 fn object(name: &str, json: Option<&str>) -> Answer<Object> {
     json.map_or_else(|| Ok(Object::default()), Object::parse).map_err(|e| Fault::Odd(format!("{name}: {e}")))
+}
+
+/// A message as it is listed, and its number, which one that rsv did not write has not. One without an id, which rsv did
+/// not write either, has the id that follows from what it is.
+pub(super) fn message(listed: Listed) -> Answer<(Message, Option<i64>)> {
+    let (id, trace_id, partition, instance, role, content, parts, timestamp, seq, extra, url, n) = listed;
+    let role: Role =
+        role.unwrap_or_default().parse().map_err(|e: crate::error::Error| Fault::Odd(e.to_string()))?;
+    let content = match parts {
+        None => Content::Text(content.unwrap_or_default()),
+        Some(parts) if parts == "null" => Content::Null,
+        Some(parts) => Content::Parts(parts.into()),
+    };
+    let mut extra = object("extra", extra.as_deref())?;
+    if let (None, Some(url)) = (&id, url) {
+        extra.set_text("url", &url);
+    }
+    let draft = Draft {
+        id,
+        trace_id,
+        partition: Some(partition),
+        instance: Some(instance),
+        timestamp,
+        seq: seq.or(Some(0)),
+        extra,
+        ..Draft::new(role, content)
+    };
+    let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
+    Ok((draft.complete(&fill).map_err(|e| Fault::Odd(e.to_string()))?, n))
+}
+
+/// The cosine with the question's vector; none where there is nothing to compare.
+pub(super) fn cosine((cosine, vector): Compared, query: &Query) -> Option<f64> {
+    match (cosine, vector) {
+        (Some(cosine), _) => Some(cosine.clamp(-1.0, 1.0)),
+        (None, Some(vector)) => Some(query.cosine_with(vector.into_iter().map(|x| x as f32))),
+        (None, None) => None,
+    }
 }
