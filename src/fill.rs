@@ -232,7 +232,7 @@ fn vectors(embedder: &mut Embedder, messages: &[Message]) -> Result<(Vec<Embeddi
 /// Writes vectors; the first of a store settle its model. What the store refuses (its vectors of the model have
 /// another dimension) is given back.
 fn write(store: &mut dyn Store, model: &str, made: &[Embedding]) -> Result<Faults> {
-    if !made.is_empty() && model_of(store)?.is_none() {
+    if !made.is_empty() && store.models()?.is_empty() && store.fact(MODEL)?.is_none() {
         store.set_fact(MODEL, Some(model))?;
     }
     let records: Vec<Record> = made.iter().cloned().map(Record::Embedding).collect();
