@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-/// How many rows the server sends at a time, and how many lists in one row.
+/// How many rows the server sends at a time, or lists in one row.
 const FETCHED: usize = 1000;
-const TOGETHER: usize = 10_000;
 
 /// A request of more bytes goes out in pieces, the last of which waits until the server has acknowledged the first:
 /// 40 ms, since the driver leaves Nagle's algorithm on.
@@ -244,7 +243,7 @@ impl Server {
         params: Params,
         most: usize,
     ) -> Answer<Vec<T>> {
-        if most > TOGETHER {
+        if most > FETCHED {
             return self.rows(statement, params)?.iter().map(|row| row.get("row")).collect();
         }
         let row = self.row(&in_one(statement), params)?;
