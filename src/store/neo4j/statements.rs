@@ -307,12 +307,12 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
 );
 /// The nearest of the whole model are looked at as far as they are of the selection: of so many as hold what is wanted,
 /// if the scope is spread evenly over them. The index is not asked, and `asked` is null, where it would be for too many
-/// of all, or for far more than the scope has. One row if there is the model. What the index itself says of how near
+/// of all, or where the scope has few. One row if there is the model. What the index itself says of how near
 /// one is comes from numbers of 8 bits.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
     space!(),
-    "WITH model, dim, all, here, CASE WHEN here > 0 THEN $wanted * (all / here) END AS near
-     WITH model, dim, CASE WHEN dim = size($vector) AND near * $more < all AND near < $worth * here THEN near END AS asked
+    "WITH model, dim, all, here, CASE WHEN here > $few THEN $wanted * (all / here) END AS near
+     WITH model, dim, CASE WHEN dim = size($vector) AND near * $more < all THEN near END AS asked
      OPTIONAL CALL (model, asked) {
        WITH model, asked WHERE asked IS NOT NULL
        CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e
