@@ -2,6 +2,8 @@
 //! once, in turns with asking that one itself. Times in milliseconds, the median and the 99th percentile; the ratio is
 //! that of what the proxy and the relay add to the median; then what memory adds to the 95th percentile, and what a
 //! connection costs in memory. `cargo bench --bench proxy`; 1 000 connections need `ulimit -n 8192`.
+//! The row of one client is of processes that are held on a processor each (it needs taskset), all others are as the
+//! kernel places them.
 //! With RSV_BENCH_REQUESTS=N it tells instead what memory the proxy holds after each tenth of so many requests.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
