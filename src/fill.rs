@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::embed::{Embedder, Pace, Side, Work};
 use crate::error::{Error, Result};
 use crate::record::{Embedding, Message, Object, Record, Scopes};
-use crate::store::{Claim, Select, Store, Written};
+use crate::store::{Claim, Pending, Select, Store, Written};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -182,7 +182,8 @@ fn work_off(
     let mut tried = 0;
     loop {
         let size = pace.size().min(limit - tried);
-        let (mut messages, total) = store.pending(embedder.model(), which, size + failed.len())?;
+        let Pending { newest: mut messages, total, known } =
+            store.pending(embedder.model(), which, size + failed.len())?;
         messages.retain(|message| !failed.contains(&message.id));
         messages.truncate(size);
         filled.remaining = total;
@@ -193,7 +194,7 @@ fn work_off(
         tried += messages.len();
         let begun = Instant::now();
         let (made, faults) = vectors(embedder, &messages)?;
-        let refused = write(store, embedder.model(), &made)?;
+        let refused = write(store, embedder.model(), known, &made)?;
         pace.took(begun.elapsed());
         let stored = made.len() - refused.len();
         filled.done += stored;
@@ -229,10 +230,10 @@ fn vectors(embedder: &mut Embedder, messages: &[Message]) -> Result<(Vec<Embeddi
     Ok((made, faults))
 }
 
-/// Writes vectors; the first of a store settle its model. What the store refuses (its vectors of the model have
+/// Writes vectors; the first of a store, which does not know the model then, settle its model. What the store refuses (its vectors of the model have
 /// another dimension) is given back.
-fn write(store: &mut dyn Store, model: &str, made: &[Embedding]) -> Result<Faults> {
-    if !made.is_empty() && store.models()?.is_empty() && store.fact(MODEL)?.is_none() {
+fn write(store: &mut dyn Store, model: &str, known: bool, made: &[Embedding]) -> Result<Faults> {
+    if !known && !made.is_empty() && store.models()?.is_empty() && store.fact(MODEL)?.is_none() {
         store.set_fact(MODEL, Some(model))?;
     }
     let records: Vec<Record> = made.iter().cloned().map(Record::Embedding).collect();

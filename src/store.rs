@@ -106,10 +106,9 @@ pub trait Store: graph::Graph + Send {
         Ok((around, cosines))
     }
 
-    /// The last `limit` messages of a selection that have words but no vector of `model`, newest first, and
-    /// how many there are of them in all. Costs as much as there are, not as much as there is in the store,
-    /// once there is a first vector of the model.
-    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)>;
+    /// The last `limit` messages of a selection that have words but no vector of `model`. Costs as much as there
+    /// are, not as much as there is in the store, once there is a first vector of the model.
+    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<Pending>;
 
     /// The models that the store has vectors of, by name.
     fn models(&mut self) -> Result<Vec<Model>>;
@@ -156,6 +155,17 @@ pub struct Related {
     pub near: Vec<Hit>,
     /// Of what words found, as far as it is not near and has a vector; more than that does no harm.
     pub cosines: Cosines,
+}
+
+/// The messages that have words but no vector of a model.
+#[derive(Debug, Default)]
+pub struct Pending {
+    /// The last of them, newest first.
+    pub newest: Vec<Message>,
+    /// How many there are.
+    pub total: u64,
+    /// Whether the store knows the model.
+    pub known: bool,
 }
 
 fn ids_of<'a>(messages: &[&'a Message]) -> Vec<&'a str> {

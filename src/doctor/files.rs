@@ -161,7 +161,7 @@ fn vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<
         let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());
         return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
     }
-    let (_, pending) = store.pending(wanted.model(), &Select::of(Scopes::All), 0)?;
+    let pending = store.pending(wanted.model(), &Select::of(Scopes::All), 0)?.total;
     let told = format!("{pending} messages have no vector");
     // So many are embedded by the next search.
     Ok(Some(match pending > fill::catch_up_limit(settings) as u64 {

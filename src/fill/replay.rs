@@ -52,7 +52,7 @@ pub fn replay(
 /// Makes the embedder's model the store's, if nothing lacks a vector of it.
 fn switch(store: &mut dyn Store, model: &str, before: String, keep: bool) -> Result<Replayed> {
     let everything = Select::of(Scopes::All);
-    let (_, lacking) = store.pending(model, &everything, 0)?;
+    let lacking = store.pending(model, &everything, 0)?.total;
     if lacking > 0 {
         return Ok(Replayed::Partly(lacking, before));
     }

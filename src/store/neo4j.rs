@@ -17,7 +17,8 @@ mod write;
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::words::Term;
 use super::{
-    Around, Claim, Cosines, Model, Occur, Related, Select, Store, Visit, Walk, Written, ids_of, unmeasured,
+    Around, Claim, Cosines, Model, Occur, Pending, Related, Select, Store, Visit, Walk, Written, ids_of,
+    unmeasured,
 };
 use crate::config::StorePlace;
 use crate::error::{Error, Result};
@@ -226,7 +227,7 @@ impl Store for Neo4j {
         Ok((around, cosines))
     }
 
-    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {
+    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<Pending> {
         self.read_pending(model, which, limit).map_err(|e| self.failed("read", e))
     }
 

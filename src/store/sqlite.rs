@@ -18,7 +18,8 @@ mod write;
 
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::{
-    Access, Around, Claim, Cosines, Model, Occur, Related, Select, Store, Visit, Walk, Written, words::Term,
+    Access, Around, Claim, Cosines, Model, Occur, Pending, Related, Select, Store, Visit, Walk, Written,
+    words::Term,
 };
 use crate::error::{Context, Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
@@ -259,7 +260,7 @@ impl Store for Sqlite {
         self.surroundings(messages, which, reach, Some(meant))
     }
 
-    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<(Vec<Message>, u64)> {
+    fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<Pending> {
         self.read_pending(model, which, limit).map_err(|e| self.failed("read", e))
     }
 

@@ -327,13 +327,15 @@ pub(super) fn vector_row(embedding: &Embedding, place: &Place, mark: i64) -> Par
     let properties = Params::new()
         .with("n", mark)
         .with("model", embedding.model.as_str())
-        .with_vector("embedding", &embedding.vector)
         .with("near", super::vectors::nearness(&embedding.vector))
         .with("partition", place.scope.partition.as_str())
         .with("instance", place.scope.instance.as_str())
         .with("timestamp", place.timestamp)
         .with("extra", as_json(&embedding.extra));
-    Params::new().with("of", embedding.of.as_str()).with("properties", BoltType::Map(properties.into()))
+    Params::new()
+        .with("of", embedding.of.as_str())
+        .with_vector("vector", &embedding.vector)
+        .with("properties", BoltType::Map(properties.into()))
 }
 
 /// Why a vector cannot be one of its model's.

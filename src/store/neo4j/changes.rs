@@ -3,13 +3,18 @@
 use super::batch::Kind;
 use super::statements::of_model;
 
-/// The first of so many numbers, and the models; at least one row. The numbers of everything that is written come
-/// from one node. Who writes holds it from the beginning of the
+/// Takes the writers' lock; the first of so many numbers, and the models. The numbers of everything that is written
+/// come from one node. Who writes holds it from the beginning of the
 /// transaction, so that a number is seen after all smaller ones, and no two writers wait for each other twice.
-pub(super) const LOCK: &str = "
-    MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
-    SET store.locked = true WITH store SET store.n = store.n + $count WITH store.n - $count AS n
-    OPTIONAL MATCH (m:RsvModel) RETURN n, m.n AS model, m.name AS name, m.dim AS dim";
+macro_rules! lock {
+    () => {
+        "MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
+         SET store.locked = true WITH store SET store.n = store.n + $count WITH store.n - $count AS n
+         OPTIONAL MATCH (m:RsvModel)
+         WITH n, [model IN collect(m) | [model.name, model.n, model.dim]] AS models "
+    };
+}
+pub(super) const LOCK: &str = concat!(lock!(), "RETURN n, models");
 /// What the store says of itself, and the version of the server.
 pub(super) const MARK: &str = "
     CALL dbms.components() YIELD name, versions WITH versions[0] AS server LIMIT 1
@@ -41,29 +46,44 @@ pub(super) const FORGET_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 /// Holds a job as long as the transaction lasts.
 pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.held = true";
 
-/// What is there of what is to be written.
-pub(super) const KNOWN_RECORDS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.id})
-    RETURN r.id AS id, r:MessageNode AS message, r.n AS n, r.partition AS partition, r.instance AS instance,
-      r.role AS role, r.timestamp AS timestamp,
-      CASE WHEN row.compare THEN r.content END AS content, CASE WHEN row.compare THEN r.parts END AS parts";
-pub(super) const SAME_MESSAGES: &str = "
-    UNWIND $rows AS row
-    MATCH (m:MessageNode) WHERE m.trace_id = row.trace_id AND m.timestamp = row.timestamp
-    AND m.partition = row.partition AND m.instance = row.instance AND m.role = row.role
-    RETURN row.i AS i, m.id AS id, elementId(m) AS element, m.content AS content, m.parts AS parts";
-pub(super) const KNOWN_SCOPES: &str = "
-    UNWIND $rows AS row MATCH (s:RsvScope {partition: row.partition, instance: row.instance})
-    RETURN s.partition AS partition, s.instance AS instance, s.n AS n";
-pub(super) const KNOWN_VECTORS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
-    RETURN row.of AS of, row.model AS model, e.embedding AS vector";
-pub(super) const KNOWN_LINKS: &str = "
-    UNWIND $rows AS row MATCH (a:RsvRecord {id: row.from})-[l]->(b:RsvRecord {id: row.to}) WHERE type(l) = row.rel
-    RETURN DISTINCT row.from AS from, row.rel AS rel, row.to AS to";
-pub(super) const KNOWN_ANSWERS: &str = "
-    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[l:RESPONDED_WITH]-(:RsvRecord)
-    RETURN DISTINCT startNode(l).id AS from, endNode(l).id AS to";
+/// What is there of what is to be written: one row of lists.
+macro_rules! known {
+    () => {
+        "CALL () {
+           UNWIND $ids AS row MATCH (r:RsvRecord {id: row.id})
+           RETURN collect([r.id, r.partition, r.instance, r.timestamp, r:MessageNode, r.role,
+             CASE WHEN row.compare THEN r.content END, CASE WHEN row.compare THEN r.parts END]) AS records
+         }
+         CALL () {
+           UNWIND $messages AS row
+           MATCH (m:MessageNode) WHERE m.trace_id = row.trace_id AND m.timestamp = row.timestamp
+           AND m.partition = row.partition AND m.instance = row.instance AND m.role = row.role
+           OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
+           RETURN collect([row.i, m.id, elementId(m), m.content, m.parts, e.embedding]) AS same
+         }
+         CALL () {
+           UNWIND $scopes AS row MATCH (s:RsvScope {partition: row.partition, instance: row.instance})
+           RETURN collect([s.partition, s.instance, s.n]) AS scopes
+         }
+         CALL () {
+           UNWIND $vectors AS row
+           MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
+           RETURN collect([row.of, row.model, e.embedding]) AS vectors
+         }
+         CALL () {
+           UNWIND $links AS row
+           MATCH (a:RsvRecord {id: row.from})-[l]->(b:RsvRecord {id: row.to}) WHERE type(l) = row.rel
+           RETURN collect(DISTINCT [row.from, row.rel, row.to]) AS links
+         }
+         CALL () {
+           UNWIND $ends AS id MATCH (r:RsvRecord {id: id})-[l:RESPONDED_WITH]-(:RsvRecord)
+           RETURN collect(DISTINCT [startNode(l).id, endNode(l).id]) AS answers
+         }
+         RETURN records, same, scopes, vectors, links, answers"
+    };
+}
+pub(super) const KNOWN: &str = known!();
+pub(super) const LOCK_AND_KNOWN: &str = concat!(lock!(), known!(), ", n, models");
 
 /// What is new.
 pub(super) const ADD_SCOPES: &str = "
@@ -77,9 +97,11 @@ pub(super) const ADOPT: &str = "
     SET m:RsvRecord{lacks} SET m += row.properties";
 pub(super) const ADD_ACCOUNTS: &str = "
     UNWIND $rows AS row CREATE (a:RsvAccount:RsvRecord) SET a = row";
+/// As numbers of 32 bits, which are read faster than the 64 of a list.
 const ADD_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})
-    CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector{labels}) SET e = row.properties";
+    CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector{labels}) SET e = row.properties{lacks no more}
+    WITH e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)";
 const LACKS_NO_MORE: &str = " REMOVE r:RsvLacks{model}";
 /// One statement for each relation: of a type that is a value the server (5.26.0) keeps the first that it was given.
 pub(super) const ADD_LINKS: &str = "
@@ -97,7 +119,7 @@ pub(super) const BEGIN_LACKING: &str = "
     MATCH (m:MessageNode:RsvRecord) WHERE m.blank IS NULL SET m:RsvLacks{model}";
 /// Synapses came from elsewhere.
 pub(super) const NOTE_WILD: &str = "
-    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id}) WITH DISTINCT r.partition AS partition, r.instance AS instance
+    UNWIND $rows AS row MATCH (r:RsvRecord {id: row.id}) WITH DISTINCT r.partition AS partition, r.instance AS instance
     MATCH (s:RsvSpace {partition: partition, instance: instance}) SET s.wild = true";
 
 /// The vectors of a model, in the index as numbers of 8 bits. The server (5.26) keeps what it has indexed since it
@@ -109,6 +131,11 @@ pub(super) const MAKE_VECTOR_INDEX: &str = "
       `vector.quantization.enabled`: true}}";
 pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
 
+/// Where records are.
+pub(super) const PLACES: &str = "
+    UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})
+    RETURN r.id AS id, r:MessageNode AS message, r.partition AS partition, r.instance AS instance,
+      r.timestamp AS timestamp";
 /// Takes vectors away with the synapses that they gave.
 pub(super) const REMOVE_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
@@ -162,6 +189,14 @@ pub(super) fn of_lacking(statement: &str, models: &[i64]) -> String {
 pub(super) fn of_vectors(kind: &Kind) -> String {
     let Kind { model, dim, of_message, late } = kind;
     let own = if *of_message { format!(":RsvVector{model}:RsvWaiting{model}") } else { String::new() };
-    let statement = ADD_VECTORS.replace("{labels}", &format!(":Embedding{dim}{own}"));
-    if *late { statement + &of_model(LACKS_NO_MORE, *model) } else { statement }
+    let lacks = if *late { of_model(LACKS_NO_MORE, *model) } else { String::new() };
+    ADD_VECTORS.replace("{labels}", &format!(":Embedding{dim}{own}")).replace("{lacks no more}", &lacks)
+}
+
+/// Several statements as one; the rows of the first stand in it as `$rows0`, and so on.
+pub(super) fn together<'a>(statements: impl Iterator<Item = &'a str>) -> String {
+    let apart = |(i, statement): (usize, &str)| {
+        format!("CALL () {{ {} }}\n", statement.replace("$rows", &format!("$rows{i}")))
+    };
+    statements.enumerate().map(apart).collect()
 }

@@ -8,7 +8,7 @@ use super::server::Answer;
 use super::statements::{self, of_model, scoped};
 use super::values::{Params, Row};
 use super::vectors::Space;
-use super::write::{add, lock, scope_row};
+use super::write::{ROWS, add, lock, scope_row};
 use crate::record::{Scope, Scopes};
 use crate::store::cosine::Query;
 use crate::store::graph::{Alike, Changes, Linked, Near, Of, Rule};
@@ -21,9 +21,6 @@ const LARGE: u64 = 2000;
 
 /// How far a cosine of numbers of 32 bits may be off.
 const OFF: f32 = 1e-4;
-
-/// So many rows are sent in one statement.
-const ROWS: usize = 2000;
 
 /// A message and its vector.
 struct Vector {
@@ -243,7 +240,7 @@ impl Neo4j {
             }
             let ends = |from: &str, to: &str| Params::new().with("from", from).with("to", to);
             let cut = changes.remove.iter().map(|(from, to)| ends(from, to)).collect();
-            add(transaction, changes::CUT_SYNAPSES, cut, ROWS)?;
+            add(transaction, changes::CUT_SYNAPSES, cut)?;
             let row = |(of, near): &(&Alike, &Near)| {
                 number += 1;
                 let properties = Params::new()
@@ -257,7 +254,7 @@ impl Neo4j {
                     .with("properties", BoltType::Map(properties.into()))
             };
             let rows = changes.add.iter().map(row).collect();
-            add(transaction, &of_model(changes::ADD_SYNAPSES, model), rows, ROWS)?;
+            add(transaction, &of_model(changes::ADD_SYNAPSES, model), rows)?;
             transaction.run(changes::BEGIN_RULE, rule_params(model, scope, rule))?;
             Ok(true)
         })

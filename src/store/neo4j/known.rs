@@ -2,9 +2,10 @@
 
 use super::batch::{Batch, New, Place, face};
 use super::changes;
-use super::server::{Answer, Transaction};
-use super::values::Params;
-use super::write::{ROWS, lock, scope_row};
+use super::read::number;
+use super::server::{Answer, Fault, Transaction};
+use super::values::{Params, Row, or_null};
+use super::write::{ROWS, lock_params, locked, scope_row};
 use crate::record::{Link, Message, RESPONDED_WITH, Record, Scope};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,9 +16,13 @@ const NUMBERS: usize = 4;
 impl Batch {
     /// Takes the writers' lock, and reads all that the records of a batch name.
     pub(super) fn read(transaction: &mut Transaction, batch: &[Record]) -> Answer<Batch> {
-        let (first, models) = lock(transaction, NUMBERS * batch.len())?;
+        let mut some = batch.chunks(ROWS);
+        let asked = Asked::of(some.next().unwrap_or_default());
+        let params = lock_params(NUMBERS * batch.len());
+        let row = transaction.row(changes::LOCK_AND_KNOWN, asked.with(params))?.ok_or_else(nothing)?;
+        let (next, models) = locked(&row)?;
         let mut there = Batch {
-            next: first,
+            next,
             records: HashMap::new(),
             said: HashMap::new(),
             faces: HashMap::new(),
@@ -29,162 +34,137 @@ impl Batch {
             answers: HashSet::new(),
             new: New::default(),
         };
-        there.read_records(transaction, batch)?;
-        there.read_faces(transaction, batch)?;
-        there.read_scopes(transaction, batch)?;
-        there.read_vectors(transaction, batch)?;
-        there.read_links(transaction, batch)?;
+        there.take_in(&row, &asked)?;
+        for some in some {
+            let asked = Asked::of(some);
+            let row = transaction.row(changes::KNOWN, asked.with(Params::new()))?.ok_or_else(nothing)?;
+            there.take_in(&row, &asked)?;
+        }
         Ok(there)
     }
 
-    fn read_records(&mut self, transaction: &mut Transaction, batch: &[Record]) -> Answer<()> {
-        let mut ids: BTreeMap<&str, bool> = BTreeMap::new();
-        for record in batch {
+    /// Adds what a row tells of what was asked.
+    fn take_in(&mut self, row: &Row, asked: &Asked) -> Answer<()> {
+        for (id, partition, instance, timestamp, message, role, content, parts) in
+            row.get::<Vec<Known>>("records")?
+        {
+            let scope = Scope { partition, instance };
+            if message {
+                let said = (scope.clone(), role.unwrap_or_default(), content, parts);
+                self.said.insert(id.clone(), said);
+            }
+            self.records.insert(id, Place { scope, timestamp, message });
+        }
+        for (i, id, element, content, parts, vector) in row.get::<Vec<Same>>("same")? {
+            let Some(message) = asked.messages.get(i) else { continue };
+            let mut face = face(message);
+            face.4 = content.unwrap_or_default();
+            face.5 = parts;
+            if let (Some(id), Some(numbers), Some(known)) = (&id, vector, &message.vector) {
+                self.vectors.insert((id.clone(), known.model.clone()), narrow(numbers));
+            }
+            self.faces.entry(face).or_insert(id.ok_or(element));
+        }
+        for (partition, instance, n) in row.get::<Vec<(String, String, i64)>>("scopes")? {
+            self.scopes.insert(Scope { partition, instance }, n);
+        }
+        for (of, model, numbers) in row.get::<Vec<(String, String, Vec<f64>)>>("vectors")? {
+            self.vectors.insert((of, model), narrow(numbers));
+        }
+        self.links.extend(row.get::<Vec<(String, String, String)>>("links")?);
+        for (from, to) in row.get::<Vec<(String, String)>>("answers")? {
+            self.questions.insert(from);
+            self.answers.insert(to);
+        }
+        Ok(())
+    }
+}
+
+/// A record that is there: id, partition, instance, timestamp, whether it is a message, role; and, if it is to be
+/// compared, content and parts.
+type Known = (String, String, String, i64, bool, Option<String>, Option<String>, Option<String>);
+
+/// What may be the same as a message that was asked for: which, id, where it is, content, parts, and its vector.
+type Same = (usize, Option<String>, String, Option<String>, Option<String>, Option<Vec<f64>>);
+
+/// What is asked of some records: what they are, and what they name.
+#[derive(Default)]
+struct Asked<'a> {
+    /// Ids, and whether what has them is to be compared.
+    ids: BTreeMap<&'a str, bool>,
+    /// These may be there under another id, or under none.
+    messages: Vec<&'a Message>,
+    scopes: BTreeSet<&'a Scope>,
+    /// Of what, and of which model.
+    vectors: Vec<(&'a str, &'a str)>,
+    links: Vec<&'a Link>,
+}
+
+impl<'a> Asked<'a> {
+    fn of(records: &'a [Record]) -> Asked<'a> {
+        let mut asked = Asked::default();
+        for record in records {
             match record {
-                Record::Message(message) => *ids.entry(&message.id).or_default() = true,
-                Record::Account(account) => drop(ids.entry(&account.id).or_default()),
-                Record::Embedding(embedding) => drop(ids.entry(&embedding.of).or_default()),
-                Record::Link(link) => {
-                    ids.entry(&link.from).or_default();
-                    ids.entry(&link.to).or_default();
-                }
-            }
-        }
-        let rows: Vec<Params> =
-            ids.iter().map(|(id, compare)| Params::new().with("id", *id).with("compare", *compare)).collect();
-        for rows in rows.chunks(ROWS) {
-            let params = Params::new().with_rows("rows", rows.iter().cloned());
-            for row in transaction.rows(changes::KNOWN_RECORDS, params)? {
-                let (id, scope): (String, Scope) = (row.get("id")?, row.scope()?);
-                let message = row.get("message")?;
-                if message {
-                    let role = row.get::<Option<String>>("role")?.unwrap_or_default();
-                    let said = (scope.clone(), role, row.get("content")?, row.get("parts")?);
-                    self.said.insert(id.clone(), said);
-                }
-                let place = Place { scope, timestamp: row.get("timestamp")?, message };
-                self.records.insert(id, place);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads what may be the same as a message of the batch under another id, or under none.
-    fn read_faces(&mut self, transaction: &mut Transaction, batch: &[Record]) -> Answer<()> {
-        let unknown: Vec<&Message> = batch
-            .iter()
-            .filter_map(|record| match record {
-                Record::Message(message) if !self.records.contains_key(&message.id) => Some(message),
-                _ => None,
-            })
-            .collect();
-        for messages in unknown.chunks(ROWS) {
-            let row = |(i, message): (usize, &&Message)| {
-                Params::new()
-                    .with("i", i as i64)
-                    .with("trace_id", message.trace_id.as_str())
-                    .with("timestamp", message.timestamp)
-                    .with("partition", message.scope.partition.as_str())
-                    .with("instance", message.scope.instance.as_str())
-                    .with("role", message.role.name())
-            };
-            let params = Params::new().with_rows("rows", messages.iter().enumerate().map(row));
-            for row in transaction.rows(changes::SAME_MESSAGES, params)? {
-                let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
-                let Some(message) = messages.get(i) else { continue };
-                let mut face = face(message);
-                face.4 = row.get::<Option<String>>("content")?.unwrap_or_default();
-                face.5 = row.get("parts")?;
-                let who = match row.get::<Option<String>>("id")? {
-                    Some(id) => Ok(id),
-                    None => Err(row.get("element")?),
-                };
-                self.faces.entry(face).or_insert(who);
-            }
-        }
-        Ok(())
-    }
-
-    fn read_scopes(&mut self, transaction: &mut Transaction, batch: &[Record]) -> Answer<()> {
-        let scopes: BTreeSet<&Scope> = batch
-            .iter()
-            .filter_map(|record| match record {
-                Record::Message(message) => Some(&message.scope),
-                Record::Account(account) => Some(&account.scope),
-                _ => None,
-            })
-            .collect();
-        if scopes.is_empty() {
-            return Ok(());
-        }
-        let params = Params::new().with_rows("rows", scopes.into_iter().map(scope_row));
-        for row in transaction.rows(changes::KNOWN_SCOPES, params)? {
-            self.scopes.insert(row.scope()?, row.get("n")?);
-        }
-        Ok(())
-    }
-
-    fn read_vectors(&mut self, transaction: &mut Transaction, batch: &[Record]) -> Answer<()> {
-        let known = |of: &str, model: &str| Some(Params::new().with("of", of).with("model", model));
-        // What is not there has no vector.
-        let row = |of: &str, model: &str| known(of, model).filter(|_| self.records.contains_key(of));
-        let rows: Vec<Params> = batch
-            .iter()
-            .filter_map(|record| match record {
-                Record::Embedding(vector) => row(&vector.of, &vector.model),
                 Record::Message(message) => {
-                    let vector = message.vector.as_ref()?;
-                    let of = match self.faces.get(&face(message)) {
-                        Some(Ok(id)) => id,
-                        _ => &message.id,
-                    };
-                    // Under another id it is known all the same.
-                    if *of == message.id { row(of, &vector.model) } else { known(of, &vector.model) }
+                    asked.ids.insert(&message.id, true);
+                    asked.messages.push(message);
+                    asked.scopes.insert(&message.scope);
+                    asked
+                        .vectors
+                        .extend(message.vector.iter().map(|v| (message.id.as_str(), v.model.as_str())));
                 }
-                _ => None,
-            })
-            .collect();
-        for rows in rows.chunks(ROWS) {
-            let params = Params::new().with_rows("rows", rows.iter().cloned());
-            for row in transaction.rows(changes::KNOWN_VECTORS, params)? {
-                self.vectors.insert((row.get("of")?, row.get("model")?), row.vector("vector")?);
+                Record::Account(account) => {
+                    asked.ids.entry(&account.id).or_default();
+                    asked.scopes.insert(&account.scope);
+                }
+                Record::Embedding(vector) => {
+                    asked.ids.entry(&vector.of).or_default();
+                    asked.vectors.push((&vector.of, &vector.model));
+                }
+                Record::Link(link) => {
+                    asked.ids.entry(&link.from).or_default();
+                    asked.ids.entry(&link.to).or_default();
+                    asked.links.push(link);
+                }
             }
         }
-        Ok(())
+        asked
     }
 
-    fn read_links(&mut self, transaction: &mut Transaction, batch: &[Record]) -> Answer<()> {
-        let links: Vec<&Link> = batch
-            .iter()
-            .filter_map(|record| match record {
-                // Between what is not there is no link.
-                Record::Link(link) => {
-                    let there = |id: &String| self.records.contains_key(id);
-                    (there(&link.from) || there(&link.to)).then_some(link)
-                }
-                _ => None,
-            })
-            .collect();
-        for links in links.chunks(ROWS) {
-            let row = |link: &&Link| {
-                Params::new()
-                    .with("from", link.from.as_str())
-                    .with("rel", link.rel.as_str())
-                    .with("to", link.to.as_str())
-            };
-            let params = Params::new().with_rows("rows", links.iter().map(row));
-            for row in transaction.rows(changes::KNOWN_LINKS, params)? {
-                self.links.insert((row.get("from")?, row.get("rel")?, row.get("to")?));
-            }
-            let pairs = links.iter().filter(|link| link.rel == RESPONDED_WITH);
-            let ends: BTreeSet<&str> =
-                pairs.flat_map(|link| [link.from.as_str(), link.to.as_str()]).collect();
-            let params = Params::new().with_texts("wanted", ends);
-            for row in transaction.rows(changes::KNOWN_ANSWERS, params)? {
-                self.questions.insert(row.get("from")?);
-                self.answers.insert(row.get("to")?);
-            }
-        }
-        Ok(())
+    fn with(&self, params: Params) -> Params {
+        let id = |(id, compare): (&&str, &bool)| Params::new().with("id", *id).with("compare", *compare);
+        let message = |(i, message): (usize, &&Message)| {
+            scope_row(&message.scope)
+                .with("i", number(i))
+                .with("trace_id", message.trace_id.as_str())
+                .with("timestamp", message.timestamp)
+                .with("role", message.role.name())
+                .with("model", or_null(message.vector.as_ref().map(|vector| vector.model.as_str())))
+        };
+        let vector = |(of, model): &(&str, &str)| Params::new().with("of", *of).with("model", *model);
+        let link = |link: &&Link| {
+            Params::new()
+                .with("from", link.from.as_str())
+                .with("rel", link.rel.as_str())
+                .with("to", link.to.as_str())
+        };
+        let pairs = self.links.iter().filter(|link| link.rel == RESPONDED_WITH);
+        let ends: BTreeSet<&str> = pairs.flat_map(|link| [link.from.as_str(), link.to.as_str()]).collect();
+        params
+            .with_rows("ids", self.ids.iter().map(id))
+            .with_rows("messages", self.messages.iter().enumerate().map(message))
+            .with_rows("scopes", self.scopes.iter().copied().map(scope_row))
+            .with_rows("vectors", self.vectors.iter().map(vector))
+            .with_rows("links", self.links.iter().map(link))
+            .with_texts("ends", ends)
     }
+}
+
+/// A vector, narrowed to what it was made of.
+fn narrow(numbers: Vec<f64>) -> Vec<f32> {
+    numbers.into_iter().map(|x| x as f32).collect()
+}
+
+fn nothing() -> Fault {
+    Fault::Odd("a row was asked for, and none came".to_owned())
 }

@@ -11,10 +11,10 @@ use super::read::{number, params, scope_params};
 use super::server::{Answer, promptly};
 use super::statements::{self, of_model, scoped};
 use super::values::{self, Listed, Params, Row};
-use super::write::{VECTORS, add, grow, lock};
+use super::write::{add, add_all, begin, counted, lock};
 use crate::record::{Embedding, Hit, Message, Scopes};
 use crate::store::cosine::Query;
-use crate::store::{Cosines, Model, Select};
+use crate::store::{Cosines, Model, Pending, Select};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// So many vectors are compared one by one sooner than by the index, which finds nearly all of the nearest.
@@ -159,13 +159,9 @@ impl Neo4j {
         Ok(found.collect())
     }
 
-    pub(super) fn read_pending(
-        &self,
-        model: &str,
-        which: &Select,
-        limit: usize,
-    ) -> Answer<(Vec<Message>, u64)> {
-        let statement = match self.model(model)? {
+    pub(super) fn read_pending(&self, model: &str, which: &Select, limit: usize) -> Answer<Pending> {
+        let known = self.model(model)?;
+        let statement = match known {
             Some(n) => of_model(statements::LACKING, n),
             None => statements::SPOKEN.to_owned(),
         };
@@ -175,7 +171,7 @@ impl Neo4j {
         let there = rows.iter().filter(|_| total > 0 && limit > 0);
         let mut newest: Vec<Message> = there.map(Row::message).collect::<Answer<_>>()?;
         newest.sort_by_cached_key(|message| std::cmp::Reverse(message.position()));
-        Ok((newest, total))
+        Ok(Pending { newest, total, known: known.is_some() })
     }
 
     /// Makes the index of each model that has none yet.
@@ -199,9 +195,9 @@ impl Neo4j {
             vectors.iter().map(|vector| ((vector.of.as_str(), vector.model.as_str()), vector)).collect();
         self.server.write(|transaction| {
             let (mut number, mut known) = lock(transaction, 2 * vectors.len())?;
-            let ids = last.keys().map(|(id, _)| Params::new().with("id", *id).with("compare", false));
+            let ids = Params::new().with_texts("wanted", last.keys().map(|(id, _)| *id));
             let mut places = HashMap::new();
-            for row in transaction.rows(changes::KNOWN_RECORDS, Params::new().with_rows("rows", ids))? {
+            for row in transaction.rows(changes::PLACES, ids)? {
                 let (scope, timestamp, message) = (row.scope()?, row.get("timestamp")?, row.get("message")?);
                 places.insert(row.get::<String>("id")?, Place { scope, timestamp, message });
             }
@@ -235,9 +231,10 @@ impl Neo4j {
                     *counts.entry(model).or_default() -= 1;
                 }
             }
-            grow(transaction, &known, &new, counts, spaces)?;
+            add_all(transaction, counted(&known, counts, spaces))?;
+            begin(transaction, &known, &new)?;
             for (kind, rows) in rows {
-                add(transaction, &changes::of_vectors(&kind), rows, VECTORS)?;
+                add(transaction, &changes::of_vectors(&kind), rows)?;
             }
             if let Some((name, value)) = fact {
                 let params = Params::new().with("name", name).with("value", value);

@@ -4,10 +4,11 @@
 use super::Neo4j;
 use super::batch::Batch;
 use super::changes;
+use super::read::number;
 use super::schema;
 use super::server::{Answer, Transaction};
 use super::statements;
-use super::values::Params;
+use super::values::{Params, Row};
 use crate::record::{Record, Scope, Vector, reservoir_model};
 use crate::store::Written;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,9 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// So many messages are taken over at a time.
 const ADOPTED: i64 = 500;
 
-/// So many rows of vectors are sent in one statement, and of anything else.
-pub(super) const VECTORS: usize = 500;
-pub(super) const ROWS: usize = 2000;
+/// So many rows are sent in one statement.
+pub(super) const ROWS: usize = 500;
+
+/// So few are sent with those of other statements: to ask the server takes longer than to do it.
+const TOGETHER: usize = 100;
 
 impl Neo4j {
     /// Writes a batch; gives what became of each record.
@@ -58,7 +61,8 @@ impl Neo4j {
                     counts.insert(name.clone(), 0);
                 }
             }
-            grow(transaction, &known, &names, counts, BTreeMap::new())
+            add_all(transaction, counted(&known, counts, BTreeMap::new()))?;
+            begin(transaction, &known, &names)
         })?;
         self.index_models()
     }
@@ -97,17 +101,19 @@ pub(super) type Models = BTreeMap<String, (i64, usize)>;
 
 /// Takes the writers' lock; gives the first of so many numbers, and the models that there are.
 pub(super) fn lock(transaction: &mut Transaction, count: usize) -> Answer<(i64, Models)> {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    let params = Params::new().with("version", schema::VERSION).with("count", count);
-    let (mut first, mut models) = (0, Models::new());
-    for row in transaction.rows(changes::LOCK, params)? {
-        first = row.get("n")?;
-        if let Some(name) = row.get("name")? {
-            let dim = usize::try_from(row.get::<i64>("dim")?).unwrap_or_default();
-            models.insert(name, (row.get("model")?, dim));
-        }
-    }
-    Ok((first, models))
+    let row = transaction.row(changes::LOCK, lock_params(count))?;
+    row.map_or_else(|| Ok(Default::default()), |row| locked(&row))
+}
+
+/// What it takes to take the writers' lock.
+pub(super) fn lock_params(count: usize) -> Params {
+    Params::new().with("version", schema::VERSION).with("count", number(count))
+}
+
+/// What is read with the writers' lock.
+pub(super) fn locked(row: &Row) -> Answer<(i64, Models)> {
+    let models: Vec<(String, i64, usize)> = row.get("models")?;
+    Ok((row.get("n")?, models.into_iter().map(|(name, n, dim)| (name, (n, dim))).collect()))
 }
 
 pub(super) fn scope_row(scope: &Scope) -> Params {
@@ -127,66 +133,72 @@ impl Batch {
         let scopes = new.scopes.iter().map(|(scope, (messages, words))| {
             scope_row(scope).with("n", number_of(scope)).with("messages", *messages).with("words", *words)
         });
-        add(transaction, changes::ADD_SCOPES, scopes.collect(), ROWS)?;
+        let mut steps = vec![(changes::ADD_SCOPES.to_owned(), scopes.collect())];
         for (statement, rows) in [(changes::ADD_MESSAGES, new.messages), (changes::ADOPT, new.adopted)] {
-            for (lacks, rows) in rows {
-                add(transaction, &changes::of_lacking(statement, &lacks), rows, ROWS)?;
-            }
+            steps
+                .extend(rows.into_iter().map(|(lacks, rows)| (changes::of_lacking(statement, &lacks), rows)));
         }
-        add(transaction, changes::ADD_ACCOUNTS, new.accounts, ROWS)?;
-        grow(transaction, &models, &new.models, new.counts, new.spaces)?;
-        for (kind, rows) in new.vectors {
-            add(transaction, &changes::of_vectors(&kind), rows, VECTORS)?;
-        }
-        for (rel, rows) in new.links {
-            if let Some(statement) = changes::of_relation(changes::ADD_LINKS, &rel) {
-                add(transaction, &statement, rows, ROWS)?;
-            }
-        }
-        if !new.wild.is_empty() {
-            let wanted = new.wild.iter().map(String::as_str);
-            transaction.run(changes::NOTE_WILD, Params::new().with_texts("wanted", wanted))?;
-        }
-        Ok(())
+        steps.push((changes::ADD_ACCOUNTS.to_owned(), new.accounts));
+        steps.extend(counted(&models, new.counts, new.spaces));
+        steps.extend(new.vectors.into_iter().map(|(kind, rows)| (changes::of_vectors(&kind), rows)));
+        let links = new.links.into_iter();
+        steps.extend(
+            links.filter_map(|(rel, rows)| Some((changes::of_relation(changes::ADD_LINKS, &rel)?, rows))),
+        );
+        let wild = new.wild.iter().map(|id| Params::new().with("id", id.as_str()));
+        steps.push((changes::NOTE_WILD.to_owned(), wild.collect()));
+        add_all(transaction, steps)
     }
 }
 
-/// Counts new vectors; every message with words lacks one of a new model.
-pub(super) fn grow(
-    transaction: &mut Transaction,
+/// A statement, and the rows that it is run over.
+pub(super) type Step = (String, Vec<Params>);
+
+/// What counts new vectors, by model and by space.
+pub(super) fn counted(
     models: &Models,
-    new: &BTreeSet<String>,
     counts: BTreeMap<String, i64>,
     spaces: BTreeMap<(i64, Scope), i64>,
-) -> Answer<()> {
+) -> Vec<Step> {
     let counted = counts.iter().filter_map(|(name, vectors)| {
         let (n, dim) = models.get(name)?;
         let row = Params::new().with("name", name.as_str()).with("n", *n).with("dim", *dim as i64);
         Some(row.with("vectors", *vectors))
     });
-    add(transaction, changes::ADD_MODELS, counted.collect(), ROWS)?;
     let spaces = spaces
         .iter()
         .map(|((model, scope), vectors)| scope_row(scope).with("model", *model).with("vectors", *vectors));
-    add(transaction, changes::ADD_SPACES, spaces.collect(), ROWS)?;
-    for name in new {
-        if let Some((n, _)) = models.get(name) {
-            transaction.run(&statements::of_model(changes::BEGIN_LACKING, *n), Params::new())?;
-        }
+    vec![
+        (changes::ADD_MODELS.to_owned(), counted.collect()),
+        (changes::ADD_SPACES.to_owned(), spaces.collect()),
+    ]
+}
+
+/// Every message with words lacks a vector of a new model.
+pub(super) fn begin(transaction: &mut Transaction, models: &Models, new: &BTreeSet<String>) -> Answer<()> {
+    for (n, _) in new.iter().filter_map(|name| models.get(name)) {
+        transaction.run(&statements::of_model(changes::BEGIN_LACKING, *n), Params::new())?;
     }
     Ok(())
 }
 
+/// Runs statements over their rows, one after the other; together, where they are few.
+pub(super) fn add_all(transaction: &mut Transaction, mut steps: Vec<Step>) -> Answer<()> {
+    steps.retain(|(_, rows)| !rows.is_empty());
+    let rows: usize = steps.iter().map(|(_, rows)| rows.len()).sum();
+    if steps.len() < 2 || rows > TOGETHER {
+        return steps.into_iter().try_for_each(|(statement, rows)| add(transaction, &statement, rows));
+    }
+    let statement = changes::together(steps.iter().map(|(statement, _)| statement.as_str()));
+    let with_rows = |params: Params, (i, (_, rows))| params.with_rows(&format!("rows{i}"), rows);
+    transaction.run(&statement, steps.into_iter().enumerate().fold(Params::new(), with_rows))
+}
+
 /// Runs a statement over rows, so many at a time.
-pub(super) fn add(
-    transaction: &mut Transaction,
-    statement: &str,
-    rows: Vec<Params>,
-    size: usize,
-) -> Answer<()> {
+pub(super) fn add(transaction: &mut Transaction, statement: &str, rows: Vec<Params>) -> Answer<()> {
     let mut rows = rows.into_iter().peekable();
     while rows.peek().is_some() {
-        let some: Vec<Params> = rows.by_ref().take(size).collect();
+        let some: Vec<Params> = rows.by_ref().take(ROWS).collect();
         transaction.run(statement, Params::new().with_rows("rows", some))?;
     }
     Ok(())

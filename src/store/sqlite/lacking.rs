@@ -2,11 +2,10 @@
 //! it is written and struck off when its vector is, so that to ask for what is pending costs as much as there
 //! is of it.
 
-use super::super::Select;
+use super::super::{Pending, Select};
 use super::Sqlite;
 use super::embedding::{self, Place};
 use super::select::Source;
-use crate::record::Message;
 use rusqlite::{Connection, params};
 
 /// The condition that a message has words, or other signs that are no space; to be given `spaces`.
@@ -51,15 +50,15 @@ pub(super) fn begin(connection: &Connection, model: i64) -> rusqlite::Result<()>
 }
 
 impl Sqlite {
-    /// The newest messages that lack a vector of a model, newest first, and how many there are.
     pub(super) fn read_pending(
         &mut self,
         model: &str,
         which: &Select,
         limit: usize,
-    ) -> rusqlite::Result<(Vec<Message>, u64)> {
+    ) -> rusqlite::Result<Pending> {
         let snapshot = self.connection.unchecked_transaction()?;
-        let source = match embedding::model(&self.connection, model)? {
+        let known = embedding::model(&self.connection, model)?;
+        let source = match known {
             Some((n, _)) => Source::lacking(which, n),
             None => Source::with_words(which),
         };
@@ -71,6 +70,6 @@ impl Sqlite {
             newest.reverse();
         }
         snapshot.finish()?;
-        Ok((newest, total))
+        Ok(Pending { newest, total, known: known.is_some() })
     }
 }
