@@ -44,7 +44,8 @@ SCHEMA = [
 ]
 MESSAGES = "UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord) SET m = row"
 VECTORS = """UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})
-    CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector:RsvVector1:RsvWaiting1:Embedding384) SET e = row.properties"""
+    CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector:RsvVector1:RsvWaiting1:Embedding384) SET e = row.properties
+    WITH e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)"""
 
 
 def connected():
@@ -76,8 +77,8 @@ def load(name):
                     | {"words": " ".join(["@1", *words, *("_" + word for word in words)])}
                     | of
                 )
-                properties = {"model": line["embedding_model"], "embedding": vector, "n": next(numbers)} | of
-                vectors.append({"of": line["id"], "properties": properties})
+                properties = {"model": line["embedding_model"], "n": next(numbers)} | of
+                vectors.append({"of": line["id"], "properties": properties, "vector": vector})
             with session.begin_transaction() as transaction:
                 for statement, rows in (MESSAGES, messages), (VECTORS, vectors):
                     for at in range(0, len(rows), ROWS):
@@ -92,7 +93,7 @@ def bare(session, at):
     rows = [{"id": f"{at}-{side}", "words": f"@0 bare words of {at}"} | names for side in range(2)]
     session.run(MESSAGES, rows=rows).consume()
     vectors = numpy.random.default_rng(at).standard_normal((2, 384)).tolist()
-    rows = [{"of": row["id"], "properties": {"embedding": vector}} for row, vector in zip(rows, vectors)]
+    rows = [{"of": row["id"], "properties": {}, "vector": vector} for row, vector in zip(rows, vectors)]
     session.run(VECTORS.replace("RsvVector1:RsvWaiting1", "Bare"), rows=rows).consume()
 
 

@@ -62,8 +62,8 @@ pub trait Store: graph::Graph + Send {
     /// out.
     fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines>;
 
-    /// Tells what `related`, its vector aside, or `find` of any of the terms will be asked for next: a store that can
-    /// do so begins to look for the words.
+    /// Tells what will be asked for next, so that a store that can do so may begin: `related`, its vector aside, or
+    /// `find` of any of the terms; and after that `count`, of all that the scopes hold.
     fn prefetch(&mut self, _terms: &[Term], _which: &Select, _limit: usize) {}
 
     /// What speaks for messages: the best `limit` by words, any of the terms, and the best by a vector of a model, as
@@ -88,7 +88,7 @@ pub trait Store: graph::Graph + Send {
     /// What is next to messages: their links, and of a selection what stands before and after each, as `links` and
     /// `around` give them.
     fn next_to(&mut self, messages: &[&Message], which: &Select) -> Result<(Vec<Link>, Vec<Around>)> {
-        Ok((self.links(&ids_of(messages), None)?, self.around(messages, which, 1)?))
+        Ok((self.links(&ids_of(messages.iter().copied()), None)?, self.around(messages, which, 1)?))
     }
 
     /// As `around`, and the cosines of a vector with those of all that stands there, as `similarities` gives them.
@@ -168,8 +168,8 @@ pub struct Pending {
     pub known: bool,
 }
 
-fn ids_of<'a>(messages: &[&'a Message]) -> Vec<&'a str> {
-    messages.iter().map(|message| message.id.as_str()).collect()
+fn ids_of<'a>(messages: impl Iterator<Item = &'a Message>) -> Vec<&'a str> {
+    messages.map(|message| message.id.as_str()).collect()
 }
 
 /// The ids of what words found and meaning did not.

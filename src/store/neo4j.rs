@@ -18,12 +18,12 @@ use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::words::Term;
 use super::{
     Around, Claim, Cosines, Model, Occur, Pending, Related, Select, Store, Visit, Walk, Written, ids_of,
-    unmeasured,
 };
 use crate::config::StorePlace;
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
 use server::{Answer, Fault, Server};
+use std::collections::HashMap;
 use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -39,17 +39,24 @@ const CLAIMED: Duration = Duration::from_millis(500);
 pub(super) struct Neo4j {
     server: Server,
     place: StorePlace,
-    prefetched: Option<Prefetched>,
+    /// Any of some words, and how many messages there are. Either serves once, as there may be more later.
+    words: Option<Begun<Words, Vec<Hit>>>,
+    count: Option<Begun<Select, usize>>,
+    /// The numbers of models, as they were when they were asked for.
+    models: HashMap<String, i64>,
 }
 
-/// Any of some words, as they are being looked for: what is asked, and who asks it.
-struct Prefetched {
-    what: (Vec<Term>, Select, usize),
-    search: JoinHandle<Answer<Vec<Hit>>>,
+/// Any of some terms, of a selection, so many.
+type Words = (Vec<Term>, Select, usize);
+
+/// What the server is being asked on a connection of its own: what that is, and who waits for it.
+struct Begun<What, Found> {
+    what: What,
+    search: JoinHandle<Answer<Found>>,
 }
 
-impl Prefetched {
-    fn found(self) -> Answer<Vec<Hit>> {
+impl<What: PartialEq, Found> Begun<What, Found> {
+    fn found(self) -> Answer<Found> {
         self.search.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
@@ -68,7 +75,22 @@ impl Neo4j {
         server.reach().map_err(opened)?;
         let prepared = schema::prepare(&server).map_err(opened)?;
         prepared.map_err(|error| error.at(format_args!("cannot open store {}", place.address)))?;
-        Ok(Neo4j { server, place: place.clone(), prefetched: None })
+        Ok(Neo4j::on(server, place))
+    }
+
+    fn on(server: Server, place: &StorePlace) -> Neo4j {
+        Neo4j { server, place: place.clone(), words: None, count: None, models: HashMap::new() }
+    }
+
+    /// Begins to ask the server something.
+    fn begin<What: Clone + Send + 'static, Found: Send + 'static>(
+        &self,
+        what: What,
+        ask: impl FnOnce(&Neo4j, &What) -> Answer<Found> + Send + 'static,
+    ) -> Option<Begun<What, Found>> {
+        let (store, asked) = (Neo4j::on(self.server.clone(), &self.place), what.clone());
+        let search = thread::Builder::new().spawn(move || ask(&store, &asked)).ok()?;
+        Some(Begun { what, search })
     }
 
     /// Asks the server two things at once, on a connection each; one after the other where there is no thread for it.
@@ -88,13 +110,12 @@ impl Neo4j {
         })
     }
 
-    /// What was prefetched, if it is just this. It serves once, as what is found later may be more.
-    fn prefetched(&mut self, terms: &[Term], which: &Select, limit: usize) -> Option<Prefetched> {
-        let this = |known: &Prefetched| {
-            let (known_terms, known_which, known_limit) = &known.what;
-            known_terms == terms && known_which == which && *known_limit == limit
-        };
-        self.prefetched.take().filter(this)
+    /// Messages by any of some words, which may have been looked for already.
+    fn worded(&self, begun: Option<Begun<Words, Vec<Hit>>>, what: Words) -> Answer<Vec<Hit>> {
+        match begun.filter(|begun| begun.what == what) {
+            Some(begun) => begun.found(),
+            None => self.find_terms(&what.0, Occur::Any, &what.1, what.2),
+        }
     }
 
     /// Adds the store's address to what went wrong, in words.
@@ -114,6 +135,9 @@ fn failed(what: &str, place: &StorePlace, fault: Fault) -> Error {
 
 impl Store for Neo4j {
     fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
+        if batch.iter().any(|record| matches!(record, Record::Message(_))) {
+            (self.words, self.count) = (None, None);
+        }
         self.write_batch(batch).map_err(|e| self.failed("write to", e))
     }
 
@@ -126,7 +150,11 @@ impl Store for Neo4j {
     }
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
-        self.count_up_to(which, most).map_err(|e| self.failed("read", e))
+        let counted = match self.count.take().filter(|begun| begun.what == *which) {
+            Some(begun) => begun.found().map(|count| count.min(most)),
+            None => self.count_up_to(which, most),
+        };
+        counted.map_err(|e| self.failed("read", e))
     }
 
     fn accounts(&mut self, which: &Select, digest: Option<&str>, count: usize) -> Result<Vec<Account>> {
@@ -134,18 +162,21 @@ impl Store for Neo4j {
     }
 
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        let prefetched = self.prefetched(terms, which, limit).filter(|_| occur == Occur::Any);
-        let found = prefetched.map_or_else(|| self.find_terms(terms, occur, which, limit), Prefetched::found);
+        let begun = self.words.take();
+        let found = match occur {
+            Occur::Any => self.worded(begun, (terms.to_vec(), which.clone(), limit)),
+            Occur::All => self.find_terms(terms, occur, which, limit),
+        };
         found.map_err(|e| self.failed("search", e))
     }
 
     fn prefetch(&mut self, terms: &[Term], which: &Select, limit: usize) {
-        let store = Neo4j { server: self.server.clone(), place: self.place.clone(), prefetched: None };
-        let what = (terms.to_vec(), which.clone(), limit);
-        let (terms, which, limit) = what.clone();
-        let find = move || store.find_terms(&terms, Occur::Any, &which, limit);
-        let search = thread::Builder::new().spawn(find).ok();
-        self.prefetched = search.map(|search| Prefetched { what, search });
+        let words = (terms.to_vec(), which.clone(), limit);
+        let find =
+            |store: &Neo4j, (terms, which, limit): &Words| store.find_terms(terms, Occur::Any, which, *limit);
+        self.words = self.begin(words, find);
+        let all = Select::of(which.scopes.clone());
+        self.count = self.begin(all, |store, all| store.count_up_to(all, usize::MAX));
     }
 
     fn related(
@@ -155,20 +186,18 @@ impl Store for Neo4j {
         which: &Select,
         limit: usize,
     ) -> Result<Related> {
-        let (worded, near) = match self.prefetched(terms, which, limit) {
-            Some(prefetched) => {
-                let near = self.find_nearest(model, vector, which, limit);
-                (prefetched.found(), near)
-            }
-            None => self.at_once(
-                |store| store.find_terms(terms, Occur::Any, which, limit),
-                |store| store.find_nearest(model, vector, which, limit),
-            ),
-        };
-        let worded = worded.map_err(|e| self.failed("search", e))?;
+        let (begun, what) = (self.words.take(), (terms.to_vec(), which.clone(), limit));
+        let (near, worded) = self.at_once(
+            |store| store.find_nearest(model, vector, which, limit),
+            |store| {
+                let worded = store.worded(begun, what)?;
+                let cosines = store.cosines(model, vector, &ids_of(worded.iter().map(|hit| &hit.message)))?;
+                Ok((worded, cosines))
+            },
+        );
         let near = near.map_err(|e| self.failed("search", e))?;
         let near = near.map_err(|dim| super::other_dimension(model, vector.len(), dim))?;
-        let cosines = self.similarities(model, vector, &unmeasured(&worded, &near))?;
+        let (worded, cosines) = worded.map_err(|e| self.failed("search", e))?;
         Ok(Related { worded, near, cosines })
     }
 
@@ -203,7 +232,7 @@ impl Store for Neo4j {
 
     fn next_to(&mut self, messages: &[&Message], which: &Select) -> Result<(Vec<Link>, Vec<Around>)> {
         let (links, around) = self.at_once(
-            |store| store.read_links(&ids_of(messages), None),
+            |store| store.read_links(&ids_of(messages.iter().copied()), None),
             |store| store.read_around(messages, which, 1, None),
         );
         let (around, _) = around.map_err(|e| self.failed("read", e))?;

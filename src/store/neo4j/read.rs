@@ -3,7 +3,7 @@
 use super::Neo4j;
 use super::server::{Answer, Fault, promptly};
 use super::statements::{self, scoped};
-use super::values::{self, Listed, Params, Row, message};
+use super::values::{self, Linked, Listed, Params, Row, message};
 use crate::error::Error;
 use crate::record::{Account, Link, Message, Record, Scope, Scopes, Vector};
 use crate::store::cosine::Query;
@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a place takes of a request beside its id, in bytes.
 const PLACE: usize = 16;
+
+/// A record has hardly more links than these.
+const LINKS: usize = 16;
 
 /// So many selections are read together.
 const TOGETHER: usize = 1000;
@@ -243,8 +246,9 @@ impl Neo4j {
     pub(super) fn read_links(&self, ids: &[&str], rel: Option<&str>) -> Answer<Vec<Link>> {
         let params = Params::new().with_texts("wanted", ids.iter().copied()).with("rel", rel);
         let mut found = BTreeMap::new();
-        for row in self.server.rows(statements::LINKS_BY_ID, params)? {
-            let link = row.link()?;
+        let most = ids.len().saturating_mul(LINKS);
+        for listed in self.server.lists::<Linked>(statements::LINKS_BY_ID, params, most)? {
+            let link = values::link(listed)?;
             found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
         }
         Ok(found.into_values().collect())

@@ -59,11 +59,10 @@ macro_rules! cosine {
     };
 }
 
-/// The columns of a link `l`.
+/// The link `l` as a list.
 macro_rules! link {
     () => {
-        "type(l) AS rel, startNode(l).id AS from, endNode(l).id AS to, l.timestamp AS timestamp,
-         l.score AS score, l.model AS model, l.extra AS extra"
+        "[type(l), startNode(l).id, endNode(l).id, l.timestamp, l.score, l.model, l.extra]"
     };
 }
 
@@ -152,7 +151,8 @@ pub(super) const LINKS: &str = concat!(
     "MATCH (m:RsvRecord)-[l]->(o:RsvRecord) WHERE {scope} AND coalesce(l.n, 0) <= $upto AND ",
     admitted!(),
     " AND {the other} WITH l, m.id AS from, type(l) AS rel, o.id AS to ORDER BY from, rel, to RETURN ",
-    link!()
+    link!(),
+    " AS link"
 );
 
 pub(super) const SCOPE_OF: &str = "
@@ -226,8 +226,9 @@ pub(super) const MESSAGES_BY_ID: &str = concat!(
 
 pub(super) const LINKS_BY_ID: &str = concat!(
     "UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[l]-(:RsvRecord) WHERE $rel IS NULL OR type(l) = $rel
-     RETURN DISTINCT ",
-    link!()
+     WITH DISTINCT l RETURN ",
+    link!(),
+    " AS row"
 );
 
 pub(super) const FACT: &str = "MATCH (f:RsvFact {name: $name}) RETURN f.value AS value";
@@ -332,30 +333,37 @@ pub(super) const SIMILARITIES: &str = concat!(
     cosine!("vector.similarity.cosine(e.embedding, $vector)"),
     "] AS row"
 );
-/// The newest of some messages, and how many of them there are in all; one row at least.
+/// The newest of some messages, how many of them there are in all, and whether the model is known; one row.
 macro_rules! newest_of_all {
-    ($messages:literal) => {
+    ($known:literal, $messages:literal) => {
         concat!(
-            "CALL () { MATCH ",
+            $known,
+            " CALL () { MATCH ",
             $messages,
             " AND ",
             admitted!(),
             " RETURN count(m) AS all }
-             OPTIONAL CALL (all) { MATCH ",
+             CALL () { MATCH ",
             $messages,
             " AND ",
             admitted!(),
-            " RETURN m ORDER BY ",
+            " WITH m ORDER BY ",
             backward!(),
-            " LIMIT $count }
-             RETURN all, ",
-            message!()
+            " LIMIT $count RETURN collect(",
+            listed!(),
+            ") AS newest }
+             RETURN known, all, newest"
         )
     };
 }
-pub(super) const LACKING: &str = newest_of_all!("(m:RsvLacks{model}) WHERE {scope}");
-pub(super) const SPOKEN: &str =
-    newest_of_all!("(m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL");
+pub(super) const LACKING: &str = newest_of_all!(
+    "CALL () { MATCH (model:RsvModel {name: $name, n: {model}}) RETURN count(model) > 0 AS known }",
+    "(m:RsvLacks{model}) WHERE {scope}"
+);
+pub(super) const SPOKEN: &str = newest_of_all!(
+    "WITH false AS known",
+    "(m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL"
+);
 
 /// The vectors of a scope that are compared with others.
 pub(super) const COUNT_WAITING: &str = "

@@ -75,6 +75,9 @@ pub(super) type Listed = (
     Option<i64>,
 );
 
+/// A link as `statements::link` lists it: rel, from, to, timestamp, score, model, extra.
+pub(super) type Linked = (String, String, String, Option<i64>, Option<f64>, Option<String>, Option<String>);
+
 /// How near a vector is to that of a question, as `statements::cosine` has it: the cosine, or the vector; neither if
 /// there is none.
 pub(super) type Compared = (Option<f64>, Option<Vec<f64>>);
@@ -127,17 +130,9 @@ impl Row {
         })
     }
 
-    /// A link, of the columns that `statements::link` names.
+    /// The link that the row lists.
     pub(super) fn link(&self) -> Answer<Link> {
-        Ok(Link {
-            rel: self.get("rel")?,
-            from: self.get("from")?,
-            to: self.get("to")?,
-            timestamp: self.get::<Option<i64>>("timestamp")?.or(Some(0)),
-            score: self.get("score")?,
-            model: self.get("model")?,
-            extra: object("extra", self.get("extra")?)?,
-        })
+        link(self.get("link")?)
     }
 }
 
@@ -173,6 +168,12 @@ pub(super) fn message(listed: Listed) -> Answer<(Message, Option<i64>)> {
     };
     let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
     Ok((draft.complete(&fill).map_err(|e| Fault::Odd(e.to_string()))?, n))
+}
+
+/// A link as it is listed; its time is 0 where it has none.
+pub(super) fn link((rel, from, to, timestamp, score, model, extra): Linked) -> Answer<Link> {
+    let extra = object("extra", extra.as_deref())?;
+    Ok(Link { rel, from, to, timestamp: timestamp.or(Some(0)), score, model, extra })
 }
 
 /// The cosine with the question's vector; none where there is nothing to compare.

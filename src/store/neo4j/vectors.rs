@@ -159,19 +159,33 @@ impl Neo4j {
         Ok(found.collect())
     }
 
-    pub(super) fn read_pending(&self, model: &str, which: &Select, limit: usize) -> Answer<Pending> {
-        let known = self.model(model)?;
-        let statement = match known {
-            Some(n) => of_model(statements::LACKING, n),
-            None => statements::SPOKEN.to_owned(),
-        };
-        let statement = scoped(&statement, &which.scopes, which.trace_id.is_some());
-        let rows = self.server.rows(&statement, params(which).with("count", number(limit)))?;
-        let total = rows.first().map_or(Ok(0), |row| row.get::<i64>("all"))?.unsigned_abs();
-        let there = rows.iter().filter(|_| total > 0 && limit > 0);
-        let mut newest: Vec<Message> = there.map(Row::message).collect::<Answer<_>>()?;
+    pub(super) fn read_pending(&mut self, model: &str, which: &Select, limit: usize) -> Answer<Pending> {
+        let params = params(which).with("name", model).with("count", number(limit));
+        let lacking = |store: &Neo4j, n| store.lacking(&of_model(statements::LACKING, n), which, &params);
+        if let Some(n) = self.models.get(model) {
+            let pending = lacking(self, *n)?;
+            if pending.known {
+                return Ok(pending);
+            }
+        }
+        match self.model(model)? {
+            Some(n) => {
+                self.models.insert(model.to_owned(), n);
+                lacking(self, n)
+            }
+            None => self.lacking(statements::SPOKEN, which, &params),
+        }
+    }
+
+    /// The messages that a statement tells to lack vectors, and of how many.
+    fn lacking(&self, statement: &str, which: &Select, params: &Params) -> Answer<Pending> {
+        let statement = scoped(statement, &which.scopes, which.trace_id.is_some());
+        let Some(row) = self.server.row(&statement, params.clone())? else { return Ok(Pending::default()) };
+        let newest: Vec<Listed> = row.get("newest")?;
+        let mut newest: Vec<Message> =
+            newest.into_iter().map(|listed| Ok(values::message(listed)?.0)).collect::<Answer<_>>()?;
         newest.sort_by_cached_key(|message| std::cmp::Reverse(message.position()));
-        Ok(Pending { newest, total, known: known.is_some() })
+        Ok(Pending { newest, total: row.get::<i64>("all")?.unsigned_abs(), known: row.get("known")? })
     }
 
     /// Makes the index of each model that has none yet.
