@@ -300,6 +300,13 @@ pub(super) fn most(runs: &[Run], looked: usize, corpus: &Corpus) -> f64 {
     (K1 + 1.0) * rest * rest / rarity(runs).max(f64::MIN_POSITIVE)
 }
 
+/// The numbers of the scored messages, the best first.
+pub(super) fn in_order(scored: &[Scored]) -> Vec<i64> {
+    let mut order: Vec<&Scored> = scored.iter().collect();
+    order.sort_unstable_by(|one, other| other.cmp(one));
+    order.into_iter().map(|one| one.n).collect()
+}
+
 /// Whether the best `limit` of the scored messages, if all of them are wanted, score more than any other can.
 pub(super) fn may_do(scored: &[Scored], limit: usize, most: f64) -> bool {
     scored.iter().filter(|one| one.score > most).take(limit).count() == limit

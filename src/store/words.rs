@@ -34,10 +34,14 @@ pub fn words(folded: &str) -> impl Iterator<Item = &str> {
     folded.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).flat_map(windows)
 }
 
-fn windows(run: &str) -> Vec<&str> {
-    if run.len() <= WINDOW {
-        return vec![run];
-    }
+/// A word, or the windows of a long one. There is hardly one that is long, and so nothing is allocated.
+fn windows(run: &str) -> impl Iterator<Item = &str> {
+    let short = run.len() <= WINDOW;
+    let windows = if short { Vec::new() } else { windows_of_long(run) };
+    short.then_some(run).into_iter().chain(windows)
+}
+
+fn windows_of_long(run: &str) -> Vec<&str> {
     let mut starts: Vec<usize> = run.char_indices().map(|(at, _)| at).collect();
     starts.push(run.len());
     let count = starts.len() - 1;

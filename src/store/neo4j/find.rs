@@ -8,7 +8,7 @@ use super::Neo4j;
 use super::read::{number, scope_params};
 use super::server::{Answer, Fault};
 use super::statements::{self, scoped};
-use super::values::{Listed, Params, Row, message};
+use super::values::{Params, Row};
 use crate::record::{Hit, Message, Scopes};
 use crate::store::ranking::{self, Corpus, KEYWORD, Run};
 use crate::store::words::{self, Term};
@@ -67,10 +67,15 @@ fn naming(scopes: &Scopes) -> Params {
     scope_params(scopes).with("everywhere", *scopes == Scopes::All).with("named", number(NAMED))
 }
 
-/// The messages that were read, by their numbers, and what the ranking makes of them.
+/// A message as it is ranked: id, number, time, text.
+type Ranked = (String, i64, i64, Option<String>);
+
+/// The messages that were looked at, by their numbers.
 #[derive(Default)]
-struct Read {
-    messages: HashMap<i64, Message>,
+struct Looked {
+    ids: HashMap<i64, String>,
+    /// Those that were read: one that the selection does not admit is none.
+    read: HashMap<i64, Option<Message>>,
     /// Those without a number get one below all others.
     strangers: i64,
 }
@@ -93,18 +98,17 @@ impl Neo4j {
             return self.newest(&unsure, which, limit);
         }
         let Sizes { mut corpus, scopes, strangers } = self.count(&mut runs, &which.scopes)?;
-        let mut read = Read::default();
+        let mut looked_at = Looked::default();
         if strangers {
             let statement = scoped(statements::STRANGE_MESSAGES, &which.scopes, false);
             for row in self.server.rows(&statement, scope_params(&which.scopes))? {
-                corpus.words += read.look_at(row.message()?, None, &mut runs) as f64;
+                corpus.words += looked_at.stranger(row.message()?, which, &mut runs) as f64;
                 corpus.docs += 1.0;
             }
         }
         // As yet only strangers were looked at.
         runs.iter_mut().for_each(|run| run.held += run.docs.len());
         runs.sort_by_key(|run| run.held);
-        let admitted = |message: &Message| which.admits(message) && ranking::holds(&unsure, message);
         let mut looked = 0;
         loop {
             let before = looked;
@@ -122,16 +126,24 @@ impl Neo4j {
             let statement = scoped(statements::HOLDING, &which.scopes, false);
             let params = scope_params(&which.scopes).with("question", question);
             let most = runs[before..looked].iter().map(|run| run.held).sum();
-            for (listed,) in self.server.lists::<(Listed,)>(&statement, params, most)? {
-                let (message, n) = message(listed)?;
-                read.look_at(message, n, &mut runs);
+            for (id, n, timestamp, text) in self.server.lists::<Ranked>(&statement, params, most)? {
+                look_at((n, timestamp), &text.unwrap_or_default(), &mut runs);
+                looked_at.ids.insert(n, id);
             }
             let scored = ranking::combine(&runs, occur, &corpus);
             let most = ranking::most(&runs, looked, &corpus);
             if looked < runs.len() && !ranking::may_do(&scored, limit, most) {
                 continue;
             }
-            let message = |n| Answer::Ok(read.messages.get(&n).filter(|m| admitted(m)).cloned());
+            let mut order = ranking::in_order(&scored).into_iter();
+            let message = |n| {
+                while !looked_at.read.contains_key(&n) && order.len() > 0 {
+                    let some: Vec<i64> = order.by_ref().take(limit).collect();
+                    looked_at.read(self, &some, which)?;
+                }
+                let message = looked_at.read.get(&n).and_then(Option::as_ref);
+                Answer::Ok(message.filter(|message| ranking::holds(&unsure, message)).cloned())
+            };
             let (mut hits, places) = ranking::best(scored, limit, message)?;
             let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > most);
             if looked == runs.len() || enough {
@@ -183,16 +195,31 @@ impl Neo4j {
     }
 }
 
-impl Read {
-    /// Gives the message's length in words.
-    fn look_at(&mut self, message: Message, n: Option<i64>, runs: &mut [Run]) -> usize {
-        let n = n.unwrap_or_else(|| {
-            self.strangers -= 1;
-            self.strangers
-        });
-        let folded = words::fold(&message.content.text());
-        let place = (n, message.timestamp);
-        self.messages.insert(n, message);
-        ranking::look_at(place, &folded, runs, |run, doc| run.docs.push(doc))
+impl Looked {
+    /// A message that has no number; gives its length in words.
+    fn stranger(&mut self, message: Message, which: &Select, runs: &mut [Run]) -> usize {
+        self.strangers -= 1;
+        let place = (self.strangers, message.timestamp);
+        let words = look_at(place, &message.content.text(), runs);
+        self.read.insert(self.strangers, Some(message).filter(|message| which.admits(message)));
+        words
     }
+
+    /// Reads messages, as far as they are not read yet.
+    fn read(&mut self, store: &Neo4j, numbers: &[i64], which: &Select) -> Answer<()> {
+        let wanted = numbers.iter().filter(|n| !self.read.contains_key(n));
+        let ids: Vec<(i64, &str)> = wanted.filter_map(|n| Some((*n, self.ids.get(n)?.as_str()))).collect();
+        let messages = store.read_messages(&ids.iter().map(|(_, id)| *id).collect::<Vec<_>>(), which)?;
+        let mut messages: HashMap<String, Message> =
+            messages.into_iter().map(|message| (message.id.clone(), message)).collect();
+        let read: Vec<(i64, Option<Message>)> =
+            ids.into_iter().map(|(n, id)| (n, messages.remove(id))).collect();
+        self.read.extend(read);
+        Ok(())
+    }
+}
+
+/// Looks for the runs in a message; gives its length in words.
+fn look_at(place: (i64, i64), text: &str, runs: &mut [Run]) -> usize {
+    ranking::look_at(place, &words::fold(text), runs, |run, doc| run.docs.push(doc))
 }

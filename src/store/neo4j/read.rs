@@ -240,7 +240,8 @@ impl Neo4j {
         }
         let statement = scoped(statements::MESSAGES_BY_ID, &which.scopes, false);
         let params = params(which).with_texts("wanted", ids.iter().copied());
-        self.server.rows(&statement, params)?.iter().map(Row::message).collect()
+        let lists = self.server.lists::<(Listed,)>(&statement, params, ids.len())?;
+        lists.into_iter().map(|(listed,)| Ok(message(listed)?.0)).collect()
     }
 
     pub(super) fn read_links(&self, ids: &[&str], rel: Option<&str>) -> Answer<Vec<Link>> {

@@ -220,8 +220,9 @@ pub(super) const AROUND_MEASURED: &str = concat!(
 pub(super) const MESSAGES_BY_ID: &str = concat!(
     "UNWIND $wanted AS id MATCH (m:RsvRecord {id: id}) WHERE m:MessageNode AND {scope} AND ",
     admitted!(),
-    " RETURN ",
-    message!()
+    " RETURN [",
+    listed!(),
+    "] AS row"
 );
 
 pub(super) const LINKS_BY_ID: &str = concat!(
@@ -262,11 +263,10 @@ pub(super) const HELD: &str = concat!(
        WHERE scopes <> '' OR {scope} RETURN count(m) AS held
      } RETURN strangers, messages, words, scopes, i, held"
 );
-pub(super) const HOLDING: &str = concat!(
-    "CALL db.index.fulltext.queryNodes('rsv_words', $question) YIELD node AS m WHERE {scope} RETURN [",
-    listed!(),
-    "] AS row"
-);
+/// What it takes to rank messages by their words: little, as most of them are not among the best.
+pub(super) const HOLDING: &str = "
+    CALL db.index.fulltext.queryNodes('rsv_words', $question) YIELD node AS m WHERE {scope}
+    RETURN [m.id, m.n, m.timestamp, m.content] AS row";
 /// The messages that are not in the index, since rsv did not write them.
 pub(super) const STRANGE_MESSAGES: &str =
     concat!("MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord RETURN ", message!());
