@@ -287,6 +287,8 @@ const MANY: &str =
     WITH store, s, v, m, store.n AS first, s.n AS scope
     SET store.n = first + 20000, s.messages = s.messages + 10000, s.words = s.words + 30000,
       v.vectors = v.vectors + 10000, m.vectors = m.vectors + 10000
+    FOREACH (stem IN ['the', 'owl'] | MERGE (w:RsvWord {stem: stem, scope: scope})
+      SET w.messages = coalesce(w.messages, 0) + 10000)
     WITH first, scope UNWIND range(1, 10000) AS i
     CREATE (:MessageNode:RsvRecord {id: toString(first + i), n: first + i, trace_id: 't', partition: 'many',
         instance: 'many', role: 'user', content: 'The owl ' + i, timestamp: i, seq: 0,
@@ -324,6 +326,22 @@ fn three_among_very_many_are_found() {
     let nearest = store.nearest("m", &[1.0, 0.5, 0.5, 0.5], &many, 10).unwrap();
     assert!(nearest.len() == 10 && nearest[9].score > 0.99, "{nearest:?}");
     assert_eq!(store.last(&few, 10).unwrap().len(), 3);
+}
+
+#[test]
+fn a_graph_of_the_first_version_is_brought_up_to_date() {
+    let Some(home) = Home::in_graph() else { return };
+    home.run("rsv-ingest", &["Two owls painted a city"], "").ok();
+    home.run("rsv-ingest", &["--partition", "p", "An owl paints cities"], "").ok();
+    for statement in
+        ["DROP CONSTRAINT rsv_word", "MATCH (w:RsvWord) DELETE w", "MATCH (s:RsvStore) SET s.version = 1"]
+    {
+        home.graph().run(statement);
+    }
+    home.run("rsv-ingest", &["An owl"], "").ok();
+    home.check();
+    let versions = home.graph().texts("MATCH (s:RsvStore) RETURN toString(s.version) AS text");
+    assert_eq!(versions, ["2"]);
 }
 
 #[test]
@@ -366,11 +384,19 @@ fn what_the_index_finds_is_what_a_scan_finds() {
 }
 
 /// What must not be there.
-const WRONG: [(&str, &str); 5] = [
+const WRONG: [(&str, &str); 6] = [
     (
         "scopes count their messages",
         "MATCH (s:RsvScope) WHERE s.messages <> COUNT { (m:MessageNode:RsvRecord
            WHERE m.partition = s.partition AND m.instance = s.instance) } RETURN s.partition AS text",
+    ),
+    (
+        "words count their messages",
+        "MATCH (m:RsvRecord) WHERE m.words IS NOT NULL WITH split(m.words, ' ') AS all
+         WITH all, toInteger(substring(head([word IN all WHERE word STARTS WITH '@']), 1)) AS scope
+         UNWIND [word IN all WHERE word STARTS WITH '_'] AS word
+         WITH scope, substring(word, 1) AS stem, count(*) AS count OPTIONAL MATCH (w:RsvWord {stem: stem, scope: scope})
+         WITH stem, count, w WHERE coalesce(w.messages, 0) <> count RETURN stem AS text",
     ),
     (
         "models count their vectors",

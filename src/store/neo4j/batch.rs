@@ -66,6 +66,8 @@ pub(super) struct New {
     pub(super) links: BTreeMap<String, Vec<Params>>,
     /// New messages and their words, by scope.
     pub(super) scopes: BTreeMap<Scope, (i64, i64)>,
+    /// New messages that hold a word of a stem, by the number of their scope.
+    pub(super) words: BTreeMap<i64, BTreeMap<String, i64>>,
     pub(super) models: BTreeSet<String>,
     /// New vectors by model, and those of messages by model and scope.
     pub(super) counts: BTreeMap<String, i64>,
@@ -164,6 +166,9 @@ impl Batch {
         *counts = (counts.0 + 1, counts.1 + all.len() as i64);
         let n = self.number();
         let url = message.extra.text("url").ok().flatten();
+        let stems = super::find::stems(&all);
+        let counts = self.new.words.entry(number).or_default();
+        stems.iter().for_each(|stem| *counts.entry(stem.clone().into_owned()).or_default() += 1);
         let properties = Params::new()
             .with("id", message.id.as_str())
             .with("n", n)
@@ -177,7 +182,7 @@ impl Batch {
             .with("seq", i64::from(message.seq))
             .with("url", or_null(url))
             .with("extra", as_json(&message.extra))
-            .with("words", super::find::indexed(number, &all));
+            .with("words", super::find::indexed(number, &stems, &all));
         if text.trim().is_empty() { properties.with("blank", true) } else { properties }
     }
 

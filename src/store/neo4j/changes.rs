@@ -22,10 +22,11 @@ pub(super) const MARK: &str = "
     RETURN server, store.version AS version, store.n AS n";
 
 /// What must be there before anything is written; each is made once, and stays.
-pub(super) const SCHEMA: [&str; 13] = [
+pub(super) const SCHEMA: [&str; 14] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.id IS UNIQUE",
     "CREATE CONSTRAINT rsv_scope IF NOT EXISTS FOR (s:RsvScope) REQUIRE (s.partition, s.instance) IS UNIQUE",
+    "CREATE CONSTRAINT rsv_word IF NOT EXISTS FOR (w:RsvWord) REQUIRE (w.stem, w.scope) IS UNIQUE",
     "CREATE CONSTRAINT rsv_model IF NOT EXISTS FOR (m:RsvModel) REQUIRE m.name IS UNIQUE",
     "CREATE CONSTRAINT rsv_space IF NOT EXISTS
      FOR (s:RsvSpace) REQUIRE (s.model, s.partition, s.instance) IS UNIQUE",
@@ -39,6 +40,15 @@ pub(super) const SCHEMA: [&str; 13] = [
     "CREATE FULLTEXT INDEX rsv_words IF NOT EXISTS FOR (m:MessageNode) ON EACH [m.words]
      OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}",
 ];
+/// What a store of the first version lacks.
+pub(super) const COUNT_WORDS: &str = "
+    MATCH (m:RsvRecord) WHERE m.words IS NOT NULL
+    WITH split(m.words, ' ') AS all
+    WITH [word IN all WHERE word STARTS WITH '_' | substring(word, 1)] AS stems,
+      toInteger(substring(head([word IN all WHERE word STARTS WITH '@']), 1)) AS scope
+    UNWIND stems AS stem WITH stem, scope, count(*) AS messages
+    MERGE (w:RsvWord {stem: stem, scope: scope}) SET w.messages = messages";
+pub(super) const SET_VERSION: &str = "MATCH (store:RsvStore {one: true}) SET store.version = $version";
 pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
 
 pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
@@ -90,6 +100,11 @@ pub(super) const ADD_SCOPES: &str = "
     UNWIND $rows AS row MERGE (s:RsvScope {partition: row.partition, instance: row.instance})
     ON CREATE SET s.n = row.n, s.messages = 0, s.words = 0
     SET s.messages = s.messages + row.messages, s.words = s.words + row.words";
+/// How many messages of a scope hold a word of a stem.
+pub(super) const ADD_WORDS: &str = "
+    UNWIND $rows AS row UNWIND row.stems AS each
+    MERGE (w:RsvWord {stem: each[0], scope: row.scope}) ON CREATE SET w.messages = 0
+    SET w.messages = w.messages + each[1]";
 pub(super) const ADD_MESSAGES: &str = "
     UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord{lacks}) SET m = row";
 pub(super) const ADOPT: &str = "

@@ -13,6 +13,7 @@ use crate::record::{Hit, Message, Scopes};
 use crate::store::ranking::{self, Corpus, KEYWORD, Run};
 use crate::store::words::{self, Term};
 use crate::store::{Occur, Select};
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 /// So many messages are read at first.
@@ -21,24 +22,30 @@ const READ: usize = 500;
 /// With more scopes than this, what is of them is told by the messages and not by the index.
 const NAMED: usize = 100;
 
-/// What the index has of a message: `@` and the number of its scope, its words, and after `_` their stems.
-pub(super) fn indexed(scope: i64, words: &[&str]) -> String {
-    let mut all: BTreeSet<String> = BTreeSet::from([format!("@{scope}")]);
-    for word in words {
-        let stem = words::stem(word);
-        if word.starts_with(words::beginning(&stem)) {
-            all.insert(format!("_{stem}"));
-        }
-        all.insert((*word).to_owned());
-    }
-    all.into_iter().collect::<Vec<_>>().join(" ")
+/// The stems of words, as far as the words begin as they do.
+pub(super) fn stems<'a>(words: &[&'a str]) -> BTreeSet<Cow<'a, str>> {
+    let stems = words.iter().map(|word| (word, words::stem(word)));
+    stems.filter(|(word, stem)| word.starts_with(words::beginning(stem))).map(|(_, stem)| stem).collect()
 }
 
-/// A run as the index is asked for it: where the run is a word of its stem, whoever has it has that. Runs are of
-/// letters and digits, which mean nothing else there.
+/// What the index has of a message: `@` and the number of its scope, its words, and after `_` their stems.
+pub(super) fn indexed(scope: i64, stems: &BTreeSet<Cow<str>>, words: &[&str]) -> String {
+    let words: BTreeSet<&str> = words.iter().copied().collect();
+    let stems = stems.iter().map(|stem| format!("_{stem}"));
+    let all: Vec<String> =
+        [format!("@{scope}")].into_iter().chain(stems).chain(words.into_iter().map(str::to_owned)).collect();
+    all.join(" ")
+}
+
+/// The stem of a run that is a word of its stem: whoever has the run has that.
+fn whole<'a>(run: &'a Run) -> Option<&'a str> {
+    run.stem.as_deref().filter(|stem| run.text.starts_with(words::beginning(stem)))
+}
+
+/// A run as the index is asked for it. Runs are of letters and digits, which mean nothing else there.
 fn asked(run: &Run) -> String {
     match &run.stem {
-        Some(stem) if run.text.starts_with(words::beginning(stem)) => format!("_{stem}"),
+        Some(stem) if whole(run).is_some() => format!("_{stem}"),
         Some(stem) => format!("({} _{stem})", run.text),
         None => format!("*{}*", run.text),
     }
@@ -163,16 +170,19 @@ impl Neo4j {
 
     /// The same, and how many messages hold each run.
     fn count(&self, runs: &mut [Run], scopes: &Scopes) -> Answer<Sizes> {
-        let questions: Vec<String> = runs.iter().map(asked).collect();
-        let params = naming(scopes).with_texts("questions", questions.iter().map(String::as_str));
-        let rows = self.server.rows(&scoped(statements::HELD, scopes, false), params)?;
-        for row in &rows {
-            let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
-            if let Some(run) = runs.get_mut(i) {
-                run.held = usize::try_from(row.get::<i64>("held")?).unwrap_or_default();
-            }
+        // What is counted already is told before what is looked up.
+        runs.sort_by_key(|run| whole(run).is_none());
+        let questions: Vec<String> = runs.iter().filter(|run| whole(run).is_none()).map(asked).collect();
+        let params = naming(scopes)
+            .with_texts("stems", runs.iter().filter_map(whole))
+            .with_texts("questions", questions.iter().map(String::as_str));
+        let Some(row) = self.server.row(&scoped(statements::HELD, scopes, false), params)? else {
+            return Ok(Sizes::default());
+        };
+        for (run, held) in runs.iter_mut().zip(row.get::<Vec<usize>>("held")?) {
+            run.held = held;
         }
-        rows.first().map_or_else(|| Ok(Sizes::default()), Sizes::of)
+        Sizes::of(&row)
     }
 
     /// The newest messages that hold what is in no word (`++`, an emoji).

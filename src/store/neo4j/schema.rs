@@ -3,16 +3,18 @@
 use super::changes;
 use super::server::{Answer, Server};
 use super::values::Params;
+use super::write::lock;
 use crate::error::{Error, Result};
+use std::time::Duration;
 
 /// The version of what rsv adds to a graph; a store tells which it has.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// The oldest server that has all that the statements ask for.
 const SERVER: (u32, u32) = (5, 26);
 
-/// How long indexes may take to be there, in seconds.
-const INDEXED: i64 = 300;
+/// How long that may take, in seconds.
+const INDEXED: u64 = 300;
 
 /// Looks whose graph it is, and makes what is missing. The inner error says why it cannot be used.
 pub(super) fn prepare(server: &Server) -> Answer<Result<()>> {
@@ -34,9 +36,12 @@ pub(super) fn prepare(server: &Server) -> Answer<Result<()>> {
     for statement in changes::SCHEMA {
         server.make(statement, Params::new())?;
     }
-    server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXED))?;
-    let lock = Params::new().with("version", VERSION).with("count", 0);
-    server.run(changes::LOCK, lock)?;
+    server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXED as i64))?;
+    server.write(|transaction| {
+        lock(transaction.within(Duration::from_secs(INDEXED)), 0)?;
+        transaction.run(changes::COUNT_WORDS, Params::new())?;
+        transaction.run(changes::SET_VERSION, Params::new().with("version", VERSION))
+    })?;
     Ok(Ok(()))
 }
 

@@ -237,31 +237,38 @@ pub(super) const FACT: &str = "MATCH (f:RsvFact {name: $name}) RETURN f.value AS
 pub(super) const MODELS: &str = "
     MATCH (m:RsvModel) RETURN m.n AS n, m.name AS name, m.dim AS dim, m.vectors AS vectors ORDER BY name";
 
-/// How much there is in some scopes, and what a question to the index of words begins with if it is about them: it is
-/// empty where the index need not tell them, or cannot, as they are too many. One row, whatever there is.
+/// How much there is in some scopes, their numbers, and what a question to the index of words begins with if it is
+/// about them: it is empty where the index need not tell them, or cannot, as they are too many. One row, whatever
+/// there is.
 macro_rules! sizes {
     () => {
         concat!(
             strangers!(),
             "OPTIONAL MATCH (m:RsvScope) WHERE {scope}
-             WITH strangers, sum(m.messages) AS messages, sum(m.words) AS words, collect('@' + m.n) AS scopes
-             WITH strangers, messages, words, CASE WHEN $everywhere OR size(scopes) > $named THEN ''
-               WHEN scopes = [] THEN '+@none +'
-               ELSE '+(' + reduce(names = '', name IN scopes | names + ' ' + name) + ') +' END AS scopes "
+             WITH strangers, sum(m.messages) AS messages, sum(m.words) AS words, collect(m.n) AS numbers
+             WITH *, CASE WHEN $everywhere OR size(numbers) > $named THEN '' WHEN numbers = [] THEN '+@none +'
+               ELSE '+(' + reduce(names = '', n IN numbers | names + ' @' + n) + ') +' END AS scopes "
         )
     };
 }
 pub(super) const SIZES: &str = concat!(sizes!(), "RETURN strangers, messages, words, scopes");
 
-/// The same, and how many messages hold what is looked for in the index of words. What that knows of scopes need not be
-/// read of each message.
+/// The same, and how many messages hold words of some stems, and how many what is looked for in the index of words.
+/// What that knows of scopes need not be read of each message.
 pub(super) const HELD: &str = concat!(
     sizes!(),
-    "UNWIND range(0, size($questions) - 1) AS i
-     CALL (i, scopes) {
-       CALL db.index.fulltext.queryNodes('rsv_words', scopes + $questions[i]) YIELD node AS m
-       WHERE scopes <> '' OR {scope} RETURN count(m) AS held
-     } RETURN strangers, messages, words, scopes, i, held"
+    "CALL (numbers) {
+       UNWIND range(0, size($stems) - 1) AS i
+       OPTIONAL MATCH (w:RsvWord) WHERE w.stem = $stems[i] AND {the word's scope}
+       WITH i, sum(w.messages) AS held ORDER BY i RETURN collect(held) AS counted
+     }
+     CALL (scopes) {
+       UNWIND range(0, size($questions) - 1) AS i
+       CALL (i, scopes) {
+         CALL db.index.fulltext.queryNodes('rsv_words', scopes + $questions[i]) YIELD node AS m
+         WHERE scopes <> '' OR {scope} RETURN count(m) AS held
+       } WITH i, held ORDER BY i RETURN collect(held) AS looked_up
+     } RETURN strangers, messages, words, scopes, counted + looked_up AS held"
 );
 /// What it takes to rank messages by their words: little, as most of them are not among the best.
 pub(super) const HOLDING: &str = "
@@ -402,10 +409,12 @@ pub(super) fn scoped(statement: &str, scopes: &Scopes, trace: bool) -> String {
         Scopes::Partition(_) => ("partition, instance, timestamp", &[]),
         Scopes::One(_) => ("partition, instance, timestamp", &["m.partition", "m.instance"]),
     };
+    let word = if *scopes == Scopes::All { "w.scope IS NOT NULL" } else { "w.scope IN numbers" };
     let order = |way: &str| first.iter().map(|name| format!("{name}{way}, ")).collect::<String>();
     statement
         .replace("{the other}", &format!("{condition} AND {}", admitted!()).replace("m.", "o."))
         .replace("{scope}", &own)
+        .replace("{the word's scope}", word)
         .replace("{index}", &format!("USING INDEX m:MessageNode({index})"))
         .replace("{forward}", &order(""))
         .replace("{backward}", &order(" DESC"))

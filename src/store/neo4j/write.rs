@@ -11,6 +11,7 @@ use super::statements;
 use super::values::{Params, Row};
 use crate::record::{Record, Scope, Vector, reservoir_model};
 use crate::store::Written;
+use neo4rs::BoltType;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// So many messages are taken over at a time.
@@ -133,7 +134,16 @@ impl Batch {
         let scopes = new.scopes.iter().map(|(scope, (messages, words))| {
             scope_row(scope).with("n", number_of(scope)).with("messages", *messages).with("words", *words)
         });
-        let mut steps = vec![(changes::ADD_SCOPES.to_owned(), scopes.collect())];
+        let words = new.words.into_iter().map(|(scope, stems)| {
+            let stems = stems.into_iter().map(|(stem, messages)| {
+                BoltType::from_iter([BoltType::from(stem), BoltType::from(messages)])
+            });
+            Params::new().with("scope", scope).with("stems", stems.collect::<BoltType>())
+        });
+        let mut steps = vec![
+            (changes::ADD_SCOPES.to_owned(), scopes.collect()),
+            (changes::ADD_WORDS.to_owned(), words.collect()),
+        ];
         for (statement, rows) in [(changes::ADD_MESSAGES, new.messages), (changes::ADOPT, new.adopted)] {
             steps
                 .extend(rows.into_iter().map(|(lacks, rows)| (changes::of_lacking(statement, &lacks), rows)));
