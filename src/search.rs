@@ -106,9 +106,10 @@ pub fn run(
     if options.link { linked(store, hits, which, options) } else { Ok(hits) }
 }
 
-/// Tells the store of a search by words and meaning that is to come, while its question is not embedded yet.
-pub fn prefetch(store: &mut dyn Store, question: &str, which: &Select, options: &Options) {
-    hybrid::prefetch(store, question, which, options.limit);
+/// Tells the store of a search by words and meaning that is to come, while its question is not embedded yet. At most
+/// so many hits will be wanted.
+pub fn prefetch(store: &mut dyn Store, question: &str, which: &Select, limit: usize) {
+    hybrid::prefetch(store, question, which, limit);
 }
 
 /// The hits that are wanted of those that `find` gives, which is asked for more until there are enough.

@@ -54,16 +54,20 @@ pub(super) fn recall(
     let mut which = Select::of(Scopes::One(turn.scope.clone()));
     which.roles = vec![Role::User, Role::Assistant];
     let sieve = Sieve::of(request);
+    let text = fence::remove(&chat::text(question));
+    let asked = options.similar > 0 && !text.trim().is_empty();
+    if asked && memory.embedder.is_some() {
+        search::prefetch(&mut *memory.store, &text, &which, options.similar + options.recent);
+    }
     let mut recent = memory.store.last(&which, options.recent)?;
     let empty = recent.is_empty() && memory.store.last(&which, 1)?.is_empty();
     recent.reverse();
     recent.retain(|message| sieve.passes(message));
     let mut recalled = Recalled { degraded: memory.degraded.clone(), ..Recalled::default() };
-    let text = fence::remove(&chat::text(question));
-    let hits = if options.similar == 0 || empty || text.trim().is_empty() {
-        Vec::new()
-    } else {
+    let hits = if asked && !empty {
         related(memory, &text, &which, (&sieve, recent.len()), options, &mut recalled.degraded)?
+    } else {
+        Vec::new()
     };
     recalled.candidates = in_order(recent, hits, turn, options);
     recalled.left_out = sieve.left_out.take();
@@ -128,7 +132,6 @@ fn related(
     let Memory { store, embedder, notes, .. } = memory;
     let mut hits = None;
     if let Some(embedder) = embedder.as_deref_mut() {
-        search::prefetch(&mut **store, text, which, &wanted);
         fill::catch_up(&mut **store, embedder, which, options.catch_up, notes);
         match search::run(&mut **store, By::Both(embedder), text, which, &wanted) {
             Ok(found) => hits = Some(found),
