@@ -316,19 +316,22 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
 /// The nearest of the whole model are looked at as far as they are of the selection: of so many as hold what is wanted,
 /// if the scope is spread evenly over them. The index is not asked, and `asked` is null, where it would be for too many
 /// of all, or where the scope has few. One row if there is the model. What the index itself says of how near
-/// one is comes from numbers of 8 bits.
+/// one is comes from numbers of 8 bits: where no near one should be missed, `most` is how near those may be that it did
+/// not give, from 0 to 1: as the last of those that it gave, and twice as much as it is off with any of them.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
     space!(),
-    "WITH model, dim, all, here, CASE WHEN here > $few THEN $wanted * (all / here) END AS near
-     WITH model, dim, CASE WHEN dim = size($vector) AND near * $more < all THEN near END AS asked
-     OPTIONAL CALL (model, asked) {
-       WITH model, asked WHERE asked IS NOT NULL
-       CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e
-       MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
+    "WITH *, CASE WHEN here > $few THEN $wanted * (all / here) END AS near, here <= $exact AS exact
+     WITH model, dim, exact, CASE WHEN dim = size($vector) AND near * $more < all THEN near END AS asked
+     OPTIONAL CALL (model, exact, asked) {
+       WITH model, exact, asked WHERE asked IS NOT NULL
+       CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e, score AS about
+       WITH collect(e) AS found, min(about) + 2 * max(CASE WHEN exact AND e.near IS NULL
+         THEN abs(vector.similarity.cosine(e.embedding, $vector) - about) END) AS most
+       UNWIND found AS e MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
     admitted!(),
-    "  WITH m, e, CASE WHEN e.near IS NULL THEN vector.similarity.cosine(e.embedding, $vector) ELSE e.near END AS score
-       RETURN m, e, score ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count
-     } RETURN model, dim, asked, collect(CASE WHEN m IS NOT NULL THEN [",
+    "  WITH m, e, most, coalesce(e.near, vector.similarity.cosine(e.embedding, $vector)) AS score
+       RETURN m, e, most, score ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count
+     } RETURN model, dim, exact, asked, most, collect(CASE WHEN m IS NOT NULL THEN [",
     listed!(),
     ", ",
     cosine!("score"),

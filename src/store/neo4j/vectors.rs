@@ -17,8 +17,12 @@ use crate::store::cosine::Query;
 use crate::store::{Cosines, Model, Pending, Select};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// So many vectors are compared one by one sooner than by the index, which finds nearly all of the nearest.
-const FEW: i64 = 2000;
+/// So many vectors are compared one by one sooner than by the index.
+const FEW: i64 = 500;
+
+/// The index finds nearly all of the nearest. Of so many nobody should miss one: they are compared one by one where what
+/// it says does not tell that the others are farther.
+const EXACT: i64 = 2000;
 
 /// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
 /// least.
@@ -120,7 +124,8 @@ impl Neo4j {
         let mut wanted = number(limit.saturating_mul(OVER).max(LEAST));
         loop {
             let params = asking(which, vector, limit).with("name", model).with("wanted", wanted);
-            let row = match self.server.row(&statement, params.with("few", FEW).with("more", MORE)) {
+            let params = params.with("few", FEW).with("exact", EXACT).with("more", MORE);
+            let row = match self.server.row(&statement, params) {
                 // The index is not there yet.
                 Err(fault) if fault.is_of_procedure() => return Ok(Sought::Nothing),
                 row => row?,
@@ -133,9 +138,12 @@ impl Neo4j {
             if row.get::<Option<i64>>("asked")?.is_none() {
                 return Ok(Sought::InVain(row.get("model")?));
             }
-            let lists: Vec<Found> = row.get("rows")?;
-            if lists.len() >= limit {
-                return Ok(Sought::Found(hits(lists, &Query::of(vector))?));
+            let found = Hit::best(hits(row.get("rows")?, &Query::of(vector))?, limit);
+            if let Some(last) = found.get(limit - 1) {
+                let nearer = |most: f64| (1.0 + last.score) / 2.0 > most;
+                if !row.get::<bool>("exact")? || row.get::<Option<f64>>("most")?.is_some_and(nearer) {
+                    return Ok(Sought::Found(found));
+                }
             }
             wanted = wanted.saturating_mul(MORE);
         }
