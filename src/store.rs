@@ -62,8 +62,8 @@ pub trait Store: graph::Graph + Send {
     /// out.
     fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines>;
 
-    /// Tells what will be asked for next, so that a store that can do so may begin: `related`, its vector aside, or
-    /// `find` of any of the terms; and after that `count`, of all that the scopes hold.
+    /// Tells what `related`, its vector aside, or `find` of any of the terms will be asked for next: a store that can
+    /// do so begins to look for the words.
     fn prefetch(&mut self, _terms: &[Term], _which: &Select, _limit: usize) {}
 
     /// What speaks for messages: the best `limit` by words, any of the terms, and the best by a vector of a model, as

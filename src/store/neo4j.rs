@@ -22,6 +22,7 @@ use super::{
 use crate::config::StorePlace;
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
+use find::Worded;
 use server::{Answer, Fault, Server};
 use std::collections::HashMap;
 use std::panic::resume_unwind;
@@ -39,9 +40,9 @@ const CLAIMED: Duration = Duration::from_millis(500);
 pub(super) struct Neo4j {
     server: Server,
     place: StorePlace,
-    /// Any of some words, and how many messages there are. Either serves once, as there may be more later.
-    words: Option<Begun<Words, Vec<Hit>>>,
-    count: Option<Begun<Select, usize>>,
+    /// What was prefetched, and how many messages its scopes held. Either serves once, as there may be more later.
+    prefetched: Option<Prefetched>,
+    counted: Option<(Scopes, usize)>,
     /// The numbers of models, as they were when they were asked for.
     models: HashMap<String, i64>,
 }
@@ -49,16 +50,10 @@ pub(super) struct Neo4j {
 /// Any of some terms, of a selection, so many.
 type Words = (Vec<Term>, Select, usize);
 
-/// What the server is being asked on a connection of its own: what that is, and who waits for it.
-struct Begun<What, Found> {
-    what: What,
-    search: JoinHandle<Answer<Found>>,
-}
-
-impl<What: PartialEq, Found> Begun<What, Found> {
-    fn found(self) -> Answer<Found> {
-        self.search.join().unwrap_or_else(|panic| resume_unwind(panic))
-    }
+/// What is being looked for on a connection of its own, and who waits for it.
+struct Prefetched {
+    words: Words,
+    search: JoinHandle<Answer<Worded>>,
 }
 
 impl Neo4j {
@@ -79,18 +74,7 @@ impl Neo4j {
     }
 
     fn on(server: Server, place: &StorePlace) -> Neo4j {
-        Neo4j { server, place: place.clone(), words: None, count: None, models: HashMap::new() }
-    }
-
-    /// Begins to ask the server something.
-    fn begin<What: Clone + Send + 'static, Found: Send + 'static>(
-        &self,
-        what: What,
-        ask: impl FnOnce(&Neo4j, &What) -> Answer<Found> + Send + 'static,
-    ) -> Option<Begun<What, Found>> {
-        let (store, asked) = (Neo4j::on(self.server.clone(), &self.place), what.clone());
-        let search = thread::Builder::new().spawn(move || ask(&store, &asked)).ok()?;
-        Some(Begun { what, search })
+        Neo4j { server, place: place.clone(), prefetched: None, counted: None, models: HashMap::new() }
     }
 
     /// Asks the server two things at once, on a connection each; one after the other where there is no thread for it.
@@ -111,10 +95,10 @@ impl Neo4j {
     }
 
     /// Messages by any of some words, which may have been looked for already.
-    fn worded(&self, begun: Option<Begun<Words, Vec<Hit>>>, what: Words) -> Answer<Vec<Hit>> {
-        match begun.filter(|begun| begun.what == what) {
-            Some(begun) => begun.found(),
-            None => self.find_terms(&what.0, Occur::Any, &what.1, what.2),
+    fn worded(&self, prefetched: Option<Prefetched>, words: &Words) -> Answer<Worded> {
+        match prefetched.filter(|prefetched| prefetched.words == *words) {
+            Some(prefetched) => prefetched.search.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => self.find_terms(&words.0, Occur::Any, &words.1, words.2),
         }
     }
 
@@ -136,7 +120,7 @@ fn failed(what: &str, place: &StorePlace, fault: Fault) -> Error {
 impl Store for Neo4j {
     fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
         if batch.iter().any(|record| matches!(record, Record::Message(_))) {
-            (self.words, self.count) = (None, None);
+            (self.prefetched, self.counted) = (None, None);
         }
         self.write_batch(batch).map_err(|e| self.failed("write to", e))
     }
@@ -150,11 +134,10 @@ impl Store for Neo4j {
     }
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
-        let counted = match self.count.take().filter(|begun| begun.what == *which) {
-            Some(begun) => begun.found().map(|count| count.min(most)),
-            None => self.count_up_to(which, most),
-        };
-        counted.map_err(|e| self.failed("read", e))
+        match self.counted.take().filter(|(scopes, _)| which.is_whole() && *scopes == which.scopes) {
+            Some((_, count)) => Ok(count.min(most)),
+            None => self.count_up_to(which, most).map_err(|e| self.failed("read", e)),
+        }
     }
 
     fn accounts(&mut self, which: &Select, digest: Option<&str>, count: usize) -> Result<Vec<Account>> {
@@ -162,21 +145,19 @@ impl Store for Neo4j {
     }
 
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        let begun = self.words.take();
+        let prefetched = self.prefetched.take();
         let found = match occur {
-            Occur::Any => self.worded(begun, (terms.to_vec(), which.clone(), limit)),
+            Occur::Any => self.worded(prefetched, &(terms.to_vec(), which.clone(), limit)),
             Occur::All => self.find_terms(terms, occur, which, limit),
         };
-        found.map_err(|e| self.failed("search", e))
+        found.map(|found| found.hits).map_err(|e| self.failed("search", e))
     }
 
     fn prefetch(&mut self, terms: &[Term], which: &Select, limit: usize) {
         let words = (terms.to_vec(), which.clone(), limit);
-        let find =
-            |store: &Neo4j, (terms, which, limit): &Words| store.find_terms(terms, Occur::Any, which, *limit);
-        self.words = self.begin(words, find);
-        let all = Select::of(which.scopes.clone());
-        self.count = self.begin(all, |store, all| store.count_up_to(all, usize::MAX));
+        let (store, asked) = (Neo4j::on(self.server.clone(), &self.place), words.clone());
+        let search = thread::Builder::new().spawn(move || store.worded(None, &asked)).ok();
+        self.prefetched = search.map(|search| Prefetched { words, search });
     }
 
     fn related(
@@ -186,18 +167,20 @@ impl Store for Neo4j {
         which: &Select,
         limit: usize,
     ) -> Result<Related> {
-        let (begun, what) = (self.words.take(), (terms.to_vec(), which.clone(), limit));
+        let (prefetched, words) = (self.prefetched.take(), (terms.to_vec(), which.clone(), limit));
         let (near, worded) = self.at_once(
             |store| store.find_nearest(model, vector, which, limit),
             |store| {
-                let worded = store.worded(begun, what)?;
-                let cosines = store.cosines(model, vector, &ids_of(worded.iter().map(|hit| &hit.message)))?;
+                let worded = store.worded(prefetched, &words)?;
+                let ids = ids_of(worded.hits.iter().map(|hit| &hit.message));
+                let cosines = store.cosines(model, vector, &ids)?;
                 Ok((worded, cosines))
             },
         );
         let near = near.map_err(|e| self.failed("search", e))?;
         let near = near.map_err(|dim| super::other_dimension(model, vector.len(), dim))?;
-        let (worded, cosines) = worded.map_err(|e| self.failed("search", e))?;
+        let (Worded { hits: worded, messages }, cosines) = worded.map_err(|e| self.failed("search", e))?;
+        self.counted = messages.map(|count| (which.scopes.clone(), count));
         Ok(Related { worded, near, cosines })
     }
 

@@ -69,6 +69,14 @@ impl Sizes {
     }
 }
 
+/// What words found.
+#[derive(Default)]
+pub(super) struct Worded {
+    pub(super) hits: Vec<Hit>,
+    /// How many messages the scopes hold, where that had to be known.
+    pub(super) messages: Option<usize>,
+}
+
 /// Scopes as a statement is asked about their sizes.
 fn naming(scopes: &Scopes) -> Params {
     scope_params(scopes).with("everywhere", *scopes == Scopes::All).with("named", number(NAMED))
@@ -94,15 +102,15 @@ impl Neo4j {
         occur: Occur,
         which: &Select,
         limit: usize,
-    ) -> Answer<Vec<Hit>> {
+    ) -> Answer<Worded> {
         let mut runs = ranking::telling(terms, occur, |_| Ok::<_, Fault>(true))?;
         let unsure = |term: &&Term| !(term.is_plain() && runs.iter().any(|run| run.text == term.text));
         let unsure: Vec<&Term> = terms.iter().filter(|_| occur == Occur::All).filter(unsure).collect();
         if limit == 0 || runs.is_empty() && unsure.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Worded::default());
         }
         if runs.is_empty() {
-            return self.newest(&unsure, which, limit);
+            return Ok(Worded { hits: self.newest(&unsure, which, limit)?, messages: None });
         }
         let Sizes { mut corpus, scopes, strangers } = self.count(&mut runs, &which.scopes)?;
         let mut looked_at = Looked::default();
@@ -157,7 +165,8 @@ impl Neo4j {
                 if occur == Occur::All {
                     ranking::explain(&mut hits, &places, &runs, &corpus);
                 }
-                return Ok(Hit::best(hits, limit));
+                let messages = Some(corpus.docs as usize);
+                return Ok(Worded { hits: Hit::best(hits, limit), messages });
             }
         }
     }

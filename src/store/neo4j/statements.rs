@@ -218,7 +218,8 @@ pub(super) const AROUND_MEASURED: &str = concat!(
 );
 
 pub(super) const MESSAGES_BY_ID: &str = concat!(
-    "UNWIND $wanted AS id MATCH (m:RsvRecord {id: id}) WHERE m:MessageNode AND {scope} AND ",
+    "UNWIND $wanted AS id
+     MATCH (m:RsvRecord {id: id}) USING INDEX m:RsvRecord(id) WHERE m:MessageNode AND {scope} AND ",
     admitted!(),
     " RETURN [",
     listed!(),
