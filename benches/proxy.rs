@@ -1,9 +1,9 @@
 //! What rsv-proxy adds to an answer, beside a bare relay of axum and reqwest: both before a provider that answers at
 //! once, in turns with asking that one itself. Times in milliseconds, the median and the 99th percentile; the ratio is
-//! that of what the proxy and the relay add to the median; then what memory adds to the 95th percentile, and what a
-//! connection costs in memory. `cargo bench --bench proxy`; 1 000 connections need `ulimit -n 8192`.
-//! The row of one client is of processes that are held on a processor each (it needs taskset), all others are as the
-//! kernel places them.
+//! that of what the proxy and the relay add to the median, of the turns the median; then what memory adds to the 95th
+//! percentile, and what a connection costs in memory. `cargo bench --bench proxy`; 1 000 connections need
+//! `ulimit -n 8192`. One client asks processes that are held on a processor each (that needs taskset), and processes as
+//! the kernel places them, as in all other rows.
 //! With RSV_BENCH_REQUESTS=N it tells instead what memory the proxy holds after each tenth of so many requests.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -23,6 +23,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// How many messages the first client has to recall from; each has a scope of its own, as users have.
 const MESSAGES: usize = 10_000;
 const ROUNDS: usize = 3;
+/// What the kernel does to a single client changes from one moment to the next: so many short rounds tell what it does
+/// mostly.
+const SHORT_ROUNDS: usize = 31;
 const MANY: usize = 64;
 /// How long those wait who do not ask all the time.
 const BEAT: Duration = Duration::from_millis(500);
@@ -88,8 +91,10 @@ fn alone(ways: Ways, ends: [u32; 2], between: [u32; 2]) {
     for (processor, processes) in [(first, ends), (last, between)] {
         processes.iter().for_each(|process| hold_on(processor, *process));
     }
-    row("whole, 1 after the other", &in_turns(ways, |way| at_once(1, way, 1000, false, Duration::ZERO)));
+    let one = |requests| move |way| at_once(1, way, requests, false, Duration::ZERO);
+    row("whole, 1, held on processors", &in_turns(ways, ROUNDS, one(1000)));
     [ends, between].as_flattened().iter().for_each(|process| hold_on(allowed, *process));
+    row("whole, 1, as the kernel places them", &in_turns(ways, SHORT_ROUNDS, one(100)));
 }
 
 /// Has a process run on these processors alone, of those that there are.
@@ -104,12 +109,12 @@ fn compare(proxy: u32, ways: Ways) {
         ("whole, 64 all the time", MANY, 50, Duration::ZERO),
         ("whole, 64 that ask twice a second", MANY, 10, BEAT),
     ] {
-        row(name, &in_turns(ways, |way| at_once(clients, way, requests, false, pause)));
+        row(name, &in_turns(ways, ROUNDS, |way| at_once(clients, way, requests, false, pause)));
     }
     for (name, pause) in [("streams begun at once", Duration::ZERO), ("streams begun in turn", BEAT)] {
-        let streamed = in_turns(ways, |way| at_once(MANY, way, 4, true, pause));
-        row(&format!("{MANY} {name}, first"), &streamed.clone().map(|times| select(&times, true)));
-        row(&format!("{MANY} {name}, later"), &streamed.map(|times| select(&times, false)));
+        let streamed = in_turns(ways, ROUNDS, |way| at_once(MANY, way, 4, true, pause));
+        row(&format!("{MANY} {name}, first"), &select(&streamed, true));
+        row(&format!("{MANY} {name}, later"), &select(&streamed, false));
     }
     crowd(proxy, ways[2]);
 }
@@ -127,30 +132,39 @@ fn hold(proxy: u32, ways: Ways, requests: usize) {
 /// One time: whether it is that of a first byte, and how long it took.
 type Taken = (bool, Duration);
 
+/// What each way took in a round.
+type Round = [Vec<Taken>; 4];
+
 /// Each way once a round, so that what else the machine does befalls all.
-fn in_turns(ways: Ways, measure: impl Fn(Way) -> Vec<Taken>) -> [Vec<Taken>; 4] {
+fn in_turns(ways: Ways, rounds: usize, measure: impl Fn(Way) -> Vec<Taken>) -> Vec<Round> {
     ways.iter().for_each(|way| drop(at_once(1, *way, 20, false, Duration::ZERO)));
-    let mut times = [const { Vec::new() }; 4];
-    for _ in 0..ROUNDS {
-        ways.iter().zip(&mut times).for_each(|(way, times)| times.extend(measure(*way)));
-    }
-    times
+    (0..rounds).map(|_| ways.map(&measure)).collect()
 }
 
-fn select(times: &[Taken], first: bool) -> Vec<Taken> {
-    times.iter().filter(|taken| taken.0 == first).copied().collect()
+fn select(rounds: &[Round], first: bool) -> Vec<Round> {
+    let those = |times: &Vec<Taken>| times.iter().filter(|taken| taken.0 == first).copied().collect();
+    rounds.iter().map(|round| round.each_ref().map(those)).collect()
 }
 
-fn row(name: &str, times: &[Vec<Taken>; 4]) {
-    let share = |times: &[Taken], share: f64| {
-        let mut times: Vec<f64> = times.iter().map(|taken| taken.1.as_secs_f64() * 1e3).collect();
-        times.sort_by(f64::total_cmp);
-        times[(share * (times.len() - 1) as f64) as usize]
-    };
-    let [asked, bare, off, on] = times.each_ref().map(|times| (share(times, 0.5), share(times, 0.99)));
+/// What this share of numbers does not exceed.
+fn share(mut numbers: Vec<f64>, share: f64) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[(share * (numbers.len() - 1) as f64) as usize]
+}
+
+fn row(name: &str, rounds: &[Round]) {
+    let taken =
+        |times: &Vec<Taken>| times.iter().map(|taken| taken.1.as_secs_f64() * 1e3).collect::<Vec<_>>();
+    let all = [0, 1, 2, 3].map(|way| rounds.iter().flat_map(|round| taken(&round[way])).collect::<Vec<_>>());
+    let [asked, bare, off, on] =
+        all.each_ref().map(|all| (share(all.clone(), 0.5), share(all.clone(), 0.99)));
     let told = |(half, most): (f64, f64)| format!("{half:>8.2}{most:>8.2}");
-    let more = share(&times[3], 0.95) - share(&times[2], 0.95);
-    let ratio = (off.0 - asked.0) / (bare.0 - asked.0);
+    let more = share(all[3].clone(), 0.95) - share(all[2].clone(), 0.95);
+    let ratio = |round: &Round| {
+        let [asked, bare, off, _] = round.each_ref().map(|times| share(taken(times), 0.5));
+        (off - asked) / (bare - asked)
+    };
+    let ratio = share(rounds.iter().map(ratio).collect(), 0.5);
     println!("{name:<36}{}{}{}{ratio:>8.2}{}{more:>8.2}", told(asked), told(bare), told(off), told(on));
 }
 
