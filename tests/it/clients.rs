@@ -237,6 +237,15 @@ fn cgip() {
     story("bin/cgip", "bash", "cgip.sh", false, printed, &turns(["plain?", "piped?", "busy?"]));
 }
 
+#[test]
+fn aichat() {
+    let printed = "plain: In Évora.\nstreamed: In Évora.\nimage: In Évora.\nrefused: nobody may ask this\nbusy: In Évora.\n";
+    let image = json!([{"type": "text", "text": "image?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]);
+    let stored = [&turns(["plain?", "streamed?"])[..], &[user(image), answer()], &turns(["busy?"])].concat();
+    story("bin/aichat", "bash", "aichat.sh", false, printed, &stored);
+}
+
 /// What a client prints that speaks Ollama's words.
 fn ollamas() -> String {
     OPENAIS.replace("refused", "prompt: In Évora.\nrefused")
