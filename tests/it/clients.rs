@@ -18,7 +18,7 @@ fn clients(part: &str) -> Option<PathBuf> {
     directory.join(part).exists().then_some(directory)
 }
 
-/// What the user asks: the last line of what was said last, since what is recalled stands before it.
+/// What the user asks: the last line with a question of what was said last, since what is recalled stands before it.
 fn question(request: &Value) -> String {
     let last = match request.get("messages") {
         Some(messages) => &messages.as_array().unwrap().last().unwrap()["content"],
@@ -26,7 +26,7 @@ fn question(request: &Value) -> String {
     };
     let mut texts = last.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     let text = last.as_str().or(texts.next_back()).unwrap_or_default();
-    text.lines().last().unwrap_or_default().to_owned()
+    text.lines().rfind(|line| line.contains('?')).unwrap_or_default().to_owned()
 }
 
 /// The provider of all clients: it answers by what it is asked, in OpenAI's words and in Ollama's.
@@ -43,10 +43,10 @@ fn provider() -> Fake {
             };
             Answer::new(status, shaped.to_string())
         };
-        if question.starts_with("refused?") {
+        if question == "refused?" {
             return refused(400, "nobody may ask this");
         }
-        if question.starts_with("busy?") {
+        if question == "busy?" {
             busy += 1;
             if busy % 2 == 1 {
                 return refused(429, "later");
@@ -67,7 +67,6 @@ fn calls(request: &Value) -> bool {
 
 fn in_openais_words(request: &Value) -> Answer {
     assert_eq!(request["model"], "llama3.1");
-    assert_eq!(request["stream"] == true, question(request) == "streamed?");
     if request["stream"] == true {
         let events = [
             json!({"delta": {"role": "assistant", "content": "In "}}),
@@ -140,7 +139,9 @@ fn story(part: &str, program: &str, script: &str, retries: bool, printed: &str, 
     std::fs::copy(&script, &own).unwrap();
     std::os::unix::fs::symlink(clients.join("node/node_modules"), home.path("node_modules")).unwrap();
     let program = if program.contains('/') { clients.join(program) } else { program.into() };
-    let path = format!("{0}/bin:{0}/python/bin:{1}", clients.display(), std::env::var("PATH").unwrap());
+    let path =
+        ["bin", "python/bin", "sgpt/bin", "aider/bin"].map(|bin| clients.join(bin).display().to_string());
+    let path = format!("{}:{}", path.join(":"), std::env::var("PATH").unwrap());
     let base = format!("http://127.0.0.1:{}", proxy.port());
     let mut command = Command::new(program);
     command.env_clear().env("PATH", path).env("HOME", home.path("")).current_dir(home.path(""));
@@ -235,6 +236,29 @@ fn llm() {
 fn cgip() {
     let printed = "plain: In Évora.\npiped: In Évora.\nrefused: nobody may ask this\nbusy: In Évora.\n";
     story("bin/cgip", "bash", "cgip.sh", false, printed, &turns(["plain?", "piped?", "busy?"]));
+}
+
+#[test]
+fn litellm() {
+    let printed = format!("{OPENAIS}ollama: In Évora.\n");
+    let mut ollamas = user("ollama?");
+    ollamas["images"] = json!([]);
+    let stored = [&of_openais()[..], &[ollamas, answer()]].concat();
+    story("litellm/bin/python", "litellm/bin/python", "litellm.py", true, &printed, &stored);
+}
+
+/// What the command lines print that always stream.
+const BY_LINE: &str = "plain: In Évora.\nbusy: In Évora.\nrefused: nobody may ask this\n";
+
+#[test]
+fn shell_gpt() {
+    story("sgpt/bin/sgpt", "bash", "sgpt.sh", true, BY_LINE, &turns(["plain?", "busy?"]));
+}
+
+#[test]
+fn aider() {
+    let stored = turns(["plain?\n\nReply in English.\n", "busy?\n\nReply in English.\n"]);
+    story("aider/bin/aider", "bash", "aider.sh", true, BY_LINE, &stored);
 }
 
 #[test]
