@@ -33,7 +33,7 @@ INDEX = """CREATE VECTOR INDEX {} FOR (e:{}) ON (e.embedding) OPTIONS {{indexCon
     `vector.dimensions`: 384, `vector.similarity_function`: 'cosine', `vector.quantization.enabled`: true}}}}"""
 AWAIT = "CALL db.awaitIndexes(300)"
 SCHEMA = [
-    "CREATE CONSTRAINT record FOR (r:RsvRecord) REQUIRE r.id IS UNIQUE",
+    "CREATE CONSTRAINT record FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
     "CREATE INDEX scope FOR (m:MessageNode) ON (m.partition, m.instance, m.timestamp)",
     "CREATE INDEX time FOR (m:MessageNode) ON (m.timestamp)",
     "CREATE INDEX trace FOR (m:MessageNode) ON (m.trace_id, m.timestamp)",
@@ -43,7 +43,7 @@ SCHEMA = [
     AWAIT,
 ]
 MESSAGES = "UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord) SET m = row"
-VECTORS = """UNWIND $rows AS row MATCH (r:RsvRecord {id: row.of})
+VECTORS = """UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})
     CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector:RsvVector1:RsvWaiting1:Embedding384) SET e = row.properties
     WITH e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)"""
 
@@ -72,8 +72,8 @@ def load(name):
                 words = set(line["content"].split())
                 of = {name: line[name] for name in ("partition", "instance", "timestamp")}
                 messages.append(
-                    {"id": line["id"], "trace_id": line["trace_id"], "role": line["role"], "seq": 0}
-                    | {"content": line["content"], "n": next(numbers)}
+                    {"rsv_id": line["id"], "trace_id": line["trace_id"], "role": line["role"], "seq": 0}
+                    | {"content": line["content"], "n": next(numbers), "embedding": []}
                     | {"words": " ".join(["@1", *words, *("_" + word for word in words)])}
                     | of
                 )
@@ -90,10 +90,10 @@ def bare(session, at):
     """What a turn writes, in the two transactions that it takes: nothing is asked, and no link made. The vectors go
     into an index of their own, so that they are in nobody's way."""
     names = {"partition": "bare", "instance": "bare", "timestamp": at}
-    rows = [{"id": f"{at}-{side}", "words": f"@0 bare words of {at}"} | names for side in range(2)]
+    rows = [{"rsv_id": f"{at}-{side}", "words": f"@0 bare words of {at}"} | names for side in range(2)]
     session.run(MESSAGES, rows=rows).consume()
     vectors = numpy.random.default_rng(at).standard_normal((2, 384)).tolist()
-    rows = [{"of": row["id"], "properties": {}, "vector": vector} for row, vector in zip(rows, vectors)]
+    rows = [{"of": row["rsv_id"], "properties": {}, "vector": vector} for row, vector in zip(rows, vectors)]
     session.run(VECTORS.replace("RsvVector1:RsvWaiting1", "Bare"), rows=rows).consume()
 
 
@@ -115,7 +115,7 @@ def turns(count):
     enrich, ingest = filter("rsv-enrich"), filter("rsv-ingest")
     vectors = numpy.fromfile("questions.f32", dtype=numpy.float32).reshape(-1, 384).tolist()
     plain = """CALL db.index.vector.queryNodes($index, 120, $vector) YIELD node, score
-        MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(node) RETURN m.id, m.content, score"""
+        MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(node) RETURN m.rsv_id, m.content, score"""
     times = []
     with connected() as driver, driver.session() as session:
         index = session.run("SHOW VECTOR INDEXES YIELD name").single()["name"]

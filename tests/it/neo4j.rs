@@ -4,9 +4,10 @@
 use crate::support::{Dice, Home, lines_of};
 use neo4rs::{ConfigBuilder, Graph as Driver, Txn, query};
 use rsv::config::{Secret, Server, StorePlace};
-use rsv::record::{Hit, Scope, Scopes};
+use rsv::record::{Content, Hit, Message, Object, Record, Role, Scope, Scopes, Vector};
 use rsv::store::words::Term;
-use rsv::store::{Occur, Select, Store};
+use rsv::store::{Occur, Related, Select, Store};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -58,6 +59,29 @@ impl Graph {
             }
             texts
         })
+    }
+
+    /// Fails unless Reservoir 0.2.4 can read each message, as it reads all: with a driver, into its own type.
+    fn is_read_by_reservoir(&self) {
+        #[derive(serde::Deserialize)]
+        #[expect(dead_code, reason = "that it is there counts")]
+        struct MessageNode {
+            id: Option<i64>,
+            trace_id: String,
+            partition: String,
+            instance: String,
+            content: Option<String>,
+            role: String,
+            embedding: Vec<f32>,
+            url: Option<String>,
+            timestamp: i64,
+        }
+        self.runtime.block_on(async {
+            let mut rows = self.driver.execute(query("MATCH (m:MessageNode) RETURN m")).await.unwrap();
+            while let Some(row) = rows.next().await.unwrap() {
+                row.get::<MessageNode>("m").unwrap();
+            }
+        });
     }
 
     /// Runs a statement in a transaction that stays open.
@@ -115,7 +139,7 @@ const RESERVOIRS: [&str; 4] = [
 ];
 
 /// What Reservoir reads of its messages.
-const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e:Embedding1024) WHERE e.model CONTAINS 'v15'
+const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e:Embedding1024)
     RETURN m.trace_id + m.partition + m.instance + m.role + m.content + toString(m.timestamp)
       + toString(m.embedding[1]) + toString(size(m.embedding)) + toString(e.embedding[2]) AS text ORDER BY text";
 
@@ -143,10 +167,18 @@ fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
     assert_eq!(home.contents("rsv-search", &["-p", "work", "owl rsv"]), ["An owl of rsv"]);
     assert_eq!(home.contents("rsv-search", &["-p", "work", "owl"]).len(), 7);
     assert_eq!(graph.texts("MATCH (m:RsvRecord) RETURN m.content AS text"), ["An owl of rsv"]);
+    graph.is_read_by_reservoir();
 
-    home.run("rsv-link", &["--adopt", "--quiet"], "").ok();
-    assert_eq!(graph.texts("MATCH (m:MessageNode) WHERE m.id IS NULL RETURN m.content AS text"), [""; 0]);
+    // As Reservoir doubles what it exported when it imports it.
+    graph.run("MATCH (m:MessageNode {content: 'Owl number 3'}) CREATE (d:MessageNode) SET d = properties(m)");
+    for taken_over in ["6 messages", "0 messages"] {
+        let said = home.run("rsv-link", &["--adopt", "-v"], "").stderr;
+        assert!(said.contains(&format!("{taken_over} were taken over")), "{said}");
+    }
+    let left = graph.texts("MATCH (m:MessageNode) WHERE m.rsv_id IS NULL RETURN m.content AS text");
+    assert_eq!(left, ["Owl number 3"]);
     assert_eq!(graph.texts(READ_BY_RESERVOIR), before, "what Reservoir reads is as it was");
+    graph.is_read_by_reservoir();
     let adopted = lines_of(&home.export());
     let messages: Vec<_> = adopted.iter().filter(|line| line["kind"] == "message").collect();
     assert_eq!(messages.iter().filter(|line| line["id"].is_string()).count(), 7);
@@ -157,7 +189,98 @@ fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
         [("bge-large-en-v1.5", 6)]
     );
     assert_eq!(home.contents("rsv-search", &["-p", "work", "owl"]).len(), 7);
+    assert_eq!(home.contents("rsv-view", &["-p", "work", "99"]).len(), 7);
+    let copy = Home::new();
+    copy.run("rsv-import", &[], home.export()).ok();
+    assert_eq!(copy.export(), home.export());
     home.check();
+}
+
+#[test]
+fn a_graph_recalls_what_a_file_does() {
+    let Some(graph) = Home::in_graph() else { return };
+    let file = Home::new();
+    let mut dice = Dice(23);
+    let mut vector = || (0..8).map(|_| dice.below(201) as f32 / 100.0 - 1.0).collect::<Vec<f32>>();
+    let words = |n: usize| (0..6).map(|at| format!("word{} ", (n * (at + 7)) % 31)).collect::<String>();
+    let line = |n: usize, vector: Vec<f32>| {
+        let mut line = serde_json::json!({"id": format!("m{n}"), "trace_id": format!("t{}", n / 2), "partition": "p",
+            "instance": if n.is_multiple_of(20) { "few" } else { "many" }, "timestamp": n / 3, "seq": n % 3,
+            "role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "content": words(n)});
+        if !n.is_multiple_of(7) {
+            line["embedding"] = vector.into();
+            line["embedding_model"] = "m".into();
+        }
+        format!("{line}\n")
+    };
+    let lines: String = (0..900).map(|n| line(n, vector())).collect();
+    let homes = [&graph, &file];
+    for home in homes {
+        home.run("rsv-import", &["--quiet"], &lines).ok();
+        home.run("rsv-link", &["--quiet", "--threshold", "0.8"], "").ok();
+    }
+    let [mut one, mut other] = homes.map(Home::open);
+    let told = |hits: &[Hit]| -> Vec<(String, f64)> {
+        hits.iter().map(|hit| (hit.message.id.clone(), hit.score)).collect()
+    };
+    for (round, instance) in ["many", "few", "none"].into_iter().cycle().take(9).enumerate() {
+        let mut which = Select::of(Scopes::One(Scope { partition: "p".into(), instance: instance.into() }));
+        which.roles = if round < 6 { vec![Role::User, Role::Assistant] } else { vec![Role::User] };
+        let question = (vector(), Term::said(&words(round + 3)));
+        let ask = |store: &mut Box<dyn Store>, prefetched: bool| {
+            let (vector, terms) = &question;
+            if prefetched {
+                store.prefetch(terms, &which, 60);
+            }
+            let last = store.last(&which, 5).unwrap();
+            let Related { worded, near, cosines } = store.related(terms, ("m", vector), &which, 60).unwrap();
+            let found: Vec<&Message> = worded.iter().chain(&near).map(|hit| &hit.message).collect();
+            let cosines: HashMap<String, f64> = cosines.into_iter().collect();
+            let around = store.around_measured(&found, &which, 2, ("m", vector)).unwrap();
+            let count = store.count(&Select::of(which.scopes.clone()), 1000).unwrap();
+            let all = Select::of(which.scopes.clone());
+            (last, told(&worded), told(&near), cosines, around, store.next_to(&found, &all).unwrap(), count)
+        };
+        let (found, wanted) = (ask(&mut one, round % 2 == 0), ask(&mut other, false));
+        assert_eq!(found.0, wanted.0, "{round}");
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        let alike = |(one, other): (&(String, f64), &(String, f64))| one.0 == other.0 && near(one.1, other.1);
+        for (found, wanted) in [(&found.1, &wanted.1), (&found.2, &wanted.2)] {
+            let same = found.len() == wanted.len() && found.iter().zip(wanted).all(alike);
+            assert!(same, "{round}: {found:?} and {wanted:?}");
+        }
+        assert!(instance == "none" || found.1.len() > 5, "{round}");
+        // Of what is near as well the graph may tell the cosine twice.
+        assert!(wanted.3.iter().all(|(id, cosine)| near(found.3[id], *cosine)), "{round}");
+        assert_eq!(found.4.0, wanted.4.0, "{round}");
+        let cosines: [BTreeMap<String, f64>; 2] =
+            [found.4.1, wanted.4.1].map(|all| all.into_iter().collect());
+        assert!(cosines[0].keys().eq(cosines[1].keys()), "{round}");
+        assert!(cosines[0].values().zip(cosines[1].values()).all(|(a, b)| near(*a, *b)), "{round}");
+        assert_eq!(
+            (found.5.0.len(), found.5.1, found.6),
+            (wanted.5.0.len(), wanted.5.1, wanted.6),
+            "{round}"
+        );
+    }
+    // What is written after the words were looked for is found all the same.
+    let which = Select::of(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
+    let (vector, terms) = (vector(), Term::said("word1 owl"));
+    one.prefetch(&terms, &which, 60);
+    let new = Message {
+        id: "new".into(),
+        trace_id: "new".into(),
+        scope: Scope { partition: "p".into(), instance: "few".into() },
+        role: Role::User,
+        content: Content::Text("owl word1".into()),
+        timestamp: 1000,
+        seq: 0,
+        vector: Some(Vector { model: "m".into(), numbers: vector.clone() }),
+        extra: Object::default(),
+    };
+    one.write(&[Record::Message(new)]).unwrap();
+    let Related { worded, near, .. } = one.related(&terms, ("m", &vector), &which, 60).unwrap();
+    assert_eq!([&worded[0].message.id, &near[0].message.id], ["new"; 2]);
 }
 
 #[test]
@@ -290,7 +413,7 @@ const MANY: &str =
     FOREACH (stem IN ['the', 'owl'] | MERGE (w:RsvWord {stem: stem, scope: scope})
       SET w.messages = coalesce(w.messages, 0) + 10000)
     WITH first, scope UNWIND range(1, 10000) AS i
-    CREATE (:MessageNode:RsvRecord {id: toString(first + i), n: first + i, trace_id: 't', partition: 'many',
+    CREATE (:MessageNode:RsvRecord {rsv_id: toString(first + i), n: first + i, trace_id: 't', partition: 'many',
         instance: 'many', role: 'user', content: 'The owl ' + i, timestamp: i, seq: 0,
         words: '@' + scope + ' _owl _the owl the ' + i})
       -[:HAS_EMBEDDING]->(:RsvVector:RsvVector{model}:Embedding4 {n: first + 10000 + i, model: 'm',
@@ -333,15 +456,21 @@ fn a_graph_of_the_first_version_is_brought_up_to_date() {
     let Some(home) = Home::in_graph() else { return };
     home.run("rsv-ingest", &["Two owls painted a city"], "").ok();
     home.run("rsv-ingest", &["--partition", "p", "An owl paints cities"], "").ok();
-    for statement in
-        ["DROP CONSTRAINT rsv_word", "MATCH (w:RsvWord) DELETE w", "MATCH (s:RsvStore) SET s.version = 1"]
-    {
+    for statement in [
+        "DROP CONSTRAINT rsv_word",
+        "DROP CONSTRAINT rsv_record_id",
+        "MATCH (w:RsvWord) DELETE w",
+        "MATCH (r:RsvRecord) SET r.id = r.rsv_id REMOVE r.rsv_id, r.embedding",
+        "MATCH (s:RsvStore) SET s.version = 1",
+    ] {
         home.graph().run(statement);
     }
     home.run("rsv-ingest", &["An owl"], "").ok();
     home.check();
+    assert_eq!(home.contents("rsv-search", &["--all", "owl"]).len(), 3);
+    home.graph().is_read_by_reservoir();
     let versions = home.graph().texts("MATCH (s:RsvStore) RETURN toString(s.version) AS text");
-    assert_eq!(versions, ["2"]);
+    assert_eq!(versions, ["3"]);
 }
 
 #[test]
@@ -411,10 +540,10 @@ const WRONG: [(&str, &str); 6] = [
     (
         "a question has one answer",
         "MATCH (a)-[l:RESPONDED_WITH]->(b) WHERE COUNT { (a)-[:RESPONDED_WITH]->() } > 1
-           OR COUNT { ()-[:RESPONDED_WITH]->(b) } > 1 RETURN a.id AS text",
+           OR COUNT { ()-[:RESPONDED_WITH]->(b) } > 1 RETURN a.rsv_id AS text",
     ),
     (
         "two messages have one synapse",
-        "MATCH (a)-[l:SYNAPSE]->(b) WITH a, b, count(l) AS count WHERE count > 1 RETURN a.id AS text",
+        "MATCH (a)-[l:SYNAPSE]->(b) WITH a, b, count(l) AS count WHERE count > 1 RETURN a.rsv_id AS text",
     ),
 ];

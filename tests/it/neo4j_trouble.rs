@@ -4,6 +4,8 @@ use crate::fake::{Answer, Fake};
 use crate::neo4j::Graph;
 use crate::proxy::{Proxy, REPLY, asking, post};
 use crate::support::Home;
+use rsv::record::{Embedding, Object, Record};
+use rsv::store::{self, Access};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
@@ -11,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -317,6 +320,28 @@ fn what_waits_too_long_is_told_and_nothing_else_stands_still() {
         std::thread::yield_now();
     }
     assert_eq!(home.contents("rsv-view", &["--all", "9"]).len(), 5);
+}
+
+#[test]
+fn who_waited_too_long_keeps_nobody_waiting() {
+    let Some(home) = Home::in_graph() else { return };
+    home.ingest(&[], r#"{"role":"user","content":"before"}"#);
+    let held = home.graph().hold("MATCH (store:RsvStore) SET store.locked = true");
+    // Connections are shared by address, and these are not for other tests.
+    let mut place = home.place();
+    place.address = place.address.replace("127.0.0.1", "localhost");
+    place.server.query_patience = Duration::from_secs(1);
+    let mut hasty = store::open(&place, Access::Write).unwrap();
+    let of_nothing =
+        Embedding { of: "?".into(), model: "m".into(), vector: vec![1.0], extra: Object::default() };
+    let of_nothing = [Record::Embedding(of_nothing)];
+    let said = hasty.write(&of_nothing).unwrap_err().to_string();
+    assert!(said.contains("no answer within 1 s"), "{said}");
+    home.graph().release(held);
+    // Its transaction was the next to get the lock.
+    home.env("NEO4J_QUERY_TIMEOUT", "10s").ingest(&[], r#"{"role":"user","content":"after"}"#);
+    hasty.write(&of_nothing).unwrap();
+    assert_eq!(home.contents("rsv-view", &["9"]), ["before", "after"]);
 }
 
 /// A server that answers the first bytes of each connection with these.

@@ -135,7 +135,8 @@ impl Batch {
             }
             None => {}
         }
-        let properties = self.properties(message, &said);
+        // Reservoir reads no message without it, nor one whose `id` is no number.
+        let properties = self.properties(message, &said).with("embedding", BoltType::from_iter([0.0; 0]));
         let lacks = self.lacking(&said, model);
         self.new.messages.entry(lacks).or_default().push(properties);
         self.note(message, said, face);
@@ -170,7 +171,7 @@ impl Batch {
         let counts = self.new.words.entry(number).or_default();
         stems.iter().for_each(|stem| *counts.entry(stem.clone().into_owned()).or_default() += 1);
         let properties = Params::new()
-            .with("id", message.id.as_str())
+            .with("rsv_id", message.id.as_str())
             .with("n", n)
             .with("trace_id", message.trace_id.as_str())
             .with("partition", scope.partition.as_str())
@@ -180,9 +181,9 @@ impl Batch {
             .with("parts", or_null(parts.as_deref()))
             .with("timestamp", message.timestamp)
             .with("seq", i64::from(message.seq))
-            .with("url", or_null(url))
             .with("extra", as_json(&message.extra))
             .with("words", super::find::indexed(number, &stems, &all));
+        let properties = if let Some(url) = url { properties.with("url", url) } else { properties };
         if text.trim().is_empty() { properties.with("blank", true) } else { properties }
     }
 
@@ -193,7 +194,7 @@ impl Batch {
         self.scope(&account.scope);
         self.new.scopes.entry(account.scope.clone()).or_default();
         let properties = Params::new()
-            .with("id", account.id.as_str())
+            .with("rsv_id", account.id.as_str())
             .with("n", self.number())
             .with("trace_id", account.trace_id.as_str())
             .with("partition", account.scope.partition.as_str())
@@ -357,7 +358,11 @@ fn too_long(record: &Record) -> Option<&'static str> {
     };
     match record {
         Record::Message(message) => head(&message.id, &message.trace_id, &message.scope),
-        Record::Account(account) => head(&account.id, &account.trace_id, &account.scope),
+        Record::Account(account) => {
+            let digest =
+                account.members.text("digest").ok().flatten().filter(|digest| digest.len() > LONGEST);
+            head(&account.id, &account.trace_id, &account.scope).or(digest.map(|_| "digest"))
+        }
         Record::Embedding(embedding) => (embedding.model.len() > LONGEST).then_some("model"),
         Record::Link(_) => None,
     }

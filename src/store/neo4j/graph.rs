@@ -6,7 +6,7 @@ use super::changes;
 use super::read::{number, scope_params};
 use super::server::Answer;
 use super::statements::{self, of_model, scoped};
-use super::values::{Params, Row};
+use super::values::Params;
 use super::vectors::Space;
 use super::write::{ROWS, add, lock, scope_row};
 use crate::record::{Scope, Scopes};
@@ -22,6 +22,15 @@ const LARGE: u64 = 2000;
 /// How far a cosine of numbers of 32 bits may be off.
 const OFF: f32 = 1e-4;
 
+/// How far what the index says of how near one is may be off, from 0 to 1: its numbers have 8 bits.
+const INDEX_OFF: f64 = 0.01;
+
+/// A message and its vector as they are listed: n, id, timestamp, mark, numbers, waiting.
+type Listed = (i64, String, i64, i64, Vec<f64>, bool);
+
+/// What the index has near to a vector: how near the last of it is, from 0 to 1, and what is of the scope.
+type NearOne = (f64, Vec<Vector>);
+
 /// A message and its vector.
 struct Vector {
     n: i64,
@@ -35,19 +44,11 @@ struct Vector {
 }
 
 impl Vector {
-    fn of(row: &Row) -> Answer<Vector> {
-        let numbers = row.vector("vector")?;
+    fn of((n, id, timestamp, mark, numbers, waiting): Listed) -> Vector {
+        let numbers: Vec<f32> = numbers.into_iter().map(|x| x as f32).collect();
         let length = numbers.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
         let unit = numbers.iter().map(|x| (f64::from(*x) / length.max(f64::MIN_POSITIVE)) as f32).collect();
-        Ok(Vector {
-            n: row.get("n")?,
-            id: row.get("id")?,
-            timestamp: row.get("timestamp")?,
-            mark: row.get("mark")?,
-            waiting: row.get("waiting")?,
-            numbers,
-            unit,
-        })
+        Vector { n, id, timestamp, mark, waiting, numbers, unit }
     }
 }
 
@@ -132,68 +133,43 @@ impl Neo4j {
         let one = Scopes::One(scope.clone());
         let Some(Space { model, all, here, .. }) = self.space(model, &one)? else { return Ok(Vec::new()) };
         let names = scope_row(scope);
-        let mut vectors = Vec::new();
-        let few = matches!(of, Of::Waiting(count) if count < ASKED) && here > LARGE;
-        let read = |statement: &str, params: Params, vectors: &mut Vec<Vector>| {
+        let read = |statement: &str, params: Params| {
+            let mut vectors = Vec::new();
             self.server.each(&of_model(statement, model), params, &mut |row| {
-                vectors.push(Vector::of(&row)?);
+                vectors.push(Vector::of(row.get("vector")?));
                 Answer::Ok(())
-            })
+            })?;
+            Answer::Ok(vectors)
         };
-        let mut near_each: Vec<Vec<Vector>> = Vec::new();
-        if few {
-            let Of::Waiting(count) = of else { return Ok(Vec::new()) };
-            read(statements::WAITING, names.clone().with("count", number(count)), &mut vectors)?;
-            near_each = self.near_each(model, &names, &vectors, (limit, all, here))?;
-        } else {
-            read(statements::VECTORS_OF_SCOPE, names, &mut vectors)?;
-            vectors.sort_by_key(|vector| vector.n);
-        }
-        let mark = |vector: &Vector| if of == Of::All { 0 } else { vector.mark };
-        let asks = |vector: &&Vector| of == Of::All || vector.waiting;
-        let count = match of {
-            Of::Waiting(count) => count,
-            Of::All => usize::MAX,
-        };
-        let askers = vectors.iter().filter(asks).take(count);
-        let mut askers: Vec<Asker> = askers
-            .map(|vector| Asker { vector, query: Query::of(&vector.numbers), near: Vec::new() })
-            .collect();
-        let now: HashSet<i64> = askers.iter().map(|asker| asker.vector.n).collect();
-        if limit > 0 {
-            for (at, asker) in askers.iter_mut().enumerate() {
-                let others = if few { near_each[at].iter() } else { vectors.iter() };
-                for other in others {
-                    let turn = if now.contains(&other.n) {
-                        other.n < asker.vector.n
-                    } else {
-                        of == Of::All || !other.waiting
-                    };
-                    if turn {
-                        asker.compare(other, floor, limit);
+        if let Of::Waiting(count) = of
+            && count < ASKED
+            && here > LARGE
+        {
+            let vectors = read(statements::WAITING, names.clone().with("count", number(count)))?;
+            match self.near_each(model, &names, &vectors, (limit, all, here)) {
+                Ok(near) => {
+                    if let Some(alike) = compared(&vectors, of, floor, limit, Some(&near)) {
+                        return Ok(alike);
                     }
                 }
-                asker.settle(limit);
+                // The index is not there yet.
+                Err(fault) if fault.is_of_procedure() => {}
+                Err(fault) => return Err(fault),
             }
         }
-        let alike = askers.into_iter().map(|Asker { vector, near, .. }| Alike {
-            id: vector.id.clone(),
-            timestamp: vector.timestamp,
-            near,
-            n: vector.n,
-            mark: mark(vector),
-        });
-        Ok(alike.collect())
+        let mut vectors = read(statements::VECTORS_OF_SCOPE, names)?;
+        vectors.sort_by_key(|vector| vector.n);
+        Ok(compared(&vectors, of, floor, limit, None).unwrap_or_default())
     }
 
-    /// What the index has near to each of some vectors, in their scope.
+    /// What the index has near to each of some vectors.
     fn near_each(
         &self,
         model: i64,
         names: &Params,
         vectors: &[Vector],
         (limit, all, here): (usize, u64, u64),
-    ) -> Answer<Vec<Vec<Vector>>> {
+    ) -> Answer<Vec<NearOne>> {
         let wanted = (2 * limit + vectors.len()) as u64;
         let near = wanted.saturating_mul((all / here.max(1)).max(1)).min(all);
         let row = |(i, vector): (usize, &Vector)| {
@@ -203,12 +179,12 @@ impl Neo4j {
             vectors.iter().enumerate().filter(|(_, vector)| vector.unit.iter().any(|x| *x != 0.0)).map(row);
         let near = number(usize::try_from(near).unwrap_or(usize::MAX));
         let params = names.clone().with_rows("rows", rows).with("near", near);
-        let mut each: Vec<Vec<Vector>> = vectors.iter().map(|_| Vec::new()).collect();
+        let mut each: Vec<NearOne> = vectors.iter().map(|_| NearOne::default()).collect();
         self.server.each(&of_model(statements::NEAR_EACH, model), params, &mut |row| {
             let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
-            let vector = Vector::of(&row)?;
-            if let Some(near) = each.get_mut(i) {
-                near.push(vector);
+            if let Some(one) = each.get_mut(i) {
+                let near = row.get::<Vec<Listed>>("near")?.into_iter().map(Vector::of).collect();
+                *one = (row.get::<Option<f64>>("least")?.unwrap_or_default(), near);
             }
             Answer::Ok(())
         })?;
@@ -274,6 +250,58 @@ impl Neo4j {
             Ok(removed.unsigned_abs())
         })
     }
+}
+
+/// Compares those whose turn it is with the others, or with what the index has near to each; `None` if that may lack
+/// some.
+fn compared(
+    vectors: &[Vector],
+    of: Of,
+    floor: f64,
+    limit: usize,
+    near: Option<&[NearOne]>,
+) -> Option<Vec<Alike>> {
+    let mark = |vector: &Vector| if of == Of::All { 0 } else { vector.mark };
+    let asks = |vector: &&Vector| of == Of::All || vector.waiting;
+    let count = match of {
+        Of::Waiting(count) => count,
+        Of::All => usize::MAX,
+    };
+    let askers = vectors.iter().filter(asks).take(count);
+    let mut askers: Vec<Asker> =
+        askers.map(|vector| Asker { vector, query: Query::of(&vector.numbers), near: Vec::new() }).collect();
+    let now: HashSet<i64> = askers.iter().map(|asker| asker.vector.n).collect();
+    if limit > 0 {
+        for (at, asker) in askers.iter_mut().enumerate() {
+            let (least, others) = match near {
+                Some(near) => (near[at].0, &near[at].1[..]),
+                None => (f64::NEG_INFINITY, vectors),
+            };
+            for other in others {
+                let turn = if now.contains(&other.n) {
+                    other.n < asker.vector.n
+                } else {
+                    of == Of::All || !other.waiting
+                };
+                if turn {
+                    asker.compare(other, floor, limit);
+                }
+            }
+            asker.settle(limit);
+            // What is of other scopes, or waits itself, may stand before some that count.
+            if asker.near.len() < limit && 2.0 * (least + INDEX_OFF) - 1.0 >= floor {
+                return None;
+            }
+        }
+    }
+    let alike = askers.into_iter().map(|Asker { vector, near, .. }| Alike {
+        id: vector.id.clone(),
+        timestamp: vector.timestamp,
+        near,
+        n: vector.n,
+        mark: mark(vector),
+    });
+    Some(alike.collect())
 }
 
 fn rule_params(model: i64, scope: &Scope, rule: Rule) -> Params {

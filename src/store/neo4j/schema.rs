@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use std::time::Duration;
 
 /// The version of what rsv adds to a graph; a store tells which it has.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// The oldest server that has all that the statements ask for.
 const SERVER: (u32, u32) = (5, 26);
@@ -39,7 +39,9 @@ pub(super) fn prepare(server: &Server) -> Answer<Result<()>> {
     server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXED as i64))?;
     server.write(|transaction| {
         lock(transaction.within(Duration::from_secs(INDEXED)), 0)?;
-        transaction.run(changes::COUNT_WORDS, Params::new())?;
+        for statement in changes::EARLIER {
+            transaction.run(statement, Params::new())?;
+        }
         transaction.run(changes::SET_VERSION, Params::new().with("version", VERSION))
     })?;
     Ok(Ok(()))

@@ -3,9 +3,9 @@
 use super::statements::in_one;
 use super::values::{Params, Row};
 use crate::config::{Server as Settings, StorePlace};
-use neo4rs::{ConfigBuilder, Graph, Query, Txn};
+use neo4rs::{Config, ConfigBuilder, Graph, Query, Txn};
 use serde::de::DeserializeOwned;
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
@@ -24,13 +24,18 @@ const SELECTION: usize = 400;
 /// A request that is kept short holds so many of what it is about at least.
 const WORTHWHILE: usize = 20;
 
-/// How often a transaction is tried that met another, or a change of leader, and the pause before the second
-/// try, which grows by half of it each time.
+/// How often it is tried to send what did not arrive. What the server itself calls passing, as that it met another
+/// transaction or that the leader changes, is tried as long as one waits for a connection. The pause before the second
+/// try grows by half of it each time.
 const TRIES: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long the server may take to take a transaction back.
 const TAKING_BACK: Duration = Duration::from_secs(1);
+
+/// What the codes of passing faults begin with.
+const TRANSIENT: &str = "Neo.TransientError.";
 
 /// What a server with TLS answers to one who speaks without begins so: an alert, of TLS 1.
 const TLS: u32 = 0x1503;
@@ -76,7 +81,7 @@ impl Fault {
                 format!("no answer within {} s", patience.as_secs_f64()),
                 Some("try again, or raise neo4j_query_timeout"),
             ),
-            Fault::Odd(cause) => (cause.clone(), None),
+            Fault::Odd(cause) => (cause.clone(), Some("something else changed the graph? rsv-config doctor")),
             Fault::Driver(Driver::AuthenticationError(_)) => (
                 format!("the server does not let {} in", place.server.user),
                 Some("set NEO4J_USERNAME and NEO4J_PASSWORD"),
@@ -86,11 +91,23 @@ impl Fault {
                     format!("there is no database {}", place.server.database.as_deref().unwrap_or_default()),
                     Some("set NEO4J_DATABASE, or unset it for the server's default"),
                 ),
-                code if code.contains(".Security.") => (
-                    format!("the server does not let {} do this", place.server.user),
-                    Some("set NEO4J_USERNAME and NEO4J_PASSWORD"),
+                code if code.ends_with("CredentialsExpired") => (
+                    error.message().to_owned(),
+                    Some(
+                        "give the user a password of its own: ALTER CURRENT USER SET PASSWORD, in cypher-shell",
+                    ),
                 ),
-                _ => (error.message().to_owned(), None),
+                code if code.contains(".Security.") => (
+                    format!("the server does not let {} do this: {}", place.server.user, error.message()),
+                    Some("set NEO4J_USERNAME and NEO4J_PASSWORD, or give that user the right"),
+                ),
+                code if code.ends_with(".NotALeader") || code.ends_with("ReadOnlyDatabase") => {
+                    (error.message().to_owned(), Some("give the address of the leader"))
+                }
+                code if code.starts_with(TRANSIENT) => {
+                    (error.message().to_owned(), Some("try again; the server may be starting"))
+                }
+                _ => (error.message().to_owned(), Some("what the server means by that is in its log")),
             },
             Fault::Driver(Driver::UnsupportedVersion(..)) => {
                 ("the server is too old for Bolt 4.4".to_owned(), Some("use Neo4j 5.26 or a later one"))
@@ -113,8 +130,14 @@ impl Fault {
             {
                 ("the server hung up".to_owned(), Some(TLS_OR_NOT))
             }
+            Fault::Driver(Driver::IOError { detail }) if detail.kind() == std::io::ErrorKind::InvalidData => {
+                (
+                    detail.to_string(),
+                    Some("an address with +ssc trusts a certificate that nobody vouches for"),
+                )
+            }
             Fault::Driver(Driver::IOError { detail }) => (detail.to_string(), Some(running)),
-            Fault::Driver(other) => (other.to_string(), None),
+            Fault::Driver(other) => (other.to_string(), Some(running)),
         };
         (cause, hint.map(str::to_owned))
     }
@@ -124,30 +147,30 @@ impl Fault {
         matches!(self, Fault::Driver(neo4rs::Error::Neo4j(error)) if error.code().contains(".Procedure."))
     }
 
-    /// Whether the same may succeed when it is tried again.
+    /// Whether the server says that the same may succeed later.
     fn is_passing(&self) -> bool {
-        match self {
-            Fault::Driver(neo4rs::Error::Neo4j(error)) => {
-                error.code().starts_with("Neo.TransientError.") || error.code().ends_with(".NotALeader")
-            }
-            // A connection from the pool that the server closed meanwhile.
-            Fault::Driver(neo4rs::Error::IOError { detail }) => {
-                detail.kind() != std::io::ErrorKind::ConnectionRefused
-            }
-            _ => false,
-        }
+        let passing = |code: &str| code.starts_with(TRANSIENT) || code.ends_with(".NotALeader");
+        matches!(self, Fault::Driver(neo4rs::Error::Neo4j(error)) if passing(error.code()))
+    }
+
+    /// Whether the server may have closed a connection from the pool meanwhile.
+    fn is_of_connection(&self) -> bool {
+        matches!(self, Fault::Driver(neo4rs::Error::IOError { detail })
+            if detail.kind() != std::io::ErrorKind::ConnectionRefused)
     }
 }
 
 /// A server, and the connections to it that all stores of this process share.
 #[derive(Clone)]
 pub(super) struct Server {
-    graph: Graph,
+    config: Config,
+    graph: Arc<Mutex<Graph>>,
     patience: Duration,
     query_patience: Duration,
 }
 
-/// The event loop of every connection: whoever waits drives it.
+/// The event loop of every connection, in the proxy too: a connection stays with the loop that made it, and who asks
+/// are threads without one. Whoever waits drives it.
 fn runtime() -> Result<&'static Runtime, Fault> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
@@ -196,11 +219,21 @@ impl Server {
         if let Some(database) = database {
             config = config.db(database.as_str());
         }
-        let graph = {
-            let _inside = runtime()?.enter();
-            Graph::connect(config.build()?)?
-        };
-        Ok(Server { graph, patience: *patience, query_patience: *query_patience })
+        let config = config.build()?;
+        let graph = Arc::new(Mutex::new(connect(&config)?));
+        Ok(Server { config, graph, patience: *patience, query_patience: *query_patience })
+    }
+
+    fn graph(&self) -> Graph {
+        self.graph.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Leaves the connections to themselves: one that still waits for the server cannot tell it to stop waiting, and
+    /// who gets the lock that it waits for would keep it. They are closed when nobody uses them.
+    fn leave(&self) {
+        if let Ok(graph) = connect(&self.config) {
+            *self.graph.lock().unwrap_or_else(PoisonError::into_inner) = graph;
+        }
     }
 
     /// The rows that a statement gives; the statement changes nothing.
@@ -222,8 +255,9 @@ impl Server {
     ) -> Result<(), E> {
         let late = || Fault::TooLong(self.query_patience);
         let mut stream = self.again(|| {
+            let graph = self.graph();
             wait(async {
-                let sent = self.graph.execute_read(query(statement, params.clone()));
+                let sent = graph.execute_read(query(statement, params.clone()));
                 Ok(timeout(self.query_patience, sent).await.map_err(|_| late())??)
             })
         })?;
@@ -263,8 +297,9 @@ impl Server {
     /// Starts a transaction.
     pub(super) fn begin(&self) -> Answer<Transaction> {
         let begun = self.again(|| {
+            let graph = self.graph();
             let begun = wait(async {
-                let begun = timeout(self.patience, self.graph.start_txn()).await;
+                let begun = timeout(self.patience, graph.start_txn()).await;
                 Ok(begun.map_err(|_| Fault::NoConnection(self.patience))??)
             })?;
             Ok(begun)
@@ -275,27 +310,35 @@ impl Server {
     /// Works in one transaction, and commits it. If it met another it is tried again as a whole, also where
     /// nobody knows whether it was committed: what is there already must change nothing.
     pub(super) fn write<T>(&self, mut work: impl FnMut(&mut Transaction) -> Answer<T>) -> Answer<T> {
-        self.again(|| {
+        let mut once = || {
             let mut transaction = self.begin()?;
             let done = work(&mut transaction)?;
             transaction.commit()?;
             Ok(done)
+        };
+        self.again(|| {
+            once().inspect_err(|fault| {
+                if let Fault::TooLong(_) = fault {
+                    self.leave();
+                }
+            })
         })
     }
 
     fn again<T>(&self, mut work: impl FnMut() -> Answer<T>) -> Answer<T> {
         let began = Instant::now();
-        let mut pause = PAUSE;
-        for _ in 1..TRIES {
+        let (mut tried, mut pause) = (0, PAUSE);
+        loop {
+            tried += 1;
+            let again = |fault: &Fault| fault.is_passing() || fault.is_of_connection() && tried < TRIES;
             match work() {
-                Err(fault) if fault.is_passing() && began.elapsed() < self.query_patience => {
+                Err(fault) if again(&fault) && began.elapsed() < self.patience => {
                     std::thread::sleep(pause);
-                    pause += pause / 2;
+                    pause = (pause + pause / 2).min(LONGEST_PAUSE);
                 }
                 other => return other,
             }
         }
-        work()
     }
 
     /// Makes something that must be there, in a transaction of its own; another process may have done it meanwhile.
@@ -311,8 +354,9 @@ impl Server {
     /// Runs one statement that must stand outside of a transaction of several.
     pub(super) fn run(&self, statement: &str, params: Params) -> Answer<()> {
         self.again(|| {
+            let graph = self.graph();
             wait(async {
-                let run = self.graph.run(query(statement, params.clone()));
+                let run = graph.run(query(statement, params.clone()));
                 let done = timeout(self.query_patience, run).await;
                 Ok(done.map_err(|_| Fault::TooLong(self.query_patience))??)
             })
@@ -325,6 +369,12 @@ impl Server {
 pub(super) fn promptly(statement: &str, dim: usize, each: usize) -> usize {
     let room = PROMPT.saturating_sub(statement.len() + NUMBER * dim + SELECTION);
     Some(room / each).filter(|count| *count >= WORTHWHILE).unwrap_or(usize::MAX)
+}
+
+/// A pool of connections; none is made yet.
+fn connect(config: &Config) -> Answer<Graph> {
+    let _inside = runtime()?.enter();
+    Ok(Graph::connect(config.clone())?)
 }
 
 fn query(statement: &str, params: Params) -> Query {

@@ -5,7 +5,8 @@
 //! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`,
 //! `EmbeddingD` for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. What is rsv's own begins
 //! with `Rsv`: `RsvRecord` for all that has an id, `RsvVectorN` for the vectors of the model with the number N,
-//! `RsvLacksN` for messages without one, `RsvWaitingN` for vectors that are not compared with others yet.
+//! `RsvLacksN` for messages without one, `RsvWaitingN` for vectors that are not compared with others yet, `RsvDouble` for
+//! what Reservoir holds twice.
 
 use crate::record::Scopes;
 
@@ -16,11 +17,11 @@ pub(super) const LAST_NUMBER: &str = "
 /// serves; `$until` is no later than `$before`.
 macro_rules! admitted {
     () => {
-        "m.timestamp >= $since AND m.timestamp <= $until
+        "NOT m:RsvDouble AND m.timestamp >= $since AND m.timestamp <= $until
          AND ($trace_id IS NULL OR m.trace_id = $trace_id) AND ($roles IS NULL OR m.role IN $roles)
          AND ($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
-              OR coalesce(m.seq, 0) = $before.seq AND m.id < $before.id)
-         AND NOT m.trace_id IN $traces AND NOT coalesce(m.id, '') IN $ids"
+              OR coalesce(m.seq, 0) = $before.seq AND m.rsv_id < $before.id)
+         AND NOT m.trace_id IN $traces AND NOT coalesce(m.rsv_id, '') IN $ids"
     };
 }
 
@@ -35,7 +36,7 @@ macro_rules! vector_of {
 /// The message or account `m` as a list.
 macro_rules! listed {
     () => {
-        "[m.id, m.trace_id, m.partition, m.instance, m.role, m.content, m.parts, m.timestamp, m.seq, m.extra,
+        "[m.rsv_id, m.trace_id, m.partition, m.instance, m.role, m.content, m.parts, m.timestamp, m.seq, m.extra,
           m.url, m.n]"
     };
 }
@@ -62,19 +63,19 @@ macro_rules! cosine {
 /// The link `l` as a list.
 macro_rules! link {
     () => {
-        "[type(l), startNode(l).id, endNode(l).id, l.timestamp, l.score, l.model, l.extra]"
+        "[type(l), startNode(l).rsv_id, endNode(l).rsv_id, l.timestamp, l.score, l.model, l.extra]"
     };
 }
 
 /// Latest first, earliest first.
 macro_rules! backward {
     () => {
-        "m.timestamp DESC, coalesce(m.seq, 0) DESC, m.id DESC"
+        "m.timestamp DESC, coalesce(m.seq, 0) DESC, m.rsv_id DESC"
     };
 }
 macro_rules! forward {
     () => {
-        "m.timestamp, coalesce(m.seq, 0), m.id"
+        "m.timestamp, coalesce(m.seq, 0), m.rsv_id"
     };
 }
 
@@ -105,14 +106,14 @@ pub(super) const COUNT: &str = concat!(
 pub(super) const ACCOUNTS: &str = concat!(
     "MATCH (m:RsvAccount) WHERE {scope} AND ($digest IS NULL OR m.digest = $digest) AND ",
     admitted!(),
-    " WITH m ORDER BY m.timestamp DESC, m.id DESC LIMIT $count RETURN ",
+    " WITH m ORDER BY m.timestamp DESC, m.rsv_id DESC LIMIT $count RETURN ",
     message!()
 );
 
 pub(super) const ACCOUNTS_BY_DIGEST: &str = concat!(
     "MATCH (m:RsvAccount) WHERE m.digest = $digest AND {scope} AND ",
     admitted!(),
-    " WITH m ORDER BY m.timestamp DESC, m.id DESC LIMIT $count RETURN ",
+    " WITH m ORDER BY m.timestamp DESC, m.rsv_id DESC LIMIT $count RETURN ",
     message!()
 );
 
@@ -142,21 +143,21 @@ pub(super) const MESSAGES_AND_ACCOUNTS: &str = concat!(
 pub(super) const EMBEDDINGS: &str = concat!(
     "MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE {scope} AND e.n <= $upto AND ",
     admitted!(),
-    " WITH m, e ORDER BY m.id, e.model
-     RETURN m.id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra"
+    " WITH m, e ORDER BY m.rsv_id, e.model
+     RETURN m.rsv_id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra"
 );
 
 /// The links between the records of a selection.
 pub(super) const LINKS: &str = concat!(
     "MATCH (m:RsvRecord)-[l]->(o:RsvRecord) WHERE {scope} AND coalesce(l.n, 0) <= $upto AND ",
     admitted!(),
-    " AND {the other} WITH l, m.id AS from, type(l) AS rel, o.id AS to ORDER BY from, rel, to RETURN ",
+    " AND {the other} WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
     link!(),
     " AS link"
 );
 
 pub(super) const SCOPE_OF: &str = "
-    MATCH (r:RsvRecord {id: $id}) RETURN r.partition AS partition, r.instance AS instance";
+    MATCH (r:RsvRecord {rsv_id: $id}) RETURN r.partition AS partition, r.instance AS instance";
 
 pub(super) const SCOPES: &str = "
     MATCH (s:RsvScope) RETURN s.partition AS partition, s.instance AS instance, s.messages AS messages";
@@ -167,13 +168,14 @@ macro_rules! strangers {
         "CALL () { MATCH (m:MessageNode) RETURN count(m) AS messages }
          CALL () { MATCH (r:RsvRecord) RETURN count(r) AS records }
          CALL () { MATCH (a:RsvAccount) RETURN count(a) AS accounts }
-         WITH messages + accounts - records AS strangers "
+         CALL () { MATCH (d:RsvDouble) RETURN count(d) AS doubles }
+         WITH messages - doubles + accounts - records AS strangers "
     };
 }
 pub(super) const STRANGERS: &str = concat!(strangers!(), "RETURN strangers");
 
 pub(super) const SCOPES_OF_STRANGERS: &str = "
-    MATCH (m:MessageNode) WHERE NOT m:RsvRecord
+    MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble
     RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
 
 /// What stands before a place and what stands after it. The index gives them in the order of time, and no more of
@@ -188,7 +190,7 @@ macro_rules! around {
                MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
                WHERE m.partition = scope[0] AND m.instance = scope[1] AND m.timestamp <= timestamp
                AND CASE WHEN m.timestamp < timestamp THEN true
-                 WHEN coalesce(m.seq, 0) = seq THEN m.id < id ELSE coalesce(m.seq, 0) < seq END AND ",
+                 WHEN coalesce(m.seq, 0) = seq THEN m.rsv_id < id ELSE coalesce(m.seq, 0) < seq END AND ",
             admitted!(),
             "  WITH m ORDER BY m.partition DESC, m.instance DESC, ",
             backward!(),
@@ -197,7 +199,7 @@ macro_rules! around {
                MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
                WHERE m.partition = scope[0] AND m.instance = scope[1] AND m.timestamp >= timestamp
                AND CASE WHEN m.timestamp > timestamp THEN true
-                 WHEN coalesce(m.seq, 0) = seq THEN m.id > id ELSE coalesce(m.seq, 0) > seq END AND ",
+                 WHEN coalesce(m.seq, 0) = seq THEN m.rsv_id > id ELSE coalesce(m.seq, 0) > seq END AND ",
             admitted!(),
             "  WITH m ORDER BY m.partition, m.instance, ",
             forward!(),
@@ -219,7 +221,7 @@ pub(super) const AROUND_MEASURED: &str = concat!(
 
 pub(super) const MESSAGES_BY_ID: &str = concat!(
     "UNWIND $wanted AS id
-     MATCH (m:RsvRecord {id: id}) USING INDEX m:RsvRecord(id) WHERE m:MessageNode AND {scope} AND ",
+     MATCH (m:RsvRecord {rsv_id: id}) USING INDEX m:RsvRecord(rsv_id) WHERE m:MessageNode AND {scope} AND ",
     admitted!(),
     " RETURN [",
     listed!(),
@@ -227,7 +229,7 @@ pub(super) const MESSAGES_BY_ID: &str = concat!(
 );
 
 pub(super) const LINKS_BY_ID: &str = concat!(
-    "UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[l]-(:RsvRecord) WHERE $rel IS NULL OR type(l) = $rel
+    "UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})-[l]-(:RsvRecord) WHERE $rel IS NULL OR type(l) = $rel
      WITH DISTINCT l RETURN ",
     link!(),
     " AS row"
@@ -274,13 +276,13 @@ pub(super) const HELD: &str = concat!(
 /// What it takes to rank messages by their words: little, as most of them are not among the best.
 pub(super) const HOLDING: &str = "
     CALL db.index.fulltext.queryNodes('rsv_words', $question) YIELD node AS m WHERE {scope}
-    RETURN [m.id, m.n, m.timestamp, m.content] AS row";
+    RETURN [m.rsv_id, m.n, m.timestamp, m.content] AS row";
 /// The messages that are not in the index, since rsv did not write them.
 pub(super) const STRANGE_MESSAGES: &str =
-    concat!("MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord RETURN ", message!());
+    concat!("MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord|RsvDouble RETURN ", message!());
 /// The same, so many after one, with the vector that they may have.
 pub(super) const STRANGERS_TO_ADOPT: &str = concat!(
-    "MATCH (m:MessageNode) WHERE NOT m:RsvRecord AND elementId(m) > $after
+    "MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble AND elementId(m) > $after
      WITH m ORDER BY elementId(m) LIMIT $count
      OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e)
      WITH m, head(collect(e.embedding)) AS vector
@@ -308,21 +310,21 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
     " MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
      WITH m, e, CASE WHEN $flat THEN 0.5 WHEN e.near IS NOT NULL THEN e.near
        ELSE vector.similarity.cosine(e.embedding, $vector) END AS near
-     ORDER BY near DESC, m.timestamp DESC, m.id LIMIT $count RETURN [",
+     ORDER BY near DESC, m.timestamp DESC, m.rsv_id LIMIT $count RETURN [",
     listed!(),
     ", ",
     cosine!("near"),
     "] AS row"
 );
 /// The nearest of the whole model are looked at as far as they are of the selection: of so many as hold what is wanted,
-/// if the scope is spread evenly over them. The index is not asked, and `asked` is null, where it would be for too many
-/// of all, or where the scope has few. One row if there is the model. What the index itself says of how near
+/// if the scope is spread evenly over them. The index is not asked, and `asked` is null, where the scope has few, or
+/// not `$more` times as many as the index would be asked for: so many are sooner compared one by one. One row if there is the model. What the index itself says of how near
 /// one is comes from numbers of 8 bits: where no near one should be missed, `most` is how near those may be that it did
 /// not give, from 0 to 1: as the last of those that it gave, and twice as much as it is off with any of them.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
     space!(),
     "WITH *, CASE WHEN here > $few THEN $wanted * (all / here) END AS near, here <= $exact AS exact
-     WITH model, dim, exact, CASE WHEN dim = size($vector) AND near * $more < all THEN near END AS asked
+     WITH model, dim, exact, CASE WHEN dim = size($vector) AND near * $more < here THEN near END AS asked
      OPTIONAL CALL (model, exact, asked) {
        WITH model, exact, asked WHERE asked IS NOT NULL
        CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e, score AS about
@@ -331,7 +333,7 @@ pub(super) const NEAREST_BY_INDEX: &str = concat!(
        UNWIND found AS e MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
     admitted!(),
     "  WITH m, e, most, coalesce(e.near, vector.similarity.cosine(e.embedding, $vector)) AS score
-       RETURN m, e, most, score ORDER BY score DESC, m.timestamp DESC, m.id LIMIT $count
+       RETURN m, e, most, score ORDER BY score DESC, m.timestamp DESC, m.rsv_id LIMIT $count
      } RETURN model, dim, exact, asked, most, collect(CASE WHEN m IS NOT NULL THEN [",
     listed!(),
     ", ",
@@ -340,7 +342,7 @@ pub(super) const NEAREST_BY_INDEX: &str = concat!(
 );
 pub(super) const SIMILARITIES: &str = concat!(
     "MATCH (:RsvModel {name: $model, dim: size($vector)})
-     UNWIND $wanted AS id MATCH (r:RsvRecord {id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model}) RETURN [id, ",
+     UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})-[:HAS_EMBEDDING]->(e:RsvVector {model: $model}) RETURN [id, ",
     cosine!("vector.similarity.cosine(e.embedding, $vector)"),
     "] AS row"
 );
@@ -382,20 +384,21 @@ pub(super) const COUNT_WAITING: &str = "
 pub(super) const WAITING: &str = "
     MATCH (e:RsvWaiting{model}) WHERE e.partition = $partition AND e.instance = $instance
     MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY m.n LIMIT $count
-    RETURN m.n AS n, m.id AS id, m.timestamp AS timestamp, e.n AS mark, e.embedding AS vector, true AS waiting";
+    RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, true] AS vector";
 pub(super) const VECTORS_OF_SCOPE: &str = "
     MATCH (m:MessageNode) WHERE m.partition = $partition AND m.instance = $instance
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
-    RETURN m.n AS n, m.id AS id, m.timestamp AS timestamp, e.n AS mark, e.embedding AS vector,
-      e:RsvWaiting{model} AS waiting";
+    RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvWaiting{model}] AS vector";
+/// What the index has near to each of some vectors, as far as it is of their scope; and how near the last is that it
+/// gave, from 0 to 1.
 pub(super) const NEAR_EACH: &str = "
     UNWIND $rows AS row
     CALL (row) {
-      CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, row.vector) YIELD node AS e
-      MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE m.partition = $partition AND m.instance = $instance
-      RETURN m, e
-    } RETURN row.i AS i, m.n AS n, m.id AS id, m.timestamp AS timestamp, e.n AS mark, e.embedding AS vector,
-      e:RsvWaiting{model} AS waiting";
+      CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, row.vector) YIELD node AS e, score
+      OPTIONAL MATCH (m:MessageNode {partition: $partition, instance: $instance})-[:HAS_EMBEDDING]->(e)
+      RETURN min(score) AS least, collect(CASE WHEN m IS NOT NULL THEN
+        [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvWaiting{model}] END) AS near
+    } RETURN row.i AS i, least, near";
 
 /// A statement about the messages of some scopes, which are given as `$partition` and `$instance`, or of one trace:
 /// the condition on them stands in it as `{scope}`, all conditions on the other end of a link as `{the other}`, the index that has them in the order of time as `{index}`, and

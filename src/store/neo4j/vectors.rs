@@ -20,14 +20,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// So many vectors are compared one by one sooner than by the index.
 const FEW: i64 = 500;
 
-/// The index finds nearly all of the nearest. Of so many nobody should miss one: they are compared one by one where what
-/// it says does not tell that the others are farther.
+/// The index finds nearly all of the nearest. Of so many hardly one should be missed: they are compared one by one where
+/// its numbers of 8 bits do not tell that what it left out is farther.
 const EXACT: i64 = 2000;
 
 /// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
 /// least.
 const OVER: usize = 2;
 const LEAST: usize = 100;
+const MOST: usize = 1 << 30;
 
 /// So many more than are wanted are read: what the server cannot compare may fall behind them.
 const EQUALS: usize = 10;
@@ -121,7 +122,7 @@ impl Neo4j {
     /// Asks the index, for more and more until there are enough.
     fn seek(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Answer<Sought> {
         let statement = scoped(statements::NEAREST_BY_INDEX, &which.scopes, false);
-        let mut wanted = number(limit.saturating_mul(OVER).max(LEAST));
+        let mut wanted = number(limit.saturating_mul(OVER).clamp(LEAST, MOST));
         loop {
             let params = asking(which, vector, limit).with("name", model).with("wanted", wanted);
             let params = params.with("few", FEW).with("exact", EXACT).with("more", MORE);

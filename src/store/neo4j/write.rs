@@ -20,6 +20,9 @@ const ADOPTED: i64 = 500;
 /// So many rows are sent in one statement.
 pub(super) const ROWS: usize = 500;
 
+/// So many stems of words stand in a row.
+const STEMS: usize = 50;
+
 /// So few are sent with those of other statements: to ask the server takes longer than to do it.
 const TOGETHER: usize = 100;
 
@@ -89,11 +92,21 @@ impl Neo4j {
                 batch.push(Record::Message(message));
             }
             if batch.is_empty() {
-                return Ok(adopted);
+                return Ok(adopted - self.mark_doubles()?);
             }
             let written = self.write_batch(&batch)?;
             adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
         }
+    }
+}
+
+impl Neo4j {
+    fn mark_doubles(&self) -> Answer<u64> {
+        self.server.write(|transaction| {
+            lock(transaction, 0)?;
+            let row = transaction.row(changes::MARK_DOUBLES, Params::new())?;
+            row.map_or(Ok(0), |row| Ok(row.get::<i64>("count")?.unsigned_abs()))
+        })
     }
 }
 
@@ -134,11 +147,14 @@ impl Batch {
         let scopes = new.scopes.iter().map(|(scope, (messages, words))| {
             scope_row(scope).with("n", number_of(scope)).with("messages", *messages).with("words", *words)
         });
-        let words = new.words.into_iter().map(|(scope, stems)| {
-            let stems = stems.into_iter().map(|(stem, messages)| {
-                BoltType::from_iter([BoltType::from(stem), BoltType::from(messages)])
-            });
-            Params::new().with("scope", scope).with("stems", stems.collect::<BoltType>())
+        let words = new.words.into_iter().flat_map(|(scope, stems)| {
+            let each =
+                |(stem, messages)| BoltType::from_iter([BoltType::from(stem), BoltType::from(messages)]);
+            let stems: Vec<BoltType> = stems.into_iter().map(each).collect();
+            let row = |some: &[BoltType]| {
+                Params::new().with("scope", scope).with("stems", some.iter().cloned().collect::<BoltType>())
+            };
+            stems.chunks(STEMS).map(row).collect::<Vec<_>>()
         });
         let mut steps = vec![
             (changes::ADD_SCOPES.to_owned(), scopes.collect()),
