@@ -16,13 +16,27 @@ pub use stream::{End, Event, Head, Piece, Stream};
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
 use crate::error::Result;
-use crate::http::{Body, Cut, Manner, offer};
+use crate::http::{Body, Cut, HeaderMap, without};
 use crate::provider::{Providers, Target};
 use crate::record::{Clock, Object, unexpected};
 use ask::Asker;
 use bytes::Bytes;
 use cut::Cuts;
+use failure::MAX_BODY;
 use std::sync::Arc;
+
+/// Who asks, and what of that goes on to the provider.
+#[derive(Clone, Default)]
+pub struct Caller {
+    /// The caller's key, if it has one.
+    pub key: Option<Secret>,
+    /// The encodings in which the answer may arrive (`Accept-Encoding`); without any it is not encoded.
+    pub encodings: Option<String>,
+    /// None that holds a key or concerns one connection.
+    pub headers: HeaderMap,
+    /// What is asked for behind the address.
+    pub query: Option<String>,
+}
 
 /// Forwards requests.
 pub struct Forwarder {
@@ -35,6 +49,7 @@ pub struct Forwarder {
     /// The longest answer that is held, in bytes.
     limit: usize,
     cuts: Arc<Cuts>,
+    notes: Notes,
 }
 
 /// A request whose answer is awaited.
@@ -57,65 +72,61 @@ impl Forwarder {
             web_search: web_search(settings),
             limit: settings.max_line(),
             cuts: Arc::new(Cuts::new(notes)),
+            notes: notes.clone(),
         })
     }
 
     /// Asks the provider and waits for the whole answer: the provider's body as it came, with `rsv`, which has
-    /// the request's members and provider, status and latency_ms. `bearer` is the caller's key, if it has one.
-    /// A request for a stream is sent as one for a whole answer. `encodings` are those in which the answer may
-    /// arrive (`Accept-Encoding`); without any it is not encoded.
+    /// the request's members and provider, status and latency_ms; and the headers before it. A request for a stream is
+    /// sent as one for a whole answer.
     pub async fn whole(
         &self,
         mut request: Object,
-        bearer: Option<&Secret>,
-        encodings: Option<&str>,
+        caller: &Caller,
         clock: &Clock,
-    ) -> std::result::Result<Object, Failure> {
+    ) -> std::result::Result<(Object, HeaderMap), Failure> {
         if request.get("stream") == Some("true") {
             request.take("stream");
             request.take("stream_options");
         }
-        let (asked, body) = self.prepare(request, bearer, clock)?;
+        let (asked, body) = self.prepare(request, caller, clock)?;
         let Asked { target, key, .. } = &asked;
-        let encodings = offer(encodings.unwrap_or_default());
-        let manner = Manner { encodings: &encodings, ..Manner::PLAIN };
-        let response = self.asker.ask(target, key.as_ref(), manner, body).await?;
-        let status = response.status();
-        let answer = answer(target, &response.body(self.limit).await, key.as_ref())?;
-        Ok(asked.complete(answer, status, &self.cuts))
+        let response = self.asker.ask(target, key.as_ref(), caller, false, body).await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.body(self.limit).await;
+        tell(&self.notes, "the answer of", target, &body.bytes, key.as_ref());
+        let answer = answer(target, &body, key.as_ref())?;
+        Ok((asked.complete(answer, status, &self.cuts), headers))
     }
 
-    /// Asks the provider for a stream, and waits for its head. `encodings` are those that the caller takes
-    /// (`Accept-Encoding`); without any the pieces are not encoded.
+    /// Asks the provider for a stream, and waits for its head.
     pub async fn stream(
         &self,
         mut request: Object,
-        bearer: Option<&Secret>,
-        encodings: Option<&str>,
+        caller: &Caller,
         clock: &Clock,
     ) -> std::result::Result<Stream, Failure> {
         if request.get("stream") != Some("true") {
             request.set("stream", "true");
         }
-        let (asked, body) = self.prepare(request, bearer, clock)?;
-        let encodings = offer(encodings.unwrap_or_default());
-        let manner = Manner { encodings: &encodings, endless: true, ..Manner::PLAIN };
-        let response = self.asker.ask(&asked.target, asked.key.as_ref(), manner, body).await?;
-        Stream::new(response, asked, self.cuts.clone(), self.limit).await
+        let (asked, body) = self.prepare(request, caller, clock)?;
+        let response = self.asker.ask(&asked.target, asked.key.as_ref(), caller, true, body).await?;
+        Stream::new(response, asked, (self.cuts.clone(), self.notes.clone()), self.limit).await
     }
 
     /// Makes of a request line what the provider is to see, and says who that is.
     fn prepare(
         &self,
         mut request: Object,
-        bearer: Option<&Secret>,
+        caller: &Caller,
         clock: &Clock,
     ) -> std::result::Result<(Asked, Bytes), Failure> {
         let rsv = take_rsv(&mut request)?;
         let target = self.target(&mut request)?;
-        let key = target.key(bearer)?.cloned();
+        let key = target.key(caller.key.as_ref())?.cloned();
         let mut body = Vec::new();
         request.write(&mut body);
+        tell(&self.notes, "the request to", &target, &body, key.as_ref());
         Ok((Asked { target, key, rsv, clock: *clock, begin: clock.now() }, body.into()))
     }
 
@@ -144,6 +155,13 @@ impl Forwarder {
 }
 
 impl Asked {
+    /// Tells an answer that was put together.
+    fn tell(&self, notes: &Notes, answer: &Object) {
+        if notes.is_verbose() {
+            tell(notes, "the answer of", &self.target, answer.to_json().as_bytes(), self.key.as_ref());
+        }
+    }
+
     /// The answer with `rsv`, which now tells who gave it, and in what time.
     fn complete(mut self, mut answer: Object, status: u16, cuts: &Cuts) -> Object {
         let rsv = &mut self.rsv;
@@ -156,6 +174,14 @@ impl Asked {
         cuts.look(&self.target, &answer, rsv);
         answer.set("rsv", rsv.to_json());
         answer
+    }
+}
+
+/// Tells what was sent to a provider or came from it, without the key, if details are told.
+pub fn tell(notes: &Notes, what: &str, target: &Target, bytes: &[u8], key: Option<&Secret>) {
+    if notes.is_verbose() {
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BODY)]);
+        notes.detail(format_args!("{what} {}: {}", target.title(), without(key, &text)));
     }
 }
 

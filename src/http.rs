@@ -19,6 +19,8 @@ pub use relay::{Passed, Passing};
 pub use response::{Body, Cut, Response, pause};
 pub use said::{said, without};
 
+pub use reqwest::header::HeaderMap;
+
 use crate::config::{Secret, Settings};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -76,7 +78,8 @@ enum Lane {
 /// What goes with what is posted.
 #[derive(Clone, Copy)]
 pub struct Manner<'a> {
-    /// Headers beside those that every request has.
+    /// Headers beside those that every request has, and those that go before them.
+    pub passed: Option<&'a HeaderMap>,
     pub headers: Option<&'a Headers>,
     /// How the body of the answer may be encoded, as `offer` has it.
     pub encodings: &'a str,
@@ -86,7 +89,8 @@ pub struct Manner<'a> {
 
 impl Manner<'_> {
     /// Nothing more, and an answer in the clear within the limit.
-    pub const PLAIN: Manner<'static> = Manner { headers: None, encodings: "identity", endless: false };
+    pub const PLAIN: Manner<'static> =
+        Manner { passed: None, headers: None, encodings: "identity", endless: false };
 }
 
 impl Client {
@@ -111,6 +115,9 @@ impl Client {
         json: Bytes,
     ) -> std::result::Result<Response, Failed> {
         let mut request = self.request(Method::POST, address, key)?.header(ACCEPT, JSON);
+        if let Some(headers) = manner.passed {
+            request = request.headers(headers.clone());
+        }
         if let Some(headers) = manner.headers {
             request = request.headers(headers.map().clone());
         }

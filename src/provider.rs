@@ -162,13 +162,17 @@ impl Providers {
         }
     }
 
-    /// Every provider that has an address, those of the routes last; of several at one address the first.
+    /// Every provider that has an address, those of the routes last; of several at one address the first that can be
+    /// asked.
     pub fn all(&self) -> Vec<Target> {
         let sites = self.sites.iter().flatten().chain(self.routes.iter().map(|(_, site)| site));
         let mut all: Vec<Target> = Vec::new();
         for site in sites {
-            if !all.iter().any(|other| *other.address() == site.address) {
-                all.push(Target { site: site.clone(), model: String::new() });
+            let new = Target { site: site.clone(), model: String::new() };
+            match all.iter_mut().find(|other| *other.address() == site.address) {
+                None => all.push(new),
+                Some(other) if other.key(None).is_err() && new.key(None).is_ok() => *other = new,
+                Some(_) => {}
             }
         }
         all

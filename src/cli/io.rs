@@ -45,6 +45,11 @@ impl Notes {
         self.quiet
     }
 
+    /// Whether details are told.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// Tells something worth knowing, unless `-q`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {

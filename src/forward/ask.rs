@@ -1,10 +1,10 @@
 //! One request to a provider, sent again where nothing can have come of it.
 
-use super::Failure;
 use super::failure::MAX_BODY;
+use super::{Caller, Failure};
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
-use crate::http::{Client, Failed, Kind, Manner, Response, pause, reason};
+use crate::http::{Client, Failed, Kind, Manner, Response, offer, pause, reason};
 use crate::provider::Target;
 use bytes::Bytes;
 use std::time::Duration;
@@ -32,20 +32,24 @@ impl Asker {
         &self,
         target: &Target,
         key: Option<&Secret>,
-        manner: Manner<'_>,
+        caller: &Caller,
+        endless: bool,
         body: Bytes,
     ) -> Result<Response, Failure> {
-        let manner = Manner { headers: Some(target.headers()), ..manner };
-        let send = || self.client.post(target.address(), key, manner, body.clone());
+        let encodings = offer(caller.encodings.as_deref().unwrap_or_default());
+        let (passed, headers) = (Some(&caller.headers), Some(target.headers()));
+        let manner = Manner { passed, headers, encodings: &encodings, endless };
+        let address = target.address().clone().with_query(caller.query.as_deref());
+        let send = || self.client.post(&address, key, manner, body.clone());
         let told = |response: &Response| (response.status(), response.retry_after().and_then(pause));
         let response = self.again.ask(target, send, told).await;
         let response = response.map_err(|failed| Failure::unsent(target, &failed))?;
         match response.status() {
             200..300 => Ok(response),
             status => {
-                let wait = response.retry_after().map(str::to_owned);
+                let headers = Some(Box::new(response.headers().clone()));
                 let body = response.body(MAX_BODY).await.bytes;
-                Err(Failure { retry_after: wait, ..Failure::refused(target, status, &body, key) })
+                Err(Failure { headers, ..Failure::refused(target, status, &body, key) })
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::config::Secret;
 use crate::error::Error;
-use crate::http::{Failed, Kind, reason, said, without};
+use crate::http::{Failed, HeaderMap, Kind, reason, said, without};
 use crate::provider::{Refusal, Target};
 use crate::record::{Object, error_line, quote};
 
@@ -19,15 +19,15 @@ pub struct Failure {
     pub message: String,
     /// What the provider sent, as JSON text: its object, or a string of at most 64 KiB of it.
     pub body: Option<Box<str>>,
-    /// How long the provider wants not to be asked again, in its own words.
-    pub retry_after: Option<String>,
+    /// What the provider said before it.
+    pub headers: Option<Box<HeaderMap>>,
     /// What helps.
     pub hint: Option<String>,
 }
 
 impl Failure {
     fn new(status: u16, code: &'static str, message: impl Into<String>) -> Failure {
-        Failure { status, code, message: message.into(), body: None, retry_after: None, hint: None }
+        Failure { status, code, message: message.into(), body: None, headers: None, hint: None }
     }
 
     /// A request that nobody can answer.
@@ -97,7 +97,7 @@ impl Failure {
     }
 
     /// The provider answered with a status other than 200 to 299.
-    pub(super) fn refused(target: &Target, status: u16, body: &[u8], key: Option<&Secret>) -> Failure {
+    pub fn refused(target: &Target, status: u16, body: &[u8], key: Option<&Secret>) -> Failure {
         let said = said(body, key).map_or(String::new(), |said| format!(": {said}"));
         let head = format!("{} answered {status} {}", target.title(), reason(status));
         let message = format!("{}{said}", head.trim_end());

@@ -1,6 +1,6 @@
 //! One line of a pipe: a request becomes its answer, as it is wanted; anything else passes.
 
-use super::{Event, Failure, Forwarder, Stream};
+use super::{Caller, Event, Failure, Forwarder, Stream};
 use crate::error::Error;
 use crate::record::{Clock, Line, Object, Scope, Value};
 use tokio::sync::mpsc::Sender;
@@ -58,11 +58,11 @@ impl Forwarder {
         }
         let rsv = request.get("rsv").map(str::to_owned);
         let (response, failure) = match form {
-            Form::Whole => match self.whole(request, None, None, clock).await {
-                Ok(response) => (Some(response), None),
+            Form::Whole => match self.whole(request, &Caller::default(), clock).await {
+                Ok((response, _)) => (Some(response), None),
                 Err(failure) => (None, Some(failure)),
             },
-            Form::Stream | Form::Text => match self.stream(request, None, None, clock).await {
+            Form::Stream | Form::Text => match self.stream(request, &Caller::default(), clock).await {
                 Ok(stream) => pass(stream, form, to).await?,
                 Err(failure) => (None, Some(failure)),
             },

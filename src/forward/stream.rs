@@ -5,7 +5,8 @@ use super::cut::Cuts;
 use super::events::Events;
 use super::{Asked, Failure, mark};
 use crate::chat;
-use crate::http::{self, Cut, Decoder, Response};
+use crate::cli::Notes;
+use crate::http::{self, Cut, Decoder, HeaderMap, Response};
 use crate::record::Object;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub struct Stream {
     body: Body,
     asked: Asked,
     cuts: Arc<Cuts>,
+    notes: Notes,
     reading: Option<Reading>,
     assembler: Assembler,
     limit: usize,
@@ -33,9 +35,9 @@ pub struct Stream {
 pub struct Head {
     /// 200 to 299.
     pub status: u16,
-    pub content_type: Option<String>,
-    /// How the pieces are encoded, if they are.
-    pub content_encoding: Option<String>,
+    pub headers: HeaderMap,
+    /// Whether the pieces are encoded.
+    pub encoded: bool,
 }
 
 /// Where pieces come from.
@@ -88,18 +90,17 @@ impl Stream {
     pub(super) async fn new(
         response: Response,
         asked: Asked,
-        cuts: Arc<Cuts>,
+        (cuts, notes): (Arc<Cuts>, Notes),
         limit: usize,
     ) -> Result<Stream, Failure> {
-        let own = |value: Option<&str>| value.map(str::to_owned);
         let head = Head {
             status: response.status(),
-            content_type: own(response.content_type()),
-            content_encoding: own(response.content_encoding()),
+            headers: response.headers().clone(),
+            encoded: response.content_encoding().is_some(),
         };
-        let kind = head.content_type.as_deref().unwrap_or_default();
+        let kind = response.content_type().unwrap_or_default();
         let streamed = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
-        let decoder = Decoder::of(head.content_encoding.as_deref());
+        let decoder = Decoder::of(response.content_encoding());
         let (body, reading) = match streamed {
             true => {
                 let events = Events::new(limit);
@@ -108,7 +109,7 @@ impl Stream {
             false => (whole(response, decoder, &asked, limit).await?, None),
         };
         let assembler = Assembler::new(Some(limit));
-        Ok(Stream { head, body, asked, cuts, reading, assembler, limit, failure: None })
+        Ok(Stream { head, body, asked, cuts, notes, reading, assembler, limit, failure: None })
     }
 
     /// How the answer began.
@@ -214,6 +215,7 @@ impl Stream {
     pub fn end(mut self) -> End {
         let Asked { target, key, .. } = &self.asked;
         if let Body::Whole(_, answer) = self.body {
+            self.asked.tell(&self.notes, &answer);
             return End {
                 response: Some(self.asked.complete(answer, self.head.status, &self.cuts)),
                 failure: None,
@@ -232,6 +234,7 @@ impl Stream {
             self.asked.rsv.set("partial", "true");
         }
         let response = self.assembler.finish().map(|mut answer| {
+            self.asked.tell(&self.notes, &answer);
             mark(&mut answer);
             self.asked.complete(answer, self.head.status, &self.cuts)
         });

@@ -66,6 +66,12 @@ impl Address {
         }
     }
 
+    /// The addresses that its name has now; none if nobody knows it.
+    pub fn ips(&self) -> Vec<IpAddr> {
+        let found = self.0.socket_addrs(|| None).unwrap_or_default();
+        found.into_iter().map(|found| found.ip().to_canonical()).collect()
+    }
+
     /// Whether what is sent there can be read on its way.
     pub fn is_plain(&self) -> bool {
         self.0.scheme() == "http"

@@ -2,7 +2,7 @@
 
 use super::{Decoder, Failed, WHOLE, cause};
 use bytes::Bytes;
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
 
 /// What a provider sent, the body still on its way. Who drops it hangs up.
@@ -55,6 +55,11 @@ impl Response {
     /// How the body is encoded, if it is.
     pub fn content_encoding(&self) -> Option<&str> {
         self.header(CONTENT_ENCODING)
+    }
+
+    /// All that the server says before the body.
+    pub fn headers(&self) -> &HeaderMap {
+        self.inner.headers()
     }
 
     fn header(&self, name: HeaderName) -> Option<&str> {

@@ -21,6 +21,8 @@ struct Begun {
     /// How many tries there were.
     tries: usize,
     first: Option<First>,
+    /// Whether part of an answer is stored.
+    begun: bool,
 }
 
 /// What the first try was known by.
@@ -60,9 +62,9 @@ impl Turns {
             begun.clear();
         }
         let now = Instant::now();
-        let turn = begun.entry(digest).or_insert(Begun { at: now, tries: 0, first: None });
+        let turn = begun.entry(digest).or_insert(Begun { at: now, tries: 0, first: None, begun: false });
         if turn.at.elapsed() >= HOLDS {
-            (turn.tries, turn.first) = (0, None);
+            *turn = Begun { at: now, tries: 0, first: None, begun: false };
         }
         (turn.at, turn.tries) = (now, turn.tries + 1);
         Try { digest, number: turn.tries, first: turn.first.clone() }
@@ -78,6 +80,11 @@ impl Turns {
     /// Somebody got the answer: what is said again from now on is said anew.
     pub(super) fn answered(&self, one: &Try) {
         self.begun().remove(&one.digest);
+    }
+
+    /// Whether part of an answer is stored by now: that of the first try that got any.
+    pub(super) fn began(&self, one: &Try) -> bool {
+        self.begun().get_mut(&one.digest).is_some_and(|turn| std::mem::replace(&mut turn.begun, true))
     }
 
     /// Whether there was another try after this one, or one was answered.

@@ -1,15 +1,15 @@
 //! The answers that the proxy makes itself: always JSON, errors in OpenAI's shape with all three members, or in
 //! Ollama's, which is a text.
 
+use super::upstream::told;
 use crate::error::Error;
 use crate::forward::{Failure, Head};
-use crate::record::{Account, quote};
+use crate::record::{Account, Object, quote};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
-use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
-use hyper::{Response, StatusCode};
-use std::convert::Infallible;
+use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
 
 /// A body, whole or on its way.
 pub(super) type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -31,16 +31,20 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> Answer {
 /// An answer that is passed on as it arrives, as it began at the provider.
 pub(super) fn stream<B>(head: &Head, body: B) -> Answer
 where
-    B: hyper::body::Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    B: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
-    let mut answer = Response::new(body.map_err(|never| match never {}).boxed_unsync());
+    let mut answer = Response::new(body.map_err(Into::into).boxed_unsync());
     *answer.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
-    let told = [(CONTENT_TYPE, &head.content_type), (CONTENT_ENCODING, &head.content_encoding)];
-    for (name, value) in told {
-        if let Some(value) = value.as_ref().and_then(|value| HeaderValue::from_str(value).ok()) {
-            answer.headers_mut().insert(name, value);
-        }
-    }
+    *answer.headers_mut() = told(head.headers.clone());
+    answer.headers_mut().remove(CONTENT_LENGTH);
+    answer
+}
+
+/// What a provider says beside its answer, where the body is written anew.
+pub(super) fn beside(mut answer: Answer, headers: &HeaderMap) -> Answer {
+    let mut headers = told(headers.clone());
+    [CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LENGTH].iter().for_each(|name| drop(headers.remove(name)));
+    answer.headers_mut().extend(headers);
     answer
 }
 
@@ -102,13 +106,21 @@ pub(super) fn bad_request(error: &Error) -> Answer {
 /// Why a request was not answered. What a provider refused comes with its own status and body.
 pub(super) fn failure(failure: &Failure) -> Answer {
     let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let own = failure.body.as_ref().filter(|body| failure.code == "provider_error" && body.starts_with('{'));
-    let mut answer = match own {
+    let own = failure.body.as_ref().filter(|body| failure.code == "provider_error" && is_openais(body));
+    let answer = match own {
         Some(body) => json(status, body.to_string() + "\n"),
         None => error(status, failure.code, &failure.message),
     };
-    failure.retry_after.iter().for_each(|wait| tell(&mut answer, "retry-after", wait));
-    answer
+    match &failure.headers {
+        Some(headers) => beside(answer, headers),
+        None => answer,
+    }
+}
+
+/// Whether an error is worded as OpenAI words its: not every client reads others.
+fn is_openais(body: &str) -> bool {
+    let error = Object::parse(body).and_then(|body| body.object("error"));
+    error.ok().flatten().is_some_and(|error| error.text("message").is_ok_and(|text| text.is_some()))
 }
 
 /// Sets a header; it holds visible ASCII alone.

@@ -11,15 +11,19 @@ use super::upstream;
 use crate::chat::{self, Request};
 use crate::enrich::Enriched;
 use crate::error::Result;
-use crate::forward::Failure;
-use crate::http::Decoder;
+use crate::forward::{self, Failure};
+use crate::http::{Decoder, Passed};
+use crate::provider::Target;
 use crate::record::{Object, quote, time};
 use bytes::Bytes;
-use http_body_util::BodyExt;
-use hyper::StatusCode;
+use http_body_util::{BodyExt, Limited};
 use hyper::header::CONTENT_ENCODING;
 use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
 use std::sync::Arc;
+
+/// How much is read of what Ollama says where it refuses, in bytes.
+const LONGEST: usize = 64 << 10;
 
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -140,6 +144,15 @@ fn window(body: &Object) -> Vec<(String, &'static str, String)> {
     asked.collect()
 }
 
+/// What a line of ours says of its scope is nobody else's affair.
+fn without_rsv(bytes: Bytes) -> Bytes {
+    if memchr::memmem::find(&bytes, b"\"rsv\"").is_none() {
+        return bytes;
+    }
+    let Ok(mut body) = Object::parse_bytes(&bytes) else { return bytes };
+    if body.take("rsv").is_some() { body.to_json().into() } else { bytes }
+}
+
 fn message(role: &str, text: &str) -> Object {
     let mut message = Object::default();
     message.set_text("role", role);
@@ -208,19 +221,24 @@ impl Proxy {
         let begin = self.clock.now();
         let target = self.upstream.ollama()?;
         let address = upstream::of_ollama(target.address(), talk.name(), head.uri.query());
-        let mut answer = upstream::relayed(self.upstream.ask(&target, &address, passing).await?);
-        if answer.status() != StatusCode::OK {
-            return Ok(answer);
+        forward::tell(&self.notes, "the request to", &target, &passing.body, None);
+        let response = self.upstream.ask(&target, &address, passing).await?;
+        if response.status() != StatusCode::OK {
+            return self.refused(&target, response).await;
         }
+        let mut answer = upstream::relayed(response);
         let encoding = answer.headers().get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
         let mut decoder = Decoder::of(encoding);
         let mut rsv = enriched.line.object("rsv")?.unwrap_or_default();
         let proxy = self.clone();
+        // What is encoded cannot be added to.
+        let speaks = encoding.is_none() && body.get("stream") != Some("false");
         let inner = std::mem::take(answer.body_mut());
         let stored = move |bytes: Vec<u8>, whole: bool| {
             let mut plain = Vec::new();
             let undone = decoder.decode(&bytes, &mut plain, proxy.settings.max_line()).is_err();
             let (mut response, broken) = talk.response(&plain);
+            forward::tell(&proxy.notes, "the answer of", &target, &plain, None);
             rsv.set_text("provider", "ollama");
             rsv.set("status", "200");
             rsv.set("latency_ms", (proxy.clock.now() - begin).max(0).to_string());
@@ -234,9 +252,32 @@ impl Proxy {
                 proxy.keep(begun, &response).await;
                 drop(client);
             });
+            let why = || answer::ollamas_error("the answer of Ollama broke off: it came to no end");
+            (speaks && broken).then(|| format!("\n{}", why()).into())
         };
         *answer.body_mut() = Body::new(Tee::new(inner, self.settings.max_line(), stored).map_err(Into::into));
         Ok(answer)
+    }
+
+    /// What Ollama refused, in its own words if they are as its clients read them.
+    async fn refused(
+        &self,
+        target: &Target,
+        response: Response<Passed>,
+    ) -> std::result::Result<Answer, Failure> {
+        let (head, body) = response.into_parts();
+        let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
+        let mut decoder = Decoder::of(encoding);
+        let sent =
+            Limited::new(body, LONGEST).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let mut plain = Vec::new();
+        let _ = decoder.decode(&sent, &mut plain, LONGEST);
+        let error = Object::parse_bytes(&plain).and_then(|body| body.text("error"));
+        if error.is_ok_and(|error| error.is_some()) {
+            return Ok(answer::beside(answer::json(head.status, plain), &head.headers));
+        }
+        let failure = Failure::refused(target, head.status.as_u16(), &plain, None);
+        Err(Failure { headers: Some(Box::new(head.headers)), ..failure })
     }
 
     /// Passes a request on to Ollama, unchanged.
@@ -244,7 +285,8 @@ impl Proxy {
         let mut answer = match self.upstream.ollama() {
             Ok(target) => {
                 let address = upstream::of_ollama(target.address(), name, head.uri.query());
-                self.upstream.pass(&target, Some(address), None, upstream::passing(head, bytes)).await
+                let body = without_rsv(bytes);
+                self.upstream.pass(&target, Some(address), None, upstream::passing(head, body)).await
             }
             Err(failure) => answer::failure(&failure),
         };

@@ -43,13 +43,17 @@ impl Route {
     pub(super) fn of(path: &str) -> Result<(Option<Scope>, Route)> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let parts = if parts == [""] { &[][..] } else { &parts[..] };
-        // Where a name is `.` or `..`, whom it is passed on to would take it for another path.
-        if parts.iter().any(|part| DOTS.iter().any(|dots| part.eq_ignore_ascii_case(dots))) {
+        // Where a name is `.` or `..`, or has a `\`, whom it is passed on to would take it for another path.
+        let leads_away =
+            |part: &&str| part.contains('\\') || DOTS.iter().any(|dots| part.eq_ignore_ascii_case(dots));
+        if parts.iter().any(leads_away) {
             return Ok((None, Route::Unknown));
         }
         let (before, rest) = without_version(parts);
         let (scope, rest) = scope(rest)?;
-        let (after, rest) = if before { (false, rest) } else { without_version(rest) };
+        // Some clients put another `v1` behind whatever address they were given.
+        let again = before && scope.is_none();
+        let (after, rest) = if again { (false, rest) } else { without_version(rest) };
         let rest_of = |parts: &[&str]| parts.join("/");
         let route = match (before || after, rest) {
             (_, []) => Route::Root,
@@ -143,6 +147,7 @@ mod tests {
             ("/v1/partition/command/instance/view/chat/completions", scope("command", "view")),
             ("/partition/p/v1/chat/completions", scope("p", "p")),
             ("/partition/p/instance/i/v1/chat/completions", scope("p", "i")),
+            ("/v1/partition/p/instance/i/v1/chat/completions", scope("p", "i")),
             ("/partition/a%2Fb%27/instance/%C3%A9%20x/v1/chat/completions", scope("a/b'", "é x")),
         ] {
             assert_eq!(Route::of(path).unwrap(), (named, Route::Chat), "{path}");
@@ -175,6 +180,8 @@ mod tests {
             ("/v1/command/forget/3", Route::Unknown),
             ("/v1/files/../secret", Route::Unknown),
             ("/v1/files/%2E%2e/secret", Route::Unknown),
+            ("/v1/files\\..\\..\\secret", Route::Unknown),
+            ("/api/x\\..\\secret", Route::Unknown),
             ("/v1/v1/command/view", Route::Unknown),
             ("/embeddings", Route::Unknown),
             ("/api", Route::Unknown),

@@ -17,7 +17,6 @@ use crate::http::Loops;
 use crate::record::{Object, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::ACCEPT_ENCODING;
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -38,6 +37,8 @@ const RECALL: &str = "x-rsv-recall";
 /// The headers by which a client names its scope, if its address does not.
 const PARTITION: &str = "x-rsv-partition";
 const INSTANCE: &str = "x-rsv-instance";
+/// What stands behind `/v1/` where a provider is asked to chat.
+const CHAT: &str = "chat/completions";
 /// How long to wait where no connection can be accepted, for want of descriptors.
 const BREATH: Duration = Duration::from_millis(50);
 /// How many connections are accepted before their requests are looked at: who comes first does not wait for all who
@@ -54,6 +55,10 @@ impl Proxy {
         work: impl AsyncFnOnce(SocketAddr, &mut Stop) -> Result<T>,
     ) -> Result<T> {
         self.may_listen(address)?;
+        if address.port() != 0 {
+            // Who has the port is told better so.
+            self.upstream.check_own(address)?;
+        }
         let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
         let helps = "'rsv-config doctor' tells who listens there; or name another port with --port";
         let listener = listener.map_err(|e| e.hint(helps))?;
@@ -145,13 +150,14 @@ impl Proxy {
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(self.patience);
         server.max_buf_size(self.size("proxy.header_bytes"));
+        let patience = self.patience;
         let service = service_fn(move |request| {
             let proxy = self.clone();
             async move { Ok::<Answer, Infallible>(proxy.answer(request).await) }
         });
         // A client that hangs up, or speaks no HTTP, is its own affair.
         let _ = loops.spawn(stream, |stream| {
-            let served = server.serve_connection(TokioIo::new(Worded::new(stream)), service);
+            let served = server.serve_connection(TokioIo::new(Worded::new(stream, patience)), service);
             let served = graceful.watch(served);
             async move {
                 let _ = served.await;
@@ -248,7 +254,7 @@ impl Proxy {
         };
         let memory = asked.memory;
         if memory == Memory::Off {
-            return self.pass("chat/completions", head, asked.body, bytes).await;
+            return self.pass(CHAT, head, asked.body, bytes).await;
         }
         let proxy = self.clone();
         let (mut answer, account) = if asked.body.get("stream") == Some("true") {
@@ -258,7 +264,7 @@ impl Proxy {
             let turn = tokio::spawn(async move { proxy.turn(asked).await });
             let Ok(Told { account, answer }) = turn.await else { return cut_short() };
             let answer = match answer {
-                Ok(line) => answer::json(StatusCode::OK, line),
+                Ok((headers, line)) => answer::beside(answer::json(StatusCode::OK, line), &headers),
                 Err(failure) => answer::failure(&failure),
             };
             (answer, account)
@@ -291,12 +297,7 @@ impl Proxy {
         let asked = Asked {
             body: body::object(&bytes).map_err(bad)?,
             scope,
-            bearer: self.guard.bearer(&head.headers),
-            encodings: head
-                .headers
-                .get(ACCEPT_ENCODING)
-                .and_then(|value| value.to_str().ok())
-                .map(str::to_owned),
+            caller: upstream::caller(head, self.guard.bearer(&head.headers)),
             memory,
             overrules: recall(&head.headers),
             client: Arc::downgrade(client),
@@ -318,13 +319,17 @@ impl Proxy {
             Err(failure) => return answer::failure(&failure),
         };
         let renamed = asked.is_some_and(|model| model != target.model);
-        let body = if renamed {
+        // What a line of ours says of its scope is nobody else's affair.
+        let ours = object.take("rsv").is_some();
+        if renamed {
             object.set_text("model", &target.model);
-            object.to_json().into()
-        } else {
-            bytes
+        }
+        let body = if renamed || ours { object.to_json().into() } else { bytes };
+        let query = head.uri.query();
+        let address = match name {
+            CHAT => Some(target.address().clone().with_query(query)),
+            _ => target.beside(name, query),
         };
-        let address = target.beside(name, head.uri.query());
         let passing = upstream::passing(head, body);
         let mut answer = self.upstream.pass(&target, address, bearer.as_ref(), passing).await;
         answer::tell(&mut answer, memory::HEADER, Memory::Off.word());

@@ -9,7 +9,7 @@ use crate::record::{Account, Object, quote};
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::body::{Body, Frame};
-use std::convert::Infallible;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,17 +19,29 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 const AHEAD: usize = 16;
 
 /// What a client is sent, as it comes.
-struct Coming(Receiver<Bytes>);
+struct Coming(Receiver<Result<Bytes, Broken>>);
+
+/// There should have been more.
+#[derive(Debug)]
+struct Broken;
+
+impl std::error::Error for Broken {}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer broke off")
+    }
+}
 
 impl Body for Coming {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 }
 
@@ -40,7 +52,7 @@ impl Proxy {
         asked: Asked,
         client: Arc<()>,
     ) -> (Answer, Option<Account>) {
-        let (bearer, encodings) = (asked.bearer.clone(), asked.encodings.clone());
+        let caller = asked.caller.clone();
         let (begun, enriched) = match self.begin(asked).await {
             Ok(begun) => begun,
             Err(failure) => return (answer::failure(&failure), None),
@@ -55,8 +67,7 @@ impl Proxy {
             }
             None => {}
         }
-        let (bearer, encodings) = (bearer.as_ref(), encodings.as_deref());
-        let stream = match self.forwarder.stream(enriched.line, bearer, encodings, &self.clock).await {
+        let stream = match self.forwarder.stream(enriched.line, &caller, &self.clock).await {
             Ok(stream) => stream,
             Err(failure) => return (answer::failure(&failure), account),
         };
@@ -68,7 +79,13 @@ impl Proxy {
     }
 
     /// Passes the pieces on until they end, or nobody takes them any more; then has the turn stored.
-    async fn pump(self: Arc<Proxy>, begun: Begun, mut stream: Stream, to: Sender<Bytes>, client: Arc<()>) {
+    async fn pump(
+        self: Arc<Proxy>,
+        begun: Begun,
+        mut stream: Stream,
+        to: Sender<Result<Bytes, Broken>>,
+        client: Arc<()>,
+    ) {
         let mut waits = true;
         loop {
             let piece = tokio::select! {
@@ -80,17 +97,18 @@ impl Proxy {
             };
             let last = match piece {
                 Some(Ok(piece)) => {
-                    if to.send(piece.bytes).await.is_err() {
+                    if to.send(Ok(piece.bytes)).await.is_err() {
                         waits = false;
                         break;
                     }
                     continue;
                 }
-                // What is encoded cannot be added to.
-                Some(Err(failure)) if stream.head().content_encoding.is_none() => event_of(&failure),
-                _ => break,
+                // What is encoded cannot be added to, and must not look whole.
+                Some(Err(_)) if stream.head().encoded => Err(Broken),
+                Some(Err(failure)) => Ok(event_of(&failure).into()),
+                None => break,
             };
-            let _ = to.send(last.into()).await;
+            let _ = to.send(last).await;
             break;
         }
         drop(to);

@@ -3,32 +3,39 @@
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-/// Passes a body on and gathers what passed, of which `done` is told once, and whether that is all.
-pub(super) struct Tee<B, F: FnOnce(Vec<u8>, bool)> {
+/// Passes a body on and gathers what passed, of which `done` is told once, and whether that is all. What `done` gives
+/// is added where there is room for more.
+pub(super) struct Tee<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> {
     inner: B,
     limit: usize,
     seen: Vec<u8>,
     /// Whether more passed than was gathered.
     more: bool,
     done: Option<F>,
+    /// What comes last.
+    added: Option<Bytes>,
+    /// Whether more may be added than is said to come.
+    open: bool,
+    over: bool,
 }
 
-impl<B, F: FnOnce(Vec<u8>, bool)> Tee<B, F> {
+impl<B: Body, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> Tee<B, F> {
     /// Gathers at most `limit` bytes; all pass.
     pub(super) fn new(inner: B, limit: usize, done: F) -> Tee<B, F> {
-        Tee { inner, limit, seen: Vec::new(), more: false, done: Some(done) }
+        let open = inner.size_hint().exact().is_none();
+        Tee { inner, limit, seen: Vec::new(), more: false, done: Some(done), added: None, open, over: false }
     }
 
     fn end(&mut self, whole: bool) {
-        if let Some(done) = self.done.take() {
-            done(std::mem::take(&mut self.seen), whole && !self.more);
-        }
+        let Some(done) = self.done.take() else { return };
+        let added = done(std::mem::take(&mut self.seen), whole && !self.more);
+        self.added = added.filter(|_| self.open && !self.more);
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) + Unpin> Body for Tee<B, F> {
+impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) -> Option<Bytes> + Unpin> Body for Tee<B, F> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -36,9 +43,12 @@ impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) + Unpin> Body for T
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        let polled = Pin::new(&mut self.inner).poll_frame(context);
-        match &polled {
-            Poll::Ready(Some(Ok(frame))) => {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
+        match &frame {
+            Some(Ok(frame)) => {
                 let data: &[u8] = frame.data_ref().map_or(&[], |data| data);
                 let room = self.limit - self.seen.len();
                 self.seen.extend_from_slice(&data[..room.min(data.len())]);
@@ -48,15 +58,20 @@ impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) + Unpin> Body for T
                     self.end(true);
                 }
             }
-            Poll::Ready(Some(Err(_))) => self.end(false),
-            Poll::Ready(None) => self.end(true),
-            Poll::Pending => {}
+            Some(Err(_)) => self.end(false),
+            None => self.end(true),
         }
-        polled
+        match frame {
+            Some(Err(_)) | None if self.added.is_some() => {
+                self.over = true;
+                Poll::Ready(self.added.take().map(|added| Ok(Frame::data(added))))
+            }
+            frame => Poll::Ready(frame),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.added.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -64,8 +79,10 @@ impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) + Unpin> Body for T
     }
 }
 
-impl<B, F: FnOnce(Vec<u8>, bool)> Drop for Tee<B, F> {
+impl<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> Drop for Tee<B, F> {
     fn drop(&mut self) {
-        self.end(false);
+        if let Some(done) = self.done.take() {
+            done(std::mem::take(&mut self.seen), false);
+        }
     }
 }

@@ -6,11 +6,12 @@ use super::again::{First, Try};
 use super::memory::Memory as Mode;
 use super::writer::{self, Coming};
 use crate::chat::{self, Request};
-use crate::config::{Secret, Settings};
+use crate::config::Settings;
 use crate::enrich::{self, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
 use crate::fill;
-use crate::forward::Failure;
+use crate::forward::{Caller, Failure};
+use crate::http::HeaderMap;
 use crate::ingest::{Ingest, Options};
 use crate::record::{Account, Clock, Object, Scope};
 use crate::store::Store;
@@ -22,9 +23,7 @@ use std::time::Duration;
 pub(super) struct Asked {
     pub(super) body: Object,
     pub(super) scope: Scope,
-    pub(super) bearer: Option<Secret>,
-    /// How its answer may be encoded (`Accept-Encoding`).
-    pub(super) encodings: Option<String>,
+    pub(super) caller: Caller,
     pub(super) memory: Mode,
     /// Settings that are the request's own: the key, who says so, the value.
     pub(super) overrules: Vec<(String, &'static str, String)>,
@@ -36,7 +35,7 @@ pub(super) struct Asked {
 pub(super) struct Told {
     /// What enrichment did, if it came to that.
     pub(super) account: Option<Account>,
-    pub(super) answer: std::result::Result<Vec<u8>, Failure>,
+    pub(super) answer: std::result::Result<(HeaderMap, Vec<u8>), Failure>,
 }
 
 /// A turn from its beginning to where its answer is stored.
@@ -53,7 +52,7 @@ impl Proxy {
     /// The three steps of a turn whose answer comes whole. Memory that fails is told on standard error, and the turn
     /// goes on without it.
     pub(super) async fn turn(self: &Arc<Proxy>, asked: Asked) -> Told {
-        let (bearer, encodings) = (asked.bearer.clone(), asked.encodings.clone());
+        let caller = asked.caller.clone();
         let (begun, enriched) = match self.begin(asked).await {
             Ok(begun) => begun,
             Err(failure) => return Told { account: None, answer: Err(failure) },
@@ -62,18 +61,15 @@ impl Proxy {
         let strict = self.settings.boolean("enrich.strict") == Some(true);
         let response = match enriched.too_long {
             Some(error) if strict => Err(Failure::too_long(&error)),
-            Some(_) => Ok(enriched.line),
-            None => {
-                let (bearer, encodings) = (bearer.as_ref(), encodings.as_deref());
-                self.forwarder.whole(enriched.line, bearer, encodings, &self.clock).await
-            }
+            Some(_) => Ok((enriched.line, HeaderMap::new())),
+            None => self.forwarder.whole(enriched.line, &caller, &self.clock).await,
         };
-        let response = match response {
-            Ok(response) => response,
+        let (response, headers) = match response {
+            Ok(answered) => answered,
             Err(failure) => return Told { account, answer: Err(failure) },
         };
         self.keep(begun, &response).await;
-        Told { account, answer: Ok((response.to_json() + "\n").into_bytes()) }
+        Told { account, answer: Ok((headers, (response.to_json() + "\n").into_bytes())) }
     }
 
     /// The first step: the request with what is recalled.
@@ -106,14 +102,15 @@ impl Proxy {
     pub(super) async fn keep(self: &Arc<Proxy>, begun: Begun, response: &Object) {
         let waits = begun.client.strong_count() > 0;
         let followed = self.turns.is_followed(&begun.one);
-        if waits {
+        let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
+        let whole = !rsv.has("partial");
+        if waits && whole {
             self.turns.answered(&begun.one);
         }
-        if !begun.memory.stores() || (!waits && followed) {
+        if !begun.memory.stores() || !waits && followed || !whole && self.turns.began(&begun.one) {
             return;
         }
-        let trace_id = response.object("rsv").ok().flatten().and_then(|rsv| rsv.text("trace_id").ok()?);
-        let trace_id = trace_id.unwrap_or_default();
+        let trace_id = rsv.text("trace_id").ok().flatten().unwrap_or_default();
         let mut ingest = Ingest::new(Options::default(), self.clock);
         match ingest.add_response(response) {
             Ok(()) => {

@@ -1,5 +1,5 @@
 //! Requests that cannot be read as HTTP, which no service gets to see: hyper answers to them by itself, without a
-//! body. Here such an answer gets one.
+//! body. Here such an answer gets one. And clients that do not take what they are sent, for which hyper would wait.
 
 use super::answer;
 use super::route::Route;
@@ -8,9 +8,11 @@ use std::io::{self, IoSlice};
 use std::mem::take;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
 
-/// A connection on which no answer is without a body.
+/// A connection on which no answer is without a body, and none waits for ever to be taken.
 pub(super) struct Worded<S> {
     stream: S,
     /// Whether what is read next begins a request, and whether the last one was for Ollama's part of the proxy.
@@ -18,11 +20,25 @@ pub(super) struct Worded<S> {
     ollamas: bool,
     /// What is yet to be written instead of what hyper wrote.
     instead: Vec<u8>,
+    /// How long a client may take nothing, and when that is over for one that does so now.
+    patience: Duration,
+    late: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
-    pub(super) fn new(stream: S) -> Worded<S> {
-        Worded { stream, begins: true, ollamas: false, instead: Vec::new() }
+    pub(super) fn new(stream: S, patience: Duration) -> Worded<S> {
+        Worded { stream, begins: true, ollamas: false, instead: Vec::new(), patience, late: None }
+    }
+
+    /// What came of writing, which fails when the client has taken nothing for too long.
+    fn in_time<T>(&mut self, cx: &mut Context, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.late = None;
+            return written;
+        }
+        let patience = self.patience;
+        ready!(self.late.get_or_insert_with(|| Box::pin(sleep(patience))).as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Takes an answer that hyper made by itself.
@@ -35,7 +51,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Worded<S> {
 
     fn poll_instead(&mut self, cx: &mut Context) -> Poll<io::Result<()>> {
         while !self.instead.is_empty() {
-            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.instead))?;
+            let written = Pin::new(&mut self.stream).poll_write(cx, &self.instead);
+            let written = ready!(self.in_time(cx, written))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -94,7 +111,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
         if self.takes(bytes) {
             return Poll::Ready(Ok(bytes.len()));
         }
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.in_time(cx, written)
     }
 
     fn poll_write_vectored(
@@ -109,7 +127,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Worded<S> {
             return Poll::Ready(Ok(only.len()));
         }
         self.begins = true;
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.in_time(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -4,15 +4,18 @@ use super::answer::{self, Answer};
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::forward::{Again, Failure};
+use crate::forward::{Again, Caller, Failure};
 use crate::http::{Address, Client, Passed, Passing, offer, pause};
 use crate::provider::{Providers, Target};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::header::{ACCEPT_ENCODING, CONNECTION, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::body::Body;
+use hyper::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Response, StatusCode};
-use std::net::SocketAddr;
+use hyper::{HeaderMap, Method, Response, StatusCode};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// What stands at the end of a provider's address.
 const CHAT: &str = "/chat/completions";
@@ -35,6 +38,8 @@ const KEPT: [&str; 10] = [
     "upgrade",
 ];
 const BROWSERS: &str = "access-control-";
+/// What begins so is said by nobody but us.
+const RSVS: &str = "x-rsv-";
 
 /// Passes requests on.
 pub(super) struct Upstream {
@@ -131,7 +136,13 @@ impl Upstream {
                 format!("the address of {} ends in no {CHAT}: nothing else is known there", target.title());
             return answer::error(StatusCode::NOT_FOUND, "not_found", &text);
         };
+        let asks_for_body = passing.method != Method::HEAD;
         match self.send(target, &address, bearer, passing).await {
+            Ok(response) if asks_for_body && is_wordless(&response) => {
+                let (status, headers) = (response.status().as_u16(), response.headers().clone());
+                let failure = Failure::refused(target, status, b"", None);
+                answer::beside(answer::failure(&failure), &headers)
+            }
             Ok(response) => relayed(response),
             Err(failure) => answer::failure(&failure),
         }
@@ -139,8 +150,11 @@ impl Upstream {
 
     /// Errors if a provider's address is the proxy's own.
     pub(super) fn check_own(&self, own: SocketAddr) -> Result<()> {
-        let same =
-            |target: &Target| target.address().is_here() && target.address().port() == Some(own.port());
+        let same = |target: &Target| {
+            target.address().port() == Some(own.port())
+                && (target.address().is_here()
+                    || target.address().ips().iter().any(|ip| is_own(*ip, own.ip())))
+        };
         let Some(target) = self.all().into_iter().find(same) else { return Ok(()) };
         let error = Error::new(format!(
             "{} is at {}, which is rsv-proxy's own address",
@@ -156,6 +170,12 @@ impl Upstream {
     }
 }
 
+/// Whether what is asked for at an address of this network reaches who listens at the other.
+fn is_own(ip: IpAddr, own: IpAddr) -> bool {
+    let local = || UdpSocket::bind((ip, 0)).is_ok();
+    ip == own || ip.is_loopback() || ip.is_unspecified() || own.is_unspecified() && local()
+}
+
 /// What stands in Ollama's own part of its address: `/api/tags`.
 pub(super) fn of_ollama(address: &Address, name: &str, query: Option<&str>) -> Address {
     let base = address.path().strip_suffix(CHAT).map_or("", |base| base.trim_end_matches("/v1"));
@@ -163,12 +183,34 @@ pub(super) fn of_ollama(address: &Address, name: &str, query: Option<&str>) -> A
     address.clone().with_path(&path).with_query(query)
 }
 
+/// Whether a provider refuses without a word: some clients take that for an answer.
+fn is_wordless(response: &Response<Passed>) -> bool {
+    let status = response.status();
+    (status.is_client_error() || status.is_server_error()) && response.body().is_end_stream()
+}
+
 /// A provider's answer as it comes.
 pub(super) fn relayed(response: Response<Passed>) -> Answer {
     let mut answer = response.map(|body| body.map_err(Into::into).boxed_unsync());
     answer.extensions_mut().clear();
-    retain(answer.headers_mut(), |name| !KEPT.contains(&name) && !name.starts_with(BROWSERS));
+    *answer.headers_mut() = told(std::mem::take(answer.headers_mut()));
     answer
+}
+
+/// What the client is told of a provider's headers.
+pub(super) fn told(mut headers: HeaderMap) -> HeaderMap {
+    let goes = |name: &str| name.starts_with(BROWSERS) || name.starts_with(RSVS);
+    retain(&mut headers, |name| !KEPT.contains(&name) && !goes(name));
+    headers
+}
+
+/// What of a client's request its provider is told, where the body is written anew.
+pub(super) fn caller(head: &Parts, key: Option<Secret>) -> Caller {
+    let encodings = head.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    let mut headers = passing(head, Bytes::new()).headers;
+    [ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE].iter().for_each(|name| drop(headers.remove(name)));
+    let query = head.uri.query().map(str::to_owned);
+    Caller { key, encodings: encodings.map(str::to_owned), headers, query }
 }
 
 /// Keeps the headers that `passes` wants, and none that `Connection` names.

@@ -308,6 +308,7 @@ fn who_is_not_there_yet_is_asked_again() {
     let mut child = command.spawn().unwrap();
     writeln!(child.stdin.take().unwrap(), "{ASK}").unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     assert!(line.starts_with("rsv-forward: OpenAI: connection refused; again in "), "{line}");
@@ -611,7 +612,12 @@ fn the_key_is_shown_on_no_failure() {
 fn details_are_told_if_they_are_asked_for() {
     let fake = Fake::new([Answer::new(200, YES)]);
     let ran = home(&fake.url()).run("rsv-forward", &["-v"], ASK);
-    assert_eq!(ran.stderr, "rsv-forward: <stdin>:1: \"openai\" answered 200 in 0 ms\n");
+    let told = [
+        "the request to OpenAI: {\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
+        "the answer of OpenAI: {\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}",
+        "<stdin>:1: \"openai\" answered 200 in 0 ms",
+    ];
+    assert_eq!(ran.stderr, told.map(|line| format!("rsv-forward: {line}\n")).concat());
 }
 
 #[test]

@@ -88,9 +88,36 @@ fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
     let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
     let answer = proxy.whole(&post("/api/chat", "", body));
     assert!(answer.contains("In "), "{answer}");
+    let last = "{\"error\":\"the answer of Ollama broke off: it came to no end\"}\n\r\n0\r\n\r\n";
+    assert!(answer.ends_with(last), "{answer}");
     proxy.settle();
+    // Whoever asks again is told the rest, if there is more.
+    assert!(proxy.post("/api/chat", "", body).1.ends_with(last));
     let lines = lines_of(&home.run("rsv-view", &[], "").ok());
     assert_eq!((&lines[1]["content"], &lines[1]["partial"]), (&json!("In "), &json!(true)), "{lines:?}");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+}
+
+#[test]
+fn what_ollama_refuses_without_words_is_told_in_its_words() {
+    let said =
+        [(429, ""), (503, "<html>busy</html>"), (404, "{\"error\":\"no such model\"}"), (429, ""), (429, "")];
+    let ollama = Fake::new(said.map(|(status, body)| Answer::new(status, body)));
+    let proxy = Proxy::start(&home(&ollama).env("RSV_RETRIES", "0"));
+    let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
+    for (wanted, words) in
+        [(429, "Ollama answered 429"), (503, "Ollama answered 503"), (404, "no such model")]
+    {
+        let (status, told) = proxy.post("/api/chat", "", body);
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(status, wanted);
+        assert!(told["error"].as_str().unwrap().starts_with(words), "{told}");
+    }
+    // Nor is it without them where there is no memory.
+    let (_, told) = proxy.post("/api/chat", "x-rsv-memory: off\r\n", body);
+    assert!(told.contains("\"error\":\"Ollama answered 429"), "{told}");
+    let (_, told) = proxy.post("/v1/chat/completions", "x-rsv-memory: off\r\n", body);
+    assert!(told.contains("\"message\":\"Ollama answered 429"), "{told}");
 }
 
 #[test]
@@ -180,7 +207,14 @@ fn a_prompt_that_is_too_long_is_answered_in_ollamas_shape() {
 #[test]
 fn the_proxy_does_not_call_itself() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &format!("http://localhost:{port}"));
-    let said = home.run("rsv-proxy", &["--ollama", "--port", &port], "").trouble();
-    assert!(said.contains("which is rsv-proxy's own address") && said.contains("OLLAMA_HOST="), "{said}");
+    for host in ["localhost", "0.0.0.0", "[::ffff:127.0.0.1]", "127.1"] {
+        let home = Home::new().env("RSV_OLLAMA_BASE_URL", &format!("http://{host}:{port}"));
+        let said = home.run("rsv-proxy", &["--ollama", "--port", &port], "").trouble();
+        assert!(said.contains("which is rsv-proxy's own address") && said.contains("OLLAMA_HOST="), "{said}");
+    }
+    // Where Ollama itself has the port, that is what is told.
+    let ollama = Fake::new([]);
+    let port = ollama.url().rsplit(':').next().unwrap().to_owned();
+    let said = home(&ollama).run("rsv-proxy", &["--ollama", "--port", &port], "").trouble();
+    assert!(said.contains("OLLAMA_HOST="), "{said}");
 }

@@ -136,7 +136,7 @@ fn what_is_not_known_passes_on_unchanged() {
         Answer::new(200, "{}"),
         Answer::new(200, "{}"),
     ]);
-    let ollama = Fake::new([Answer::new(200, "{}"), Answer::new(200, "{}")]);
+    let ollama = Fake::new(vec![Answer::new(200, "{}"); 4]);
     let home = home(&ollama).env("RSV_OPENAI_BASE_URL", &openai.url());
     let proxy = Proxy::start(&home);
     let bearer = "Authorization: Bearer callers\r\n";
@@ -176,6 +176,12 @@ fn what_is_not_known_passes_on_unchanged() {
     );
     assert_eq!(proxy.raw(&asked("GET", "/v1/models/gpt-4o", bearer)).0, 200);
     assert_eq!(openai.seen()[2].path, "/v1/models/gpt-4o");
+    // What a line of ours says of its scope goes nowhere.
+    for (path, headers) in [("/v1/chat/completions", "x-rsv-memory: off\r\n"), ("/api/embed", "")] {
+        let line = r#"{"model":"m","messages":[],"rsv":{"partition":"p"}}"#;
+        assert_eq!(proxy.raw(&post(path, headers, line)).0, 200);
+        assert_eq!(ollama.seen().pop().unwrap().text(), r#"{"model":"m","messages":[]}"#, "{path}");
+    }
     let (status, body) = proxy.raw(&post("/v1/responses", "", r#"{"model":"gpt-4o"}"#));
     assert!(status == 401 && body.contains("OPENAI_API_KEY"), "{body}");
     assert!(!home.store().exists(), "nothing is stored");
@@ -197,15 +203,15 @@ fn what_passes_on_goes_where_chat_does_and_with_the_same() {
     let proxy = Proxy::start(&home);
     let bearer = "Authorization: Bearer callers\r\nx-title: mine\r\nUser-Agent: theirs\r\n";
     assert_eq!(proxy.raw(&post("/v1/responses?a=b", bearer, r#"{"model":"gpt-4o"}"#)).0, 200);
-    assert_eq!(proxy.post("/v1/chat/completions", "x-rsv-memory: off\r\n", &asking("x")).0, 404);
+    assert_eq!(proxy.post("/v1/chat/completions?a=b", "x-rsv-memory: off\r\n", &asking("x")).0, 200);
     let (status, body) = proxy.get("/v1/models");
     assert_eq!(status, 200, "{body}");
     // The other would be asked for elsewhere, by whatever name.
     assert!(body.contains("\"gpt-4o\"") && !body.contains("whisper"), "{body}");
     let seen = house.seen();
     let paths: Vec<&str> = seen.iter().map(|seen| seen.path.as_str()).collect();
-    assert_eq!(paths, ["/v1/responses?version=1&a=b", "/v1/models?version=1"]);
-    for seen in &seen {
+    assert_eq!(paths, ["/v1/responses?version=1&a=b", "/any?a=b", "/v1/models?version=1"]);
+    for seen in [&seen[0], &seen[2]] {
         assert_eq!(
             (seen.header("x-title"), seen.header("authorization")),
             (Some("My Tool"), Some("Basic dTpwdw=="))
@@ -215,6 +221,77 @@ fn what_passes_on_goes_where_chat_does_and_with_the_same() {
     // What names no model is no matter of the routes.
     assert_eq!(proxy.get("/api/tags").0, 200);
     assert_eq!(ollama.seen().iter().map(|seen| &*seen.path).collect::<Vec<_>>(), ["/v1/models", "/api/tags"]);
+}
+
+#[test]
+fn what_either_side_says_beside_it_passes_with_memory_too() {
+    let told = |answer: Answer| {
+        answer
+            .header("x-request-id", "r1")
+            .header("x-ratelimit-remaining-requests", "9")
+            .header("x-should-retry", "false")
+            .header("retry-after", "60")
+            .header("x-rsv-recalled", "99")
+            .header("Set-Cookie", "c=1")
+    };
+    let events = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"In\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let provider = Fake::new([
+        told(Answer::new(200, REPLY)),
+        told(Answer::new(429, "{\"error\":{\"message\":\"no quota\",\"type\":\"t\",\"code\":null}}")),
+        told(Answer::new(200, events).header("Content-Type", "text/event-stream")),
+    ]);
+    let proxy = Proxy::start(&home(&provider).env("RSV_RETRIES", "0"));
+    let headers =
+        "OpenAI-Organization: o\r\nIdempotency-Key: k\r\nUser-Agent: theirs\r\nX-Secret: s\r\nCookie: c\r\n";
+    let streamed = asking("c").replace("{\"model\"", "{\"stream\":true,\"model\"");
+    for (status, body) in [(200, asking("a")), (429, asking("b")), (200, streamed)] {
+        let answer = proxy.whole(&post("/v1/chat/completions?api-version=1", headers, &body)).to_lowercase();
+        assert!(answer.starts_with(&format!("http/1.1 {status}")), "{answer}");
+        for told in [
+            "x-request-id: r1",
+            "x-ratelimit-remaining-requests: 9",
+            "x-should-retry: false",
+            "retry-after: 60",
+        ] {
+            assert!(answer.contains(&format!("\r\n{told}\r\n")), "{told}: {answer}");
+        }
+        assert!(!answer.contains("x-rsv-recalled: 99"), "{answer}");
+        assert!(!answer.contains("set-cookie") && answer.matches("content-type").count() == 1, "{answer}");
+        let seen = provider.seen().pop().unwrap();
+        assert_eq!(seen.path, "/v1/chat/completions?api-version=1");
+        let said = ["openai-organization", "idempotency-key", "user-agent"].map(|name| seen.header(name));
+        assert_eq!(said, [Some("o"), Some("k"), Some("theirs")]);
+        assert_eq!(["x-secret", "cookie"].map(|name| seen.header(name)), [None, None]);
+    }
+}
+
+#[test]
+fn an_error_is_worded_as_openais_whatever_the_provider_says() {
+    let said = [
+        r#"{"detail":["no such field"]}"#,
+        r#"{"object":"error","message":"in other words"}"#,
+        r#"{"error":"plain words"}"#,
+        "<html>",
+        "",
+    ];
+    let provider = Fake::new(said.map(|body| Answer::new(422, body)));
+    let proxy = Proxy::start(&home(&provider));
+    for body in said {
+        let (status, told) = proxy.post("/v1/chat/completions", "", &asking("x"));
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let [message, kind, code] = ["message", "type", "code"].map(|name| told["error"][name].as_str());
+        assert_eq!(
+            (status, kind, code),
+            (422, Some("invalid_request_error"), Some("provider_error")),
+            "{told}"
+        );
+        let words = ["in other words", "plain words"].into_iter().find(|words| body.contains(words));
+        let message = message.unwrap();
+        assert!(
+            message.starts_with("Ollama answered 422") && message.ends_with(words.unwrap_or("")),
+            "{told}"
+        );
+    }
 }
 
 #[test]

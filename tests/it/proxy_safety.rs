@@ -252,6 +252,20 @@ fn a_line_is_told_of_each_request_and_nothing_of_what_was_said() {
 }
 
 #[test]
+fn requests_and_answers_are_told_if_details_are_asked_for() {
+    for (words, told) in [(&["-v"][..], true), (&[], false)] {
+        let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
+        let mut proxy = Proxy::start_with(&home(&provider), words);
+        assert_eq!(proxy.post(CHAT, "", &asking("Where is the chapel?")).0, 200);
+        let (said, _) = proxy.last_words();
+        let told_of =
+            |what: &str, text: &str| said.lines().any(|line| line.contains(what) && line.contains(text));
+        assert_eq!(told_of("the request to Ollama: {", "Where is the chapel?"), told, "{said}");
+        assert_eq!(told_of("the answer of Ollama: {", "In \\u00c9vora."), told, "{said}");
+    }
+}
+
+#[test]
 fn check_says_what_is_missing_and_what_to_do() {
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &dead());
     let check = |home: &Home, port: &str| {

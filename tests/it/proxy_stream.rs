@@ -1,5 +1,6 @@
 //! rsv-proxy before providers that stream: what the client gets, and what is stored.
 
+use crate::encoded::encoded;
 use crate::fake::{Answer, Call, Fake, Wire};
 use crate::proxy::{NOW, Proxy, home as home_of, post};
 use crate::support::{Home, lines_of};
@@ -147,6 +148,70 @@ fn what_came_of_a_broken_stream_is_stored_and_the_client_is_told() {
     proxy.settle();
     let stored = stored(&home);
     assert_eq!((&stored[1]["content"], &stored[1]["partial"]), (&json!("At"), &json!(true)), "{stored:?}");
+}
+
+#[test]
+fn a_turn_whose_stream_broke_is_the_same_when_it_is_asked_again() {
+    let wire = Wire::new();
+    let home = home(&wire.url());
+    let proxy = Proxy::start(&home);
+    for _ in 0..3 {
+        let (mut arriving, mut call) = Arriving::ask(&proxy, &asking("When is the tide?"), &wire);
+        call.begin("");
+        arriving.head();
+        call.piece(chunk("At"));
+        drop(call);
+        let mut told = String::new();
+        arriving.0.read_to_string(&mut told).unwrap();
+        proxy.settle();
+    }
+    let (mut arriving, mut call) = Arriving::ask(&proxy, &asking("When is the tide?"), &wire);
+    call.begin("");
+    call.piece(chunk("At nine"));
+    call.piece(END);
+    call.end();
+    let mut told = String::new();
+    arriving.0.read_to_string(&mut told).unwrap();
+    proxy.settle();
+    let stored = stored(&home);
+    let said: Vec<&Value> = stored.iter().map(|message| &message["content"]).collect();
+    assert_eq!(said, ["When is the tide?", "At", "At nine"]);
+    assert!(stored.iter().all(|message| message["trace_id"] == stored[0]["trace_id"]), "{stored:?}");
+}
+
+#[test]
+fn a_stream_that_breaks_while_it_is_encoded_does_not_look_whole() {
+    let wire = Wire::new();
+    let proxy = Proxy::start(&home(&wire.url()));
+    let mut stream = proxy.connect();
+    stream.write_all(&post(PATH, "Accept-Encoding: gzip\r\n", &asking("a question"))).unwrap();
+    let mut call = wire.accept();
+    call.begin("Content-Encoding: gzip\r\n");
+    call.piece(&encoded("gzip", &[&chunk("one"), END])[0]);
+    let mut arriving = Arriving(BufReader::new(stream));
+    assert!(arriving.head().contains("content-encoding: gzip"));
+    drop(call);
+    let mut rest = Vec::new();
+    let _ = arriving.0.read_to_end(&mut rest);
+    assert!(rest.len() > 10 && !rest.ends_with(b"0\r\n\r\n"), "{rest:?}");
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_hung_up_on() {
+    for headers in ["", "x-rsv-memory: off\r\n"] {
+        let wire = Wire::new();
+        let home = home(&wire.url()).env("RSV_PROXY_IDLE_TIMEOUT", "300ms");
+        let mut proxy = Proxy::start(&home);
+        let mut client = proxy.connect();
+        client.write_all(&post(PATH, headers, &asking("a question"))).unwrap();
+        let mut call = wire.accept();
+        call.begin("");
+        let piece = chunk(&"many words ".repeat(5000));
+        while call.piece(&piece) {}
+        // Nothing of it holds up the end.
+        assert_eq!(proxy.end(), Some(0));
+        drop(client);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::fake::{Answer, Fake, Wire};
 use crate::support::{Home, Ran, lines_of, text};
 use rsv::cli::{Common, Notes};
 use rsv::config;
-use rsv::forward::{Event, Forwarder};
+use rsv::forward::{Caller, Event, Forwarder};
 use rsv::record::{Clock, Object};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -394,9 +394,10 @@ fn the_bytes_pass_as_they_are_and_what_they_say_is_read_beside() {
     rsv::http::run(async {
         let request = Object::parse(&ASK.replace("gpt-4o", "custom/m")).unwrap();
         let clock = Clock::fixed(0);
-        let mut stream =
-            forwarder.stream(request, None, Some("compress, gzip;q=1, br, dcb"), &clock).await.unwrap();
-        assert_eq!(stream.head().content_encoding.as_deref(), Some("gzip"));
+        let caller =
+            Caller { encodings: Some("compress, gzip;q=1, br, dcb".to_owned()), ..Caller::default() };
+        let mut stream = forwarder.stream(request, &caller, &clock).await.unwrap();
+        assert!(stream.head().encoded && stream.head().headers["content-encoding"] == "gzip");
         let (mut bytes, mut said) = (Vec::new(), Vec::new());
         while let Some(piece) = stream.next().await {
             let piece = piece.unwrap();
