@@ -15,7 +15,7 @@ pub use blocking::{Blocking, Reply};
 pub use decode::{Decoder, offer};
 pub use headers::Headers;
 pub use loops::{Loops, run, serve};
-pub use relay::{Passed, Passing};
+pub use relay::{Passed, Passing, coming};
 pub use response::{Body, Cut, Response, pause};
 pub use said::{said, without};
 

@@ -13,11 +13,26 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// What is passed on of a request.
 #[derive(Clone)]
-pub struct Passing {
+pub struct Passing<B = Bytes> {
     pub method: Method,
     /// None that holds a key or concerns one connection.
     pub headers: HeaderMap,
-    pub body: Bytes,
+    pub body: B,
+}
+
+impl<B> Passing<B> {
+    /// The same with another body.
+    pub fn with<C>(self, body: C) -> Passing<C> {
+        Passing { method: self.method, headers: self.headers, body }
+    }
+}
+
+/// A body that is passed on as it comes.
+pub fn coming<B>(body: B) -> reqwest::Body
+where
+    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + Sync + 'static,
+{
+    reqwest::Body::wrap(body)
 }
 
 impl Passing {
@@ -45,7 +60,7 @@ impl Client {
         address: &Address,
         key: Option<&Secret>,
         headers: &Headers,
-        passing: Passing,
+        passing: Passing<impl Into<reqwest::Body>>,
     ) -> Result<hyper::Response<Passed>, Failed> {
         let request = self.request(passing.method, address, key)?;
         let request = request.headers(passing.headers).headers(headers.map().clone()).body(passing.body);

@@ -46,7 +46,7 @@ impl Asked {
             Some("true" | "1") => Ok(true),
             Some(_) => Err(Error::new(format!("{name}: expected true or false"))),
         };
-        let term = parameter(query, "term")?.ok_or_else(|| Error::new("term: is missing"))?;
+        let term = parameter(query, "term")?.ok_or_else(|| Error::new("Missing 'term' query parameter"))?;
         let (semantic, hybrid) = (yes("semantic")?, yes("hybrid")?);
         if semantic && hybrid {
             return Err(Error::new("semantic: cannot be used with hybrid"));
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!((asked.term.as_str(), asked.semantic, asked.hybrid), ("green tea=é+", false, true));
         assert_eq!((asked.options.limit, asked.options.deduplicate), (3, true));
         for (query, error) in [
-            ("", "term: is missing"),
-            ("terms=x", "term: is missing"),
+            ("", "Missing 'term' query parameter"),
+            ("terms=x", "Missing 'term' query parameter"),
             ("term", "term: is empty"),
             ("term=%20+", "term: is empty"),
             ("term=%CC%81", "term: is empty"),

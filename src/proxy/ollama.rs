@@ -12,7 +12,7 @@ use crate::chat::{self, Request};
 use crate::enrich::Enriched;
 use crate::error::Result;
 use crate::forward::{self, Failure};
-use crate::http::{Decoder, Passed};
+use crate::http::{Decoder, Passed, Passing};
 use crate::provider::Target;
 use crate::record::{Object, quote, time};
 use bytes::Bytes;
@@ -282,11 +282,20 @@ impl Proxy {
 
     /// Passes a request on to Ollama, unchanged.
     pub(super) async fn to_ollama(&self, name: &str, head: &Parts, bytes: Bytes) -> Answer {
+        let passing = upstream::passing(head, without_rsv(bytes));
+        self.pass_to_ollama(name, head.uri.query(), passing).await
+    }
+
+    pub(super) async fn pass_to_ollama(
+        &self,
+        name: &str,
+        query: Option<&str>,
+        passing: Passing<impl Into<reqwest::Body>>,
+    ) -> Answer {
         let mut answer = match self.upstream.ollama() {
             Ok(target) => {
-                let address = upstream::of_ollama(target.address(), name, head.uri.query());
-                let body = without_rsv(bytes);
-                self.upstream.pass(&target, Some(address), None, upstream::passing(head, body)).await
+                let address = upstream::of_ollama(target.address(), name, query);
+                self.upstream.pass(&target, Some(address), None, passing).await
             }
             Err(failure) => answer::failure(&failure),
         };

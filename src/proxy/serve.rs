@@ -13,7 +13,7 @@ use super::turn::{Asked, Told};
 use super::unread::Worded;
 use super::upstream;
 use crate::error::{Context, Error, Result};
-use crate::http::Loops;
+use crate::http::{Loops, coming};
 use crate::record::{Object, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -231,6 +231,11 @@ impl Proxy {
             (Route::OllamaChat, &Method::POST) => self.ollama(Talk::Chat, scope, head, body).await,
             (Route::OllamaGenerate, &Method::POST) => self.ollama(Talk::Generate, scope, head, body).await,
             (Route::OllamaChat | Route::OllamaGenerate, _) => answer::wrong_method("POST"),
+            // What it makes models of may be of any length.
+            (Route::Ollama(name), _) if name.starts_with("blobs/") => {
+                let passing = upstream::passing(head, Bytes::new()).with(coming(body));
+                self.pass_to_ollama(&name, query, passing).await
+            }
             (Route::Ollama(name), _) => match self.body(body).await {
                 Ok(bytes) => self.to_ollama(&name, head, bytes).await,
                 Err(refusal) => refusal,

@@ -101,7 +101,7 @@ impl Upstream {
         target: &Target,
         address: &Address,
         bearer: Option<&Secret>,
-        passing: Passing,
+        passing: Passing<impl Into<reqwest::Body>>,
     ) -> std::result::Result<Response<Passed>, Failure> {
         let key = target.key(bearer)?;
         let sent = self.client.relay(address, key, target.headers(), passing).await;
@@ -129,7 +129,7 @@ impl Upstream {
         target: &Target,
         address: Option<Address>,
         bearer: Option<&Secret>,
-        passing: Passing,
+        passing: Passing<impl Into<reqwest::Body>>,
     ) -> Answer {
         let Some(address) = address else {
             let text =

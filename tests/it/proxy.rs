@@ -374,7 +374,7 @@ fn a_command_that_cannot_be_done_says_why() {
     let home = Home::new();
     let proxy = Proxy::start(&home);
     for (path, wanted, says) in [
-        ("/v1/command/search/5", 400, "term: is missing"),
+        ("/v1/command/search/5", 400, "Missing 'term' query parameter"),
         ("/v1/command/search/5?term=", 400, "term: is empty"),
         ("/v1/command/search/x?term=a", 400, "expected a count, found x"),
         ("/v1/command/search?term=a&hybrid=perhaps", 400, "hybrid: expected true or false"),

@@ -188,6 +188,17 @@ fn the_rest_of_ollama_passes_on() {
 }
 
 #[test]
+fn what_a_model_is_made_of_passes_on_however_long_it_is() {
+    let ollama = Fake::new([Answer::new(201, "")]);
+    let proxy = Proxy::start(&home(&ollama).env("RSV_MAX_LINE_BYTES", "1000"));
+    let blob = "many words ".repeat(100_000);
+    assert_eq!(proxy.raw(&post("/partition/p/api/blobs/sha256:00", "", &blob)).0, 201);
+    let seen = ollama.one();
+    assert_eq!((seen.path.as_str(), seen.text() == blob), ("/api/blobs/sha256:00", true));
+    assert_eq!(seen.header("content-length"), Some(blob.len().to_string().as_str()));
+}
+
+#[test]
 fn a_prompt_that_is_too_long_is_answered_in_ollamas_shape() {
     let ollama = Fake::new([]);
     let home = home(&ollama);
