@@ -6,8 +6,10 @@ mod hybrid;
 
 pub use expand::linked;
 
+use crate::cli::Notes;
 use crate::embed::{Embedder, Side};
 use crate::error::{Error, Result};
+use crate::fill;
 use crate::record::{Hit, Message, Scopes};
 use crate::store::words::Term;
 use crate::store::{Around, Occur, Select, Store};
@@ -37,11 +39,17 @@ pub enum By<'a> {
     /// Every word of the question, be it as a part of a word; words between double quotes stand together.
     Words,
     /// What the question means to a model.
-    Meaning(&'a mut Embedder),
+    Meaning(&'a mut Embedder, Option<CatchUp<'a>>),
     /// Words and meaning together, and what stands around a hit.
-    Both(&'a mut Embedder),
+    Both(&'a mut Embedder, Option<CatchUp<'a>>),
     /// The same where there is no model: any telling word of the question, and what stands around a hit.
     Any,
+}
+
+/// So many messages without a vector get one before they are searched; the notes say how many are left.
+pub struct CatchUp<'a> {
+    pub limit: usize,
+    pub notes: &'a Notes,
 }
 
 /// Which of the hits are wanted.
@@ -92,12 +100,19 @@ pub fn run(
             }
             sifted(options, |limit| store.find(&terms, Occur::All, which, limit))?
         }
-        By::Meaning(embedder) => {
+        By::Meaning(embedder, behind) => {
             let vector = vector(embedder, question)?;
+            if let Some(CatchUp { limit, notes }) = behind {
+                fill::catch_up(store, embedder, which, limit, notes);
+            }
             sifted(options, |limit| store.nearest(embedder.model(), &vector, which, limit))?
         }
-        By::Both(embedder) => {
+        By::Both(embedder, behind) => {
             let vector = vector(embedder, question)?;
+            if let Some(CatchUp { limit, notes }) = behind {
+                hybrid::begin(store, question, Meant::of(embedder, &vector), which, options.limit);
+                fill::catch_up(store, embedder, which, limit, notes);
+            }
             let meant = Meant::of(embedder, &vector);
             sifted(options, |limit| ranked(store, question, Some(meant), which, limit))?
         }

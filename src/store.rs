@@ -66,6 +66,10 @@ pub trait Store: graph::Graph + Send {
     /// do so begins to look for the words.
     fn prefetch(&mut self, _terms: &[Term], _which: &Select, _limit: usize) {}
 
+    /// Tells what `related` will be asked for next: a store that can do so begins with it. Vectors that are written
+    /// meanwhile, of messages that `pending` gave for the same selection, count all the same.
+    fn begin(&mut self, _terms: &[Term], _meant: (&str, &[f32]), _which: &Select, _limit: usize) {}
+
     /// What speaks for messages: the best `limit` by words, any of the terms, and the best by a vector of a model, as
     /// `find` and `nearest` give them, each of one instant; and the cosines of those that words alone found.
     fn related(

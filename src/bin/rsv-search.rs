@@ -1,11 +1,11 @@
 //! rsv-search: messages that hold the words asked for, or mean what is asked.
 
-use rsv::cli::{self, Filter, Io, Layout, Outcome};
+use rsv::cli::{self, Filter, Io, Layout, Notes, Outcome};
 use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Work};
 use rsv::error::Result;
 use rsv::record::{Hit, Query, Reader, Scopes, Value};
-use rsv::search::{self, By, Options};
+use rsv::search::{self, By, CatchUp, Options};
 use rsv::store::{self, Around, Except, Select, Store};
 use rsv::{fill, view};
 use std::io::Read;
@@ -214,7 +214,8 @@ impl Search<'_> {
         io: &Io,
     ) -> Result<Vec<Hit>> {
         if let Some(meaning) = &mut self.meaning {
-            let by = meaning.ready(which, store, self.settings, io);
+            let notes = io.notes();
+            let by = meaning.ready(which, store, self.settings, &notes);
             match by.and_then(|by| search::run(store, by, question, which, options)) {
                 Err(why) if meaning.fallback => io.note(format_args!("searching by words: {why}")),
                 found => return found,
@@ -262,22 +263,23 @@ impl Search<'_> {
 }
 
 impl Meaning {
-    /// What the search goes by, once messages that lack a vector have got one.
-    fn ready(
-        &mut self,
+    /// What the search goes by; of each scope messages that lack a vector get one first.
+    fn ready<'a>(
+        &'a mut self,
         which: &Select,
         store: &mut dyn Store,
         settings: &Settings,
-        io: &Io,
-    ) -> Result<By<'_>> {
+        notes: &'a Notes,
+    ) -> Result<By<'a>> {
         let embedder = match &mut self.embedder {
             Some(embedder) => embedder,
-            none => none.insert(fill::embedder(store, settings, Work::Few, &io.notes())?),
+            none => none.insert(fill::embedder(store, settings, Work::Few, notes)?),
         };
+        let mut behind = None;
         if !self.filled.contains(&which.scopes) {
             self.filled.push(which.scopes.clone());
-            fill::catch_up(store, embedder, which, fill::catch_up_limit(settings), &io.notes());
+            behind = Some(CatchUp { limit: fill::catch_up_limit(settings), notes });
         }
-        Ok(if self.hybrid { By::Both(embedder) } else { By::Meaning(embedder) })
+        Ok(if self.hybrid { By::Both(embedder, behind) } else { By::Meaning(embedder, behind) })
     }
 }

@@ -5,9 +5,8 @@ use super::again::Found;
 use super::{Memory, Options, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
-use crate::fill;
 use crate::record::{Hit, Message, Object, Role, Scopes};
-use crate::search::{self, By};
+use crate::search::{self, By, CatchUp};
 use crate::store::Select;
 use memchr::memmem;
 use std::cell::RefCell;
@@ -132,8 +131,8 @@ fn related(
     let Memory { store, embedder, notes, .. } = memory;
     let mut hits = None;
     if let Some(embedder) = embedder.as_deref_mut() {
-        fill::catch_up(&mut **store, embedder, which, options.catch_up, notes);
-        match search::run(&mut **store, By::Both(embedder), text, which, &wanted) {
+        let behind = Some(CatchUp { limit: options.catch_up, notes });
+        match search::run(&mut **store, By::Both(embedder, behind), text, which, &wanted) {
             Ok(found) => hits = Some(found),
             Err(error) => {
                 let why = format!("{error}; messages are found by their words only");

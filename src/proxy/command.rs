@@ -6,7 +6,7 @@ use super::answer::{self, Answer};
 use crate::error::{Error, Result};
 use crate::fill;
 use crate::record::{Message, Object, Scope, Scopes};
-use crate::search::{self, By, Options};
+use crate::search::{self, By, CatchUp, Options};
 use crate::store::Select;
 use crate::store::words::Term;
 use hyper::StatusCode;
@@ -103,8 +103,11 @@ impl Proxy {
             self.follow(&mut *store)?;
             let mut embedder = self.to_embed()?;
             let limit = fill::catch_up_limit(&self.settings);
-            fill::catch_up(&mut *store, &mut embedder, which, limit, &self.notes);
-            let by = if asked.hybrid { By::Both(&mut embedder) } else { By::Meaning(&mut embedder) };
+            let behind = Some(CatchUp { limit, notes: &self.notes });
+            let by = match asked.hybrid {
+                true => By::Both(&mut embedder, behind),
+                false => By::Meaning(&mut embedder, behind),
+            };
             search::run(&mut *store, by, &asked.term, which, &asked.options)?
         } else {
             search::run(&mut *store, By::Words, &asked.term, which, &asked.options)?

@@ -98,6 +98,13 @@ pub(super) fn prefetch(store: &mut dyn Store, question: &str, which: &Select, li
     }
 }
 
+/// The same, when it is known what the question means: what gets a vector meanwhile is found as well.
+pub(super) fn begin(store: &mut dyn Store, question: &str, meant: Meant, which: &Select, limit: usize) {
+    if limit > 0 {
+        store.begin(&telling(question), (meant.model, meant.vector), which, candidates(limit));
+    }
+}
+
 /// The candidates by words and, if a model can tell, by meaning, in their order.
 pub(super) fn ranked(
     store: &mut dyn Store,

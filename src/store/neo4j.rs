@@ -14,6 +14,7 @@ mod values;
 mod vectors;
 mod write;
 
+use super::cosine::Query;
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::words::Term;
 use super::{
@@ -42,6 +43,7 @@ pub(super) struct Neo4j {
     place: StorePlace,
     /// What was prefetched, and how many messages its scopes held. Either serves once, as there may be more later.
     prefetched: Option<Prefetched>,
+    begun: Option<Begun>,
     counted: Option<(Scopes, usize)>,
     /// The numbers of models, as they were when they were asked for.
     models: HashMap<String, i64>,
@@ -55,6 +57,20 @@ struct Prefetched {
     words: Words,
     search: JoinHandle<Answer<Worded>>,
 }
+
+/// A whole search, and what got a vector since it was begun.
+struct Begun {
+    words: Words,
+    model: String,
+    vector: Vec<f32>,
+    search: JoinHandle<Answer<Found>>,
+    /// Messages of the selection that had none.
+    pending: Vec<Message>,
+    fresh: Vec<Hit>,
+}
+
+/// What is near to a vector, or the dimension of its model if that is another; what words found, and how near that is.
+type Found = (std::result::Result<Vec<Hit>, usize>, Worded, Cosines);
 
 impl Neo4j {
     /// Opens the graph, and adds to it what is missing: constraints and indexes.
@@ -74,7 +90,14 @@ impl Neo4j {
     }
 
     fn on(server: Server, place: &StorePlace) -> Neo4j {
-        Neo4j { server, place: place.clone(), prefetched: None, counted: None, models: HashMap::new() }
+        Neo4j {
+            server,
+            place: place.clone(),
+            prefetched: None,
+            begun: None,
+            counted: None,
+            models: HashMap::new(),
+        }
     }
 
     /// Asks the server two things at once, on a connection each; one after the other where there is no thread for it.
@@ -102,6 +125,26 @@ impl Neo4j {
         }
     }
 
+    /// Asks for what is related, by words and by meaning at once.
+    fn find_related(
+        &self,
+        prefetched: Option<Prefetched>,
+        words: &Words,
+        (model, vector): (&str, &[f32]),
+    ) -> Answer<Found> {
+        let (near, worded) = self.at_once(
+            |store| store.find_nearest(model, vector, &words.1, words.2),
+            |store| {
+                let worded = store.worded(prefetched, words)?;
+                let ids = ids_of(worded.hits.iter().map(|hit| &hit.message));
+                let cosines = store.cosines(model, vector, &ids)?;
+                Answer::Ok((worded, cosines))
+            },
+        );
+        let (worded, cosines) = worded?;
+        Ok((near?, worded, cosines))
+    }
+
     /// Adds the store's address to what went wrong, in words.
     fn failed(&self, what: &str, fault: Fault) -> Error {
         failed(what, &self.place, fault)
@@ -120,9 +163,13 @@ fn failed(what: &str, place: &StorePlace, fault: Fault) -> Error {
 impl Store for Neo4j {
     fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
         if batch.iter().any(|record| matches!(record, Record::Message(_))) {
-            (self.prefetched, self.counted) = (None, None);
+            (self.prefetched, self.begun, self.counted) = (None, None, None);
         }
-        self.write_batch(batch).map_err(|e| self.failed("write to", e))
+        let written = self.write_batch(batch).map_err(|e| self.failed("write to", e))?;
+        if let Some(begun) = self.begun.take() {
+            self.begun = begun.and(batch, &written);
+        }
+        Ok(written)
     }
 
     fn last(&mut self, which: &Select, count: usize) -> Result<Vec<Message>> {
@@ -160,6 +207,21 @@ impl Store for Neo4j {
         self.prefetched = search.map(|search| Prefetched { words, search });
     }
 
+    fn begin(&mut self, terms: &[Term], (model, vector): (&str, &[f32]), which: &Select, limit: usize) {
+        let words = (terms.to_vec(), which.clone(), limit);
+        let (store, prefetched) = (Neo4j::on(self.server.clone(), &self.place), self.prefetched.take());
+        let (asked, of, numbers) = (words.clone(), model.to_owned(), vector.to_vec());
+        let search = move || store.find_related(prefetched, &asked, (&of, &numbers));
+        self.begun = thread::Builder::new().spawn(search).ok().map(|search| Begun {
+            words,
+            model: model.to_owned(),
+            vector: vector.to_vec(),
+            search,
+            pending: Vec::new(),
+            fresh: Vec::new(),
+        });
+    }
+
     fn related(
         &mut self,
         terms: &[Term],
@@ -167,21 +229,24 @@ impl Store for Neo4j {
         which: &Select,
         limit: usize,
     ) -> Result<Related> {
-        let (prefetched, words) = (self.prefetched.take(), (terms.to_vec(), which.clone(), limit));
-        let (near, worded) = self.at_once(
-            |store| store.find_nearest(model, vector, which, limit),
-            |store| {
-                let worded = store.worded(prefetched, &words)?;
-                let ids = ids_of(worded.hits.iter().map(|hit| &hit.message));
-                let cosines = store.cosines(model, vector, &ids)?;
-                Ok((worded, cosines))
-            },
-        );
-        let near = near.map_err(|e| self.failed("search", e))?;
-        let near = near.map_err(|dim| super::other_dimension(model, vector.len(), dim))?;
-        let (Worded { hits: worded, messages }, cosines) = worded.map_err(|e| self.failed("search", e))?;
+        let words = (terms.to_vec(), which.clone(), limit);
+        let meant = |begun: &Begun| begun.words == words && begun.model == model && begun.vector == vector;
+        let prefetched = self.prefetched.take();
+        let (found, fresh) = match self.begun.take().filter(meant) {
+            Some(begun) => (begun.search.join().unwrap_or_else(|panic| resume_unwind(panic)), begun.fresh),
+            None => (self.find_related(prefetched, &words, (model, vector)), Vec::new()),
+        };
+        let (near, worded, mut cosines) = found.map_err(|e| self.failed("search", e))?;
+        let mut near = near.map_err(|dim| super::other_dimension(model, vector.len(), dim))?;
+        for hit in fresh {
+            cosines.push((hit.message.id.clone(), hit.score));
+            if !near.iter().any(|known| known.message.id == hit.message.id) {
+                near.push(hit);
+            }
+        }
+        let Worded { hits: worded, messages } = worded;
         self.counted = messages.map(|count| (which.scopes.clone(), count));
-        Ok(Related { worded, near, cosines })
+        Ok(Related { worded, near: Hit::best(near, limit), cosines })
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
@@ -240,7 +305,13 @@ impl Store for Neo4j {
     }
 
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<Pending> {
-        self.read_pending(model, which, limit).map_err(|e| self.failed("read", e))
+        let pending = self.read_pending(model, which, limit).map_err(|e| self.failed("read", e))?;
+        if let Some(begun) =
+            self.begun.as_mut().filter(|begun| begun.model == model && begun.words.1 == *which)
+        {
+            begun.pending.clone_from(&pending.newest);
+        }
+        Ok(pending)
     }
 
     fn models(&mut self) -> Result<Vec<Model>> {
@@ -248,6 +319,7 @@ impl Store for Neo4j {
     }
 
     fn replace(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()> {
+        self.begun = None;
         let replaced = self.replace_vectors(vectors, fact).map_err(|e| self.failed("write to", e))?;
         if replaced.map_err(Error::new)? {
             self.index_models().map_err(|e| self.failed("write to", e))?;
@@ -256,6 +328,7 @@ impl Store for Neo4j {
     }
 
     fn forget(&mut self, model: &str) -> Result<()> {
+        self.begun = None;
         self.forget_model(model).map_err(|e| self.failed("write to", e))
     }
 
@@ -282,6 +355,26 @@ impl Store for Neo4j {
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
         self.take(job).map_err(|e| self.failed("write to", e))
+    }
+}
+
+impl Begun {
+    /// The same with vectors that were written; `None` if nobody here can tell whether one is of the selection, or
+    /// what it is.
+    fn and(mut self, batch: &[Record], written: &[Written]) -> Option<Begun> {
+        let query = Query::of(&self.vector);
+        for (record, written) in batch.iter().zip(written) {
+            let Record::Embedding(Embedding { of, model, vector, .. }) = record else { continue };
+            if *written == Written::Differs {
+                return None;
+            }
+            if *model == self.model && !matches!(written, Written::Refused(_)) {
+                let message = self.pending.iter().find(|message| message.id == *of)?;
+                let cosine = query.cosine_with(vector.iter().copied());
+                self.fresh.push(Hit::by("similarity", message.clone(), cosine));
+            }
+        }
+        Some(self)
     }
 }
 

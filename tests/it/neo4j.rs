@@ -4,9 +4,9 @@
 use crate::support::{Dice, Home, lines_of};
 use neo4rs::{ConfigBuilder, Graph as Driver, Txn, query};
 use rsv::config::{Secret, Server, StorePlace};
-use rsv::record::{Content, Hit, Message, Object, Record, Role, Scope, Scopes, Vector};
+use rsv::record::{Content, Embedding, Hit, Message, Object, Record, Role, Scope, Scopes, Vector};
 use rsv::store::words::Term;
-use rsv::store::{Occur, Related, Select, Store};
+use rsv::store::{Occur, Related, Select, Store, Written};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 use tokio::runtime::{Builder, Runtime};
@@ -263,9 +263,34 @@ fn a_graph_recalls_what_a_file_does() {
             "{round}"
         );
     }
-    // What is written after the words were looked for is found all the same.
+    // What is written after it was looked for is found all the same: a vector, or a message.
     let which = Select::of(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
     let (vector, terms) = (vector(), Term::said("word1 owl"));
+    for at in 0..3 {
+        let lacking = one.pending("m", &which, 3).unwrap().newest;
+        assert!(lacking.len() >= 2);
+        if at < 2 {
+            one.begin(&terms, ("m", &vector), &which, 60);
+        }
+        if at > 0 {
+            one.pending("m", &which, 3).unwrap();
+        }
+        let id = &lacking[0].id;
+        let numbers = [&vector[..7], &[vector[7] + 0.01 * at as f32]].concat();
+        let new = Embedding { of: id.clone(), model: "m".into(), vector: numbers, extra: Object::default() };
+        assert_eq!(one.write(&[Record::Embedding(new.clone())]).unwrap(), [Written::New]);
+        other.write(&[Record::Embedding(new)]).unwrap();
+        let [found, wanted] = [&mut one, &mut other]
+            .map(|store| told(&store.related(&terms, ("m", &vector), &which, 60).unwrap().near));
+        let same = |(one, other): (&(String, f64), &(String, f64))| {
+            one.0 == other.0 && (one.1 - other.1).abs() < 1e-6
+        };
+        assert!(
+            found.len() == wanted.len() && found.iter().zip(&wanted).all(same),
+            "{found:?} and {wanted:?}"
+        );
+        assert!(found.iter().any(|(found, _)| found == id));
+    }
     one.prefetch(&terms, &which, 60);
     let new = Message {
         id: "new".into(),

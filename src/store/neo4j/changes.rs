@@ -76,6 +76,7 @@ macro_rules! known {
            AND m.partition = row.partition AND m.instance = row.instance AND m.role = row.role
            AND NOT m:RsvDouble
            OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
+           WITH row, m, e ORDER BY COUNT { (m)--() } DESC
            RETURN collect([row.i, m.rsv_id, elementId(m), m.content, m.parts, e.embedding]) AS same
          }
          CALL (n) {
