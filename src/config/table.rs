@@ -56,7 +56,7 @@ pub(super) static ROWS: &[Row] = &[
     row("proxy.origins", &["RSV_PROXY_ORIGINS"], Text, None, "origins of web pages that may ask rsv-proxy, with commas between them"),
     row("proxy.connections", &["RSV_PROXY_CONNECTIONS"], Integer(1, 1_000_000), Some("4096"), "how many connections rsv-proxy has at once; more wait"),
     row("proxy.header_bytes", &["RSV_PROXY_HEADER_BYTES"], Integer(8192, 1 << 24), Some("65536"), "the longest header of a request to rsv-proxy, in bytes"),
-    row("proxy.idle_timeout", &["RSV_PROXY_IDLE_TIMEOUT"], Duration, Some("60s"), "how long a client may take for its header, for each piece of its body, and for its next request"),
+    row("proxy.idle_timeout", &["RSV_PROXY_IDLE_TIMEOUT"], Duration, Some("60s"), "how long a client may take for its header, for each piece of its body and of its answer, and for its next request"),
     row("proxy.queue", &["RSV_PROXY_QUEUE"], Integer(1, 1_000_000), Some("1000"), "how many turns wait to be stored at most"),
     row("proxy.queue_bytes", &["RSV_PROXY_QUEUE_BYTES"], Integer(1, 1 << 40), Some("67108864"), "how large the turns that wait to be stored are at most, in bytes"),
 

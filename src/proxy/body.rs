@@ -9,6 +9,10 @@ use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
 use serde::de::IgnoredAny;
 use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// So many times as long as a piece the whole body may take.
+const WHOLE: u32 = 10;
 
 /// A body of at most `limit` bytes, of which each piece comes within `patience`; one that says it is longer is
 /// refused before it is read.
@@ -23,8 +27,10 @@ pub(super) async fn read(body: Incoming, limit: usize, patience: Duration) -> Re
     }
     let mut body = Limited::new(body, limit);
     let mut bytes = Vec::new();
+    let begun = Instant::now();
     loop {
-        match tokio::time::timeout(patience, body.frame()).await {
+        let rest = patience.saturating_mul(WHOLE).saturating_sub(begun.elapsed());
+        match timeout(patience.min(rest), body.frame()).await {
             Ok(None) => return Ok(bytes.into()),
             Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_long()),

@@ -222,7 +222,7 @@ impl Proxy {
         let target = self.upstream.ollama()?;
         let address = upstream::of_ollama(target.address(), talk.name(), head.uri.query());
         forward::tell(&self.notes, "the request to", &target, &passing.body, None);
-        let response = self.upstream.ask(&target, &address, passing).await?;
+        let response = self.upstream.ask(&target, &address, None, passing).await?;
         if response.status() != StatusCode::OK {
             return self.refused(&target, response).await;
         }

@@ -330,13 +330,12 @@ impl Proxy {
             object.set_text("model", &target.model);
         }
         let body = if renamed || ours { object.to_json().into() } else { bytes };
-        let query = head.uri.query();
-        let address = match name {
-            CHAT => Some(target.address().clone().with_query(query)),
-            _ => target.beside(name, query),
-        };
+        let (query, bearer) = (head.uri.query(), bearer.as_ref());
         let passing = upstream::passing(head, body);
-        let mut answer = self.upstream.pass(&target, address, bearer.as_ref(), passing).await;
+        let mut answer = match name {
+            CHAT => self.upstream.pass_chat(&target, query, bearer, passing).await,
+            _ => self.upstream.pass(&target, target.beside(name, query), bearer, passing).await,
+        };
         answer::tell(&mut answer, memory::HEADER, Memory::Off.word());
         answer
     }

@@ -113,9 +113,10 @@ impl Upstream {
         &self,
         target: &Target,
         address: &Address,
+        bearer: Option<&Secret>,
         passing: Passing,
     ) -> std::result::Result<Response<Passed>, Failure> {
-        let key = target.key(None)?;
+        let key = target.key(bearer)?;
         let send = || self.client.relay(address, key, target.headers(), passing.clone());
         let wait = |response: &Response<Passed>| pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?);
         let sent =
@@ -137,15 +138,19 @@ impl Upstream {
             return answer::error(StatusCode::NOT_FOUND, "not_found", &text);
         };
         let asks_for_body = passing.method != Method::HEAD;
-        match self.send(target, &address, bearer, passing).await {
-            Ok(response) if asks_for_body && is_wordless(&response) => {
-                let (status, headers) = (response.status().as_u16(), response.headers().clone());
-                let failure = Failure::refused(target, status, b"", None);
-                answer::beside(answer::failure(&failure), &headers)
-            }
-            Ok(response) => relayed(response),
-            Err(failure) => answer::failure(&failure),
-        }
+        passed(target, asks_for_body, self.send(target, &address, bearer, passing).await)
+    }
+
+    /// The same with a request to chat, which is sent again where nothing can have come of it.
+    pub(super) async fn pass_chat(
+        &self,
+        target: &Target,
+        query: Option<&str>,
+        bearer: Option<&Secret>,
+        passing: Passing,
+    ) -> Answer {
+        let address = target.address().clone().with_query(query);
+        passed(target, true, self.ask(target, &address, bearer, passing).await)
     }
 
     /// Errors if a provider's address is the proxy's own.
@@ -181,6 +186,23 @@ pub(super) fn of_ollama(address: &Address, name: &str, query: Option<&str>) -> A
     let base = address.path().strip_suffix(CHAT).map_or("", |base| base.trim_end_matches("/v1"));
     let path = format!("{base}/api/{name}");
     address.clone().with_path(&path).with_query(query)
+}
+
+/// What came of a request that was passed on.
+fn passed(
+    target: &Target,
+    asks_for_body: bool,
+    sent: std::result::Result<Response<Passed>, Failure>,
+) -> Answer {
+    match sent {
+        Ok(response) if asks_for_body && is_wordless(&response) => {
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let failure = Failure::refused(target, status, b"", None);
+            answer::beside(answer::failure(&failure), &headers)
+        }
+        Ok(response) => relayed(response),
+        Err(failure) => answer::failure(&failure),
+    }
 }
 
 /// Whether a provider refuses without a word: some clients take that for an answer.

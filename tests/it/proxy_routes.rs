@@ -224,6 +224,14 @@ fn what_passes_on_goes_where_chat_does_and_with_the_same() {
 }
 
 #[test]
+fn what_a_provider_did_not_take_is_sent_again_without_memory_too() {
+    let provider = Fake::new([Answer::new(429, "").header("retry-after", "0"), Answer::new(200, REPLY)]);
+    let proxy = Proxy::start(&home(&provider));
+    let (status, body) = proxy.raw(&post("/v1/chat/completions", "x-rsv-memory: off\r\n", &asking("x")));
+    assert_eq!((status, body.as_str(), provider.seen().len()), (200, REPLY, 2));
+}
+
+#[test]
 fn what_either_side_says_beside_it_passes_with_memory_too() {
     let told = |answer: Answer| {
         answer

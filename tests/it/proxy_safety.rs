@@ -6,6 +6,7 @@ use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::Command;
+use std::time::Duration;
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -151,6 +152,17 @@ fn who_dribbles_or_idles_is_hung_up_on() {
     let begun = format!("POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{{");
     let (status, body) = proxy.raw(begun.as_bytes());
     assert!(status == 408 && body.contains("did not come in time"), "{body}");
+    // Byte by byte it is in time, and never there.
+    let mut stream = proxy.connect();
+    stream.write_all(begun.replace(": 9", ": 900000").as_bytes()).unwrap();
+    let mut dribbling = stream.try_clone().unwrap();
+    let dribbler = std::thread::spawn(move || {
+        while dribbling.write_all(b" ").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    assert_eq!(answer(stream).0, 408);
+    dribbler.join().unwrap();
 }
 
 #[test]
