@@ -48,19 +48,21 @@ fn stored(home: &Home) -> Vec<Value> {
 
 #[test]
 fn what_was_asked_is_answered_and_stored_before_the_end() {
-    let provider = Fake::new([Answer::new(200, REPLY).after(Duration::from_millis(500))]);
-    let home = home(&provider);
-    let mut proxy = Proxy::start(&home);
-    let mut stream = proxy.connect();
-    stream.write_all(&post("/v1/chat/completions", "", &asking("late"))).unwrap();
-    while provider.seen().is_empty() {
-        std::thread::yield_now();
+    for signal in ["-TERM", "-INT"] {
+        let provider = Fake::new([Answer::new(200, REPLY).after(Duration::from_millis(500))]);
+        let home = home(&provider);
+        let mut proxy = Proxy::start(&home);
+        let mut stream = proxy.connect();
+        stream.write_all(&post("/v1/chat/completions", "", &asking("late"))).unwrap();
+        while provider.seen().is_empty() {
+            std::thread::yield_now();
+        }
+        proxy.signal(signal);
+        let (status, body) = answer(stream);
+        assert_eq!(status, 200, "{signal}: {body}");
+        assert_eq!(proxy.end(), Some(0), "{signal}");
+        assert_eq!(home.run("rsv-view", &[], "").ok().lines().count(), 2, "{signal}");
     }
-    proxy.terminate();
-    let (status, body) = answer(stream);
-    assert_eq!(status, 200, "{body}");
-    assert_eq!(proxy.end(), Some(0));
-    assert_eq!(home.run("rsv-view", &[], "").ok().lines().count(), 2);
 }
 
 #[test]
