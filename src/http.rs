@@ -15,10 +15,12 @@ pub use blocking::{Blocking, Reply};
 pub use decode::{Decoder, offer};
 pub use headers::Headers;
 pub use loops::{Loops, run, serve};
-pub use relay::{Passed, Passing, coming};
+pub use relay::{Passed, Passing};
 pub use response::{Body, Cut, Response, pause};
 pub use said::{said, without};
 
+/// A body that is sent: whole, or as it comes (`wrap`).
+pub use reqwest::Body as Sent;
 pub use reqwest::header::HeaderMap;
 
 use crate::config::{Secret, Settings};

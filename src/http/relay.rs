@@ -1,6 +1,6 @@
 //! Requests and answers that pass unchanged, the answers as they arrive.
 
-use super::{Address, Client, Failed, Headers, cause};
+use super::{Address, Client, Failed, Headers, Sent, cause};
 use crate::config::Secret;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
@@ -25,14 +25,6 @@ impl<B> Passing<B> {
     pub fn with<C>(self, body: C) -> Passing<C> {
         Passing { method: self.method, headers: self.headers, body }
     }
-}
-
-/// A body that is passed on as it comes.
-pub fn coming<B>(body: B) -> reqwest::Body
-where
-    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + Sync + 'static,
-{
-    reqwest::Body::wrap(body)
 }
 
 impl Passing {
@@ -60,7 +52,7 @@ impl Client {
         address: &Address,
         key: Option<&Secret>,
         headers: &Headers,
-        passing: Passing<impl Into<reqwest::Body>>,
+        passing: Passing<impl Into<Sent>>,
     ) -> Result<hyper::Response<Passed>, Failed> {
         let request = self.request(passing.method, address, key)?;
         let request = request.headers(passing.headers).headers(headers.map().clone()).body(passing.body);

@@ -12,7 +12,7 @@ use crate::chat::{self, Request};
 use crate::enrich::Enriched;
 use crate::error::Result;
 use crate::forward::{self, Failure};
-use crate::http::{Decoder, Passed, Passing};
+use crate::http::{Decoder, Passed, Passing, Sent};
 use crate::provider::Target;
 use crate::record::{Object, quote, time};
 use bytes::Bytes;
@@ -153,6 +153,12 @@ fn without_rsv(bytes: Bytes) -> Bytes {
     if body.take("rsv").is_some() { body.to_json().into() } else { bytes }
 }
 
+/// Whether the last piece says what went wrong.
+fn ends_in_error(pieces: &[u8]) -> bool {
+    let last = pieces.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+    last.is_some_and(|last| Object::parse_bytes(last).is_ok_and(|piece| piece.has("error")))
+}
+
 fn message(role: &str, text: &str) -> Object {
     let mut message = Object::default();
     message.set_text("role", role);
@@ -253,7 +259,7 @@ impl Proxy {
                 drop(client);
             });
             let why = || answer::ollamas_error("the answer of Ollama broke off: it came to no end");
-            (speaks && broken).then(|| format!("\n{}", why()).into())
+            (speaks && broken && !ends_in_error(&plain)).then(|| format!("\n{}", why()).into())
         };
         *answer.body_mut() = Body::new(Tee::new(inner, self.settings.max_line(), stored).map_err(Into::into));
         Ok(answer)
@@ -290,7 +296,7 @@ impl Proxy {
         &self,
         name: &str,
         query: Option<&str>,
-        passing: Passing<impl Into<reqwest::Body>>,
+        passing: Passing<impl Into<Sent>>,
     ) -> Answer {
         let mut answer = match self.upstream.ollama() {
             Ok(target) => {

@@ -13,7 +13,7 @@ use super::turn::{Asked, Told};
 use super::unread::Worded;
 use super::upstream;
 use crate::error::{Context, Error, Result};
-use crate::http::{Loops, coming};
+use crate::http::{Loops, Sent};
 use crate::record::{Object, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -233,7 +233,7 @@ impl Proxy {
             (Route::OllamaChat | Route::OllamaGenerate, _) => answer::wrong_method("POST"),
             // What it makes models of may be of any length.
             (Route::Ollama(name), _) if name.starts_with("blobs/") => {
-                let passing = upstream::passing(head, Bytes::new()).with(coming(body));
+                let passing = upstream::passing(head, Bytes::new()).with(Sent::wrap(body));
                 self.pass_to_ollama(&name, query, passing).await
             }
             (Route::Ollama(name), _) => match self.body(body).await {

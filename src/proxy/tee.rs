@@ -21,9 +21,12 @@ pub(super) struct Tee<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> {
     over: bool,
 }
 
-impl<B: Body, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> Tee<B, F> {
+impl<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> Tee<B, F> {
     /// Gathers at most `limit` bytes; all pass.
-    pub(super) fn new(inner: B, limit: usize, done: F) -> Tee<B, F> {
+    pub(super) fn new(inner: B, limit: usize, done: F) -> Tee<B, F>
+    where
+        B: Body,
+    {
         let open = inner.size_hint().exact().is_none();
         Tee { inner, limit, seen: Vec::new(), more: false, done: Some(done), added: None, open, over: false }
     }
@@ -81,8 +84,6 @@ impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) -> Option<Bytes> + 
 
 impl<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> Drop for Tee<B, F> {
     fn drop(&mut self) {
-        if let Some(done) = self.done.take() {
-            done(std::mem::take(&mut self.seen), false);
-        }
+        self.end(false);
     }
 }

@@ -5,7 +5,7 @@ use crate::cli::Notes;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::forward::{Again, Caller, Failure};
-use crate::http::{Address, Client, Passed, Passing, offer, pause};
+use crate::http::{Address, Client, Passed, Passing, Sent, offer, pause};
 use crate::provider::{Providers, Target};
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -24,8 +24,9 @@ const CHAT: &str = "/chat/completions";
 const PASSED: [&str; 6] =
     ["accept", "accept-encoding", "content-encoding", "content-type", "idempotency-key", "user-agent"];
 const OURS: [&str; 2] = ["openai-", "x-stainless-"];
-/// What concerns one connection only (RFC 9110, 7.6.1), and the beginning of what the proxy itself says to a browser.
-const KEPT: [&str; 10] = [
+/// What concerns one connection or one server only (RFC 9110, 7.6.1; RFC 7838), and the beginning of what the proxy itself says to a browser.
+const KEPT: [&str; 11] = [
+    "alt-svc",
     "connection",
     "keep-alive",
     "proxy-authenticate",
@@ -101,7 +102,7 @@ impl Upstream {
         target: &Target,
         address: &Address,
         bearer: Option<&Secret>,
-        passing: Passing<impl Into<reqwest::Body>>,
+        passing: Passing<impl Into<Sent>>,
     ) -> std::result::Result<Response<Passed>, Failure> {
         let key = target.key(bearer)?;
         let sent = self.client.relay(address, key, target.headers(), passing).await;
@@ -130,7 +131,7 @@ impl Upstream {
         target: &Target,
         address: Option<Address>,
         bearer: Option<&Secret>,
-        passing: Passing<impl Into<reqwest::Body>>,
+        passing: Passing<impl Into<Sent>>,
     ) -> Answer {
         let Some(address) = address else {
             let text =

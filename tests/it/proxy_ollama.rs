@@ -99,6 +99,17 @@ fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
 }
 
 #[test]
+fn what_ollama_says_of_a_break_is_not_said_twice() {
+    let said = "{\"message\":{\"content\":\"In \"},\"done\":false}\n{\"error\":\"out of memory\"}\n";
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n";
+    let ollama = raw(Box::leak(format!("{head}{said}").into_boxed_str()).as_bytes(), Duration::ZERO);
+    let proxy = Proxy::start(&Home::new().env("RSV_OLLAMA_BASE_URL", &ollama));
+    let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
+    let answer = proxy.whole(&post("/api/chat", "", body));
+    assert!(answer.contains("out of memory") && answer.matches("error").count() == 1, "{answer}");
+}
+
+#[test]
 fn what_ollama_refuses_without_words_is_told_in_its_words() {
     let said =
         [(429, ""), (503, "<html>busy</html>"), (404, "{\"error\":\"no such model\"}"), (429, ""), (429, "")];
