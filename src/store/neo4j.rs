@@ -1,8 +1,10 @@
 //! Records in a Neo4j graph, shared by any number of processes on any number of machines. Reservoir's graph is
 //! extended, not changed: what rsv adds stands beside it.
 
+mod ahead;
 mod batch;
 mod changes;
+mod fault;
 mod find;
 mod graph;
 mod known;
@@ -14,7 +16,6 @@ mod values;
 mod vectors;
 mod write;
 
-use super::cosine::Query;
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::words::Term;
 use super::{
@@ -23,11 +24,13 @@ use super::{
 use crate::config::StorePlace;
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
+use ahead::{Begun, Prefetched};
+use fault::{Answer, Fault};
 use find::Worded;
-use server::{Answer, Fault, Server};
+use server::Server;
 use std::collections::HashMap;
 use std::panic::resume_unwind;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 use values::Params;
 
@@ -48,29 +51,6 @@ pub(super) struct Neo4j {
     /// The numbers of models, as they were when they were asked for.
     models: HashMap<String, i64>,
 }
-
-/// Any of some terms, of a selection, so many.
-type Words = (Vec<Term>, Select, usize);
-
-/// What is being looked for on a connection of its own, and who waits for it.
-struct Prefetched {
-    words: Words,
-    search: JoinHandle<Answer<Worded>>,
-}
-
-/// A whole search, and what got a vector since it was begun.
-struct Begun {
-    words: Words,
-    model: String,
-    vector: Vec<f32>,
-    search: JoinHandle<Answer<Found>>,
-    /// Messages of the selection that had none.
-    pending: Vec<Message>,
-    fresh: Vec<Hit>,
-}
-
-/// What is near to a vector, or the dimension of its model if that is another; what words found, and how near that is.
-type Found = (std::result::Result<Vec<Hit>, usize>, Worded, Cosines);
 
 impl Neo4j {
     /// Opens the graph, and adds to it what is missing: constraints and indexes.
@@ -115,34 +95,6 @@ impl Neo4j {
             };
             (first, second)
         })
-    }
-
-    /// Messages by any of some words, which may have been looked for already.
-    fn worded(&self, prefetched: Option<Prefetched>, words: &Words) -> Answer<Worded> {
-        match prefetched.filter(|prefetched| prefetched.words == *words) {
-            Some(prefetched) => prefetched.search.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            None => self.find_terms(&words.0, Occur::Any, &words.1, words.2),
-        }
-    }
-
-    /// Asks for what is related, by words and by meaning at once.
-    fn find_related(
-        &self,
-        prefetched: Option<Prefetched>,
-        words: &Words,
-        (model, vector): (&str, &[f32]),
-    ) -> Answer<Found> {
-        let (near, worded) = self.at_once(
-            |store| store.find_nearest(model, vector, &words.1, words.2),
-            |store| {
-                let worded = store.worded(prefetched, words)?;
-                let ids = ids_of(worded.hits.iter().map(|hit| &hit.message));
-                let cosines = store.cosines(model, vector, &ids)?;
-                Answer::Ok((worded, cosines))
-            },
-        );
-        let (worded, cosines) = worded?;
-        Ok((near?, worded, cosines))
     }
 
     /// Adds the store's address to what went wrong, in words.
@@ -355,26 +307,6 @@ impl Store for Neo4j {
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
         self.take(job).map_err(|e| self.failed("write to", e))
-    }
-}
-
-impl Begun {
-    /// The same with vectors that were written; `None` if nobody here can tell whether one is of the selection, or
-    /// what it is.
-    fn and(mut self, batch: &[Record], written: &[Written]) -> Option<Begun> {
-        let query = Query::of(&self.vector);
-        for (record, written) in batch.iter().zip(written) {
-            let Record::Embedding(Embedding { of, model, vector, .. }) = record else { continue };
-            if *written == Written::Differs {
-                return None;
-            }
-            if *model == self.model && !matches!(written, Written::Refused(_)) {
-                let message = self.pending.iter().find(|message| message.id == *of)?;
-                let cosine = query.cosine_with(vector.iter().copied());
-                self.fresh.push(Hit::by("similarity", message.clone(), cosine));
-            }
-        }
-        Some(self)
     }
 }
 

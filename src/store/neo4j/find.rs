@@ -5,8 +5,8 @@
 //! others could give is too little.
 
 use super::Neo4j;
+use super::fault::{Answer, Fault};
 use super::read::{number, scope_params};
-use super::server::{Answer, Fault};
 use super::statements::{self, scoped};
 use super::values::{Params, Row};
 use crate::record::{Hit, Message, Scopes};

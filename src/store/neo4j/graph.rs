@@ -3,8 +3,8 @@
 
 use super::Neo4j;
 use super::changes;
+use super::fault::Answer;
 use super::read::{number, scope_params};
-use super::server::Answer;
 use super::statements::{self, of_model, scoped};
 use super::values::Params;
 use super::vectors::Space;

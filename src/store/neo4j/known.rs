@@ -2,8 +2,9 @@
 
 use super::batch::{Batch, New, Place, face};
 use super::changes;
+use super::fault::{Answer, Fault};
 use super::read::number;
-use super::server::{Answer, Fault, Transaction};
+use super::server::Transaction;
 use super::values::{Params, Row, or_null};
 use super::write::{ROWS, lock_params, locked, scope_row};
 use crate::record::{Link, Message, RESPONDED_WITH, Record, Scope};

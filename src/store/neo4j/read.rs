@@ -1,7 +1,8 @@
 //! What a selection holds: the last of it, all of it, what stands around a message.
 
 use super::Neo4j;
-use super::server::{Answer, Fault, promptly};
+use super::fault::{Answer, Fault};
+use super::server::promptly;
 use super::statements::{self, scoped};
 use super::values::{self, Linked, Listed, Params, Row, message};
 use crate::error::Error;

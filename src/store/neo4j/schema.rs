@@ -1,7 +1,8 @@
 //! What must be there before a store is used: constraints and indexes, each made once.
 
 use super::changes;
-use super::server::{Answer, Server};
+use super::fault::Answer;
+use super::server::Server;
 use super::values::Params;
 use super::write::lock;
 use crate::error::{Error, Result};

@@ -1,6 +1,6 @@
 //! Values on their way to the server and back: what a statement is given, and what its rows hold.
 
-use super::server::{Answer, Fault};
+use super::fault::{Answer, Fault};
 use crate::record::{Account, Content, Draft, Embedding, Fill, Link, Message, Object, Role, Scope};
 use crate::store::cosine::Query;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};

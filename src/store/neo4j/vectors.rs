@@ -7,8 +7,9 @@
 use super::Neo4j;
 use super::batch::{Kind, Place, misfit, vector_row};
 use super::changes;
+use super::fault::Answer;
 use super::read::{number, params, scope_params};
-use super::server::{Answer, promptly};
+use super::server::promptly;
 use super::statements::{self, of_model, scoped};
 use super::values::{self, Listed, Params, Row};
 use super::write::{add, add_all, begin, counted, lock};

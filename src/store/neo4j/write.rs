@@ -4,9 +4,10 @@
 use super::Neo4j;
 use super::batch::Batch;
 use super::changes;
+use super::fault::Answer;
 use super::read::number;
 use super::schema;
-use super::server::{Answer, Transaction};
+use super::server::Transaction;
 use super::statements;
 use super::values::{Params, Row};
 use crate::record::{Record, Scope, Vector, reservoir_model};

@@ -1,0 +1,85 @@
+//! What is asked of the server before it is needed, on connections of its own: the words of a question, and all that is
+//! related to it while messages get vectors.
+
+use super::Neo4j;
+use super::fault::Answer;
+use super::find::Worded;
+use crate::record::{Embedding, Hit, Message, Record};
+use crate::store::cosine::Query;
+use crate::store::words::Term;
+use crate::store::{Cosines, Occur, Select, Written, ids_of};
+use std::panic::resume_unwind;
+use std::thread::JoinHandle;
+
+/// Any of some terms, of a selection, so many.
+pub(super) type Words = (Vec<Term>, Select, usize);
+
+/// What is being looked for on a connection of its own, and who waits for it.
+pub(super) struct Prefetched {
+    pub(super) words: Words,
+    pub(super) search: JoinHandle<Answer<Worded>>,
+}
+
+/// A whole search, and what got a vector since it was begun.
+pub(super) struct Begun {
+    pub(super) words: Words,
+    pub(super) model: String,
+    pub(super) vector: Vec<f32>,
+    pub(super) search: JoinHandle<Answer<Found>>,
+    /// Messages of the selection that had none.
+    pub(super) pending: Vec<Message>,
+    pub(super) fresh: Vec<Hit>,
+}
+
+/// What is near to a vector, or the dimension of its model if that is another; what words found, and how near that is.
+pub(super) type Found = (std::result::Result<Vec<Hit>, usize>, Worded, Cosines);
+
+impl Neo4j {
+    /// Messages by any of some words, which may have been looked for already.
+    pub(super) fn worded(&self, prefetched: Option<Prefetched>, words: &Words) -> Answer<Worded> {
+        match prefetched.filter(|prefetched| prefetched.words == *words) {
+            Some(prefetched) => prefetched.search.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => self.find_terms(&words.0, Occur::Any, &words.1, words.2),
+        }
+    }
+
+    /// Asks for what is related, by words and by meaning at once.
+    pub(super) fn find_related(
+        &self,
+        prefetched: Option<Prefetched>,
+        words: &Words,
+        (model, vector): (&str, &[f32]),
+    ) -> Answer<Found> {
+        let (near, worded) = self.at_once(
+            |store| store.find_nearest(model, vector, &words.1, words.2),
+            |store| {
+                let worded = store.worded(prefetched, words)?;
+                let ids = ids_of(worded.hits.iter().map(|hit| &hit.message));
+                let cosines = store.cosines(model, vector, &ids)?;
+                Answer::Ok((worded, cosines))
+            },
+        );
+        let (worded, cosines) = worded?;
+        Ok((near?, worded, cosines))
+    }
+}
+
+impl Begun {
+    /// The same with vectors that were written; `None` if nobody here can tell whether one is of the selection, or
+    /// what it is.
+    pub(super) fn and(mut self, batch: &[Record], written: &[Written]) -> Option<Begun> {
+        let query = Query::of(&self.vector);
+        for (record, written) in batch.iter().zip(written) {
+            let Record::Embedding(Embedding { of, model, vector, .. }) = record else { continue };
+            if *written == Written::Differs {
+                return None;
+            }
+            if *model == self.model && !matches!(written, Written::Refused(_)) {
+                let message = self.pending.iter().find(|message| message.id == *of)?;
+                let cosine = query.cosine_with(vector.iter().copied());
+                self.fresh.push(Hit::by("similarity", message.clone(), cosine));
+            }
+        }
+        Some(self)
+    }
+}
