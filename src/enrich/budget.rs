@@ -51,7 +51,7 @@ impl Count {
             name: counter.name(),
             overhead: options.scaled(counter.overhead(request)),
             own: placing.own(request).into_iter().map(|tokens| options.scaled(tokens)).collect(),
-            fence: options.scaled(placing.fence(found.iter())),
+            fence: options.scaled(placing.fence(request, found.iter())),
             candidates: found.iter().map(|one| options.scaled(placing.entry(one))).collect(),
         }
     }
@@ -105,7 +105,7 @@ impl Plan {
         plan.keep(found, &count, share.min(room.saturating_sub(count.request())));
         if !plan.kept.is_empty() {
             let placing = Placing { counter: &counter, options };
-            plan.fence = options.scaled(placing.fence(plan.kept.iter().map(|(one, _)| one)));
+            plan.fence = options.scaled(placing.fence(request, plan.kept.iter().map(|(one, _)| one)));
         }
         plan.shorten(request, &count);
         plan

@@ -60,10 +60,14 @@ pub(super) struct Placing<'a> {
 
 impl Placing<'_> {
     /// What encloses the recalled messages.
-    pub(super) fn fence<'c>(&self, recalled: impl Iterator<Item = &'c Candidate>) -> usize {
+    pub(super) fn fence<'c>(
+        &self,
+        request: &Request,
+        recalled: impl Iterator<Item = &'c Candidate>,
+    ) -> usize {
         let wording = &self.options.wording;
         match self.options.placement {
-            Placement::Tail => self.counter.text(&fence::enclose(&wording.note, &[])),
+            Placement::Tail => self.counter.text(&fence::enclose(&wording.note, &[])) + joined(request),
             // It may need a message of its own.
             Placement::System => {
                 self.counter.message(&message("system", &fence::enclose(&wording.note, &[])))
@@ -184,6 +188,13 @@ fn compress(request: &mut Request) -> Result<()> {
     }
     let text: String = request.messages.drain(1..=last).map(|message| folded(&message)).collect();
     put(&mut request.messages[0], &text, Side::After)
+}
+
+/// What the encoder may take together with the end of a fence before it, and cut otherwise than alone: white space
+/// and slashes. A token has a byte at least.
+fn joined(request: &Request) -> usize {
+    let text = request.last_user().map(|at| chat::text(&request.messages[at])).unwrap_or_default();
+    text.len() - text.trim_start_matches(|c: char| c.is_whitespace() || c == '/').len()
 }
 
 /// Where the last system message before the user's last one stands.

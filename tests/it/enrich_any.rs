@@ -317,6 +317,23 @@ fn for_any_conversation_what_is_recalled_fits_and_all_else_stays() {
 }
 
 #[test]
+fn what_the_encoder_joins_to_the_block_is_counted() {
+    let home = Home::new();
+    let mut store = filled(&home);
+    let options = options().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+    let limits = Limits { window: 2000, reserve: 100 };
+    let options =
+        Options { model: "gpt-4o".into(), placement: Placement::Tail, limits, reserve: None, ..options };
+    let options = Options { similar: 8, recent: 8, share: 1.0, token_multiplier: 1.0, ..options };
+    for text in ["\r/owls", "\r/* What do owls do? */", "//owls", "\n\n owls"] {
+        // So long that its tokens are counted, and not bounded by its bytes.
+        let messages = [json!({"role": "user", "content": text.to_owned() + &" owls".repeat(500)})];
+        let line = enriched(&mut *store, body(&messages), &scope("many"), &options);
+        assert!(matches!(holds(&messages, &line, &options), Ok(Came::Recalled)), "{text:?}");
+    }
+}
+
+#[test]
 fn for_any_conversation_the_tool_does_the_same() {
     let home = Home::new();
     drop(filled(&home));
