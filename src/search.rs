@@ -1,10 +1,9 @@
 //! What is related to a question: hits, best first. By its words, by its meaning, or by both.
 
+mod beside;
 mod dates;
 mod expand;
 mod hybrid;
-
-pub use expand::linked;
 
 use crate::cli::Notes;
 use crate::embed::{Embedder, Side};
@@ -13,6 +12,7 @@ use crate::fill;
 use crate::record::{Hit, Message, Scopes};
 use crate::store::words::Term;
 use crate::store::{Around, Occur, Select, Store};
+use beside::Beside;
 use hybrid::{Meant, ranked};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -84,7 +84,8 @@ impl Options<'_> {
     }
 }
 
-/// The hits of a question, best first. Errors if there is nothing in it to search for.
+/// The hits of a question, best first, and what hangs together with them if that is wanted. Errors if there is
+/// nothing in it to search for.
 pub fn run(
     store: &mut dyn Store,
     by: By,
@@ -92,6 +93,26 @@ pub fn run(
     which: &Select,
     options: &Options,
 ) -> Result<Vec<Hit>> {
+    let found = find(store, by, question, which, options)?;
+    if options.link { found.linked(store, options) } else { Ok(found.hits) }
+}
+
+/// The hits of a question within a selection, best first.
+pub struct Found<'a> {
+    pub hits: Vec<Hit>,
+    which: &'a Select,
+    beside: Beside,
+}
+
+/// As `run`, before anything is known of what hangs together with the hits.
+pub fn find<'a>(
+    store: &mut dyn Store,
+    by: By,
+    question: &str,
+    which: &'a Select,
+    options: &Options,
+) -> Result<Found<'a>> {
+    let mut beside = Beside::default();
     let hits = match by {
         By::Words => {
             let terms = Term::asked(question);
@@ -114,11 +135,11 @@ pub fn run(
                 fill::catch_up(store, embedder, which, limit, notes);
             }
             let meant = Meant::of(embedder, &vector);
-            sifted(options, |limit| ranked(store, question, Some(meant), which, limit))?
+            sifted(options, |limit| ranked(store, question, Some(meant), which, limit, &mut beside))?
         }
-        By::Any => sifted(options, |limit| ranked(store, question, None, which, limit))?,
+        By::Any => sifted(options, |limit| ranked(store, question, None, which, limit, &mut beside))?,
     };
-    if options.link { linked(store, hits, which, options) } else { Ok(hits) }
+    Ok(Found { hits, which, beside })
 }
 
 /// Tells the store of a search by words and meaning that is to come, while its question is not embedded yet. At most

@@ -89,10 +89,15 @@ pub trait Store: graph::Graph + Send {
     /// before it and as many after it, nearest first.
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>>;
 
-    /// What is next to messages: their links, and of a selection what stands before and after each, as `links` and
-    /// `around` give them.
-    fn next_to(&mut self, messages: &[&Message], which: &Select) -> Result<(Vec<Link>, Vec<Around>)> {
-        Ok((self.links(&ids_of(messages.iter().copied()), None)?, self.around(messages, which, 1)?))
+    /// The links of records, by their ids, and what of a selection stands before and after each of some messages: as
+    /// `links` and `around` give them.
+    fn next_to(
+        &mut self,
+        ids: &[&str],
+        messages: &[&Message],
+        which: &Select,
+    ) -> Result<(Vec<Link>, Vec<Around>)> {
+        Ok((self.links(ids, None)?, self.around(messages, which, 1)?))
     }
 
     /// As `around`, and the cosines of a vector with those of all that stands there, as `similarities` gives them.

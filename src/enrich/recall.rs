@@ -129,11 +129,11 @@ fn related(
     let wanted =
         search::Options { limit, min_score: None, deduplicate: false, link: false, admits: &admits, among };
     let Memory { store, embedder, notes, .. } = memory;
-    let mut hits = None;
+    let mut found = None;
     if let Some(embedder) = embedder.as_deref_mut() {
         let behind = Some(CatchUp { limit: options.catch_up, notes });
-        match search::run(&mut **store, By::Both(embedder, behind), text, which, &wanted) {
-            Ok(found) => hits = Some(found),
+        match search::find(&mut **store, By::Both(embedder, behind), text, which, &wanted) {
+            Ok(hits) => found = Some(hits),
             Err(error) => {
                 let why = format!("{error}; messages are found by their words only");
                 notes.note(&why);
@@ -141,14 +141,14 @@ fn related(
             }
         }
     }
-    let meant = hits.is_some();
-    let mut hits = match hits {
-        Some(hits) => hits,
-        None => search::run(&mut **store, By::Any, text, which, &wanted)?,
+    let meant = found.is_some();
+    let mut found = match found {
+        Some(found) => found,
+        None => search::find(&mut **store, By::Any, text, which, &wanted)?,
     };
     let messages = store.count(&Select::of(which.scopes.clone()), CROWD)?;
-    sieve.gate(&mut hits, bar(meant.then_some(messages)));
-    search::linked(&mut **store, hits, which, &wanted)
+    sieve.gate(&mut found.hits, bar(meant.then_some(messages)));
+    found.linked(&mut **store, &wanted)
 }
 
 /// For each message that is wanted so many are looked at at most, where a question is asked every day.

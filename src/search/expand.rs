@@ -4,7 +4,7 @@
 //! All that is one step away comes before all that is two steps away. A score decays with every step, and by as
 //! much as the link is weaker than 1.
 
-use super::Options;
+use super::{Found, Options};
 use crate::error::Result;
 use crate::record::{Hit, Message, Object};
 use crate::store::{Around, Select, Store};
@@ -26,12 +26,20 @@ struct Way {
     via: String,
 }
 
-/// The hits, and after them what hangs together with them within the selection: at most as many as are wanted
-/// of the hits themselves, the nearest steps first.
-pub fn linked(
+impl Found<'_> {
+    /// The hits, and after them what hangs together with them within the selection: at most as many as are wanted
+    /// of the hits themselves, the nearest steps first.
+    pub fn linked(self, store: &mut dyn Store, options: &Options) -> Result<Vec<Hit>> {
+        let Found { hits, which, beside } = self;
+        linked(store, hits, which, &beside.next(), options)
+    }
+}
+
+fn linked(
     store: &mut dyn Store,
     mut hits: Vec<Hit>,
     which: &Select,
+    next: &HashMap<&str, [Option<&Message>; 2]>,
     options: &Options,
 ) -> Result<Vec<Hit>> {
     let mut seen: HashSet<String> = hits.iter().map(|hit| hit.message.id.clone()).collect();
@@ -40,7 +48,7 @@ pub fn linked(
     let mut open: Vec<(Message, f64)> = hits.iter().map(|hit| (hit.message.clone(), hit.score)).collect();
     let mut further = Vec::new();
     for step in 1..=STEPS {
-        let (mut ways, mut known) = leading(store, &open, which)?;
+        let (mut ways, mut known) = leading(store, &open, which, next)?;
         ways.retain(|id, _| !seen.contains(id));
         let mut ids: Vec<&str> = ways.keys().map(String::as_str).collect();
         ids.sort_by(|a, b| ways[*b].score.total_cmp(&ways[*a].score).then(a.cmp(b)));
@@ -84,6 +92,7 @@ fn leading(
     store: &mut dyn Store,
     open: &[(Message, f64)],
     which: &Select,
+    seen: &HashMap<&str, [Option<&Message>; 2]>,
 ) -> Result<(BTreeMap<String, Way>, BTreeMap<String, Message>)> {
     let (mut ways, mut known) = (BTreeMap::new(), BTreeMap::new());
     let mut lead = |from: &str, to: &str, score: f64| {
@@ -95,18 +104,24 @@ fn leading(
     };
     let scores: HashMap<&str, f64> =
         open.iter().map(|(message, score)| (message.id.as_str(), *score)).collect();
-    let messages: Vec<&Message> = open.iter().map(|(message, _)| message).collect();
-    let (links, around) = store.next_to(&messages, which)?;
+    let ids: Vec<&str> = open.iter().map(|(message, _)| message.id.as_str()).collect();
+    let unseen = open.iter().map(|(message, _)| message);
+    let unseen: Vec<&Message> = unseen.filter(|message| !seen.contains_key(message.id.as_str())).collect();
+    let (links, around) = store.next_to(&ids, &unseen, which)?;
+    let around: HashMap<&str, Around> =
+        unseen.iter().map(|message| message.id.as_str()).zip(around).collect();
     for link in links {
         let strength = DECAY * link.score.unwrap_or(1.0);
         for (from, to) in [(&link.from, &link.to), (&link.to, &link.from)] {
             scores.get(from.as_str()).into_iter().for_each(|score| lead(from, to, score * strength));
         }
     }
-    for ((from, score), Around { before, after }) in open.iter().zip(around) {
-        for next in before.into_iter().chain(after) {
-            lead(&from.id, &next.id, score * DECAY * NEXT);
-            known.insert(next.id.clone(), next);
+    for (from, score) in open {
+        let id = from.id.as_str();
+        let next = seen.get(id).into_iter().flatten().copied().flatten();
+        for next in next.chain(around.get(id).into_iter().flat_map(Around::all)) {
+            lead(id, &next.id, score * DECAY * NEXT);
+            known.insert(next.id.clone(), next.clone());
         }
     }
     Ok((ways, known))

@@ -11,6 +11,7 @@
 //!
 //! `scripts/bench recall` measures what each of these is worth, and what was tried and left out.
 
+use super::beside::Beside;
 use super::dates::Dates;
 use super::telling;
 use crate::embed::Embedder;
@@ -22,7 +23,9 @@ use std::collections::HashMap;
 /// What a cosine counts beside a word's score.
 const MEANING: f64 = 0.7;
 /// What a neighbour lends, at one step and at two.
-const LENT: [f64; 2] = [0.5, 0.3];
+const LENT: [f64; REACH] = [0.5, 0.3];
+/// How many steps that are.
+pub(super) const REACH: usize = 2;
 /// What a message that asks something lends to the next, and what its own score counts for itself.
 const ASKED: f64 = 0.8;
 /// What a message counts that was said when the question says.
@@ -77,10 +80,10 @@ impl Pool {
     }
 
     /// Tells cosines of candidates where none are known.
-    fn measure(&mut self, cosines: Cosines) {
+    fn measure(&mut self, cosines: &Cosines) {
         for (id, cosine) in cosines {
-            if let Some(at) = self.places.get(&id) {
-                self.all[*at].similarity.get_or_insert(cosine);
+            if let Some(at) = self.places.get(id) {
+                self.all[*at].similarity.get_or_insert(*cosine);
             }
         }
     }
@@ -105,13 +108,15 @@ pub(super) fn begin(store: &mut dyn Store, question: &str, meant: Meant, which: 
     }
 }
 
-/// The candidates by words and, if a model can tell, by meaning, in their order.
+/// The candidates by words and, if a model can tell, by meaning, in their order; what was seen beside them goes to
+/// `beside`.
 pub(super) fn ranked(
     store: &mut dyn Store,
     question: &str,
     meant: Option<Meant>,
     which: &Select,
     limit: usize,
+    beside: &mut Beside,
 ) -> Result<Vec<Hit>> {
     if limit == 0 {
         return Ok(Vec::new());
@@ -131,40 +136,43 @@ pub(super) fn ranked(
     for hit in near {
         pool.add(hit.message).similarity = Some(hit.score);
     }
-    pool.measure(cosines);
+    pool.measure(&cosines);
     let dates = Dates::named(question);
     let floor = meant.map_or(f64::INFINITY, |meant| meant.floor);
     let own = own(&pool, &dates, floor);
-    let around = around(store, &mut pool, &own, which, limit, meant)?;
+    let around = around(store, &mut pool, &own, (which, limit), meant, beside)?;
     Ok(order(pool, &around, &dates, floor, limit))
 }
 
 /// What stands around the best candidates, by their places; it becomes candidates too, with its cosines.
-fn around(
+fn around<'a>(
     store: &mut dyn Store,
     pool: &mut Pool,
     own: &[[f64; 2]],
-    which: &Select,
-    limit: usize,
+    (which, limit): (&Select, usize),
     meant: Option<Meant>,
-) -> Result<Vec<(usize, Around)>> {
+    beside: &'a mut Beside,
+) -> Result<Vec<(usize, &'a Around)>> {
     let sum = |at: &usize| own[*at].iter().sum::<f64>();
     let mut best: Vec<usize> = (0..pool.all.len()).collect();
     best.sort_by(|a, b| sum(b).total_cmp(&sum(a)).then(a.cmp(b)));
     best.truncate(LENDERS.max(limit.saturating_mul(PER_HIT)));
-    let messages: Vec<&Message> = best.iter().map(|at| &pool.all[*at].message).collect();
-    let reach = LENT.len();
+    let id = |pool: &Pool, at: usize| pool.all[at].message.id.clone();
+    let unseen = |at: &&usize| beside.around(&pool.all[**at].message.id).is_none();
+    let unseen: Vec<&Message> = best.iter().filter(unseen).map(|at| &pool.all[*at].message).collect();
     let (around, cosines) = match meant {
-        Some(Meant { model, vector, .. }) => {
-            store.around_measured(&messages, which, reach, (model, vector))?
-        }
-        None => (store.around(&messages, which, reach)?, Vec::new()),
+        Some(Meant { model, vector, .. }) => store.around_measured(&unseen, which, REACH, (model, vector))?,
+        None => (store.around(&unseen, which, REACH)?, Vec::new()),
     };
-    for message in around.iter().flat_map(Around::all) {
+    beside.see(&unseen, around, cosines);
+    let beside = &*beside;
+    let around = best.into_iter().filter_map(|at| Some((at, beside.around(&id(pool, at))?)));
+    let around: Vec<(usize, &Around)> = around.collect();
+    for message in around.iter().flat_map(|(_, around)| around.all()) {
         pool.add(message.clone());
     }
-    pool.measure(cosines);
-    Ok(best.into_iter().zip(around).collect())
+    pool.measure(&beside.cosines);
+    Ok(around)
 }
 
 /// The own scores of the candidates by their words and by their meaning, 0 where neither speaks for one.
@@ -191,7 +199,7 @@ fn own(pool: &Pool, dates: &Dates, floor: f64) -> Vec<[f64; 2]> {
 }
 
 /// The best candidates for which anything speaks, in their order; ties by time, newest first, then by id.
-fn order(pool: Pool, around: &[(usize, Around)], dates: &Dates, floor: f64, limit: usize) -> Vec<Hit> {
+fn order(pool: Pool, around: &[(usize, &Around)], dates: &Dates, floor: f64, limit: usize) -> Vec<Hit> {
     let own = own(&pool, dates, floor);
     let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
     let asks: Vec<bool> = pool.all.iter().map(|one| asks(&one.message)).collect();
@@ -229,7 +237,7 @@ const WORDS: f64 = 0.5;
 /// does not tell: its cosine's place between the floor (0) and 1, and half of the share of the question's words
 /// that it holds; without a vector that share alone. What stands beside a message has as much to do with the
 /// question as that.
-fn relevance(pool: &Pool, around: &[(usize, Around)], floor: f64) -> Vec<f64> {
+fn relevance(pool: &Pool, around: &[(usize, &Around)], floor: f64) -> Vec<f64> {
     let own = |one: &Candidate| match one.similarity {
         Some(cosine) => (cosine - floor) / (1.0 - floor) + WORDS * one.share,
         None => one.share,
@@ -253,7 +261,7 @@ fn asks(message: &Message) -> bool {
 
 /// What the neighbours of each candidate lend it, at each step. Who stands around whom is known of those that
 /// were found; it holds the other way round too.
-fn lent(pool: &Pool, around: &[(usize, Around)], own: &[f64], asks: &[bool]) -> Vec<[f64; LENT.len()]> {
+fn lent(pool: &Pool, around: &[(usize, &Around)], own: &[f64], asks: &[bool]) -> Vec<[f64; LENT.len()]> {
     let mut best = vec![[0.0_f64; LENT.len()]; own.len()];
     let mut lend = |from: usize, to: usize, step: usize, onward: bool| {
         let part = if onward && step == 0 && asks[from] { ASKED } else { LENT[step] };

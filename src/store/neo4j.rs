@@ -18,18 +18,17 @@ mod write;
 
 use super::graph::{Alike, Changes, Graph, Linked, Of, Rule};
 use super::words::Term;
-use super::{
-    Around, Claim, Cosines, Model, Occur, Pending, Related, Select, Store, Visit, Walk, Written, ids_of,
-};
+use super::{Around, Claim, Cosines, Model, Occur, Pending, Related, Select, Store, Visit, Walk, Written};
 use crate::config::StorePlace;
 use crate::error::{Error, Result};
 use crate::record::{Account, Embedding, Hit, Link, Message, Record, Scope, Scopes};
 use ahead::{Begun, Prefetched};
 use fault::{Answer, Fault};
-use find::Worded;
+use find::{Measure, Worded};
 use server::Server;
 use std::collections::HashMap;
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use values::Params;
@@ -146,8 +145,8 @@ impl Store for Neo4j {
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
         let prefetched = self.prefetched.take();
         let found = match occur {
-            Occur::Any => self.worded(prefetched, &(terms.to_vec(), which.clone(), limit)),
-            Occur::All => self.find_terms(terms, occur, which, limit),
+            Occur::Any => self.worded(prefetched, &(terms.to_vec(), which.clone(), limit), None),
+            Occur::All => self.find_terms(terms, occur, which, limit, &Measure::new()),
         };
         found.map(|found| found.hits).map_err(|e| self.failed("search", e))
     }
@@ -155,8 +154,11 @@ impl Store for Neo4j {
     fn prefetch(&mut self, terms: &[Term], which: &Select, limit: usize) {
         let words = (terms.to_vec(), which.clone(), limit);
         let (store, asked) = (Neo4j::on(self.server.clone(), &self.place), words.clone());
-        let search = thread::Builder::new().spawn(move || store.worded(None, &asked)).ok();
-        self.prefetched = search.map(|search| Prefetched { words, search });
+        let measure = Arc::new(Measure::new());
+        let later = measure.clone();
+        let search = move || store.find_terms(&asked.0, Occur::Any, &asked.1, asked.2, &later);
+        let search = thread::Builder::new().spawn(search).ok();
+        self.prefetched = search.map(|search| Prefetched { words, measure, search });
     }
 
     fn begin(&mut self, terms: &[Term], (model, vector): (&str, &[f32]), which: &Select, limit: usize) {
@@ -188,15 +190,15 @@ impl Store for Neo4j {
             Some(begun) => (begun.search.join().unwrap_or_else(|panic| resume_unwind(panic)), begun.fresh),
             None => (self.find_related(prefetched, &words, (model, vector)), Vec::new()),
         };
-        let (near, worded, mut cosines) = found.map_err(|e| self.failed("search", e))?;
+        let (near, worded) = found.map_err(|e| self.failed("search", e))?;
         let mut near = near.map_err(|dim| super::other_dimension(model, vector.len(), dim))?;
+        let Worded { hits: worded, mut cosines, messages, .. } = worded;
         for hit in fresh {
             cosines.push((hit.message.id.clone(), hit.score));
             if !near.iter().any(|known| known.message.id == hit.message.id) {
                 near.push(hit);
             }
         }
-        let Worded { hits: worded, messages } = worded;
         self.counted = messages.map(|count| (which.scopes.clone(), count));
         Ok(Related { worded, near: Hit::best(near, limit), cosines })
     }
@@ -230,9 +232,14 @@ impl Store for Neo4j {
         Ok(read.0)
     }
 
-    fn next_to(&mut self, messages: &[&Message], which: &Select) -> Result<(Vec<Link>, Vec<Around>)> {
+    fn next_to(
+        &mut self,
+        ids: &[&str],
+        messages: &[&Message],
+        which: &Select,
+    ) -> Result<(Vec<Link>, Vec<Around>)> {
         let (links, around) = self.at_once(
-            |store| store.read_links(&ids_of(messages.iter().copied()), None),
+            |store| store.read_links(ids, None),
             |store| store.read_around(messages, which, 1, None),
         );
         let (around, _) = around.map_err(|e| self.failed("read", e))?;

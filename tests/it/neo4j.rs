@@ -239,7 +239,9 @@ fn a_graph_recalls_what_a_file_does() {
             let around = store.around_measured(&found, &which, 2, ("m", vector)).unwrap();
             let count = store.count(&Select::of(which.scopes.clone()), 1000).unwrap();
             let all = Select::of(which.scopes.clone());
-            (last, told(&worded), told(&near), cosines, around, store.next_to(&found, &all).unwrap(), count)
+            let ids: Vec<&str> = found.iter().map(|message| message.id.as_str()).collect();
+            let next = store.next_to(&ids, &found, &all).unwrap();
+            (last, told(&worded), told(&near), cosines, around, next, count)
         };
         let (found, wanted) = (ask(&mut one, round % 2 == 0), ask(&mut other, false));
         assert_eq!(found.0, wanted.0, "{round}");

@@ -3,12 +3,13 @@
 
 use super::Neo4j;
 use super::fault::Answer;
-use super::find::Worded;
+use super::find::{Measure, Worded};
 use crate::record::{Embedding, Hit, Message, Record};
 use crate::store::cosine::Query;
 use crate::store::words::Term;
-use crate::store::{Cosines, Occur, Select, Written, ids_of};
+use crate::store::{Occur, Select, Written, ids_of};
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Any of some terms, of a selection, so many.
@@ -17,6 +18,8 @@ pub(super) type Words = (Vec<Term>, Select, usize);
 /// What is being looked for on a connection of its own, and who waits for it.
 pub(super) struct Prefetched {
     pub(super) words: Words,
+    /// What is read after the question was embedded is measured at once.
+    pub(super) measure: Arc<Measure>,
     pub(super) search: JoinHandle<Answer<Worded>>,
 }
 
@@ -31,15 +34,28 @@ pub(super) struct Begun {
     pub(super) fresh: Vec<Hit>,
 }
 
-/// What is near to a vector, or the dimension of its model if that is another; what words found, and how near that is.
-pub(super) type Found = (std::result::Result<Vec<Hit>, usize>, Worded, Cosines);
+/// What is near to a vector, or the dimension of its model if that is another; and what words found, measured.
+pub(super) type Found = (std::result::Result<Vec<Hit>, usize>, Worded);
 
 impl Neo4j {
-    /// Messages by any of some words, which may have been looked for already.
-    pub(super) fn worded(&self, prefetched: Option<Prefetched>, words: &Words) -> Answer<Worded> {
+    /// Messages by any of some words, which may have been looked for already; those that are read from now on are
+    /// measured by a vector, if there is one.
+    pub(super) fn worded(
+        &self,
+        prefetched: Option<Prefetched>,
+        words: &Words,
+        meant: Option<(&str, &[f32])>,
+    ) -> Answer<Worded> {
+        let measure = meant.map(|(model, vector)| (model.to_owned(), vector.to_vec()));
         match prefetched.filter(|prefetched| prefetched.words == *words) {
-            Some(prefetched) => prefetched.search.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            None => self.find_terms(&words.0, Occur::Any, &words.1, words.2),
+            Some(prefetched) => {
+                let _ = measure.map(|measure| prefetched.measure.set(measure));
+                prefetched.search.join().unwrap_or_else(|panic| resume_unwind(panic))
+            }
+            None => {
+                let measure = measure.map_or_else(Measure::new, Measure::from);
+                self.find_terms(&words.0, Occur::Any, &words.1, words.2, &measure)
+            }
         }
     }
 
@@ -53,14 +69,16 @@ impl Neo4j {
         let (near, worded) = self.at_once(
             |store| store.find_nearest(model, vector, &words.1, words.2),
             |store| {
-                let worded = store.worded(prefetched, words)?;
-                let ids = ids_of(worded.hits.iter().map(|hit| &hit.message));
+                let mut worded = store.worded(prefetched, words, Some((model, vector)))?;
+                let mut ids = ids_of(worded.hits.iter().map(|hit| &hit.message));
+                ids.retain(|id| !worded.measured.contains(*id));
                 let cosines = store.cosines(model, vector, &ids)?;
-                Answer::Ok((worded, cosines))
+                worded.cosines.extend(cosines);
+                Answer::Ok(worded)
             },
         );
-        let (worded, cosines) = worded?;
-        Ok((near?, worded, cosines))
+        let worded = worded?;
+        Ok((near?, worded))
     }
 }
 

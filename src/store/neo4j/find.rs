@@ -12,9 +12,10 @@ use super::values::{Params, Row};
 use crate::record::{Hit, Message, Scopes};
 use crate::store::ranking::{self, Corpus, KEYWORD, Run};
 use crate::store::words::{self, Term};
-use crate::store::{Occur, Select};
+use crate::store::{Cosines, Occur, Select};
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::OnceLock;
 
 /// So many messages are read at first.
 const READ: usize = 500;
@@ -69,10 +70,16 @@ impl Sizes {
     }
 }
 
+/// A model and a vector that messages are measured by where they are read, once it is there.
+pub(super) type Measure = OnceLock<(String, Vec<f32>)>;
+
 /// What words found.
 #[derive(Default)]
 pub(super) struct Worded {
     pub(super) hits: Vec<Hit>,
+    /// Which messages were measured, and what came of it.
+    pub(super) measured: HashSet<String>,
+    pub(super) cosines: Cosines,
     /// How many messages the scopes hold, where that had to be known.
     pub(super) messages: Option<usize>,
 }
@@ -93,6 +100,8 @@ struct Looked {
     read: HashMap<i64, Option<Message>>,
     /// Those without a number get one below all others.
     strangers: i64,
+    measured: HashSet<String>,
+    cosines: Cosines,
 }
 
 impl Neo4j {
@@ -102,6 +111,7 @@ impl Neo4j {
         occur: Occur,
         which: &Select,
         limit: usize,
+        measure: &Measure,
     ) -> Answer<Worded> {
         let mut runs = ranking::telling(terms, occur, |_| Ok::<_, Fault>(true))?;
         let unsure = |term: &&Term| !(term.is_plain() && runs.iter().any(|run| run.text == term.text));
@@ -110,12 +120,12 @@ impl Neo4j {
             return Ok(Worded::default());
         }
         if runs.is_empty() {
-            return Ok(Worded { hits: self.newest(&unsure, which, limit)?, messages: None });
+            return Ok(Worded { hits: self.newest(&unsure, which, limit)?, ..Worded::default() });
         }
         let Sizes { mut corpus, scopes, strangers } = self.count(&mut runs, &which.scopes)?;
         let mut looked_at = Looked::default();
         if strangers {
-            let statement = scoped(statements::STRANGE_MESSAGES, &which.scopes, false);
+            let statement = scoped(statements::STRANGE_MESSAGES, &which.scopes);
             for row in self.server.rows(&statement, scope_params(&which.scopes))? {
                 corpus.words += looked_at.stranger(row.message()?, which, &mut runs) as f64;
                 corpus.docs += 1.0;
@@ -138,7 +148,8 @@ impl Neo4j {
                 // What was read before.
                 question += &format!(" -({})", all(&runs[..before]));
             }
-            let statement = scoped(statements::HOLDING, &which.scopes, false);
+            let told = if scopes.is_empty() { &which.scopes } else { &Scopes::All };
+            let statement = scoped(statements::HOLDING, told);
             let params = scope_params(&which.scopes).with("question", question);
             let most = runs[before..looked].iter().map(|run| run.held).sum();
             for (id, n, timestamp, text) in self.server.lists::<Ranked>(&statement, params, most)? {
@@ -154,7 +165,7 @@ impl Neo4j {
             let message = |n| {
                 while !looked_at.read.contains_key(&n) && order.len() > 0 {
                     let some: Vec<i64> = order.by_ref().take(limit).collect();
-                    looked_at.read(self, &some, which)?;
+                    looked_at.read(self, &some, which, measure.get())?;
                 }
                 let message = looked_at.read.get(&n).and_then(Option::as_ref);
                 Answer::Ok(message.filter(|message| ranking::holds(&unsure, message)).cloned())
@@ -166,14 +177,15 @@ impl Neo4j {
                     ranking::explain(&mut hits, &places, &runs, &corpus);
                 }
                 let messages = Some(corpus.docs as usize);
-                return Ok(Worded { hits: Hit::best(hits, limit), messages });
+                let Looked { measured, cosines, .. } = looked_at;
+                return Ok(Worded { hits: Hit::best(hits, limit), measured, cosines, messages });
             }
         }
     }
 
     /// How much there is in some scopes.
     pub(super) fn sizes(&self, scopes: &Scopes) -> Answer<Sizes> {
-        let row = self.server.row(&scoped(statements::SIZES, scopes, false), naming(scopes))?;
+        let row = self.server.row(&scoped(statements::SIZES, scopes), naming(scopes))?;
         row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::of(&row))
     }
 
@@ -185,7 +197,7 @@ impl Neo4j {
         let params = naming(scopes)
             .with_texts("stems", runs.iter().filter_map(whole))
             .with_texts("questions", questions.iter().map(String::as_str));
-        let Some(row) = self.server.row(&scoped(statements::HELD, scopes, false), params)? else {
+        let Some(row) = self.server.row(&scoped(statements::HELD, scopes), params)? else {
             return Ok(Sizes::default());
         };
         for (run, held) in runs.iter_mut().zip(row.get::<Vec<usize>>("held")?) {
@@ -224,11 +236,26 @@ impl Looked {
         words
     }
 
-    /// Reads messages, as far as they are not read yet.
-    fn read(&mut self, store: &Neo4j, numbers: &[i64], which: &Select) -> Answer<()> {
+    /// Reads messages, as far as they are not read yet, and measures them.
+    fn read(
+        &mut self,
+        store: &Neo4j,
+        numbers: &[i64],
+        which: &Select,
+        measure: Option<&(String, Vec<f32>)>,
+    ) -> Answer<()> {
         let wanted = numbers.iter().filter(|n| !self.read.contains_key(n));
         let ids: Vec<(i64, &str)> = wanted.filter_map(|n| Some((*n, self.ids.get(n)?.as_str()))).collect();
-        let messages = store.read_messages(&ids.iter().map(|(_, id)| *id).collect::<Vec<_>>(), which)?;
+        let wanted: Vec<&str> = ids.iter().map(|(_, id)| *id).collect();
+        let messages = match measure {
+            Some((model, vector)) => {
+                let (messages, cosines) = store.read_measured(&wanted, which, (model, vector))?;
+                self.measured.extend(wanted.iter().map(|id| (*id).to_owned()));
+                self.cosines.extend(cosines);
+                messages
+            }
+            None => store.read_messages(&wanted, which)?,
+        };
         let mut messages: HashMap<String, Message> =
             messages.into_iter().map(|message| (message.id.clone(), message)).collect();
         let read: Vec<(i64, Option<Message>)> =

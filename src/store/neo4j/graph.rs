@@ -103,7 +103,7 @@ impl Neo4j {
             .map(|row| Ok((row.scope()?, row.get::<i64>("waiting")?.unsigned_abs())))
             .collect::<Answer<_>>()?;
         let params = scope_params(scopes).with("model", model);
-        let rows = self.server.rows(&scoped(statements::SPACES, scopes, false), params)?;
+        let rows = self.server.rows(&scoped(statements::SPACES, scopes), params)?;
         let mut linked = rows
             .iter()
             .map(|row| {

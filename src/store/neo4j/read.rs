@@ -3,7 +3,7 @@
 use super::Neo4j;
 use super::fault::{Answer, Fault};
 use super::server::promptly;
-use super::statements::{self, scoped};
+use super::statements::{self, selected};
 use super::values::{self, Linked, Listed, Params, Row, message};
 use crate::error::Error;
 use crate::record::{Account, Link, Message, Record, Scope, Scopes, Vector};
@@ -20,6 +20,9 @@ const LINKS: usize = 16;
 
 /// So many selections are read together.
 const TOGETHER: usize = 1000;
+
+/// A message, and how near its vector is.
+type Measured = (Listed, Option<f64>, Option<Vec<f64>>);
 
 /// What stands beside a place: beside which, whether before it, the message, and how near its vector is.
 type Beside = (usize, bool, Listed, Option<f64>, Option<Vec<f64>>);
@@ -80,7 +83,7 @@ pub(super) fn scope_params(scopes: &Scopes) -> Params {
 impl Neo4j {
     pub(super) fn read_last(&self, which: &Select, count: usize) -> Answer<Vec<Message>> {
         let params = params(which).with("count", number(count));
-        let statement = scoped(statements::LAST, &which.scopes, which.trace_id.is_some());
+        let statement = selected(statements::LAST, which);
         let lists = self.server.lists::<(Listed,)>(&statement, params, count)?;
         let mut found: Vec<Message> =
             lists.into_iter().map(|(listed,)| Ok(message(listed)?.0)).collect::<Answer<_>>()?;
@@ -99,7 +102,7 @@ impl Neo4j {
             let rows =
                 some.iter().enumerate().map(|(i, which)| params(which).with("i", number(at * TOGETHER + i)));
             let params = Params::new().with_rows("rows", rows).with("count", number(count));
-            for row in self.server.rows(&statements::each(statements::LAST_OF_EACH), params)? {
+            for row in self.server.rows(&statements::each(statements::LAST_OF_EACH, some), params)? {
                 let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
                 if let Some(messages) = found.get_mut(i) {
                     messages.push(row.message()?);
@@ -117,7 +120,7 @@ impl Neo4j {
                 return Ok(most.min(sizes.corpus.docs as usize));
             }
         }
-        let statement = scoped(statements::COUNT, &which.scopes, which.trace_id.is_some());
+        let statement = selected(statements::COUNT, which);
         let row = self.server.row(&statement, params(which).with("most", number(most)))?;
         let count = row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
         Ok(usize::try_from(count).unwrap_or_default())
@@ -130,8 +133,8 @@ impl Neo4j {
         count: usize,
     ) -> Answer<Vec<Account>> {
         let statement = match digest {
-            Some(_) => scoped(statements::ACCOUNTS_BY_DIGEST, &which.scopes, false),
-            None => scoped(statements::ACCOUNTS, &which.scopes, which.trace_id.is_some()),
+            Some(_) => selected(statements::ACCOUNTS_BY_DIGEST, which),
+            None => selected(statements::ACCOUNTS, which),
         };
         let params = params(which).with("digest", digest).with("count", number(count));
         let mut found: Vec<Account> =
@@ -147,19 +150,18 @@ impl Neo4j {
         let params = || params(which).with("upto", upto);
         let model = if what.vectors { self.main_model()? } else { None };
         let records = if what.accounts { statements::MESSAGES_AND_ACCOUNTS } else { statements::MESSAGES };
-        let with_trace = which.trace_id.is_some();
-        let statement = scoped(records, &which.scopes, with_trace);
+        let statement = selected(records, which);
         self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
             visit(record(&row, model.as_deref())?).map_err(Stopped::There)
         })?;
         if what.embeddings {
-            let statement = scoped(statements::EMBEDDINGS, &which.scopes, with_trace);
+            let statement = selected(statements::EMBEDDINGS, which);
             self.server.each(&statement, params(), &mut |row| {
                 visit(Record::Embedding(row.embedding()?)).map_err(Stopped::There)
             })?;
         }
         if what.links {
-            let statement = scoped(statements::LINKS, &which.scopes, with_trace);
+            let statement = selected(statements::LINKS, which);
             self.server.each(&statement, params(), &mut |row| {
                 visit(Record::Link(row.link()?)).map_err(Stopped::There)
             })?;
@@ -207,6 +209,7 @@ impl Neo4j {
     ) -> Answer<(Vec<Around>, Cosines)> {
         let (model, vector) = measured.unwrap_or_default();
         let statement = if measured.is_some() { statements::AROUND_MEASURED } else { statements::AROUND };
+        let statement = &selected(statement, which);
         let query = Query::of(vector);
         let (mut all, mut cosines) = (Vec::new(), BTreeMap::new());
         let each = messages.iter().map(|message| message.id.len()).max().unwrap_or_default() + PLACE;
@@ -239,10 +242,35 @@ impl Neo4j {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let statement = scoped(statements::MESSAGES_BY_ID, &which.scopes, false);
+        let statement = selected(statements::MESSAGES_BY_ID, which);
         let params = params(which).with_texts("wanted", ids.iter().copied());
         let lists = self.server.lists::<(Listed,)>(&statement, params, ids.len())?;
         lists.into_iter().map(|(listed,)| Ok(message(listed)?.0)).collect()
+    }
+
+    /// The same, and the cosines of a vector with theirs of a model.
+    pub(super) fn read_measured(
+        &self,
+        ids: &[&str],
+        which: &Select,
+        (model, vector): (&str, &[f32]),
+    ) -> Answer<(Vec<Message>, Cosines)> {
+        let statement = selected(statements::MESSAGES_MEASURED, which);
+        let query = Query::of(vector);
+        let (mut messages, mut cosines) = (Vec::new(), Vec::new());
+        let each = ids.iter().map(|id| id.len()).max().unwrap_or_default() + 2;
+        for ids in ids.chunks(promptly(&statement, vector.len(), each)) {
+            let params = params(which).with_texts("wanted", ids.iter().copied());
+            let params = params.with("model", model).with_question(vector);
+            for (listed, cosine, vector) in self.server.lists::<Measured>(&statement, params, ids.len())? {
+                let (message, _) = message(listed)?;
+                if let Some(cosine) = values::cosine((cosine, vector), &query) {
+                    cosines.push((message.id.clone(), cosine));
+                }
+                messages.push(message);
+            }
+        }
+        Ok((messages, cosines))
     }
 
     pub(super) fn read_links(&self, ids: &[&str], rel: Option<&str>) -> Answer<Vec<Link>> {

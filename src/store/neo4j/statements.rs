@@ -9,21 +9,27 @@
 //! what Reservoir holds twice.
 
 use crate::record::Scopes;
+use crate::store::Select;
 
 pub(super) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
 
-/// The conditions of a selection on `m`, scope aside. There are always times, so that an index that ends in them
-/// serves; `$until` is no later than `$before`.
-macro_rules! admitted {
-    () => {
-        "NOT m:RsvDouble AND m.timestamp >= $since AND m.timestamp <= $until
-         AND ($trace_id IS NULL OR m.trace_id = $trace_id) AND ($roles IS NULL OR m.role IN $roles)
-         AND ($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
-              OR coalesce(m.seq, 0) = $before.seq AND m.rsv_id < $before.id)
-         AND NOT m.trace_id IN $traces AND NOT coalesce(m.rsv_id, '') IN $ids"
-    };
-}
+/// The conditions that every selection has on `m`, scope aside. There are always times, so that an index that ends in
+/// them serves; `$until` is no later than `$before`.
+const ADMITTED: &str = "NOT m:RsvDouble AND m.timestamp >= $since AND m.timestamp <= $until";
+/// Those that some have: what is not asked for need not be read of each message.
+type Asks = fn(&Select) -> bool;
+const ASKED: [(Asks, &str); 5] = [
+    (|which| which.trace_id.is_some(), "m.trace_id = $trace_id"),
+    (|which| !which.roles.is_empty(), "($roles IS NULL OR m.role IN $roles)"),
+    (
+        |which| which.before.is_some(),
+        "($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
+          OR coalesce(m.seq, 0) = $before.seq AND m.rsv_id < $before.id)",
+    ),
+    (|which| !which.except.traces.is_empty(), "NOT m.trace_id IN $traces"),
+    (|which| !which.except.ids.is_empty(), "NOT coalesce(m.rsv_id, '') IN $ids"),
+];
 
 /// The vector of a model that `m` has, if one is asked for.
 macro_rules! vector_of {
@@ -80,9 +86,8 @@ macro_rules! forward {
 }
 
 pub(super) const LAST: &str = concat!(
-    "MATCH (m:MessageNode) {index} WHERE {scope} AND ",
-    admitted!(),
-    " WITH m ORDER BY {backward}",
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND {admitted}
+     WITH m ORDER BY {backward}",
     backward!(),
     " LIMIT $count RETURN [",
     listed!(),
@@ -93,35 +98,30 @@ pub(super) const LAST: &str = concat!(
 pub(super) const LAST_OF_EACH: &str = concat!(
     "UNWIND @rows AS which CALL (which) {
        MATCH (m:MessageNode) USING INDEX m:MessageNode(trace_id, timestamp) WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
-       AND ", admitted!(), " RETURN m ORDER BY ", backward!(), " LIMIT @count
+       AND {admitted} RETURN m ORDER BY ", backward!(), " LIMIT @count
      } RETURN which.i AS i, ", message!()
 );
 
-pub(super) const COUNT: &str = concat!(
-    "MATCH (m:MessageNode) {index} WHERE {scope} AND ",
-    admitted!(),
-    " WITH m LIMIT $most RETURN count(m) AS count"
-);
+pub(super) const COUNT: &str = "
+    MATCH (m:MessageNode) {index} WHERE {scope} AND {admitted}
+    WITH m LIMIT $most RETURN count(m) AS count";
 
 pub(super) const ACCOUNTS: &str = concat!(
-    "MATCH (m:RsvAccount) WHERE {scope} AND ($digest IS NULL OR m.digest = $digest) AND ",
-    admitted!(),
-    " WITH m ORDER BY m.timestamp DESC, m.rsv_id DESC LIMIT $count RETURN ",
+    "MATCH (m:RsvAccount) WHERE {scope} AND ($digest IS NULL OR m.digest = $digest) AND {admitted}
+     WITH m ORDER BY m.timestamp DESC, m.rsv_id DESC LIMIT $count RETURN ",
     message!()
 );
 
 pub(super) const ACCOUNTS_BY_DIGEST: &str = concat!(
-    "MATCH (m:RsvAccount) WHERE m.digest = $digest AND {scope} AND ",
-    admitted!(),
-    " WITH m ORDER BY m.timestamp DESC, m.rsv_id DESC LIMIT $count RETURN ",
+    "MATCH (m:RsvAccount) WHERE m.digest = $digest AND {scope} AND {admitted}
+     WITH m ORDER BY m.timestamp DESC, m.rsv_id DESC LIMIT $count RETURN ",
     message!()
 );
 
 /// What was written up to a number, so that all that is read in several steps is of one instant.
 pub(super) const MESSAGES: &str = concat!(
-    "MATCH (m:MessageNode) {index} WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
-    admitted!(),
-    " WITH m ORDER BY {forward}",
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND coalesce(m.n, 0) <= $upto AND {admitted}
+     WITH m ORDER BY {forward}",
     forward!(),
     " RETURN ",
     message!(),
@@ -130,9 +130,8 @@ pub(super) const MESSAGES: &str = concat!(
 );
 
 pub(super) const MESSAGES_AND_ACCOUNTS: &str = concat!(
-    "MATCH (m:MessageNode|RsvAccount) WHERE {scope} AND coalesce(m.n, 0) <= $upto AND ",
-    admitted!(),
-    " WITH m ORDER BY ",
+    "MATCH (m:MessageNode|RsvAccount) WHERE {scope} AND coalesce(m.n, 0) <= $upto AND {admitted}
+     WITH m ORDER BY ",
     forward!(),
     " RETURN ",
     message!(),
@@ -140,18 +139,15 @@ pub(super) const MESSAGES_AND_ACCOUNTS: &str = concat!(
     vector_of!()
 );
 
-pub(super) const EMBEDDINGS: &str = concat!(
-    "MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE {scope} AND e.n <= $upto AND ",
-    admitted!(),
-    " WITH m, e ORDER BY m.rsv_id, e.model
-     RETURN m.rsv_id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra"
-);
+pub(super) const EMBEDDINGS: &str = "
+    MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE {scope} AND e.n <= $upto AND {admitted}
+    WITH m, e ORDER BY m.rsv_id, e.model
+    RETURN m.rsv_id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra";
 
 /// The links between the records of a selection.
 pub(super) const LINKS: &str = concat!(
-    "MATCH (m:RsvRecord)-[l]->(o:RsvRecord) WHERE {scope} AND coalesce(l.n, 0) <= $upto AND ",
-    admitted!(),
-    " AND {the other} WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
+    "MATCH (m:RsvRecord)-[l]->(o:RsvRecord) WHERE {scope} AND coalesce(l.n, 0) <= $upto AND {admitted}
+     AND {the other} WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
     link!(),
     " AS link"
 );
@@ -190,18 +186,16 @@ macro_rules! around {
                MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
                WHERE m.partition = scope[0] AND m.instance = scope[1] AND m.timestamp <= timestamp
                AND CASE WHEN m.timestamp < timestamp THEN true
-                 WHEN coalesce(m.seq, 0) = seq THEN m.rsv_id < id ELSE coalesce(m.seq, 0) < seq END AND ",
-            admitted!(),
-            "  WITH m ORDER BY m.partition DESC, m.instance DESC, ",
+                 WHEN coalesce(m.seq, 0) = seq THEN m.rsv_id < id ELSE coalesce(m.seq, 0) < seq END AND {admitted}
+               WITH m ORDER BY m.partition DESC, m.instance DESC, ",
             backward!(),
             " LIMIT $reach RETURN m, true AS before
              UNION ALL
                MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
                WHERE m.partition = scope[0] AND m.instance = scope[1] AND m.timestamp >= timestamp
                AND CASE WHEN m.timestamp > timestamp THEN true
-                 WHEN coalesce(m.seq, 0) = seq THEN m.rsv_id > id ELSE coalesce(m.seq, 0) > seq END AND ",
-            admitted!(),
-            "  WITH m ORDER BY m.partition, m.instance, ",
+                 WHEN coalesce(m.seq, 0) = seq THEN m.rsv_id > id ELSE coalesce(m.seq, 0) > seq END AND {admitted}
+               WITH m ORDER BY m.partition, m.instance, ",
             forward!(),
             " LIMIT $reach RETURN m, false AS before
              } "
@@ -221,10 +215,20 @@ pub(super) const AROUND_MEASURED: &str = concat!(
 
 pub(super) const MESSAGES_BY_ID: &str = concat!(
     "UNWIND $wanted AS id
-     MATCH (m:RsvRecord {rsv_id: id}) USING INDEX m:RsvRecord(rsv_id) WHERE m:MessageNode AND {scope} AND ",
-    admitted!(),
-    " RETURN [",
+     MATCH (m:RsvRecord {rsv_id: id}) USING INDEX m:RsvRecord(rsv_id) WHERE m:MessageNode AND {scope} AND {admitted}
+     RETURN [",
     listed!(),
+    "] AS row"
+);
+
+/// The same, measured.
+pub(super) const MESSAGES_MEASURED: &str = concat!(
+    "OPTIONAL MATCH (model:RsvModel {name: $model, dim: size($vector)}) UNWIND $wanted AS id
+     MATCH (m:RsvRecord {rsv_id: id}) USING INDEX m:RsvRecord(rsv_id) WHERE m:MessageNode AND {scope} AND {admitted}
+     OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: model.name}) RETURN [",
+    listed!(),
+    ", ",
+    cosine!("vector.similarity.cosine(e.embedding, $vector)"),
     "] AS row"
 );
 
@@ -305,9 +309,8 @@ pub(super) const SPACES: &str = "
       m.wild AS wild";
 /// All vectors of a selection are compared. What the server cannot compare tells by itself how near it is.
 pub(super) const NEAREST_OF_ALL: &str = concat!(
-    "MATCH (m:MessageNode) {index} WHERE {scope} AND ",
-    admitted!(),
-    " MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
+    "MATCH (m:MessageNode) {index} WHERE {scope} AND {admitted}
+     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
      WITH m, e, CASE WHEN $flat THEN 0.5 WHEN e.near IS NOT NULL THEN e.near
        ELSE vector.similarity.cosine(e.embedding, $vector) END AS near
      ORDER BY near DESC, m.timestamp DESC, m.rsv_id LIMIT $count RETURN [",
@@ -330,9 +333,8 @@ pub(super) const NEAREST_BY_INDEX: &str = concat!(
        CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e, score AS about
        WITH collect(e) AS found, min(about) + 2 * max(CASE WHEN exact AND e.near IS NULL
          THEN abs(vector.similarity.cosine(e.embedding, $vector) - about) END) AS most
-       UNWIND found AS e MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND ",
-    admitted!(),
-    "  WITH m, e, most, coalesce(e.near, vector.similarity.cosine(e.embedding, $vector)) AS score
+       UNWIND found AS e MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND {admitted}
+       WITH m, e, most, coalesce(e.near, vector.similarity.cosine(e.embedding, $vector)) AS score
        RETURN m, e, most, score ORDER BY score DESC, m.timestamp DESC, m.rsv_id LIMIT $count
      } RETURN model, dim, exact, asked, most, collect(CASE WHEN m IS NOT NULL THEN [",
     listed!(),
@@ -353,14 +355,10 @@ macro_rules! newest_of_all {
             $known,
             " CALL () { MATCH ",
             $messages,
-            " AND ",
-            admitted!(),
-            " RETURN count(m) AS all }
+            " AND {admitted} RETURN count(m) AS all }
              CALL () { MATCH ",
             $messages,
-            " AND ",
-            admitted!(),
-            " WITH m ORDER BY ",
+            " AND {admitted} WITH m ORDER BY ",
             backward!(),
             " LIMIT $count RETURN collect(",
             listed!(),
@@ -400,15 +398,27 @@ pub(super) const NEAR_EACH: &str = "
         [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvWaiting{model}] END) AS near
     } RETURN row.i AS i, least, near";
 
-/// A statement about the messages of some scopes, which are given as `$partition` and `$instance`, or of one trace:
-/// the condition on them stands in it as `{scope}`, all conditions on the other end of a link as `{the other}`, the index that has them in the order of time as `{index}`, and
-/// what its order begins with as `{forward}` and `{backward}`.
-pub(super) fn scoped(statement: &str, scopes: &Scopes, trace: bool) -> String {
-    let condition = match scopes {
+/// A statement about scopes, which are given as `$partition` and `$instance`: the condition on them stands in it as
+/// `{scope}`.
+pub(super) fn scoped(statement: &str, scopes: &Scopes) -> String {
+    let word = if *scopes == Scopes::All { "w.scope IS NOT NULL" } else { "w.scope IN numbers" };
+    statement.replace("{scope}", condition(scopes)).replace("{the word's scope}", word)
+}
+
+fn condition(scopes: &Scopes) -> &'static str {
+    match scopes {
         Scopes::All => "true",
         Scopes::Partition(_) => "m.partition = $partition AND m.instance IS NOT NULL",
         Scopes::One(_) => "m.partition = $partition AND m.instance = $instance",
-    };
+    }
+}
+
+/// A statement about the messages of a selection: the condition on their scopes, or on their trace, stands in it as
+/// `{scope}`, the others as `{admitted}`, all conditions on the other end of a link as `{the other}`, the index that
+/// has them in the order of time as `{index}`, and what its order begins with as `{forward}` and `{backward}`.
+pub(super) fn selected(statement: &str, which: &Select) -> String {
+    let (scopes, trace) = (&which.scopes, which.trace_id.is_some());
+    let condition = condition(scopes);
     let own = if trace { format!("m.trace_id = $trace_id AND {condition}") } else { condition.to_owned() };
     let (index, first): (_, &[&str]) = match scopes {
         _ if trace => ("trace_id, timestamp", &["m.trace_id"]),
@@ -416,15 +426,21 @@ pub(super) fn scoped(statement: &str, scopes: &Scopes, trace: bool) -> String {
         Scopes::Partition(_) => ("partition, instance, timestamp", &[]),
         Scopes::One(_) => ("partition, instance, timestamp", &["m.partition", "m.instance"]),
     };
-    let word = if *scopes == Scopes::All { "w.scope IS NOT NULL" } else { "w.scope IN numbers" };
     let order = |way: &str| first.iter().map(|name| format!("{name}{way}, ")).collect::<String>();
+    let admitted = admitted(std::slice::from_ref(which));
     statement
-        .replace("{the other}", &format!("{condition} AND {}", admitted!()).replace("m.", "o."))
+        .replace("{the other}", &format!("{condition} AND {admitted}").replace("m.", "o."))
         .replace("{scope}", &own)
-        .replace("{the word's scope}", word)
+        .replace("{admitted}", &admitted)
         .replace("{index}", &format!("USING INDEX m:MessageNode({index})"))
         .replace("{forward}", &order(""))
         .replace("{backward}", &order(" DESC"))
+}
+
+/// The conditions that any of some selections has, scopes aside.
+fn admitted(which: &[Select]) -> String {
+    let asked = ASKED.iter().filter(|(asks, _)| which.iter().any(asks)).map(|(_, condition)| *condition);
+    [ADMITTED].into_iter().chain(asked).collect::<Vec<_>>().join(" AND ")
 }
 
 /// A statement whose rows are lists, so that they come in one: the server takes longer to send a row (16 µs) than to
@@ -439,8 +455,8 @@ pub(super) fn in_one(statement: &str) -> String {
 }
 
 /// A statement about several selections, each with parameters of its own.
-pub(super) fn each(statement: &str) -> String {
-    statement.replace('$', "which.").replace('@', "$")
+pub(super) fn each(statement: &str, which: &[Select]) -> String {
+    statement.replace("{admitted}", &admitted(which)).replace('$', "which.").replace('@', "$")
 }
 
 /// A statement about the model that has a number, which stands in it as `{model}`.

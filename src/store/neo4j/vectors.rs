@@ -10,7 +10,7 @@ use super::changes;
 use super::fault::Answer;
 use super::read::{number, params, scope_params};
 use super::server::promptly;
-use super::statements::{self, of_model, scoped};
+use super::statements::{self, of_model, scoped, selected};
 use super::values::{self, Listed, Params, Row};
 use super::write::{add, add_all, begin, counted, lock};
 use crate::record::{Embedding, Hit, Message, Scopes};
@@ -79,7 +79,7 @@ impl Neo4j {
     /// What there is of a model in some scopes.
     pub(super) fn space(&self, name: &str, scopes: &Scopes) -> Answer<Option<Space>> {
         let params = scope_params(scopes).with("name", name);
-        let Some(row) = self.server.row(&scoped(statements::SPACE, scopes, false), params)? else {
+        let Some(row) = self.server.row(&scoped(statements::SPACE, scopes), params)? else {
             return Ok(None);
         };
         let count = |name| row.get::<i64>(name).map(i64::unsigned_abs);
@@ -112,7 +112,7 @@ impl Neo4j {
             Sought::Nothing => Vec::new(),
             Sought::InVain(model) => {
                 let statement = of_model(statements::NEAREST_OF_ALL, model);
-                let statement = scoped(&statement, &which.scopes, which.trace_id.is_some());
+                let statement = selected(&statement, which);
                 let lists = self.server.lists(&statement, asking(which, vector, limit), limit)?;
                 hits(lists, &Query::of(vector))?
             }
@@ -122,7 +122,7 @@ impl Neo4j {
 
     /// Asks the index, for more and more until there are enough.
     fn seek(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Answer<Sought> {
-        let statement = scoped(statements::NEAREST_BY_INDEX, &which.scopes, false);
+        let statement = selected(statements::NEAREST_BY_INDEX, which);
         let mut wanted = number(limit.saturating_mul(OVER).clamp(LEAST, MOST));
         loop {
             let params = asking(which, vector, limit).with("name", model).with("wanted", wanted);
@@ -189,7 +189,7 @@ impl Neo4j {
 
     /// The messages that a statement tells to lack vectors, and of how many.
     fn lacking(&self, statement: &str, which: &Select, params: &Params) -> Answer<Pending> {
-        let statement = scoped(statement, &which.scopes, which.trace_id.is_some());
+        let statement = selected(statement, which);
         let Some(row) = self.server.row(&statement, params.clone())? else { return Ok(Pending::default()) };
         let newest: Vec<Listed> = row.get("newest")?;
         let mut newest: Vec<Message> =
