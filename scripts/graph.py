@@ -5,9 +5,9 @@
     graph.py load FILE      writes messages with vectors as rsv-import does: the same nodes, properties, labels,
                             relations and indexes, by UNWIND; what is there is not looked for
     graph.py turns COUNT    sends the requests on stdin through rsv-enrich, and their answers through rsv-ingest, one
-                            after the other; prints the medians in microseconds, of the last hundred (a server that
-                            runs has compiled what it is asked often), of: the request, the answer, both,
-                            `RETURN 1`, a plain vector query, and writing two messages and then two vectors
+                            after the other; prints the medians in microseconds, of the last hundred, of: the request,
+                            the answer, both, `RETURN 1`, a plain vector query, and writing two messages and then
+                            two vectors
     graph.py connect        the median of connecting, signing in and `RETURN 1`
 
 Needs neo4j and numpy.

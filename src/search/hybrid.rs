@@ -157,17 +157,16 @@ fn around<'a>(
     let mut best: Vec<usize> = (0..pool.all.len()).collect();
     best.sort_by(|a, b| sum(b).total_cmp(&sum(a)).then(a.cmp(b)));
     best.truncate(LENDERS.max(limit.saturating_mul(PER_HIT)));
-    let id = |pool: &Pool, at: usize| pool.all[at].message.id.clone();
-    let unseen = |at: &&usize| beside.around(&pool.all[**at].message.id).is_none();
-    let unseen: Vec<&Message> = best.iter().filter(unseen).map(|at| &pool.all[*at].message).collect();
+    let unseen = best.iter().map(|at| &pool.all[*at].message);
+    let unseen: Vec<&Message> = unseen.filter(|message| beside.around(&message.id).is_none()).collect();
     let (around, cosines) = match meant {
         Some(Meant { model, vector, .. }) => store.around_measured(&unseen, which, REACH, (model, vector))?,
         None => (store.around(&unseen, which, REACH)?, Vec::new()),
     };
     beside.see(&unseen, around, cosines);
     let beside = &*beside;
-    let around = best.into_iter().filter_map(|at| Some((at, beside.around(&id(pool, at))?)));
-    let around: Vec<(usize, &Around)> = around.collect();
+    let seen = |at: usize| Some((at, beside.around(&pool.all[at].message.id)?));
+    let around: Vec<(usize, &Around)> = best.into_iter().filter_map(seen).collect();
     for message in around.iter().flat_map(|(_, around)| around.all()) {
         pool.add(message.clone());
     }
