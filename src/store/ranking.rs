@@ -81,6 +81,11 @@ impl Corpus {
         (1.0 + (self.docs - docs + 0.5) / (docs + 0.5)).ln()
     }
 
+    /// How rare runs are together, as far as any message holds them.
+    pub(super) fn rarity_of(&self, runs: &[Run]) -> f64 {
+        runs.iter().filter(|run| run.held > 0).map(|run| self.rarity(run.held)).sum()
+    }
+
     /// What a run that so many messages hold gives to the score of each: its BM25.
     fn bm25(&self, docs: usize) -> impl Fn(&Doc) -> f64 {
         let average = (self.words / self.docs.max(1.0)).max(1.0);
@@ -291,13 +296,16 @@ pub(super) fn further(runs: &[Run], looked: usize, least: usize) -> usize {
     within.count().max(looked + 1).min(runs.len())
 }
 
-/// The most that a message can score which holds none of the first so many runs.
-pub(super) fn most(runs: &[Run], looked: usize, corpus: &Corpus) -> f64 {
-    let rarity = |runs: &[Run]| -> f64 {
-        runs.iter().filter(|run| run.held > 0).map(|run| corpus.rarity(run.held)).sum()
-    };
-    let rest = rarity(&runs[looked..]);
-    (K1 + 1.0) * rest * rest / rarity(runs).max(f64::MIN_POSITIVE)
+/// The most that a message can score whose runs are together that rare, of `all` that is asked for: BM25 gives a run
+/// less than `K1 + 1` times its rarity.
+pub(super) fn most(rarity: f64, all: f64) -> f64 {
+    (K1 + 1.0) * rarity * rarity / all.max(f64::MIN_POSITIVE)
+}
+
+/// How rare the runs are together at least of a message that scores so much: a little less, so that what is less rare
+/// scores less, however it is rounded.
+pub(super) fn least(score: f64, all: f64) -> f64 {
+    (score * all / (K1 + 1.0)).sqrt() * (1.0 - 1e-9)
 }
 
 /// The numbers of the scored messages, the best first.
@@ -305,6 +313,13 @@ pub(super) fn in_order(scored: &[Scored]) -> Vec<i64> {
     let mut order: Vec<&Scored> = scored.iter().collect();
     order.sort_unstable_by(|one, other| other.cmp(one));
     order.into_iter().map(|one| one.n).collect()
+}
+
+/// What the best `limit` of the scored messages score at least, if there are so many.
+pub(super) fn reached(scored: &[Scored], limit: usize) -> Option<f64> {
+    let mut scores: Vec<f64> = scored.iter().map(|one| one.score).collect();
+    let nth = limit.checked_sub(1).filter(|nth| *nth < scores.len())?;
+    Some(*scores.select_nth_unstable_by(nth, |one, other| other.total_cmp(one)).1)
 }
 
 /// Whether the best `limit` of the scored messages, if all of them are wanted, score more than any other can.

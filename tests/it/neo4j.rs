@@ -539,6 +539,58 @@ fn what_the_index_finds_is_what_a_scan_finds() {
     }
 }
 
+#[test]
+fn the_best_of_many_by_their_words_are_those_that_a_file_finds() {
+    let Some(graph) = Home::in_graph() else { return };
+    let file = Home::new();
+    let mut dice = Dice(5);
+    let mut said = |count: usize| -> String {
+        // Few words are in most messages, and most in few.
+        let mut word = || {
+            let most = 1 + dice.below(300);
+            format!("word{}", letters(dice.below(most)))
+        };
+        (0..count).map(|_| word()).collect::<Vec<_>>().join(" ")
+    };
+    let line = |n: usize, text: String| {
+        let instance = if n.is_multiple_of(2) { "half".to_owned() } else { format!("i{}", n % 240) };
+        let role = if n % 4 < 2 { "user" } else { "assistant" };
+        serde_json::json!({"id": format!("m{n}"), "partition": "p", "instance": instance, "trace_id": "t", "role": role,
+            "content": text, "timestamp": n / 3})
+    };
+    let lines: String = (0..5000).map(|n| format!("{}\n", line(n, said(4 + n % 29)))).collect();
+    let mut stores = [&graph, &file].map(|home| {
+        home.run("rsv-import", &["--quiet"], &lines).ok();
+        home.open()
+    });
+    let half = Scopes::One(Scope { partition: "p".into(), instance: "half".into() });
+    // Of more instances than are named to the index.
+    let partition = Scopes::Partition("p".into());
+    let few = Scopes::One(Scope { partition: "p".into(), instance: "i7".into() });
+    for round in 0..20 {
+        let question = said(1 + round % 15);
+        for scopes in [Scopes::All, partition.clone(), half.clone(), few.clone()] {
+            let roles = if round % 3 == 0 { vec![Role::Assistant] } else { Vec::new() };
+            let since = (round % 5 == 0).then_some(1600);
+            let which = Select { roles, since, ..Select::of(scopes) };
+            for (occur, limit) in [(Occur::Any, 60), (Occur::Any, 5 + 3 * round), (Occur::All, 20)] {
+                let [found, wanted] = stores.each_mut().map(|store| {
+                    let hits = store.find(&Term::said(&question), occur, &which, limit).unwrap();
+                    hits.into_iter()
+                        .map(|hit| (hit.message.id, (hit.score * 1e9).round()))
+                        .collect::<Vec<_>>()
+                });
+                assert_eq!(found, wanted, "{question} {which:?} {occur:?} {limit}");
+            }
+        }
+    }
+}
+
+/// A number in letters.
+fn letters(number: usize) -> String {
+    number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
+}
+
 /// What must not be there.
 const WRONG: [(&str, &str); 6] = [
     (

@@ -1,24 +1,36 @@
 //! Keyword search: the server's full-text index tells which messages hold a word; they are ranked here.
 //!
 //! The index has of each message its scope, each of its words, and the stem of each, so that what it finds is what
-//! counts. Of very many only those are read that may be among the best: the rarest words first, until what the
-//! others could give is too little.
+//! counts. Of very many only those are read that may be among the best: what the index itself takes for the likeliest
+//! tells what the best score at least, and that, which words a better one must hold.
 
 use super::Neo4j;
 use super::fault::{Answer, Fault};
 use super::read::{number, scope_params};
+use super::server::FETCHED;
 use super::statements::{self, scoped};
 use super::values::{Params, Row};
 use crate::record::{Hit, Message, Scopes};
-use crate::store::ranking::{self, Corpus, KEYWORD, Run};
+use crate::store::ranking::{self, Corpus, KEYWORD, Run, Scored};
 use crate::store::words::{self, Term};
 use crate::store::{Cosines, Occur, Select};
+use neo4rs::{BoltNull, BoltType};
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::OnceLock;
 
-/// So many messages are read at first.
+/// So many messages are read at once where no index says which.
 const READ: usize = 500;
+
+/// So many of the likeliest are read for each that is wanted, and so many at least.
+const LIKELY: usize = 2;
+const LIKELY_AT_LEAST: usize = 100;
+
+/// In a question to the index so many words stand within one another at most, and so many in all: it takes 1024
+/// (Lucene's `maxClauseCount`), and a word and its stem are two.
+const DEEP: usize = 3;
+const ASKED: usize = 400;
 
 /// With more scopes than this, what is of them is told by the messages and not by the index.
 const NAMED: usize = 100;
@@ -50,6 +62,46 @@ fn asked(run: &Run) -> String {
         Some(stem) => format!("({} _{stem})", run.text),
         None => format!("*{}*", run.text),
     }
+}
+
+/// The runs as the index is asked for all of them, or any.
+fn asked_together(runs: &[Run], occur: Occur) -> String {
+    let joint = if occur == Occur::All { " AND " } else { " OR " };
+    runs.iter().map(asked).collect::<Vec<_>>().join(joint)
+}
+
+/// A question for the messages whose runs are together at least that rare, or for some more where to tell them would
+/// take too many words.
+fn as_rare(runs: &[Run], corpus: &Corpus, least: f64) -> String {
+    let held = runs.iter().filter(|run| run.held > 0);
+    let told: Vec<(String, f64)> = held.map(|run| (asked(run), corpus.rarity(run.held))).collect();
+    // What is within a word is looked for in all that there are: once is enough.
+    let deep = if runs.iter().all(|run| run.stem.is_some()) { DEEP } else { 0 };
+    let question = |deep| as_rare_within(&told, least, deep, &mut ASKED.clone());
+    (0..=deep).rev().find_map(question).unwrap_or_else(|| asked_together(runs, Occur::Any))
+}
+
+/// The same with words within one another so deep; empty if there can be none, and `None` if it takes more words than
+/// are left.
+fn as_rare_within(runs: &[(String, f64)], least: f64, deep: usize, left: &mut usize) -> Option<String> {
+    let mut rest: f64 = runs.iter().map(|(_, rarity)| rarity).sum();
+    let mut any = Vec::new();
+    for (at, (asked, rarity)) in runs.iter().enumerate() {
+        if rest < least {
+            break;
+        }
+        rest -= rarity;
+        *left = left.checked_sub(1)?;
+        if *rarity >= least || deep == 0 {
+            any.push(asked.clone());
+            continue;
+        }
+        let beside = as_rare_within(&runs[at + 1..], least - rarity, deep - 1, left)?;
+        if !beside.is_empty() {
+            any.push(format!("({asked} AND ({beside}))"));
+        }
+    }
+    Some(any.join(" OR "))
 }
 
 /// How much there is in some scopes, as far as rsv wrote it.
@@ -122,7 +174,15 @@ impl Neo4j {
         if runs.is_empty() {
             return Ok(Worded { hits: self.newest(&unsure, which, limit)?, ..Worded::default() });
         }
-        let Sizes { mut corpus, scopes, strangers } = self.count(&mut runs, &which.scopes)?;
+        let most = match occur {
+            Occur::All => FETCHED,
+            Occur::Any => (LIKELY * limit).clamp(LIKELY_AT_LEAST, FETCHED),
+        };
+        let (Sizes { mut corpus, scopes, strangers }, likely) =
+            self.count(&mut runs, occur, &which.scopes, most)?;
+        // If the index does not know the scopes, there may be more after what is of others.
+        let told = !scopes.is_empty() || which.scopes == Scopes::All;
+        let all_read = told && likely.len() < most;
         let mut looked_at = Looked::default();
         if strangers {
             let statement = scoped(statements::STRANGE_MESSAGES, &which.scopes);
@@ -133,54 +193,56 @@ impl Neo4j {
         }
         // As yet only strangers were looked at.
         runs.iter_mut().for_each(|run| run.held += run.docs.len());
+        looked_at.add(likely, &mut runs);
         runs.sort_by_key(|run| run.held);
-        let mut looked = 0;
+        let all = corpus.rarity_of(&runs);
+        // The runs of a message that was not read are together less rare than that.
+        let mut unread = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
         loop {
-            let before = looked;
-            looked = match occur {
-                Occur::All => runs.len(),
-                Occur::Any => ranking::further(&runs, looked, READ),
-            };
-            let joint = if occur == Occur::All { " AND " } else { " OR " };
-            let all = |runs: &[Run]| runs.iter().map(asked).collect::<Vec<_>>().join(joint);
-            let mut question = format!("{scopes}({})", all(&runs[before..looked]));
-            if before > 0 {
-                // What was read before.
-                question += &format!(" -({})", all(&runs[..before]));
-            }
-            let told = if scopes.is_empty() { &which.scopes } else { &Scopes::All };
-            let statement = scoped(statements::HOLDING, told);
-            let params = scope_params(&which.scopes).with("question", question);
-            let most = runs[before..looked].iter().map(|run| run.held).sum();
-            for (id, n, timestamp, text) in self.server.lists::<Ranked>(&statement, params, most)? {
-                look_at((n, timestamp), &text.unwrap_or_default(), &mut runs);
-                looked_at.ids.insert(n, id);
-            }
             let scored = ranking::combine(&runs, occur, &corpus);
-            let most = ranking::most(&runs, looked, &corpus);
-            if looked < runs.len() && !ranking::may_do(&scored, limit, most) {
-                continue;
+            let most = ranking::most(unread, all);
+            let reached = ranking::reached(&scored, limit);
+            if unread == 0.0 || reached.is_some_and(|score| score > most) {
+                let (mut hits, places) =
+                    looked_at.best(self, scored, limit, &unsure, which, measure.get())?;
+                if unread == 0.0 || hits.get(limit - 1).is_some_and(|worst| worst.score > most) {
+                    if occur == Occur::All {
+                        ranking::explain(&mut hits, &places, &runs, &corpus);
+                    }
+                    let messages = Some(corpus.docs as usize);
+                    let Looked { measured, cosines, .. } = looked_at;
+                    return Ok(Worded { hits: Hit::best(hits, limit), measured, cosines, messages });
+                }
             }
-            let mut order = ranking::in_order(&scored).into_iter();
-            let message = |n| {
-                while !looked_at.read.contains_key(&n) && order.len() > 0 {
-                    let some: Vec<i64> = order.by_ref().take(limit).collect();
-                    looked_at.read(self, &some, which, measure.get())?;
-                }
-                let message = looked_at.read.get(&n).and_then(Option::as_ref);
-                Answer::Ok(message.filter(|message| ranking::holds(&unsure, message)).cloned())
+            unread = match reached {
+                _ if occur == Occur::All => 0.0,
+                Some(score) if unread.is_infinite() => ranking::least(score, all),
+                _ => unread.min(all) / 2.0,
             };
-            let (mut hits, places) = ranking::best(scored, limit, message)?;
-            let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > most);
-            if looked == runs.len() || enough {
-                if occur == Occur::All {
-                    ranking::explain(&mut hits, &places, &runs, &corpus);
-                }
-                let messages = Some(corpus.docs as usize);
-                let Looked { measured, cosines, .. } = looked_at;
-                return Ok(Worded { hits: Hit::best(hits, limit), measured, cosines, messages });
+            // Who holds any of it holds as much as the run that is the least rare.
+            if !runs.last().is_some_and(|run| unread > corpus.rarity(run.held)) {
+                unread = 0.0;
+            }
+            let question = match occur {
+                Occur::All => asked_together(&runs, occur),
+                Occur::Any => as_rare(&runs, &corpus, unread),
+            };
+            looked_at.add(self.holding(&format!("{scopes}({question})"), &which.scopes, told)?, &mut runs);
+        }
+    }
+
+    /// The messages that the index finds.
+    fn holding(&self, question: &str, scopes: &Scopes, told: bool) -> Answer<Vec<Ranked>> {
+        let statement = scoped(statements::HOLDING, if told { &Scopes::All } else { scopes });
+        let params = || scope_params(scopes).with("question", question);
+        if told {
+            let params = params().with("most", number(FETCHED));
+            let all: Vec<Ranked> = self.server.lists(&statement, params, FETCHED)?;
+            if all.len() < FETCHED {
+                return Ok(all);
             }
         }
+        self.server.lists(&statement, params().with("most", BoltType::Null(BoltNull)), usize::MAX)
     }
 
     /// How much there is in some scopes.
@@ -189,21 +251,29 @@ impl Neo4j {
         row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::of(&row))
     }
 
-    /// The same, and how many messages hold each run.
-    fn count(&self, runs: &mut [Run], scopes: &Scopes) -> Answer<Sizes> {
+    /// The same, how many messages hold each run, and so many of those that the index takes for the likeliest.
+    fn count(
+        &self,
+        runs: &mut [Run],
+        occur: Occur,
+        scopes: &Scopes,
+        most: usize,
+    ) -> Answer<(Sizes, Vec<Ranked>)> {
         // What is counted already is told before what is looked up.
         runs.sort_by_key(|run| whole(run).is_none());
         let questions: Vec<String> = runs.iter().filter(|run| whole(run).is_none()).map(asked).collect();
         let params = naming(scopes)
             .with_texts("stems", runs.iter().filter_map(whole))
-            .with_texts("questions", questions.iter().map(String::as_str));
+            .with_texts("questions", questions.iter().map(String::as_str))
+            .with("likely", format!("({})", asked_together(runs, occur)))
+            .with("most", number(most));
         let Some(row) = self.server.row(&scoped(statements::HELD, scopes), params)? else {
-            return Ok(Sizes::default());
+            return Ok(Default::default());
         };
         for (run, held) in runs.iter_mut().zip(row.get::<Vec<usize>>("held")?) {
             run.held = held;
         }
-        Sizes::of(&row)
+        Ok((Sizes::of(&row)?, row.get("likely")?))
     }
 
     /// The newest messages that hold what is in no word (`++`, an emoji).
@@ -227,6 +297,37 @@ impl Neo4j {
 }
 
 impl Looked {
+    /// Looks for the runs in messages, as far as they were not looked at yet.
+    fn add(&mut self, messages: Vec<Ranked>, runs: &mut [Run]) {
+        for (id, n, timestamp, text) in messages {
+            self.ids.entry(n).or_insert_with(|| {
+                look_at((n, timestamp), &text.unwrap_or_default(), runs);
+                id
+            });
+        }
+    }
+
+    /// The best of the scored messages that the selection admits and that hold what is in no word.
+    fn best(
+        &mut self,
+        store: &Neo4j,
+        scored: Vec<Scored>,
+        limit: usize,
+        unsure: &[&Term],
+        which: &Select,
+        measure: Option<&(String, Vec<f32>)>,
+    ) -> Answer<(Vec<Hit>, FxHashMap<i64, usize>)> {
+        let mut order = ranking::in_order(&scored).into_iter();
+        ranking::best(scored, limit, |n| {
+            while !self.read.contains_key(&n) && order.len() > 0 {
+                let some: Vec<i64> = order.by_ref().take(limit).collect();
+                self.read(store, &some, which, measure)?;
+            }
+            let message = self.read.get(&n).and_then(Option::as_ref);
+            Ok(message.filter(|message| ranking::holds(unsure, message)).cloned())
+        })
+    }
+
     /// A message that has no number; gives its length in words.
     fn stranger(&mut self, message: Message, which: &Select, runs: &mut [Run]) -> usize {
         self.strangers -= 1;

@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 /// How many rows the server sends at a time, or lists in one row.
-const FETCHED: usize = 1000;
+pub(super) const FETCHED: usize = 1000;
 
 /// A request of more bytes goes out in pieces, the last of which waits until the server has acknowledged the first:
 /// 40 ms, since the driver leaves Nagle's algorithm on.

@@ -254,14 +254,20 @@ macro_rules! sizes {
             "OPTIONAL MATCH (m:RsvScope) WHERE {scope}
              WITH strangers, sum(m.messages) AS messages, sum(m.words) AS words, collect(m.n) AS numbers
              WITH *, CASE WHEN $everywhere OR size(numbers) > $named THEN '' WHEN numbers = [] THEN '+@none +'
-               ELSE '+(' + reduce(names = '', n IN numbers | names + ' @' + n) + ') +' END AS scopes "
+               ELSE '+(' + reduce(names = '', n IN numbers | names + ' @' + n) + ')^0 +' END AS scopes "
         )
     };
 }
 pub(super) const SIZES: &str = concat!(sizes!(), "RETURN strangers, messages, words, scopes");
 
-/// The same, and how many messages hold words of some stems, and how many what is looked for in the index of words.
-/// What that knows of scopes need not be read of each message.
+/// What it takes to rank a message by its words: little, as most of them are not among the best.
+macro_rules! ranked {
+    () => {
+        "[m.rsv_id, m.n, m.timestamp, m.content]"
+    };
+}
+/// The same, how many messages hold words of some stems, how many what is looked for in the index of words, and those
+/// messages that the index takes for the likeliest. What it knows of scopes need not be read of each message.
 pub(super) const HELD: &str = concat!(
     sizes!(),
     "CALL (numbers) {
@@ -275,12 +281,19 @@ pub(super) const HELD: &str = concat!(
          CALL db.index.fulltext.queryNodes('rsv_words', scopes + $questions[i]) YIELD node AS m
          WHERE scopes <> '' OR {scope} RETURN count(m) AS held
        } WITH i, held ORDER BY i RETURN collect(held) AS looked_up
-     } RETURN strangers, messages, words, scopes, counted + looked_up AS held"
+     }
+     CALL (scopes) {
+       CALL db.index.fulltext.queryNodes('rsv_words', scopes + $likely, {limit: $most}) YIELD node AS m
+       WHERE scopes <> '' OR {scope} RETURN collect(",
+    ranked!(),
+    ") AS likely
+     } RETURN strangers, messages, words, scopes, counted + looked_up AS held, likely"
 );
-/// What it takes to rank messages by their words: little, as most of them are not among the best.
-pub(super) const HOLDING: &str = "
-    CALL db.index.fulltext.queryNodes('rsv_words', $question) YIELD node AS m WHERE {scope}
-    RETURN [m.rsv_id, m.n, m.timestamp, m.content] AS row";
+pub(super) const HOLDING: &str = concat!(
+    "CALL db.index.fulltext.queryNodes('rsv_words', $question, {limit: $most}) YIELD node AS m WHERE {scope} RETURN ",
+    ranked!(),
+    " AS row"
+);
 /// The messages that are not in the index, since rsv did not write them.
 pub(super) const STRANGE_MESSAGES: &str =
     concat!("MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord|RsvDouble RETURN ", message!());

@@ -223,7 +223,8 @@ impl<'a> Lookup<'a> {
             }
             (self.runs, self.places) = (runs, places);
             let scored = combine(&self.runs, occur, &self.corpus);
-            let most = ranking::most(&self.runs, looked, &self.corpus);
+            let rarity = |runs: &[Run]| self.corpus.rarity_of(runs);
+            let most = ranking::most(rarity(&self.runs[looked..]), rarity(&self.runs));
             let last = occur == Occur::All || looked == self.runs.len();
             if !last && !ranking::may_do(&scored, limit, most) {
                 continue;
