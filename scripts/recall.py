@@ -29,7 +29,7 @@ MEANING = 0.7
 LENT = (0.5, 0.3)
 ASKED = 0.8
 DATED = 1.5
-CANDIDATES = 60
+CANDIDATES = 40
 # Where `rsv-embed --models` does not tell the floor of the model: that of MiniLM.
 FLOOR = 0.2
 

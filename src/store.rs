@@ -100,17 +100,18 @@ pub trait Store: graph::Graph + Send {
         Ok((self.links(ids, None)?, self.around(messages, which, 1)?))
     }
 
-    /// As `around`, and the cosines of a vector with those of all that stands there, as `similarities` gives them.
+    /// As `around`, and the cosines of a vector with those of what stands around the first so many of the messages,
+    /// as `similarities` gives them.
     fn around_measured(
         &mut self,
         messages: &[&Message],
         which: &Select,
         reach: usize,
-        (model, vector): (&str, &[f32]),
+        (model, vector, first): (&str, &[f32], usize),
     ) -> Result<(Vec<Around>, Cosines)> {
         let around = self.around(messages, which, reach)?;
-        let ids: BTreeSet<&str> =
-            around.iter().flat_map(Around::all).map(|other| other.id.as_str()).collect();
+        let measured = around.iter().take(first).flat_map(Around::all);
+        let ids: BTreeSet<&str> = measured.map(|other| other.id.as_str()).collect();
         let cosines = self.similarities(model, vector, &Vec::from_iter(ids))?;
         Ok((around, cosines))
     }

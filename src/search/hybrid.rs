@@ -33,9 +33,11 @@ const DATED: f64 = 1.5;
 /// What a score is made of: words, meaning, and what neighbours lend.
 const PARTS: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
 /// How many messages are looked at of either kind, at least, and for each that is wanted.
-const CANDIDATES: usize = 60;
+const CANDIDATES: usize = 40;
 /// How many of the best are looked around at least: the others have next to nothing to lend.
 const LENDERS: usize = 60;
+/// What stands around so many of the best may be there for what it means itself.
+const MEASURED: usize = 20;
 const PER_HIT: usize = 2;
 
 /// What a question means to a model.
@@ -160,7 +162,9 @@ fn around<'a>(
     let unseen = best.iter().map(|at| &pool.all[*at].message);
     let unseen: Vec<&Message> = unseen.filter(|message| beside.around(&message.id).is_none()).collect();
     let (around, cosines) = match meant {
-        Some(Meant { model, vector, .. }) => store.around_measured(&unseen, which, REACH, (model, vector))?,
+        Some(Meant { model, vector, .. }) => {
+            store.around_measured(&unseen, which, REACH, (model, vector, MEASURED.max(limit)))?
+        }
         None => (store.around(&unseen, which, REACH)?, Vec::new()),
     };
     beside.see(&unseen, around, cosines);

@@ -251,16 +251,23 @@ impl Store for Neo4j {
         messages: &[&Message],
         which: &Select,
         reach: usize,
-        measured: (&str, &[f32]),
+        (model, vector, first): (&str, &[f32], usize),
     ) -> Result<(Vec<Around>, Cosines)> {
-        let (some, others) = messages.split_at(messages.len() / 2);
-        let read = |store: &Neo4j, messages| store.read_around(messages, which, reach, Some(measured));
-        let (one, other) = self.at_once(|store| read(store, some), |store| read(store, others));
-        let (mut around, mut cosines) = one.map_err(|e| self.failed("read", e))?;
-        let (more_around, more_cosines) = other.map_err(|e| self.failed("read", e))?;
-        around.extend(more_around);
-        cosines.extend(more_cosines);
-        Ok((around, cosines))
+        // Every other one, so that both halves take as long.
+        let half =
+            |from: usize| -> Vec<&Message> { messages.iter().skip(from).step_by(2).copied().collect() };
+        let read = |store: &Neo4j, from: usize| {
+            let measured = (model, vector, first.saturating_sub(from).div_ceil(2));
+            store.read_around(&half(from), which, reach, Some(measured))
+        };
+        let (one, other) = self.at_once(|store| read(store, 0), |store| read(store, 1));
+        let (some, mut cosines) = one.map_err(|e| self.failed("read", e))?;
+        let (others, more) = other.map_err(|e| self.failed("read", e))?;
+        cosines.extend(more);
+        let (mut some, mut others) = (some.into_iter(), others.into_iter());
+        let around =
+            (0..messages.len()).filter_map(|at| if at % 2 == 0 { some.next() } else { others.next() });
+        Ok((around.collect(), cosines))
     }
 
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<Pending> {

@@ -109,24 +109,29 @@ impl Sqlite {
         remedied(Error::new(format!("cannot {what} store {}", self.address)).because(words_of(&cause)))
     }
 
-    /// What stands around messages, and the cosines of it: half of the messages are looked around at a time.
+    /// What stands around messages, and the cosines of what stands around the first of them: half of the messages are
+    /// looked around at a time.
     fn surroundings(
         &mut self,
         messages: &[&Message],
         which: &Select,
         reach: usize,
         meant: Option<(&str, &[f32])>,
+        first: usize,
     ) -> Result<(Vec<Around>, Cosines)> {
-        let look = |store: &mut Sqlite, messages: &[&Message]| {
-            let found = store.standing_around(messages, which, reach, meant);
+        let look = |store: &mut Sqlite, messages: &[&Message], first| {
+            let found = store.standing_around(messages, which, reach, meant, first);
             found.map_err(|e| store.failed("read", e))
         };
         if messages.len() < MANY {
-            return look(self, messages);
+            return look(self, messages, first);
         }
-        let (one, other) = messages.split_at(messages.len() / 2);
-        let (mut found, (around, cosines)) =
-            self.at_once(|store| look(store, one), |store| look(store, other))?;
+        let half = messages.len() / 2;
+        let (one, other) = messages.split_at(half);
+        let (mut found, (around, cosines)) = self.at_once(
+            |store| look(store, one, first),
+            |store| look(store, other, first.saturating_sub(half)),
+        )?;
         found.0.extend(around);
         found.1.extend(cosines);
         Ok(found)
@@ -247,7 +252,7 @@ impl Store for Sqlite {
     }
 
     fn around(&mut self, messages: &[&Message], which: &Select, reach: usize) -> Result<Vec<Around>> {
-        self.surroundings(messages, which, reach, None).map(|(around, _)| around)
+        self.surroundings(messages, which, reach, None, 0).map(|(around, _)| around)
     }
 
     fn around_measured(
@@ -255,9 +260,9 @@ impl Store for Sqlite {
         messages: &[&Message],
         which: &Select,
         reach: usize,
-        meant: (&str, &[f32]),
+        (model, vector, first): (&str, &[f32], usize),
     ) -> Result<(Vec<Around>, Cosines)> {
-        self.surroundings(messages, which, reach, Some(meant))
+        self.surroundings(messages, which, reach, Some((model, vector)), first)
     }
 
     fn pending(&mut self, model: &str, which: &Select, limit: usize) -> Result<Pending> {

@@ -236,7 +236,7 @@ fn a_graph_recalls_what_a_file_does() {
             let Related { worded, near, cosines } = store.related(terms, ("m", vector), &which, 60).unwrap();
             let found: Vec<&Message> = worded.iter().chain(&near).map(|hit| &hit.message).collect();
             let cosines: HashMap<String, f64> = cosines.into_iter().collect();
-            let around = store.around_measured(&found, &which, 2, ("m", vector)).unwrap();
+            let around = store.around_measured(&found, &which, 2, ("m", vector, 3 + 15 * round)).unwrap();
             let count = store.count(&Select::of(which.scopes.clone()), 1000).unwrap();
             let all = Select::of(which.scopes.clone());
             let ids: Vec<&str> = found.iter().map(|message| message.id.as_str()).collect();

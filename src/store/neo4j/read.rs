@@ -205,9 +205,9 @@ impl Neo4j {
         messages: &[&Message],
         which: &Select,
         reach: usize,
-        measured: Option<(&str, &[f32])>,
+        measured: Option<(&str, &[f32], usize)>,
     ) -> Answer<(Vec<Around>, Cosines)> {
-        let (model, vector) = measured.unwrap_or_default();
+        let (model, vector, mut first) = measured.unwrap_or_default();
         let statement = if measured.is_some() { statements::AROUND_MEASURED } else { statements::AROUND };
         let statement = &selected(statement, which);
         let query = Query::of(vector);
@@ -217,7 +217,8 @@ impl Neo4j {
             let mut around = vec![Around::default(); messages.len()];
             // A place is of one scope, whatever others are meant.
             let params = places(messages, params(which)).with("reach", number(reach));
-            let params = params.with("model", model).with_question(vector);
+            let params = params.with("model", model).with_question(vector).with("first", number(first));
+            first = first.saturating_sub(messages.len());
             let most = messages.len().saturating_mul(2 * reach);
             for (i, before, listed, cosine, vector) in self.server.lists::<Beside>(statement, params, most)? {
                 let (message, _) = message(listed)?;

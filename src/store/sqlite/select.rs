@@ -93,14 +93,15 @@ impl Sqlite {
         Ok(usize::try_from(count).unwrap_or_default())
     }
 
-    /// The messages of a selection that stand around each of some in its scope, and their cosines with a vector of a
-    /// model. All at one instant.
+    /// The messages of a selection that stand around each of some in its scope, and the cosines of a vector of a model
+    /// with those around the first so many. All at one instant.
     pub(super) fn standing_around(
         &self,
         messages: &[&Message],
         which: &Select,
         reach: usize,
         meant: Option<(&str, &[f32])>,
+        first: usize,
     ) -> rusqlite::Result<(Vec<Around>, Cosines)> {
         let snapshot = self.connection.unchecked_transaction()?;
         let mut measure = Measure::by(&self.connection, meant)?;
@@ -118,8 +119,9 @@ impl Sqlite {
         };
         let (mut earlier, mut later) = (side("<", "DESC")?, side(">", "ASC")?);
         let mut found = Vec::new();
-        for message in messages {
+        for (at, message) in messages.iter().enumerate() {
             let (scope, place) = (&message.scope, message.position());
+            let model = measure.model().filter(|_| at < first);
             let own: [Value; 5] = [
                 scope.partition.clone().into(),
                 scope.instance.clone().into(),
@@ -128,7 +130,7 @@ impl Sqlite {
                 place.id.into(),
             ];
             let values: Vec<Value> =
-                [measure.model().into()].into_iter().chain(filter.values.clone()).chain(own).collect();
+                [model.into()].into_iter().chain(filter.values.clone()).chain(own).collect();
             let mut read = |statement: &mut CachedStatement| -> rusqlite::Result<Vec<Message>> {
                 let mut rows = statement.query(params_from_iter(&values))?;
                 let (mut side, mut last) = (Vec::new(), None);
