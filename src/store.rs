@@ -62,8 +62,8 @@ pub trait Store: graph::Graph + Send {
     /// out.
     fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines>;
 
-    /// Tells what `related`, its vector aside, or `find` of any of the terms will be asked for next: a store that can
-    /// do so begins to look for the words.
+    /// Tells what `related`, its vector aside, or `find` of any of the terms will be asked for next, for so many at
+    /// most: a store that can do so begins to look for the words.
     fn prefetch(&mut self, _terms: &[Term], _which: &Select, _limit: usize) {}
 
     /// Tells what `related` will be asked for next: a store that can do so begins with it. Vectors that are written

@@ -230,7 +230,7 @@ fn a_graph_recalls_what_a_file_does() {
         let ask = |store: &mut Box<dyn Store>, prefetched: bool| {
             let (vector, terms) = &question;
             if prefetched {
-                store.prefetch(terms, &which, 60);
+                store.prefetch(terms, &which, 60 + 5 * round);
             }
             let last = store.last(&which, 5).unwrap();
             let Related { worded, near, cosines } = store.related(terms, ("m", vector), &which, 60).unwrap();

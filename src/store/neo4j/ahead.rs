@@ -38,8 +38,8 @@ pub(super) struct Begun {
 pub(super) type Found = (std::result::Result<Vec<Hit>, usize>, Worded);
 
 impl Neo4j {
-    /// Messages by any of some words, which may have been looked for already; those that are read from now on are
-    /// measured by a vector, if there is one.
+    /// Messages by any of some words, of which as many or more may have been looked for already; those that are read
+    /// from now on are measured by a vector, if there is one.
     pub(super) fn worded(
         &self,
         prefetched: Option<Prefetched>,
@@ -47,14 +47,17 @@ impl Neo4j {
         meant: Option<(&str, &[f32])>,
     ) -> Answer<Worded> {
         let measure = meant.map(|(model, vector)| (model.to_owned(), vector.to_vec()));
-        match prefetched.filter(|prefetched| prefetched.words == *words) {
+        let (terms, which, limit) = words;
+        let holds = |(of, within, most): &Words| of == terms && within == which && most >= limit;
+        match prefetched.filter(|prefetched| holds(&prefetched.words)) {
             Some(prefetched) => {
                 let _ = measure.map(|measure| prefetched.measure.set(measure));
-                prefetched.search.join().unwrap_or_else(|panic| resume_unwind(panic))
+                let worded = prefetched.search.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+                Ok(Worded { hits: Hit::best(worded.hits, *limit), ..worded })
             }
             None => {
                 let measure = measure.map_or_else(Measure::new, Measure::from);
-                self.find_terms(&words.0, Occur::Any, &words.1, words.2, &measure)
+                self.find_terms(terms, Occur::Any, which, *limit, &measure)
             }
         }
     }

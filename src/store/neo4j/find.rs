@@ -78,7 +78,8 @@ fn as_rare(runs: &[Run], corpus: &Corpus, least: f64) -> String {
     // What is within a word is looked for in all that there are: once is enough.
     let deep = if runs.iter().all(|run| run.stem.is_some()) { DEEP } else { 0 };
     let question = |deep| as_rare_within(&told, least, deep, &mut ASKED.clone());
-    (0..=deep).rev().find_map(question).unwrap_or_else(|| asked_together(runs, Occur::Any))
+    let question = (0..=deep).rev().find_map(question).filter(|question| !question.is_empty());
+    question.unwrap_or_else(|| asked_together(runs, Occur::Any))
 }
 
 /// The same with words within one another so deep; empty if there can be none, and `None` if it takes more words than
@@ -176,7 +177,7 @@ impl Neo4j {
         }
         let most = match occur {
             Occur::All => FETCHED,
-            Occur::Any => (LIKELY * limit).clamp(LIKELY_AT_LEAST, FETCHED),
+            Occur::Any => limit.saturating_mul(LIKELY).clamp(LIKELY_AT_LEAST, FETCHED),
         };
         let (Sizes { mut corpus, scopes, strangers }, likely) =
             self.count(&mut runs, occur, &which.scopes, most)?;
