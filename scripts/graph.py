@@ -5,9 +5,9 @@
     graph.py load FILE      writes messages with vectors as rsv-import does: the same nodes, properties, labels,
                             relations and indexes, by UNWIND; what is there is not looked for
     graph.py turns COUNT    sends the requests on stdin through rsv-enrich, and their answers through rsv-ingest, one
-                            after the other; prints the medians in microseconds, of the last hundred, of: the request,
-                            the answer, both, `RETURN 1`, a plain vector query, and writing two messages and then
-                            two vectors
+                            after the other; prints the medians in microseconds, of the last hundred, of: the request
+                            less what its question's encoder takes, for which a server stands in, the answer, both,
+                            `RETURN 1`, a plain vector query, and writing two messages and then two vectors
     graph.py connect        the median of connecting, signing in and `RETURN 1`
 
 Needs neo4j and numpy.
@@ -17,10 +17,12 @@ import base64
 import itertools
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
 import time
+import urllib.parse
 
 import neo4j
 import numpy
@@ -103,6 +105,26 @@ def took(work):
     return 1e6 * (time.perf_counter() - begun), done
 
 
+def encoder():
+    """What asks the stand-in for the encoder for the vector of a question."""
+    place = urllib.parse.urlsplit(os.environ["RSV_EMBED_VIA"])
+    connection = socket.create_connection((place.hostname, place.port))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    answer = connection.makefile("rb")
+
+    def encode(text):
+        body = json.dumps({"input": [text]}).encode()
+        head = f"POST /v1/embeddings HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        length = 0
+        while (line := answer.readline()) != b"\r\n":
+            name, _, value = line.partition(b":")
+            length = int(value) if name == b"Content-Length" else length
+        answer.read(length)
+
+    return encode
+
+
 def turns(count):
     def filter(*command):
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
@@ -112,7 +134,7 @@ def turns(count):
         filter.stdin.flush()
         return filter.stdout.readline()
 
-    enrich, ingest = filter("rsv-enrich"), filter("rsv-ingest")
+    enrich, ingest, encode = filter("rsv-enrich"), filter("rsv-ingest"), encoder()
     vectors = numpy.fromfile("questions.f32", dtype=numpy.float32).reshape(-1, 384).tolist()
     plain = """CALL db.index.vector.queryNodes($index, 120, $vector) YIELD node, score
         MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(node) RETURN m.rsv_id, m.content, score"""
@@ -128,6 +150,8 @@ def turns(count):
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             answer = {"id": "x", "object": "chat.completion", "created": 1, "model": "gpt-4o", "choices": [choice]}
             stored, _ = took(lambda: through(ingest, json.dumps(answer | {"rsv": rsv})))
+            encoded, _ = took(lambda: encode(json.loads(line)["messages"][-1]["content"]))
+            asked -= encoded
             one, _ = took(lambda: session.run("RETURN 1").consume())
             vector = vectors[at % len(vectors)]
             near, _ = took(lambda: session.run(plain, index=index, vector=vector).values())

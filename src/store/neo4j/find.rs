@@ -371,3 +371,24 @@ impl Looked {
 fn look_at(place: (i64, i64), text: &str, runs: &mut [Run]) -> usize {
     ranking::look_at(place, &words::fold(text), runs, |run, doc| run.docs.push(doc))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_those_are_asked_for_that_hold_enough() {
+        let runs =
+            [("rare", 5.0), ("some", 3.0), ("many", 1.0)].map(|(text, rarity)| (text.to_owned(), rarity));
+        let asked = |least, deep, mut left| as_rare_within(&runs, least, deep, &mut left);
+        let told = |question: &str| Some(question.to_owned());
+        assert_eq!(asked(0.0, DEEP, 9), told("rare OR some OR many"));
+        assert_eq!(asked(4.0, DEEP, 9), told("rare OR (some AND (many))"));
+        assert_eq!(asked(4.5, DEEP, 9), told("rare"));
+        assert_eq!(asked(8.5, DEEP, 9), told("(rare AND ((some AND (many))))"));
+        assert_eq!(asked(8.5, 1, 9), told("(rare AND (some))"));
+        assert_eq!(asked(8.5, 0, 9), told("rare"));
+        assert_eq!(asked(9.5, DEEP, 9), told(""));
+        assert_eq!(asked(0.0, DEEP, 2), None);
+    }
+}
