@@ -1,6 +1,6 @@
 //! The vector of a record.
 
-use super::message::name;
+use super::members::required;
 use super::object::{Object, expected, write_text};
 use crate::error::{Error, Result};
 use base64::Engine as _;
@@ -19,6 +19,13 @@ pub struct Embedding {
     pub extra: Object,
 }
 
+/// A vector that travels with its record.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Vector {
+    pub model: String,
+    pub numbers: Vec<f32>,
+}
+
 /// How vectors are written.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Vectors {
@@ -32,15 +39,13 @@ pub enum Vectors {
 impl Embedding {
     /// Reads an embedding line.
     pub fn parse(mut line: Object) -> Result<Embedding> {
-        let required =
-            |member| name(&line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
         let vector = read_vector(line.get("vector").ok_or_else(|| Error::new("vector: is missing"))?)?;
         match line.integer("dim")? {
             Some(dim) if usize::try_from(dim) != Ok(vector.len()) => {
                 Err(Error::new(format!("dim: is {dim}, but the vector has {} numbers", vector.len())))
             }
             _ => {
-                let (of, model) = (required("of")?, required("model")?);
+                let (of, model) = (required(&line, "of")?, required(&line, "model")?);
                 line.retain(|name| !["kind", "of", "model", "dim", "vector"].contains(&name));
                 Ok(Embedding { of, model, vector, extra: line })
             }

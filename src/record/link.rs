@@ -1,6 +1,6 @@
 //! An edge between two records.
 
-use super::message::{name, timestamp};
+use super::members::{name, required, timestamp};
 use super::object::{Object, expected, write_text};
 use crate::error::{Error, Result};
 
@@ -56,9 +56,7 @@ impl Link {
 
     /// Reads a link line. The ends of a synapse are put in their order.
     pub fn parse(mut line: Object) -> Result<Link> {
-        let required =
-            |member| name(&line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")));
-        let rel = required("rel")?;
+        let rel = required(&line, "rel")?;
         if !rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
             return Err(expected(
                 "rel",
@@ -66,7 +64,7 @@ impl Link {
                 line.get("rel").unwrap_or(""),
             ));
         }
-        let (mut from, mut to) = (required("from")?, required("to")?);
+        let (mut from, mut to) = (required(&line, "from")?, required(&line, "to")?);
         if rel == SYNAPSE && from > to {
             std::mem::swap(&mut from, &mut to);
         }

@@ -148,7 +148,12 @@ impl Object {
 
     /// Appends the members to an object that is being written, each preceded by a comma.
     pub fn write_members(&self, out: &mut Vec<u8>) {
-        for (name, value) in self.iter() {
+        self.write_members_but(&[], out);
+    }
+
+    /// As `write_members`, without those of some names.
+    pub fn write_members_but(&self, names: &[&str], out: &mut Vec<u8>) {
+        for (name, value) in self.iter().filter(|(name, _)| !names.contains(name)) {
             out.push(b',');
             write_text(out, name);
             out.push(b':');
@@ -176,8 +181,8 @@ impl Object {
     }
 }
 
-/// `content: expected a string, found 12`.
-pub(crate) fn expected(name: &str, what: &str, found: &str) -> Error {
+/// The error `content: expected a string, found 12`, for modules that read members of their own.
+pub fn expected(name: &str, what: &str, found: &str) -> Error {
     let mut shown: String = found.chars().take(40).collect();
     if shown.len() < found.len() {
         shown.push('…');

@@ -1,8 +1,9 @@
 //! One of many questions in one run.
 
-use super::message::{Role, name};
+use super::members::{name, time_member};
 use super::object::{Object, expected};
-use super::{Place, Scopes, message};
+use super::reader::Place;
+use super::{Role, Scopes};
 use crate::error::{Error, Result};
 
 /// A question as a line. What it does not say is taken from the command line.
@@ -41,8 +42,8 @@ impl Query {
             scopes: scoped.then(|| Scopes::to_read(partition.as_deref(), instance.as_deref())).transpose()?,
             limit: limit.transpose()?,
             role: line.text("role")?.map(|role| role.parse()).transpose()?,
-            since: message::time_member(&line, "since")?,
-            until: message::time_member(&line, "until")?,
+            since: time_member(&line, "since")?,
+            until: time_member(&line, "until")?,
             exclude_trace: names(&line, "exclude_trace")?,
             exclude: names(&line, "exclude")?,
             line,

@@ -1,29 +1,29 @@
 //! How near two vectors are: at once by their four-bit codes, and exactly.
 //!
-//! A code is of the vector turned (`turned`), so that no number of it stands out and the steps are as small as they
+//! A code is of the vector rotated (`rotated`), so that no number of it stands out and the steps are as small as they
 //! can be. Turning changes no cosine.
 
-/// A vector, turned and brought to length 1, in whole steps of one size: `x ≈ step · (2·code - 15)`.
-pub(super) struct Coded {
+/// A vector, rotated and brought to length 1, in whole steps of one size: `x ≈ scale · (2·code - 15)`.
+pub(super) struct Quantized {
     /// The 15th part of the largest number; 0 if all are.
-    pub(super) step: f32,
+    pub(super) scale: f32,
     /// Two numbers a byte: the first half of them in the lower four bits, the second in the upper.
     pub(super) codes: Vec<u8>,
 }
 
-impl Coded {
+impl Quantized {
     /// The code of a vector of any length.
-    pub(super) fn of(vector: &[f32]) -> Coded {
-        let turned = turned(vector);
-        let step = largest(&turned) / 15.0;
-        if step == 0.0 {
-            return Coded { step, codes: vec![0; width(vector.len())] };
+    pub(super) fn of(vector: &[f32]) -> Quantized {
+        let rotated = rotate(vector);
+        let scale = largest(&rotated) / 15.0;
+        if scale == 0.0 {
+            return Quantized { scale, codes: vec![0; width(vector.len())] };
         }
-        let code = |x: &f32| (x / (2.0 * step) + 8.0).clamp(0.0, 15.0) as u8;
-        let (lower, upper) = turned.split_at(width(turned.len()));
+        let code = |x: &f32| (x / (2.0 * scale) + 8.0).clamp(0.0, 15.0) as u8;
+        let (lower, upper) = rotated.split_at(width(rotated.len()));
         let upper = upper.iter().map(code).chain([0]);
         let codes = lower.iter().map(code).zip(upper).map(|(lower, upper)| lower | upper << 4).collect();
-        Coded { step, codes }
+        Quantized { scale, codes }
     }
 }
 
@@ -36,8 +36,8 @@ pub(super) fn width(dim: usize) -> usize {
 pub(super) struct Query {
     numbers: Vec<f64>,
     length: f64,
-    /// The vector as `Coded` has it, but for its steps: 127 of them to the largest number, which is `x ≈ step · code`.
-    step: f32,
+    /// The vector as `Quantized` has it, but for its steps: 127 of them to the largest number, which is `x ≈ scale · code`.
+    scale: f32,
     lower: Vec<i8>,
     /// As long as `lower`.
     upper: Vec<i8>,
@@ -48,16 +48,16 @@ pub(super) struct Query {
 impl Query {
     /// Prepares a vector of any length.
     pub(super) fn of(vector: &[f32]) -> Query {
-        let turned = turned(vector);
-        let step = largest(&turned) / 127.0;
-        let code = |x: &f32| if step == 0.0 { 0 } else { (x / step).round() as i8 };
-        let mut lower: Vec<i8> = turned.iter().map(code).collect();
+        let rotated = rotate(vector);
+        let scale = largest(&rotated) / 127.0;
+        let code = |x: &f32| if scale == 0.0 { 0 } else { (x / scale).round() as i8 };
+        let mut lower: Vec<i8> = rotated.iter().map(code).collect();
         let mut upper = lower.split_off(width(lower.len()));
         upper.resize(lower.len(), 0);
         Query {
             numbers: vector.iter().map(|x| f64::from(*x)).collect(),
             length: length(vector),
-            step,
+            scale,
             offset: 15 * lower.iter().chain(&upper).map(|code| i32::from(*code)).sum::<i32>(),
             lower,
             upper,
@@ -105,13 +105,13 @@ impl Query {
     }
 
     /// The cosine as the codes have it, and how far it may be off: the rounding of a number is even between
-    /// half a step below and above, so that the error of a product with a vector of length 1 is
+    /// half a scale below and above, so that the error of a product with a vector of length 1 is
     /// sub-Gaussian with the variance step²/12, and both vectors' together leave twice √(step² + step²)
     /// once in 10¹⁰ (2·exp(-2²·12/2)). Up to eight numbers never.
-    pub(super) fn estimate(&self, product: i32, step: f32) -> (f32, f32) {
-        let whole = 2.0 * step;
+    pub(super) fn estimate(&self, product: i32, scale: f32) -> (f32, f32) {
+        let whole = 2.0 * scale;
         let product = 2 * product - self.offset;
-        (product as f32 * step * self.step, 2.0 * (whole * whole + self.step * self.step).sqrt())
+        (product as f32 * scale * self.scale, 2.0 * (whole * whole + self.scale * self.scale).sqrt())
     }
 }
 
@@ -123,36 +123,37 @@ fn largest(vector: &[f32]) -> f32 {
     vector.iter().fold(0.0, |largest, x| largest.max(x.abs()))
 }
 
-/// How often a vector is turned: models have numbers that are ten times as large as the others, in the same places
-/// of all vectors, and two turns spread them evenly.
-const TURNS: u64 = 2;
+/// How often a vector is rotated: models have numbers that are ten times as large as the others, in the same places
+/// of all vectors, and two rotations spread them evenly.
+const ROTATIONS: u64 = 2;
 
-/// The vector, brought to length 1, in a basis of its own, in which its numbers are as if drawn by lot: some change their sign, then the
-/// first ones and the last ones, a power of two of them each, go through a Hadamard transform. (Ailon and Chazelle 2009,
-/// The fast Johnson-Lindenstrauss transform.)
-fn turned(vector: &[f32]) -> Vec<f32> {
+/// The vector, normalized to length 1, in a basis in which its numbers are as if drawn at random: some change their
+/// sign, then the first ones and the last ones, a power of two of them each, go through a Hadamard transform.
+/// (Ailon and Chazelle 2009, The fast Johnson-Lindenstrauss transform.)
+fn rotate(vector: &[f32]) -> Vec<f32> {
     // In the wider numbers, so that neither huge nor tiny ones are lost.
     let length = Some(length(vector)).filter(|length| *length > 0.0).unwrap_or(1.0);
-    let mut turned: Vec<f32> = vector.iter().map(|x| (f64::from(*x) / length) as f32).collect();
-    let Some(power) = vector.len().checked_ilog2() else { return turned };
+    let mut rotated: Vec<f32> = vector.iter().map(|x| (f64::from(*x) / length) as f32).collect();
+    let Some(power) = vector.len().checked_ilog2() else { return rotated };
     let width = 1 << power;
-    for turn in 0..TURNS {
-        for (at, x) in turned.iter_mut().enumerate() {
-            if lot(turn << 32 | at as u64) {
+    for round in 0..ROTATIONS {
+        for (at, x) in rotated.iter_mut().enumerate() {
+            if random_sign(round << 32 | at as u64) {
                 *x = -*x;
             }
         }
-        transform(&mut turned[..width]);
+        transform(&mut rotated[..width]);
         if width < vector.len() {
             let last = vector.len() - width;
-            transform(&mut turned[last..]);
+            transform(&mut rotated[last..]);
         }
     }
-    turned
+    rotated
 }
 
-/// Heads or tails, for each number always the same: the highest bit of splitmix64 (Steele, Lea and Flood 2014).
-fn lot(number: u64) -> bool {
+/// Whether a number changes its sign, for each position always the same: the highest bit of splitmix64 (Steele, Lea
+/// and Flood 2014).
+fn random_sign(number: u64) -> bool {
     let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -235,7 +236,7 @@ mod tests {
     fn many_at_once_are_as_one_after_the_other_and_as_without_registers() {
         for length in [1, 15, 16, 17, 63, 64, 65, 384, 1000] {
             let queries = [1, 2, 3, 4].map(|seed| Query::of(&numbers(length, seed)));
-            let block: Vec<u8> = (5..12).flat_map(|seed| Coded::of(&numbers(length, seed)).codes).collect();
+            let block: Vec<u8> = (5..12).flat_map(|seed| Quantized::of(&numbers(length, seed)).codes).collect();
             let (mut four, mut one) = (Vec::new(), Vec::new());
             Query::products(queries.each_ref(), &block, &mut four);
             for (at, query) in queries.iter().enumerate() {
@@ -261,10 +262,10 @@ mod tests {
                 let times = |factor: f32| numbers(length, seed).iter().map(|x| x * factor).collect();
                 let plain = times(1.0);
                 for vector in [standing_out(seed), plain, times(1e37), times(1e-43), vec![0.0; length]] {
-                    let Coded { step, codes } = Coded::of(&vector);
+                    let Quantized { scale, codes } = Quantized::of(&vector);
                     let mut products = Vec::new();
                     Query::products([&query], &codes, &mut products);
-                    let (near, off) = query.estimate(products[0][0], step);
+                    let (near, off) = query.estimate(products[0][0], scale);
                     let exact = query.cosine_with(vector.iter().copied());
                     assert!(
                         (f64::from(near) - exact).abs() <= f64::from(off),

@@ -1,4 +1,4 @@
-//! Words: what keyword search compares. Text and question go through the same folding, so that case,
+//! The words of a text and the terms of a question: what keyword search compares. Text and question go through the same folding, so that case,
 //! accents and width do not matter.
 
 use rust_stemmers::{Algorithm, Stemmer};
@@ -95,22 +95,31 @@ fn pieces(run: &str) -> Vec<&str> {
     pieces
 }
 
+/// How the terms of a question must occur in a record.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Occur {
+    /// Every term.
+    All,
+    /// At least one.
+    Any,
+}
+
 /// One word of a question, as the user separated it by white space, or words between quotes: it must occur
 /// somewhere.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Term {
     /// The folded text that must occur; a space in it stands for any white space.
     pub text: String,
-    /// The letters and digits in it, each run short enough to lie within one word of the index.
-    pub runs: Vec<String>,
-    /// Whether every word counts that holds a run; else those that are of one stem with it do.
+    /// The letters and digits in it, each token short enough to lie within one word of the index.
+    pub tokens: Vec<String>,
+    /// Whether every word counts that holds a token; else those that are of one stem with it do.
     pub within: bool,
 }
 
 impl Term {
     /// What a text is related by, each once, in its order: its words, to be found as a whole. Where they stand
     /// without spaces it is what `pieces` gives, to be found within them.
-    pub fn said(text: &str) -> Vec<Term> {
+    pub fn content(text: &str) -> Vec<Term> {
         let folded = fold(text);
         let mut terms = Vec::new();
         for word in folded.split_whitespace() {
@@ -126,7 +135,7 @@ impl Term {
 
     /// The terms of a question, each once, in their order. Words between double quotes are one term: the first
     /// quote begins a word, the second ends one. A quote that has no other is itself.
-    pub fn asked(question: &str) -> Vec<Term> {
+    pub fn parse(question: &str) -> Vec<Term> {
         let folded = fold(question);
         let mut terms = Vec::new();
         let mut rest = folded.trim_start();
@@ -153,14 +162,14 @@ impl Term {
     }
 
     fn new(text: String, within: bool) -> Term {
-        let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
-        let runs = runs.map(|run| run.chars().take(STEP).collect()).collect();
-        Term { text, runs, within }
+        let tokens = text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty());
+        let tokens = tokens.map(|token| token.chars().take(STEP).collect()).collect();
+        Term { text, tokens, within }
     }
 
     /// Whether the index alone can tell that the term occurs.
     pub fn is_plain(&self) -> bool {
-        self.runs.len() == 1 && self.runs[0] == self.text
+        self.tokens.len() == 1 && self.tokens[0] == self.text
     }
 
     /// Whether the term occurs in folded text.
@@ -219,23 +228,23 @@ mod tests {
             ("“green tea”", &["“green", "tea”"]),
             ("＂緑の　茶＂", &["緑の 茶"]),
         ] {
-            let texts: Vec<String> = Term::asked(question).into_iter().map(|term| term.text).collect();
+            let texts: Vec<String> = Term::parse(question).into_iter().map(|term| term.text).collect();
             assert_eq!(texts, terms, "{question}");
         }
-        assert_eq!(Term::said("\"a b\"").len(), 2);
-        assert!(Term::asked("\"a b\"")[0].occurs_in("xa \n\u{a0} bx"));
-        assert!(!Term::asked("\"a b\"")[0].occurs_in("a, b"));
+        assert_eq!(Term::content("\"a b\"").len(), 2);
+        assert!(Term::parse("\"a b\"")[0].occurs_in("xa \n\u{a0} bx"));
+        assert!(!Term::parse("\"a b\"")[0].occurs_in("a, b"));
     }
 
     #[test]
     fn words_without_spaces_are_looked_for_by_two_characters() {
         let said = |text: &str| -> Vec<String> {
-            Term::said(text).into_iter().inspect(|term| assert!(term.within)).map(|term| term.text).collect()
+            Term::content(text).into_iter().inspect(|term| assert!(term.within)).map(|term| term.text).collect()
         };
         assert_eq!(said("東京の首都、東京"), ["東京", "京の", "の首", "首都"]);
         assert_eq!(said("iPhone15を買う。猫"), ["iphone15", "を買", "買う", "猫"]);
         assert_eq!(said("서울은"), [fold("서울"), fold("울은")]);
-        let whole = Term::said("foo-bar café").into_iter().map(|term| (term.text, term.within));
+        let whole = Term::content("foo-bar café").into_iter().map(|term| (term.text, term.within));
         assert_eq!(whole.collect::<Vec<_>>(), [("foo-bar".to_owned(), false), ("cafe".to_owned(), false)]);
     }
 

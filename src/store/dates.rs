@@ -20,7 +20,7 @@ const MONTHS: [&str; 12] = [
 
 /// When something was said, as far as a question tells.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Dates {
+pub struct Dates {
     /// From 1 to 12.
     months: Vec<u8>,
     years: Vec<i64>,
@@ -29,7 +29,7 @@ pub(super) struct Dates {
 impl Dates {
     /// What a question names: months of English by name or by three letters or more of it, years of four
     /// digits from 1900 to 2099.
-    pub(super) fn named(question: &str) -> Dates {
+    pub fn named(question: &str) -> Dates {
         let mut dates = Dates::default();
         for word in question.split(|c: char| !c.is_alphanumeric()) {
             let word = word.to_lowercase();
@@ -42,7 +42,7 @@ impl Dates {
     }
 
     /// Whether a time (milliseconds since 1970, UTC) agrees with all that was named, if anything was.
-    pub(super) fn hold(&self, timestamp: i64) -> bool {
+    pub fn hold(&self, timestamp: i64) -> bool {
         if self.months.is_empty() && self.years.is_empty() {
             return false;
         }

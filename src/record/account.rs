@@ -1,0 +1,221 @@
+//! Accounts: what enrichment did for one request.
+
+use super::id;
+use super::members::{required, timestamp};
+use super::object::{Object, quote};
+use super::stored::{Draft, Kind, StoredRecord, TextSource};
+use super::{Role, Scope};
+use crate::error::{Error, Result};
+
+/// What enrichment did for one request, as it is stored.
+pub static ACCOUNT: Kind = Kind {
+    name: "account",
+    label: "RsvAccount",
+    traced: true,
+    read: parse,
+    write,
+    natural_key: None,
+    lookup_key: Some(DIGEST),
+    indexed: TextSource::None,
+    embedded: TextSource::None,
+    heading: |_| "account".to_owned(),
+    recalled: false,
+};
+
+/// The member that tells later requests of a turn which account is theirs.
+const DIGEST: &str = "digest";
+
+/// Reads an account line; all of its head must be there.
+fn parse(mut line: Object) -> Result<Draft> {
+    let (partition, instance) = (required(&line, "partition")?, required(&line, "instance")?);
+    let (id, trace_id) = (required(&line, "id")?, required(&line, "trace_id")?);
+    let timestamp = timestamp(&line)?.ok_or_else(|| Error::new("timestamp: is missing"))?;
+    line.retain(|name| !["kind", "id", "trace_id", "partition", "instance", "timestamp"].contains(&name));
+    Ok(Draft {
+        id: Some(id),
+        trace_id: Some(trace_id),
+        partition: Some(partition),
+        instance: Some(instance),
+        timestamp: Some(timestamp),
+        members: line,
+        ..Draft::of(&ACCOUNT, String::new())
+    })
+}
+
+fn write(record: &StoredRecord, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!(",\"timestamp\":{}", record.timestamp).as_bytes());
+    record.members.write_members(out);
+}
+
+/// What enrichment did for one request. All sizes are in tokens.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Account {
+    /// The model's window.
+    pub window: u64,
+    /// What is kept free for the answer.
+    pub reserve: u64,
+    /// The request as it leaves.
+    pub counted: u64,
+    /// What counted: the name of an encoder, `estimate` or `bound`.
+    pub counter: String,
+    /// The request as it came.
+    pub request: u64,
+    /// What encloses the recalled text.
+    pub fence: u64,
+    /// What is related to the question, by its worth.
+    pub recalled: Vec<Part>,
+    /// What was said last.
+    pub recent: Vec<Part>,
+    pub left_out: Vec<LeftOut>,
+    pub dropped: Vec<Dropped>,
+    /// Of the turn that later requests may go on with.
+    pub digest: Option<String>,
+    /// Why memory served in part only.
+    pub degraded: Option<String>,
+    /// What the provider says that it read.
+    pub prompt_tokens: Option<u64>,
+    /// Whether the provider read far too little.
+    pub cut: bool,
+}
+
+/// A record that was recalled.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Part {
+    pub id: String,
+    /// The score of the search; `None` for what is only recent.
+    pub score: Option<f64>,
+    /// How many steps from a hit it was found along links.
+    pub hop: usize,
+    pub tokens: u64,
+}
+
+/// A record that was found and is not recalled.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LeftOut {
+    pub id: String,
+    pub reason: String,
+}
+
+/// A message of the request that did not fit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Dropped {
+    /// Its place in the request, from 0.
+    pub at: u64,
+    pub role: Option<Role>,
+    pub tokens: u64,
+}
+
+impl Account {
+    /// Reads what a stored account tells; a member that is missing or is not what it should be counts as none.
+    pub fn of(record: &StoredRecord) -> Account {
+        let members = &record.members;
+        let part = |entry: &Object| {
+            let hop = number(entry, "hop") as usize;
+            let score = entry.number("score").ok().flatten();
+            Some(Part { id: text(entry, "id")?, score, hop, tokens: number(entry, "tokens") })
+        };
+        let left_out = |entry: &Object| {
+            Some(LeftOut { id: text(entry, "id")?, reason: text(entry, "reason").unwrap_or_default() })
+        };
+        let dropped = |entry: &Object| {
+            let role = text(entry, "role").and_then(|role| role.parse().ok());
+            Dropped { at: number(entry, "at"), role, tokens: number(entry, "tokens") }
+        };
+        Account {
+            window: number(members, "window"),
+            reserve: number(members, "reserve"),
+            counted: number(members, "counted"),
+            counter: text(members, "counter").unwrap_or_default(),
+            request: number(members, "request"),
+            fence: number(members, "fence"),
+            recalled: list(members, "recalled").iter().filter_map(part).collect(),
+            recent: list(members, "recent").iter().filter_map(part).collect(),
+            left_out: list(members, "left_out").iter().filter_map(left_out).collect(),
+            dropped: list(members, "dropped").iter().map(dropped).collect(),
+            digest: text(members, DIGEST),
+            degraded: text(members, "degraded"),
+            prompt_tokens: members.integer("prompt_tokens").ok().flatten().map(i64::unsigned_abs),
+            cut: members.get("cut") == Some("true"),
+        }
+    }
+
+    /// The account of a trace as it is stored; its id follows from scope, trace and time (milliseconds since 1970,
+    /// UTC).
+    pub fn to_record(&self, trace_id: &str, scope: &Scope, timestamp: i64) -> StoredRecord {
+        StoredRecord {
+            kind: &ACCOUNT,
+            id: id::derived(timestamp, &[ACCOUNT.name, &scope.partition, &scope.instance, trace_id]),
+            scope: scope.clone(),
+            trace_id: trace_id.to_owned(),
+            timestamp,
+            seq: 0,
+            role: None,
+            text: String::new(),
+            members: self.to_members(),
+            vector: None,
+        }
+    }
+
+    fn to_members(&self) -> Object {
+        let mut members = Object::default();
+        members.set("window", self.window.to_string());
+        members.set("reserve", self.reserve.to_string());
+        members.set("counted", self.counted.to_string());
+        members.set_text("counter", &self.counter);
+        members.set("request", self.request.to_string());
+        members.set("fence", self.fence.to_string());
+        members.set("recalled", array(&self.recalled, Part::to_json));
+        members.set("recent", array(&self.recent, Part::to_json));
+        members.set("left_out", array(&self.left_out, LeftOut::to_json));
+        members.set("dropped", array(&self.dropped, Dropped::to_json));
+        for (name, text) in [(DIGEST, &self.digest), ("degraded", &self.degraded)] {
+            if let Some(text) = text {
+                members.set_text(name, text);
+            }
+        }
+        if let Some(tokens) = self.prompt_tokens {
+            members.set("prompt_tokens", tokens.to_string());
+        }
+        if self.cut {
+            members.set("cut", "true");
+        }
+        members
+    }
+}
+
+impl Part {
+    fn to_json(&self) -> String {
+        let score = self.score.map_or(String::new(), |score| format!(",\"score\":{score}"));
+        let hop = if self.hop > 0 { format!(",\"hop\":{}", self.hop) } else { String::new() };
+        format!("{{\"id\":{}{score}{hop},\"tokens\":{}}}", quote(&self.id), self.tokens)
+    }
+}
+
+impl LeftOut {
+    fn to_json(&self) -> String {
+        format!("{{\"id\":{},\"reason\":{}}}", quote(&self.id), quote(&self.reason))
+    }
+}
+
+impl Dropped {
+    fn to_json(&self) -> String {
+        let role = self.role.map_or("null".to_owned(), |role| quote(role.name()));
+        format!("{{\"at\":{},\"role\":{role},\"tokens\":{}}}", self.at, self.tokens)
+    }
+}
+
+fn array<T>(entries: &[T], to_json: impl Fn(&T) -> String) -> String {
+    format!("[{}]", entries.iter().map(to_json).collect::<Vec<_>>().join(","))
+}
+
+fn list(members: &Object, name: &str) -> Vec<Object> {
+    members.objects(name).ok().flatten().unwrap_or_default()
+}
+
+fn text(members: &Object, name: &str) -> Option<String> {
+    members.text(name).ok().flatten()
+}
+
+fn number(members: &Object, name: &str) -> u64 {
+    members.integer(name).ok().flatten().map_or(0, i64::unsigned_abs)
+}

@@ -1,0 +1,59 @@
+//! What a message says: a text, the parts of OpenAI's protocol, or nothing beside tool calls.
+
+use super::object::{Object, expected, quote};
+use crate::error::{Error, Result};
+
+/// What was said.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Content {
+    Text(String),
+    /// OpenAI's array of parts (text, images, …) as JSON text, kept as it came.
+    Parts(Box<str>),
+    /// Nothing, beside tool calls.
+    Null,
+}
+
+impl Content {
+    /// Reads the member `content` of a message of any client.
+    pub fn of(message: &Object) -> Result<Content> {
+        match message.get("content") {
+            None | Some("null") => Ok(Content::Null),
+            Some(json) if json.starts_with('"') => match serde_json::from_str(json) {
+                Ok(text) => Ok(Content::Text(text)),
+                Err(e) => Err(Error::new(format!(
+                    "content: {}",
+                    e.to_string().split(" at line").next().unwrap_or("")
+                ))),
+            },
+            Some(json) if json.starts_with('[') => match message.objects("content") {
+                Ok(_) => Ok(Content::Parts(json.into())),
+                Err(_) => Err(expected("content", "a string or an array of parts", json)),
+            },
+            Some(json) => Err(expected("content", "a string or an array of parts", json)),
+        }
+    }
+
+    /// The words in it: the text, or the texts of the parts joined by line ends.
+    pub fn text(&self) -> String {
+        match self {
+            Content::Text(text) => text.clone(),
+            Content::Parts(json) => parts_text(json),
+            Content::Null => String::new(),
+        }
+    }
+
+    /// The value as JSON text.
+    pub fn to_json(&self) -> String {
+        match self {
+            Content::Text(text) => quote(text),
+            Content::Parts(json) => json.to_string(),
+            Content::Null => "null".into(),
+        }
+    }
+}
+
+fn parts_text(json: &str) -> String {
+    let parts: Vec<Object> = serde_json::from_str(json).unwrap_or_default();
+    let texts: Vec<String> = parts.iter().filter_map(|part| part.text("text").ok().flatten()).collect();
+    texts.join("\n")
+}

@@ -1,0 +1,158 @@
+//! What a search found, and what speaks for it.
+
+use super::object::{Object, quote};
+use super::query::Query;
+use super::stored::StoredRecord;
+
+/// A record that a search found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Hit {
+    pub record: StoredRecord,
+    /// What the order is by, higher first.
+    pub score: f64,
+    pub why: Why,
+    /// What the score is the sum of, by name.
+    pub parts: Vec<(String, f64)>,
+}
+
+/// What speaks for a hit.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Why {
+    /// The score by words: BM25 times the part of the question's words that it holds.
+    pub keyword: Option<f64>,
+    /// The part of the question's words that it holds, weighed by their rarity, 0 to 1.
+    pub share: Option<f64>,
+    /// The raw cosine of its vector with the question's.
+    pub similarity: Option<f64>,
+    /// What its neighbours in the conversation lend it.
+    pub around: Option<f64>,
+    /// How likely it has to do with the question at all.
+    pub relevance: Option<f64>,
+    /// How it was reached from another hit, if it was.
+    pub via: Option<Via>,
+}
+
+/// How a record was reached along links.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Via {
+    /// How many steps it is away from a hit, from 1.
+    pub hop: usize,
+    /// The id of the record before it.
+    pub from: String,
+}
+
+impl Why {
+    /// The member `why` of a hit; `share` serves the ranking alone and is not told.
+    fn to_object(&self) -> Object {
+        let mut object = Object::default();
+        let numbers = [
+            ("keyword", self.keyword),
+            ("similarity", self.similarity),
+            ("around", self.around),
+            ("relevance", self.relevance),
+        ];
+        for (name, number) in numbers {
+            if let Some(number) = number {
+                object.set(name, number.to_string());
+            }
+        }
+        if let Some(Via { hop, from }) = &self.via {
+            object.set("hop", hop.to_string());
+            object.set_text("via", from);
+        }
+        object
+    }
+}
+
+/// The name of the score by words among the parts of a score.
+pub const KEYWORD: &str = "keyword";
+/// The name of the cosine among them.
+pub const SIMILARITY: &str = "similarity";
+
+impl Hit {
+    /// A record that words found, with the part of the question's words that it holds if that is known.
+    pub fn by_words(record: StoredRecord, score: f64, share: Option<f64>) -> Hit {
+        let why = Why { keyword: Some(score), share, ..Why::default() };
+        Hit { record, score, why, parts: vec![(KEYWORD.to_owned(), score)] }
+    }
+
+    /// A record whose vector has this cosine with the question's.
+    pub fn by_meaning(record: StoredRecord, cosine: f64) -> Hit {
+        let why = Why { similarity: Some(cosine), ..Why::default() };
+        Hit { record, score: cosine, why, parts: vec![(SIMILARITY.to_owned(), cosine)] }
+    }
+
+    /// How many steps from a hit it was found along links; 0 for a hit itself.
+    pub fn hop(&self) -> usize {
+        self.why.via.as_ref().map_or(0, |via| via.hop)
+    }
+
+    /// The best hits in their order: by score, then newest first, then by id.
+    pub fn best(mut hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+        hits.sort_by(|a, b| {
+            let by_time = b.record.timestamp.cmp(&a.record.timestamp);
+            b.score.total_cmp(&a.score).then(by_time).then_with(|| a.record.id.cmp(&b.record.id))
+        });
+        hits.truncate(limit);
+        hits
+    }
+
+    /// Appends the hit as one line; `rank` counts from 1. Of many questions, `query` names the one. With `explain`
+    /// the parts of the score are told too.
+    pub fn write_line(&self, rank: usize, explain: bool, query: Option<&Query>, out: &mut Vec<u8>) {
+        let mut why = self.why.to_object();
+        if explain {
+            let mut parts = Object::default();
+            for (name, part) in &self.parts {
+                parts.set(name, part.to_string());
+            }
+            why.set("parts", parts.to_json());
+        }
+        let members = format!(",\"rank\":{rank},\"score\":{}", self.score);
+        write_found(&self.record, HIT, &members, &why, query, out);
+    }
+
+    /// Appends a record that stands around the hit as one line.
+    pub fn write_neighbour(&self, record: &StoredRecord, query: Option<&Query>, out: &mut Vec<u8>) {
+        let mut why = Object::default();
+        why.set_text("context", &self.record.id);
+        write_found(record, record.kind.name, "", &why, query, out);
+    }
+}
+
+/// The kind of the line of a hit.
+const HIT: &str = "hit";
+
+/// The kind of what was found where a hit does not say it.
+const DEFAULT_RECORD: &str = "message";
+
+/// The members that a search adds: what a record itself has under these names, because it was found once and
+/// kept, would stand there twice.
+const ADDED: [&str; 4] = ["rank", "score", "why", "query"];
+
+/// Appends what a search found as one line; `members` stand before those that all have, with a comma in front.
+fn write_found(
+    record: &StoredRecord,
+    kind: &str,
+    members: &str,
+    why: &Object,
+    query: Option<&Query>,
+    out: &mut Vec<u8>,
+) {
+    let found = if kind == HIT && record.kind.name != DEFAULT_RECORD {
+        format!(",\"record\":{}", quote(record.kind.name))
+    } else {
+        String::new()
+    };
+    let is_added = |name: &str| ADDED.contains(&name) || !found.is_empty() && name == "record";
+    out.push(b'{');
+    if record.members.iter().any(|(name, _)| is_added(name)) {
+        let mut record = record.clone();
+        record.members.retain(|name| !is_added(name));
+        record.write_members(kind, out);
+    } else {
+        record.write_members(kind, out);
+    }
+    let query = query.map_or(String::new(), |query| format!(",\"query\":{}", query.name));
+    out.extend_from_slice(format!("{found}{members},\"why\":{}{query}}}\n", why.to_json()).as_bytes());
+}

@@ -1,0 +1,34 @@
+//! The table of kinds. A new kind is a row here and a file that says what is particular to it.
+
+use super::account::ACCOUNT;
+use super::message::MESSAGE;
+use super::stored::Kind;
+use std::sync::RwLock;
+
+/// Every kind of records that rsv stores.
+const KINDS: [&Kind; 2] = [&MESSAGE, &ACCOUNT];
+
+/// Kinds that a program which uses the library has added.
+static ADDED: RwLock<Vec<&Kind>> = RwLock::new(Vec::new());
+
+/// Adds a kind of one's own for as long as the process runs. One whose name is known already stays as it is.
+pub fn register(kind: &'static Kind) {
+    if kind_named(kind.name).is_none() {
+        ADDED.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push(kind);
+    }
+}
+
+/// The kind of a name.
+pub fn kind_named(name: &str) -> Option<&'static Kind> {
+    let known = KINDS.into_iter().find(|kind| kind.name == name);
+    known.or_else(|| added().into_iter().find(|kind| kind.name == name))
+}
+
+/// All kinds, in the order of the table.
+pub fn kinds() -> Vec<&'static Kind> {
+    KINDS.into_iter().chain(added()).collect()
+}
+
+fn added() -> Vec<&'static Kind> {
+    ADDED.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+}

@@ -1,0 +1,136 @@
+//! What a line of input is, known by its `kind` or, where that is missing, by its shape; and what a store is given.
+
+use super::embedding::{Embedding, Vectors};
+use super::kinds::kind_named;
+use super::link::Link;
+use super::object::Object;
+use super::stored::{Draft, StoredRecord};
+use crate::error::{Error, Result};
+
+/// One line of input.
+#[derive(Debug)]
+pub enum Line {
+    /// Of a kind in the table.
+    Record(Draft),
+    Link(Link),
+    Embedding(Embedding),
+    /// An OpenAI chat-completions body.
+    Request(Object),
+    /// A provider's whole answer.
+    Response(Object),
+    /// Hits, queries, chunks, errors and kinds that are not stored: passed on as they came.
+    Other(Object),
+}
+
+impl Line {
+    /// Tells what an object is and checks it. Errors begin with the member at fault.
+    pub fn parse(line: Object) -> Result<Line> {
+        let kind = line.text("kind")?;
+        let Some(kind) = kind.as_deref().or_else(|| shape(&line)) else {
+            return Err(Error::new("kind: is missing, and no known kind has this shape")
+                .hint("a message needs at least role and content, a request messages; man 5 rsv-record has the kinds"));
+        };
+        match kind {
+            "link" => Link::parse(line).map(Line::Link),
+            "embedding" => Embedding::parse(line).map(Line::Embedding),
+            "request" => Ok(Line::Request(line)),
+            "response" => Ok(Line::Response(line)),
+            kind => match kind_named(kind) {
+                Some(kind) => (kind.read)(line).map(Line::Record),
+                None => Ok(Line::Other(line)),
+            },
+        }
+    }
+}
+
+/// The kind that a line without one has by its members.
+fn shape(line: &Object) -> Option<&'static str> {
+    if line.has("messages") {
+        Some("request")
+    } else if line.has("choices") {
+        let chunk = line.get("object") == Some("\"chat.completion.chunk\"");
+        Some(if chunk { "chunk" } else { "response" })
+    } else if line.has("from") && line.has("to") && line.has("rel") {
+        Some("link")
+    } else if line.has("role") || line.has("content") {
+        Some("message")
+    } else {
+        None
+    }
+}
+
+/// Anything that a store is given, or gives: a record, or what hangs on records.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Record {
+    Stored(StoredRecord),
+    Embedding(Embedding),
+    Link(Link),
+}
+
+impl Record {
+    /// Its own id, if it has one.
+    pub fn id(&self) -> Option<&str> {
+        self.stored().map(|record| record.id.as_str())
+    }
+
+    /// The record, if it is one that has an id and a time.
+    pub fn stored(&self) -> Option<&StoredRecord> {
+        match self {
+            Record::Stored(record) => Some(record),
+            Record::Embedding(_) | Record::Link(_) => None,
+        }
+    }
+
+    /// The ids of the records that it hangs on.
+    pub fn references(&self) -> Vec<&str> {
+        match self {
+            Record::Stored(_) => Vec::new(),
+            Record::Embedding(embedding) => vec![&embedding.of],
+            Record::Link(link) => vec![&link.from, &link.to],
+        }
+    }
+
+    /// The name of the model that made its vector, or found it.
+    pub fn model_mut(&mut self) -> Option<&mut String> {
+        match self {
+            Record::Stored(record) => record.vector.as_mut().map(|vector| &mut vector.model),
+            Record::Embedding(embedding) => Some(&mut embedding.model),
+            Record::Link(link) => link.model.as_mut(),
+        }
+    }
+
+    /// Roughly how much memory it takes, in bytes.
+    pub fn weight(&self) -> usize {
+        const REST: usize = 256;
+        match self {
+            Record::Stored(record) => {
+                let numbers = record.vector.as_ref().map_or(0, |vector| vector.numbers.len());
+                REST + record.text.len() + 4 * numbers
+            }
+            Record::Embedding(embedding) => 4 * embedding.vector.len(),
+            Record::Link(_) => REST,
+        }
+    }
+
+    /// Appends it as one line.
+    pub fn write_line(&self, vectors: Vectors, out: &mut Vec<u8>) {
+        match self {
+            Record::Stored(record) => record.write(out),
+            Record::Embedding(embedding) => embedding.write(vectors, out),
+            Record::Link(link) => link.write(out),
+        }
+        out.push(b'\n');
+    }
+}
+
+/// An error that a stream's reader must see, as one line.
+pub fn error_line(code: &str, message: &str, members: &Object) -> String {
+    let mut line = Object::default();
+    line.set_text("kind", "error");
+    line.set_text("code", code);
+    line.set_text("message", message);
+    for (name, json) in members.iter() {
+        line.set(name, json);
+    }
+    line.to_json() + "\n"
+}

@@ -1,0 +1,36 @@
+//! Members that several kinds of lines have: names, and times.
+
+use super::object::Object;
+use super::time;
+use crate::error::{Error, Result};
+
+/// A name that, if it is there, must not be empty.
+pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
+    match line.text(member)? {
+        Some(text) if text.is_empty() => Err(Error::new(format!("{member}: is empty"))),
+        text => Ok(text),
+    }
+}
+
+/// A name that must be there.
+pub(super) fn required(line: &Object, member: &str) -> Result<String> {
+    name(line, member)?.ok_or_else(|| Error::new(format!("{member}: is missing")))
+}
+
+/// The time of a line in milliseconds since 1970 (UTC), from `timestamp`, else from `created_at`.
+pub fn timestamp(line: &Object) -> Result<Option<i64>> {
+    match time_member(line, "timestamp")? {
+        None => time_member(line, "created_at"),
+        time => Ok(time),
+    }
+}
+
+/// A member that is a time, a number of milliseconds or RFC 3339, if it is there.
+pub(super) fn time_member(line: &Object, member: &str) -> Result<Option<i64>> {
+    let read = match line.get(member) {
+        None | Some("null") => None,
+        Some(json) if json.starts_with('"') => line.text(member)?.map(|text| time::parse(&text)),
+        Some(_) => line.integer(member)?.map(time::checked),
+    };
+    read.transpose().map_err(|e| e.at(member))
+}

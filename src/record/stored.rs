@@ -1,0 +1,261 @@
+//! What a store keeps of everything that has an id and a time, and what tells one kind of it from another.
+//!
+//! A store, the search and the tools know records by this type alone. What is particular to a kind is a row of the
+//! table in `kinds.rs` and the file that the row points to.
+
+use super::embedding::Vector;
+use super::object::{Object, write_text};
+use super::{Role, Scope, id, time};
+use crate::error::{Error, Result};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A record as it is stored: nothing is missing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StoredRecord {
+    pub kind: &'static Kind,
+    pub id: String,
+    pub scope: Scope,
+    /// The conversation that it belongs to; empty for a kind without traces.
+    pub trace_id: String,
+    /// Milliseconds since 1970, UTC.
+    pub timestamp: i64,
+    /// The order within one timestamp.
+    pub seq: u32,
+    /// Who speaks, of a turn in a conversation.
+    pub role: Option<Role>,
+    /// The text, which may be empty.
+    pub text: String,
+    /// All other members of its line, as they came.
+    pub members: Object,
+    /// A vector that travels with it; a store keeps it as an embedding of the record.
+    pub vector: Option<Vector>,
+}
+
+impl StoredRecord {
+    /// Where it stands among the records of its store.
+    pub fn position(&self) -> Position {
+        Position { timestamp: self.timestamp, seq: self.seq, id: self.id.clone() }
+    }
+
+    /// What the word index sees of it, if its kind is searched by words.
+    pub fn indexed_text(&self) -> Option<Cow<'_, str>> {
+        self.kind.indexed.of(self)
+    }
+
+    /// What a model makes its vector of; `None` if its kind has none, or there is nothing but white space.
+    pub fn embedded_text(&self) -> Option<Cow<'_, str>> {
+        self.kind.embedded.of(self).filter(|text| !text.trim().is_empty())
+    }
+
+    /// The value by which its kind is looked up, such as an account's digest.
+    pub fn lookup_key(&self) -> Option<String> {
+        self.members.text(self.kind.lookup_key?).ok().flatten()
+    }
+
+    /// Whether both are the same record under whatever ids: one kind, time and natural key.
+    pub fn is_same(&self, other: &StoredRecord) -> bool {
+        match self.kind.natural_key {
+            Some(key) => {
+                self.kind == other.kind && self.timestamp == other.timestamp && key(self) == key(other)
+            }
+            None => self.kind == other.kind && self.id == other.id,
+        }
+    }
+
+    /// Appends the record as a JSON object, without a line end.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        self.write_members(self.kind.name, out);
+        out.push(b'}');
+    }
+
+    /// Appends its members, from `kind` on, without the braces; `kind` is the name to stand there.
+    pub(super) fn write_members(&self, kind: &str, out: &mut Vec<u8>) {
+        let head = [
+            ("kind", kind),
+            ("id", &self.id),
+            ("trace_id", &self.trace_id),
+            ("partition", &self.scope.partition),
+            ("instance", &self.scope.instance),
+        ];
+        let head = head.into_iter().filter(|(name, _)| self.kind.traced || *name != "trace_id");
+        for (at, (name, value)) in head.enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            write_text(out, name);
+            out.push(b':');
+            write_text(out, value);
+        }
+        (self.kind.write)(self, out);
+    }
+}
+
+/// A place in the order of a store: by timestamp, then seq, then id.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Position {
+    pub timestamp: i64,
+    pub seq: u32,
+    pub id: String,
+}
+
+/// A kind of records: all that tells it from the others.
+pub struct Kind {
+    /// The value of the member `kind`.
+    pub name: &'static str,
+    /// Its label in a graph database.
+    pub label: &'static str,
+    /// Whether its records belong to a trace.
+    pub traced: bool,
+    /// Reads a line. Errors begin with the member at fault.
+    pub read: fn(Object) -> Result<Draft>,
+    /// Appends the members after the scope, each preceded by a comma.
+    pub write: fn(&StoredRecord, &mut Vec<u8>),
+    /// The parts that, with the time, make a record what it is: an id that nobody gave is derived from them, and
+    /// under another id the same parts are the same record. `None` where only the id tells.
+    pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
+    /// The member, a text, by which records of the kind are looked up.
+    pub lookup_key: Option<&'static str>,
+    /// What the word index sees.
+    pub indexed: TextSource,
+    /// What vectors are made of.
+    pub embedded: TextSource,
+    /// What stands before the text where people read it.
+    pub heading: fn(&StoredRecord) -> String,
+    /// Whether enrichment may recall it.
+    pub recalled: bool,
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Kind {}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Where the text comes from that an index is made of.
+#[derive(Clone, Copy)]
+pub enum TextSource {
+    /// The kind has no such index.
+    None,
+    /// The text of the record.
+    Text,
+    /// A text that is composed from several members.
+    Composed(fn(&StoredRecord) -> String),
+}
+
+impl TextSource {
+    fn of<'a>(&self, record: &'a StoredRecord) -> Option<Cow<'a, str>> {
+        match self {
+            TextSource::None => None,
+            TextSource::Text => Some(Cow::Borrowed(&record.text)),
+            TextSource::Composed(compose) => Some(Cow::Owned(compose(record))),
+        }
+    }
+
+    /// Whether there is any.
+    pub fn is_some(&self) -> bool {
+        !matches!(self, TextSource::None)
+    }
+}
+
+/// A record as somebody wrote it: what is missing can be filled in.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Draft {
+    pub kind: &'static Kind,
+    pub id: Option<String>,
+    pub trace_id: Option<String>,
+    pub partition: Option<String>,
+    pub instance: Option<String>,
+    pub timestamp: Option<i64>,
+    pub seq: Option<u32>,
+    pub role: Option<Role>,
+    pub text: String,
+    pub members: Object,
+    pub vector: Option<Vector>,
+}
+
+/// What a draft lacks is taken from here.
+#[derive(Clone, Debug)]
+pub struct Fill {
+    pub partition: Option<String>,
+    pub instance: Option<String>,
+    pub trace_id: String,
+    pub timestamp: i64,
+    pub seq: u32,
+}
+
+impl Draft {
+    /// A draft of nothing but a text.
+    pub fn of(kind: &'static Kind, text: String) -> Draft {
+        Draft {
+            kind,
+            id: None,
+            trace_id: None,
+            partition: None,
+            instance: None,
+            timestamp: None,
+            seq: None,
+            role: None,
+            text,
+            members: Object::default(),
+            vector: None,
+        }
+    }
+
+    /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
+    pub fn complete(self, fill: &Fill) -> Result<StoredRecord> {
+        let scope = match (&self.partition, &self.instance) {
+            (None, None) => Scope::of(fill.partition.as_deref(), fill.instance.as_deref())?,
+            (None, instance) => Scope::of(fill.partition.as_deref(), instance.as_deref())?,
+            (partition, instance) => Scope::of(partition.as_deref(), instance.as_deref())?,
+        };
+        let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
+        if self.kind.traced && trace_id.is_empty() {
+            return Err(Error::new("trace_id: is empty"));
+        }
+        let mut record = StoredRecord {
+            kind: self.kind,
+            id: self.id.unwrap_or_default(),
+            scope,
+            trace_id: if self.kind.traced { trace_id } else { String::new() },
+            timestamp: self.timestamp.unwrap_or(fill.timestamp),
+            seq: self.seq.unwrap_or(if self.timestamp.is_some() { 0 } else { fill.seq }),
+            role: self.role,
+            text: self.text,
+            members: self.members,
+            vector: self.vector,
+        };
+        if record.id.is_empty() {
+            record.id = derived_id(&record);
+        }
+        Ok(record)
+    }
+}
+
+/// The id of a record that came without one: it follows from what the record says.
+fn derived_id(record: &StoredRecord) -> String {
+    let parts = match record.kind.natural_key {
+        Some(key) => key(record),
+        None => {
+            let Scope { partition, instance } = record.scope.clone();
+            let (name, members) = (record.kind.name.to_owned(), record.members.to_json());
+            vec![name, partition, instance, record.trace_id.clone(), record.text.clone(), members]
+        }
+    };
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    id::derived(record.timestamp, &parts)
+}
+
+/// Appends `timestamp` and, for people, `created_at`.
+pub fn write_time(ms: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!(",\"timestamp\":{ms},\"created_at\":\"{}\"", time::rfc3339(ms)).as_bytes());
+}

@@ -1,0 +1,195 @@
+//! What a store can do, in the words of the domain: five capabilities, and one call that retrieves by all of them.
+//!
+//! Any number of processes use a store at once. Nothing that a method writes is seen, or lost, in part; what is written
+//! is durable when the method returns; what a method reads is of one instant.
+
+use super::error::Result;
+use super::evidence::{Around, Cosines, Evidence, Plan};
+use super::identity::Written;
+use super::question::Question;
+use super::select::{Collection, Select, Walk};
+use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
+use super::terms::{Occur, Term};
+use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
+
+/// A store of any kind.
+pub trait Store: Records + Words + Vectors + Links + State + Send {
+    /// Retrieves what speaks for the records of a selection that may answer a question. What `earlier` saw, for the
+    /// same question, selection and reach, is not asked for again.
+    fn retrieve(
+        &mut self,
+        question: &Question,
+        which: &Select,
+        plan: &Plan,
+        earlier: Evidence,
+    ) -> Result<Evidence>;
+}
+
+/// What is kept.
+pub trait Records {
+    /// Writes a batch, whole or not at all, and tells for each record what became of it. What is there already
+    /// changes nothing. An embedding or a link may name a record that stands earlier in the batch.
+    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>>;
+
+    /// Writes records in the place of those that have their ids, all or none: vectors, the synapses that those gave
+    /// and index entries go with the version before, other links stay. What is not there yet is new.
+    fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>>;
+
+    /// Removes records with all that hangs on them: vectors, links, index entries. Gives how many there were.
+    fn remove(&mut self, ids: &[&str]) -> Result<u64>;
+
+    /// The records of a selection that have these ids, in no order.
+    fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>>;
+
+    /// The last `count` records of each selection, each oldest first.
+    fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>>;
+
+    /// How many records a selection holds; counts no further than `most`.
+    fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
+
+    /// Visits what a selection holds: records by timestamp, seq and id; then their embeddings; then links, as far as
+    /// both their ends are of the selection. Ends with the visitor's error, if it gives one.
+    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()>;
+}
+
+/// What a walk calls for each record.
+pub type Visit<'a> = dyn FnMut(Record) -> crate::error::Result<()> + 'a;
+
+/// Search by words.
+pub trait Words {
+    /// The best `limit` records in which the terms occur, case and accents aside. Best first; ties by time, newest
+    /// first, then by id.
+    fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>>;
+}
+
+/// Search by meaning, and the vectors that it takes.
+pub trait Vectors {
+    /// The best `limit` records by the cosine of their vector of `model` with `vector`, filtered before they are
+    /// ranked. The score is that cosine, -1 to 1, computed from the vector as it is stored, of whatever length; it is
+    /// 0 if either is zero. Best first; ties by time, newest first, then by id. None for a model that the store does
+    /// not know; errors if its vectors have another dimension.
+    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>>;
+
+    /// The cosines of a vector with those of records, by their ids; those that have none of the model are left out.
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines>;
+
+    /// The last `limit` records of a selection that have a text to embed but no vector of `model`. Costs as much as
+    /// there are, not as much as there is in the store, once there is a first vector of the model.
+    fn unembedded(&mut self, model: &str, which: &Select, limit: usize) -> Result<Unembedded>;
+
+    /// The models that the store has vectors of, by name.
+    fn models(&mut self) -> Result<Vec<Model>>;
+
+    /// Puts vectors in the place of those that records have of their model; together with a fact, if one is given. A
+    /// vector of a record that is not there is left out. Errors, and changes nothing, if one has another dimension
+    /// than its model.
+    fn put_vectors(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()>;
+
+    /// Removes every vector of a model, and the synapses that they gave; what lacks one is unembedded again.
+    fn drop_model(&mut self, model: &str) -> Result<()>;
+
+    /// Compares the indexes of vectors with the vectors, and makes those anew that differ. Gives their number.
+    fn repair_vectors(&mut self) -> Result<u64>;
+}
+
+/// The records that have a text but no vector of a model.
+#[derive(Debug, Default)]
+pub struct Unembedded {
+    /// The last of them, newest first.
+    pub newest: Vec<StoredRecord>,
+    /// How many there are.
+    pub total: u64,
+    /// Whether the store knows the model.
+    pub model_known: bool,
+}
+
+/// A model of which there are vectors.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Model {
+    pub name: String,
+    /// How many numbers each vector has.
+    pub dim: usize,
+    /// How many vectors there are.
+    pub vectors: u64,
+}
+
+/// What belongs together: by links, and by standing next to each other.
+pub trait Links {
+    /// The links, of one relation or of all, that have one of these records as an end; each once, by their ends.
+    fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>>;
+
+    /// The records of a selection that stand around each of these in its collection: up to `reach` before it and as
+    /// many after it, nearest first.
+    fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>>;
+
+    /// How far each collection of some scopes is linked by the vectors of a model, as far as it has any; by scope.
+    fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>>;
+
+    /// Records of a collection with what resembles them among those that are linked already and those before them in
+    /// this list: the `limit` nearest whose cosine is at least `floor`, best first. Where very many are equally near,
+    /// the newest of them.
+    fn compare(
+        &mut self,
+        model: &str,
+        collection: &Collection,
+        which: Compare,
+        floor: f64,
+        limit: usize,
+    ) -> Result<Vec<Compared>>;
+
+    /// Takes records for linked, and makes and removes the synapses that follow. Does nothing, and gives false, if one
+    /// of them has got another vector since they were compared.
+    fn relink(
+        &mut self,
+        model: &str,
+        collection: &Collection,
+        rule: Rule,
+        compared: &[Compared],
+        changes: &Changes,
+    ) -> Result<bool>;
+
+    /// Removes the synapses of a collection that are weaker than the rule wants or of another model; with `anew` all
+    /// of them, so that none of its records is linked any more. Gives their number.
+    fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, anew: bool) -> Result<u64>;
+}
+
+/// What the store knows about itself.
+pub trait State {
+    /// Something that the store remembers about itself under a name.
+    fn fact(&mut self, name: &str) -> Result<Option<String>>;
+
+    /// Remembers a fact, or with `None` no longer.
+    fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()>;
+
+    /// Takes a job that only one process may do at a time, until the guard is dropped or the process ends; `None` if
+    /// another has it.
+    fn claim(&mut self, job: &str) -> Result<Option<Claim>>;
+
+    /// The scopes that hold anything, by name, with the number of their messages.
+    fn scopes(&mut self) -> Result<Vec<(Scope, u64)>>;
+
+    /// The scope of the record that has this id, whatever its kind.
+    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>>;
+
+    /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector is
+    /// kept as those of all. Gives their number, which is 0 where nobody else writes.
+    fn adopt(&mut self) -> Result<u64>;
+
+    /// What is wrong with the records as they are kept, in words, up to so many faults; nothing where a database
+    /// server sees to that itself.
+    fn integrity_errors(&mut self, most: u32) -> Result<Vec<String>>;
+}
+
+/// A job that is taken as long as this is kept.
+pub struct Claim(#[allow(dead_code)] pub(super) Box<dyn Send>);
+
+/// What the caller means to do with a store.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum OpenMode {
+    /// To use what is there. Opening changes nothing; a file that is missing is empty, and stays missing.
+    Existing,
+    /// To write: a file that is missing is made.
+    Create,
+    /// As `Create`, as one of many connections of a process that stays: each holds less of the file in memory.
+    Pooled,
+}

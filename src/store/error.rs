@@ -1,0 +1,161 @@
+//! What can go wrong with a store: a kind for the program, and for people the cause and what helps.
+
+use crate::error::Error;
+use std::fmt;
+
+/// A result of a store.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// What was attempted at a store, and why it failed.
+#[derive(Clone, Debug)]
+pub struct StoreError {
+    pub kind: ErrorKind,
+    /// Such as `cannot open store sqlite:/x`; empty where the cause says all.
+    attempt: String,
+    cause: String,
+}
+
+/// The kinds of failures; each has its remedy.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ErrorKind {
+    /// The address is none that a store can have.
+    NotAnAddress,
+    /// The address names a directory.
+    Directory,
+    /// A file or a directory cannot be found or made.
+    NotFound,
+    /// The system does not allow it.
+    ReadOnly,
+    /// The file is no database.
+    NotADatabase,
+    /// The database belongs to another program.
+    ForeignFile,
+    /// The store was made by another version of rsv, whose schema this one does not read.
+    OtherVersion,
+    /// Others kept it locked too long.
+    Locked,
+    /// The disk is full, or may be.
+    Full,
+    /// The database is damaged.
+    Corrupt,
+    /// What a server sent is not what was asked for.
+    Unexpected,
+    /// No server answers.
+    Unreachable,
+    /// What answers speaks another protocol.
+    WrongProtocol,
+    /// One side speaks TLS, the other does not.
+    Tls,
+    /// A certificate that nobody vouches for.
+    Certificate,
+    /// The server is too old; the release that is needed.
+    ServerTooOld(&'static str),
+    /// The server does not know the user, or the password.
+    Unauthenticated,
+    /// The user may not do it.
+    Forbidden,
+    /// The password must be changed first.
+    PasswordExpired,
+    /// A secret stands in the address.
+    SecretInAddress,
+    /// The server has no such database.
+    NoDatabase,
+    /// The server takes no writes.
+    NotLeader,
+    /// It may succeed later.
+    Transient,
+    /// A query took too long.
+    TimedOut,
+    /// Every connection is in use.
+    NoConnection,
+    /// The server refused a statement.
+    Server,
+    /// What was given cannot be used: it names its fault.
+    Invalid,
+    /// The caller's own visitor ended a walk.
+    Stopped(Error),
+    /// Anything else.
+    Other,
+}
+
+impl StoreError {
+    /// A failure of a kind; `attempt` is what was tried, `cause` why it failed.
+    pub(super) fn new(kind: ErrorKind, attempt: impl Into<String>, cause: impl Into<String>) -> StoreError {
+        StoreError { kind, attempt: attempt.into(), cause: cause.into() }
+    }
+
+    /// What was given cannot be used, in words that say all.
+    pub(super) fn invalid(cause: impl Into<String>) -> StoreError {
+        StoreError::new(ErrorKind::Invalid, "", cause)
+    }
+}
+
+/// A visitor's own error ends a walk.
+impl From<Error> for StoreError {
+    fn from(error: Error) -> StoreError {
+        StoreError::new(ErrorKind::Stopped(error.clone()), "", error.to_string())
+    }
+}
+
+impl ErrorKind {
+    /// The command or setting that helps.
+    fn hint(&self) -> Option<&str> {
+        Some(match self {
+            ErrorKind::NotAnAddress => "use sqlite:PATH or bolt://HOST",
+            ErrorKind::Directory => "name a file in it, such as --store DIRECTORY/store.db",
+            ErrorKind::NotFound | ErrorKind::ReadOnly => {
+                "check the permissions, or name another store with --store"
+            }
+            ErrorKind::NotADatabase | ErrorKind::ForeignFile => "name another store with --store",
+            ErrorKind::OtherVersion => {
+                "export it with the version that made it, then import that: rsv-export > FILE, rsv-import FILE"
+            }
+            ErrorKind::Locked => "find the program that holds it, and run it again",
+            ErrorKind::Full => "free some space and run it again; nothing is half-written",
+            ErrorKind::Corrupt => "restore a backup, or save what can be read with rsv-export",
+            ErrorKind::Unexpected => "something else changed the graph? rsv-config doctor",
+            ErrorKind::Unreachable => "is Neo4j running there? name another store with --store",
+            ErrorKind::WrongProtocol => "give the port of Bolt, which is 7687 by default",
+            ErrorKind::Tls => "an address with +s is for a server with TLS, one without it for one without",
+            ErrorKind::Certificate => "an address with +ssc trusts a certificate that nobody vouches for",
+            ErrorKind::ServerTooOld(needed) => needed,
+            ErrorKind::Unauthenticated | ErrorKind::SecretInAddress => {
+                "set NEO4J_USERNAME and NEO4J_PASSWORD"
+            }
+            ErrorKind::Forbidden => "set NEO4J_USERNAME and NEO4J_PASSWORD, or give that user the right",
+            ErrorKind::PasswordExpired => {
+                "give the user a password of its own: ALTER CURRENT USER SET PASSWORD, in cypher-shell"
+            }
+            ErrorKind::NoDatabase => "set NEO4J_DATABASE, or unset it for the server's default",
+            ErrorKind::NotLeader => "give the address of the leader",
+            ErrorKind::Transient => "try again; the server may be starting",
+            ErrorKind::TimedOut => "try again, or raise neo4j_query_timeout",
+            ErrorKind::NoConnection => "raise neo4j_max_connections",
+            ErrorKind::Server => "what the server means by that is in its log",
+            ErrorKind::Stopped(error) => return error.remedy(),
+            ErrorKind::Invalid | ErrorKind::Other => return None,
+        })
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Error::from(self.clone()).to_string())
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Error {
+        let StoreError { kind, attempt, cause } = error;
+        if let ErrorKind::Stopped(error) = kind {
+            return error;
+        }
+        let told = if attempt.is_empty() { Error::new(cause) } else { Error::new(attempt).because(cause) };
+        match kind.hint() {
+            Some(hint) => told.hint(hint),
+            None => told,
+        }
+    }
+}

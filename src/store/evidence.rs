@@ -1,0 +1,268 @@
+//! What speaks for the records that may answer a question, typed: what words found, what meaning found, the cosines,
+//! what stands around the best of them, and their links.
+//!
+//! A record's own score is its BM25 as a part of the best one's, and `MEANING` times its place between the
+//! lowest cosine of all candidates and the best, if its cosine reaches the model's floor: models differ in where
+//! their cosines lie. Without a vector its words count for both. If the question names a month or a year, what
+//! was said then counts `DATED` times as much.
+
+use super::question::Question;
+use crate::record::{Hit, Link, StoredRecord};
+use std::collections::{HashMap, HashSet};
+
+/// What a cosine counts beside a word's score.
+const MEANING: f64 = 0.7;
+/// What a record counts that was said when the question says.
+const DATED: f64 = 1.5;
+
+/// The cosines of a vector with those of records, by their ids.
+pub type Cosines = Vec<(String, f64)>;
+
+/// How much is looked at for a question.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Plan {
+    /// So many by words, and so many by meaning.
+    pub candidates: usize,
+    /// So many of the best are looked around.
+    pub lenders: usize,
+    /// How many records before each of them and after it.
+    pub reach: usize,
+    /// What stands around so many of the best is measured by the question's vector.
+    pub measured: usize,
+    /// The links of so many of the best are read.
+    pub links: usize,
+}
+
+/// What stands around a record in its collection, nearest first.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Around {
+    pub before: Vec<StoredRecord>,
+    pub after: Vec<StoredRecord>,
+}
+
+impl Around {
+    /// Both sides.
+    pub fn all(&self) -> impl Iterator<Item = &StoredRecord> {
+        self.before.iter().chain(&self.after)
+    }
+}
+
+/// A record and what speaks for it.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub record: StoredRecord,
+    /// Its score by words; 0 if they did not find it.
+    pub keyword: f64,
+    /// The part of the question's words that it holds, weighed by their rarity.
+    pub share: f64,
+    /// The cosine of its vector with the question's, where that is known.
+    pub similarity: Option<f64>,
+}
+
+/// All that is known about the records that may answer a question.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// Each record once, in the order in which they were found.
+    pub candidates: Vec<Candidate>,
+    positions: HashMap<String, usize>,
+    /// The candidates that were looked around, the best first.
+    pub lenders: Vec<usize>,
+    /// What stands around records, by their ids.
+    around: HashMap<String, (StoredRecord, Around)>,
+    /// Cosines of what stands around.
+    measured: Cosines,
+    /// The links of the records in `linked`, all of them.
+    links: Vec<Link>,
+    linked: HashSet<String>,
+    /// How far it was looked around.
+    reach: usize,
+}
+
+impl Evidence {
+    /// Begins with what an earlier, smaller plan for the same question saw around records: that is not asked for
+    /// again.
+    pub(super) fn after(earlier: Evidence, plan: &Plan) -> Evidence {
+        let Evidence { around, measured, links, linked, reach, .. } = earlier;
+        if reach == plan.reach {
+            return Evidence { around, measured, links, linked, reach, ..Evidence::default() };
+        }
+        Evidence { reach: plan.reach, ..Evidence::default() }
+    }
+
+    /// Takes what words and meaning found, and cosines of what words found.
+    pub(super) fn add_found(&mut self, by_words: Vec<Hit>, by_meaning: Vec<Hit>, cosines: &Cosines) {
+        for Hit { record, score, why, .. } in by_words {
+            let candidate = self.add(record);
+            (candidate.keyword, candidate.share) = (score, why.share.unwrap_or_default());
+        }
+        for Hit { record, score, .. } in by_meaning {
+            self.add(record).similarity = Some(score);
+        }
+        self.measure(cosines);
+    }
+
+    /// Chooses the candidates that are looked around, and gives those of them of which that is not known yet.
+    pub(super) fn choose_lenders(&mut self, question: &Question, plan: &Plan) -> Vec<usize> {
+        let sums: Vec<f64> = self.own_scores(question).iter().map(|own| own.iter().sum()).collect();
+        self.lenders = (0..self.candidates.len()).collect();
+        self.lenders.sort_by(|a, b| sums[*b].total_cmp(&sums[*a]).then(a.cmp(b)));
+        self.lenders.truncate(plan.lenders);
+        let known = |at: &usize| self.around.contains_key(&self.candidates[*at].record.id);
+        self.lenders.iter().copied().filter(|at| !known(at)).collect()
+    }
+
+    /// Some candidates by their positions.
+    pub(super) fn records(&self, positions: &[usize]) -> Vec<&StoredRecord> {
+        positions.iter().map(|at| &self.candidates[*at].record).collect()
+    }
+
+    /// Takes what stands around some candidates and its cosines; all that stands around a lender becomes a candidate.
+    pub(super) fn add_around(&mut self, positions: &[usize], around: Vec<Around>, cosines: Cosines) {
+        for (at, around) in positions.iter().zip(around) {
+            let record = self.candidates[*at].record.clone();
+            self.around.insert(record.id.clone(), (record, around));
+        }
+        self.measured.extend(cosines);
+        let lenders = self.lenders.iter().filter_map(|at| self.around.get(&self.candidates[*at].record.id));
+        let beside: Vec<StoredRecord> = lenders.flat_map(|(_, around)| around.all().cloned()).collect();
+        for record in beside {
+            self.add(record);
+        }
+        let measured = std::mem::take(&mut self.measured);
+        self.measure(&measured);
+        self.measured = measured;
+    }
+
+    /// The ids of the best so many lenders whose links are not known yet.
+    pub(super) fn unlinked(&self, most: usize) -> Vec<String> {
+        let ids = self.lenders.iter().take(most).map(|at| &self.candidates[*at].record.id);
+        ids.filter(|id| !self.linked.contains(*id)).cloned().collect()
+    }
+
+    /// Takes all links of some records.
+    pub(super) fn add_links(&mut self, ids: Vec<String>, links: Vec<Link>) {
+        self.links.extend(links);
+        self.linked.extend(ids);
+    }
+
+    fn add(&mut self, record: StoredRecord) -> &mut Candidate {
+        let at = match self.positions.get(&record.id) {
+            Some(at) => *at,
+            None => {
+                self.positions.insert(record.id.clone(), self.candidates.len());
+                self.candidates.push(Candidate { record, keyword: 0.0, share: 0.0, similarity: None });
+                self.candidates.len() - 1
+            }
+        };
+        &mut self.candidates[at]
+    }
+
+    /// Tells cosines of candidates where none are known.
+    fn measure(&mut self, cosines: &Cosines) {
+        for (id, cosine) in cosines {
+            if let Some(at) = self.positions.get(id) {
+                self.candidates[*at].similarity.get_or_insert(*cosine);
+            }
+        }
+    }
+
+    /// Where a record stands among the candidates.
+    pub fn position(&self, id: &str) -> Option<usize> {
+        self.positions.get(id).copied()
+    }
+
+    /// The lenders and what stands around each, the best first.
+    pub fn surroundings(&self) -> Vec<(usize, &Around)> {
+        let around = |at: usize| Some((at, &self.around.get(&self.candidates[at].record.id)?.1));
+        self.lenders.iter().filter_map(|at| around(*at)).collect()
+    }
+
+    /// The links of a record, if all of them are known.
+    pub fn links_of(&self, id: &str) -> Option<impl Iterator<Item = &Link>> {
+        let of_record = move |link: &&Link| link.from == id || link.to == id;
+        self.linked.contains(id).then(|| self.links.iter().filter(of_record))
+    }
+
+    /// The own scores of the candidates by their words and by their meaning, 0 where neither speaks for one.
+    pub fn own_scores(&self, question: &Question) -> Vec<[f64; 2]> {
+        let floor = question.floor();
+        let keyword = self.candidates.iter().map(|one| one.keyword).fold(f64::MIN_POSITIVE, f64::max);
+        let cosines = || self.candidates.iter().filter_map(|one| one.similarity);
+        let (lowest, best) =
+            (cosines().fold(f64::INFINITY, f64::min), cosines().fold(f64::NEG_INFINITY, f64::max));
+        let meaning = |cosine: f64| match best - lowest {
+            _ if cosine < floor => 0.0,
+            width if width > 0.0 => (cosine - lowest) / width,
+            _ => 1.0,
+        };
+        let score = |one: &Candidate| {
+            let dated = if question.dates.hold(one.record.timestamp) { DATED } else { 1.0 };
+            let words = one.keyword / keyword;
+            match one.similarity {
+                Some(cosine) => [dated * words, dated * MEANING * meaning(cosine)],
+                // It has no vector yet: its words stand for its meaning.
+                None => [dated * (1.0 + MEANING) * words, 0.0],
+            }
+        };
+        self.candidates.iter().map(score).collect()
+    }
+
+    /// What stands before and after each record of which both are known.
+    pub fn neighbours(&self) -> HashMap<&str, [Option<&StoredRecord>; 2]> {
+        let mut sides: HashMap<&str, [Option<Option<&StoredRecord>>; 2]> = HashMap::new();
+        for (record, around) in self.around.values() {
+            for (side, [toward, back]) in [(&around.before, [0, 1]), (&around.after, [1, 0])] {
+                let mut last = record;
+                for next in side {
+                    sides.entry(&last.id).or_default()[toward] = Some(Some(next));
+                    sides.entry(&next.id).or_default()[back] = Some(Some(last));
+                    last = next;
+                }
+                if side.len() < self.reach {
+                    sides.entry(&last.id).or_default()[toward] = Some(None);
+                }
+            }
+        }
+        sides.into_iter().filter_map(|(id, [before, after])| Some((id, [before?, after?]))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Content, Draft, Fill, Role};
+
+    #[test]
+    fn neighbours_are_those_of_the_conversation() {
+        const REACH: usize = 2;
+        let said = |n: usize| {
+            let fill =
+                Fill { partition: None, instance: None, trace_id: "t".into(), timestamp: n as i64, seq: 0 };
+            Draft::message(Role::User, Content::Text(n.to_string())).complete(&fill).unwrap()
+        };
+        let all: Vec<StoredRecord> = (0..30).map(said).collect();
+        let asked = [0, 1, 4, 8, 9, 15, 20, 28];
+        let around = |at: usize| Around {
+            before: all[at.saturating_sub(REACH)..at].iter().rev().cloned().collect(),
+            after: all[at + 1..(at + 1 + REACH).min(all.len())].to_vec(),
+        };
+        let plan = Plan { candidates: 0, lenders: 0, reach: REACH, measured: 0, links: 0 };
+        let mut evidence = Evidence::after(Evidence::default(), &plan);
+        let found = asked.iter().map(|at| Hit::by_words(all[*at].clone(), 1.0, None)).collect();
+        evidence.add_found(found, Vec::new(), &Vec::new());
+        let positions: Vec<usize> = (0..asked.len()).collect();
+        evidence.add_around(&positions, asked.into_iter().map(around).collect(), Vec::new());
+        let neighbours = evidence.neighbours();
+        let mut known = Vec::new();
+        for (at, record) in all.iter().enumerate() {
+            if let Some(found) = neighbours.get(record.id.as_str()) {
+                let wanted = [at.checked_sub(1).map(|before| &all[before]), all.get(at + 1)];
+                assert_eq!(*found, wanted, "{at}");
+                known.push(at);
+            }
+        }
+        // Those that were asked for, those beside them, and where two that were asked for stand near each other, all
+        // between them.
+        assert_eq!(known, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 16, 19, 20, 21, 27, 28, 29]);
+    }
+}

@@ -1,0 +1,41 @@
+//! Opening a store by its address.
+
+use super::api::{OpenMode, Store};
+use super::error::{ErrorKind, Result, StoreError};
+use super::{neo4j, sqlite};
+use crate::cli::Io;
+use crate::config::{Settings, StorePlace};
+use crate::record::Scope;
+
+/// The scopes of a store, as far as they can be told at once: nothing is made or waited for, and no server is asked.
+pub fn peek_scopes(place: &StorePlace) -> Vec<Scope> {
+    match place.address.split_once(':') {
+        Some(("sqlite", path)) => sqlite::peek_scopes(path.as_ref()),
+        _ => Vec::new(),
+    }
+}
+
+/// Opens a store for a tool that only reads. That the one which a flag names is not there is told: its name may be
+/// misspelt, and else nothing would show that.
+pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
+    let place = settings.store()?;
+    let store = open(&place, OpenMode::Existing)?;
+    if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
+        io.note(format_args!("there is nothing at {}", place.address));
+    }
+    Ok(store)
+}
+
+/// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.
+pub fn open(place: &StorePlace, mode: OpenMode) -> Result<Box<dyn Store>> {
+    let address = &place.address;
+    match address.split_once(':') {
+        Some(("sqlite", path)) if !path.is_empty() => sqlite::open(path.as_ref(), mode),
+        Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) => neo4j::open(place, mode),
+        _ => Err(StoreError::new(
+            ErrorKind::NotAnAddress,
+            format!("cannot open store {address}"),
+            "not an address",
+        )),
+    }
+}

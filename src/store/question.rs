@@ -1,0 +1,60 @@
+//! A question, parsed once: its words, the dates that it names, and what it means to a model.
+
+use super::dates::Dates;
+use super::terms::Term;
+
+/// Words that say nothing about what a question is about, and that are in most messages: they cost more
+/// to look up than all others together.
+const STOP_WORDS: &str = "a about all also am an and any are as at be been but by can could did do does done for from \
+    get got had has have he her him his how i if in into is it its just like me my no not of on or our out say said \
+    she should so some tell than that the their them then there these they this to too up us was we were what when \
+    where which who why will with would you your";
+
+/// How many words of a long text are looked up.
+const MAX_TERMS: usize = 64;
+
+/// A question as retrieval takes it.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The words that tell what it is about.
+    pub terms: Vec<Term>,
+    /// The months and years that it names.
+    pub dates: Dates,
+    /// What it means, if a model can tell.
+    pub vector: Option<QuestionVector>,
+}
+
+/// What a question means to a model.
+#[derive(Clone, Debug)]
+pub struct QuestionVector {
+    /// The canonical id of the model.
+    pub model: String,
+    pub numbers: Vec<f32>,
+    /// The cosine from which on a record may have to do with it.
+    pub floor: f64,
+}
+
+impl Question {
+    /// Parses a text, which may be long.
+    pub fn parse(text: &str, vector: Option<QuestionVector>) -> Question {
+        Question { terms: content_terms(text), dates: Dates::named(text), vector }
+    }
+
+    /// The cosine from which on a record may have to do with the question; none has where no model tells.
+    pub fn floor(&self) -> f64 {
+        self.vector.as_ref().map_or(f64::INFINITY, |vector| vector.floor)
+    }
+}
+
+/// The words that say what a text is about.
+fn content_terms(text: &str) -> Vec<Term> {
+    let mut terms = Term::content(text);
+    // What an apostrophe cut off is none either: `what's`.
+    let stops = |token: &String| STOP_WORDS.split(' ').any(|stop| token == stop);
+    terms.retain(|term| {
+        let cut_off = |token: &String| token.len() == 1 && term.tokens.len() > 1;
+        !term.tokens.iter().all(|token| stops(token) || cut_off(token))
+    });
+    terms.truncate(MAX_TERMS);
+    terms
+}

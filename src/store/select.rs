@@ -1,0 +1,94 @@
+//! Which records are meant.
+
+use crate::record::{Kind, MESSAGE, Position, Role, Scope, Scopes, StoredRecord};
+
+/// A kind in a scope: the unit of every index.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Collection {
+    pub kind: &'static Kind,
+    pub scope: Scope,
+}
+
+/// Which records are meant. Every condition must hold.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Select {
+    /// Any of these.
+    pub kinds: Vec<&'static Kind>,
+    pub scopes: Scopes,
+    pub trace_id: Option<String>,
+    /// Any of these; none means every role, and what has none.
+    pub roles: Vec<Role>,
+    /// The value of the kind's lookup key.
+    pub key: Option<String>,
+    /// The earliest timestamp.
+    pub since: Option<i64>,
+    /// The latest timestamp.
+    pub until: Option<i64>,
+    /// Only what stands before this position.
+    pub before: Option<Position>,
+    pub except: Except,
+}
+
+/// What is left out of a selection, whatever else speaks for it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Except {
+    /// Every record of these traces.
+    pub traces: Vec<String>,
+    /// The records that have these ids.
+    pub ids: Vec<String>,
+}
+
+impl Select {
+    /// All messages of these scopes.
+    pub fn of(scopes: Scopes) -> Select {
+        Select::of_kinds(vec![&MESSAGE], scopes)
+    }
+
+    /// All records of some kinds in these scopes.
+    pub fn of_kinds(kinds: Vec<&'static Kind>, scopes: Scopes) -> Select {
+        Select {
+            kinds,
+            scopes,
+            trace_id: None,
+            roles: Vec::new(),
+            key: None,
+            since: None,
+            until: None,
+            before: None,
+            except: Except::default(),
+        }
+    }
+
+    /// Whether there is no condition but kind and scope.
+    pub(super) fn is_whole(&self) -> bool {
+        *self == Select::of_kinds(self.kinds.clone(), self.scopes.clone())
+    }
+
+    /// Whether a record meets every condition but kind, scope and lookup key.
+    pub(super) fn admits(&self, record: &StoredRecord) -> bool {
+        self.trace_id.as_ref().is_none_or(|trace| *trace == record.trace_id)
+            && (self.roles.is_empty() || record.role.is_some_and(|role| self.roles.contains(&role)))
+            && self.since.is_none_or(|since| record.timestamp >= since)
+            && self.until.is_none_or(|until| record.timestamp <= until)
+            && self.before.as_ref().is_none_or(|before| record.position() < *before)
+            && !self.except.traces.contains(&record.trace_id)
+            && !self.except.ids.contains(&record.id)
+    }
+}
+
+/// What a walk visits.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    pub which: Select,
+    /// Whether each record carries the vector of the model that has the most.
+    pub vectors: bool,
+    pub embeddings: bool,
+    pub links: bool,
+}
+
+impl Walk {
+    /// Records alone.
+    pub fn records(which: Select) -> Walk {
+        Walk { which, vectors: false, embeddings: false, links: false }
+    }
+}

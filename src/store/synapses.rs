@@ -1,0 +1,72 @@
+//! Which records resemble each other: what a store must know for synapses to be kept as vectors come.
+
+use super::select::Collection;
+
+/// Between which records there is a synapse.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Rule {
+    /// The least similarity (raw cosine).
+    pub threshold: f64,
+    /// How many synapses a record has at most: its strongest.
+    pub degree: usize,
+}
+
+/// How far a collection is linked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkState {
+    pub collection: Collection,
+    /// By which rule it was linked, if it was.
+    pub rule: Option<Rule>,
+    /// Whether there may be synapses that the rule does not allow, because they came from elsewhere.
+    pub foreign_synapses: bool,
+    /// How many records with vectors are not linked yet.
+    pub unlinked: u64,
+}
+
+/// Which records are compared with others.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Compare {
+    /// The first so many of those that are not linked yet.
+    Unlinked(usize),
+    /// All, as if none were linked.
+    All,
+}
+
+/// A record that is not linked yet, and what it resembles.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Compared {
+    pub id: String,
+    pub timestamp: i64,
+    pub near: Vec<Near>,
+    /// The store's own name of the record.
+    pub(super) n: i64,
+    /// The version of the vector that this holds of.
+    pub(super) version: i64,
+}
+
+/// What a record resembles.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Near {
+    pub id: String,
+    pub timestamp: i64,
+    /// The raw cosine.
+    pub score: f64,
+    /// The store's own name of the record.
+    pub(super) n: i64,
+}
+
+impl Compared {
+    /// The time of a synapse with what is near: that of the later record.
+    pub fn time_with(&self, near: &Near) -> i64 {
+        self.timestamp.max(near.timestamp)
+    }
+}
+
+/// What follows from comparing records.
+#[derive(Debug, Default)]
+pub struct Changes<'a> {
+    /// Who gets a synapse with whom.
+    pub add: Vec<(&'a Compared, &'a Near)>,
+    /// Synapses that stronger ones displaced, by their ends.
+    pub remove: Vec<(String, String)>,
+}
