@@ -16,7 +16,7 @@ pub struct StoreError {
 }
 
 /// The kinds of failures; each has its remedy.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub enum ErrorKind {
     /// The address is none that a store can have.
     NotAnAddress,
