@@ -1,7 +1,6 @@
 //! What is related to a question: hits, best first. By its words, by its meaning, or by both.
 
 mod beside;
-mod dates;
 mod expand;
 mod hybrid;
 

@@ -18,9 +18,7 @@ mod sqlite;
 mod synapses;
 mod terms;
 
-pub use api::{
-    Claim, Links, Model, OpenMode, Records, State, Store, Unembedded, Vectors, Visit, Words,
-};
+pub use api::{Claim, Links, Model, OpenMode, Records, State, Store, Unembedded, Vectors, Visit, Words};
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use identity::Written;

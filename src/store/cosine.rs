@@ -236,7 +236,8 @@ mod tests {
     fn many_at_once_are_as_one_after_the_other_and_as_without_registers() {
         for length in [1, 15, 16, 17, 63, 64, 65, 384, 1000] {
             let queries = [1, 2, 3, 4].map(|seed| Query::of(&numbers(length, seed)));
-            let block: Vec<u8> = (5..12).flat_map(|seed| Quantized::of(&numbers(length, seed)).codes).collect();
+            let block: Vec<u8> =
+                (5..12).flat_map(|seed| Quantized::of(&numbers(length, seed)).codes).collect();
             let (mut four, mut one) = (Vec::new(), Vec::new());
             Query::products(queries.each_ref(), &block, &mut four);
             for (at, query) in queries.iter().enumerate() {

@@ -49,8 +49,11 @@ pub(super) fn of_replacement(
 
 /// Whether two records of one id are the same. Trace and time do not count: the id stands for them.
 fn says_the_same(there: &StoredRecord, record: &StoredRecord) -> bool {
-    let content =
-        || there.scope == record.scope && there.role == record.role && there.content_json() == record.content_json();
+    let content = || {
+        there.scope == record.scope
+            && there.role == record.role
+            && there.content_json() == record.content_json()
+    };
     there.kind == record.kind && (record.kind.natural_key.is_none() || content())
 }
 

@@ -319,7 +319,12 @@ pub(super) fn can_stop(scored: &[Scored], limit: usize, most: f64) -> bool {
 }
 
 /// Tells of each hit what each token gave to its score.
-pub(super) fn explain(hits: &mut [Hit], positions: &FxHashMap<i64, usize>, tokens: &[QueryToken], corpus: &Corpus) {
+pub(super) fn explain(
+    hits: &mut [Hit],
+    positions: &FxHashMap<i64, usize>,
+    tokens: &[QueryToken],
+    corpus: &Corpus,
+) {
     for hit in hits.iter_mut() {
         hit.parts.clear();
     }

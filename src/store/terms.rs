@@ -239,7 +239,11 @@ mod tests {
     #[test]
     fn words_without_spaces_are_looked_for_by_two_characters() {
         let said = |text: &str| -> Vec<String> {
-            Term::content(text).into_iter().inspect(|term| assert!(term.within)).map(|term| term.text).collect()
+            Term::content(text)
+                .into_iter()
+                .inspect(|term| assert!(term.within))
+                .map(|term| term.text)
+                .collect()
         };
         assert_eq!(said("東京の首都、東京"), ["東京", "京の", "の首", "首都"]);
         assert_eq!(said("iPhone15を買う。猫"), ["iphone15", "を買", "買う", "猫"]);
