@@ -4,7 +4,7 @@ use crate::error::Error;
 use std::fmt;
 
 /// A result of a store.
-pub type Result<T> = std::result::Result<T, StoreError>;
+pub(super) type Result<T> = std::result::Result<T, StoreError>;
 
 /// What was attempted at a store, and why it failed.
 #[derive(Clone, Debug)]
@@ -82,6 +82,12 @@ impl StoreError {
     /// A failure of a kind; `attempt` is what was tried, `cause` why it failed.
     pub(super) fn new(kind: ErrorKind, attempt: impl Into<String>, cause: impl Into<String>) -> StoreError {
         StoreError { kind, attempt: attempt.into(), cause: cause.into() }
+    }
+
+    /// A question's vector has another length than those of its model, in numbers.
+    pub(super) fn other_dimension(model: &str, given: usize, dim: usize) -> StoreError {
+        let cause = format!("the question's vector has {given} numbers, but those of {model} have {dim}");
+        StoreError::invalid(cause)
     }
 
     /// What was given cannot be used, in words that say all.

@@ -14,7 +14,7 @@ const STEP: usize = WINDOW / 2;
 
 /// Lower case, compatibility forms taken apart (NFKD), the accents of Latin, Greek and Cyrillic dropped;
 /// the sigma that ends a Greek word is as any other.
-pub fn fold(text: &str) -> String {
+pub(super) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
@@ -30,7 +30,7 @@ fn plain(c: char) -> char {
 }
 
 /// The words of folded text: runs of letters and digits, long ones as windows.
-pub fn words(folded: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
     folded.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).flat_map(windows)
 }
 
@@ -50,13 +50,13 @@ fn windows_of_long(run: &str) -> Vec<&str> {
 }
 
 /// The stem of a word of English (Porter's second algorithm); of any other writing the word itself.
-pub fn stem(word: &str) -> Cow<'_, str> {
+pub(super) fn stem(word: &str) -> Cow<'_, str> {
     static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     if word.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(word) } else { Cow::Borrowed(word) }
 }
 
 /// What every word of a stem begins with: its last letter may be another one in the word (`citi`, `city`).
-pub fn beginning(stem: &str) -> &str {
+pub(super) fn beginning(stem: &str) -> &str {
     match stem.char_indices().next_back() {
         Some((end, _)) if stem.len() > 3 => &stem[..end],
         _ => stem,

@@ -1,22 +1,22 @@
-//! Which messages are nearest to a vector: all codes are looked at, and what may be among the best is
+//! Which records are nearest to a vector: all codes are looked at, and what may be among the best is
 //! compared exactly.
 
 use super::super::cosine::Query;
-use super::super::{Cosines, Select};
-use super::Sqlite;
-use super::chunk::{Block, Head};
-use super::held::Whose;
-use super::select::{Filter, Wanted};
-use super::{embedding, read};
-use crate::record::{Hit, Message};
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
+use super::super::select::Select;
+use super::code_cache::{CacheKey, CodeCache};
+use super::code_page::{CodeBlock, CodeMeta};
+use super::collections::{self, CollectionRow, Within};
+use super::embedding;
+use super::filter::{Admission, Filter};
+use super::measure::Measure;
+use crate::record::Hit;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params_from_iter};
 use std::cmp::Ordering;
 
-/// So many candidates are held before the worse ones are dropped.
-const HELD: usize = 4096;
+/// So many candidates are kept before the worse ones are dropped.
+const MAX_CANDIDATES: usize = 4096;
 
-/// A message and its exact cosine.
+/// A record and its exact cosine.
 pub(super) struct Scored {
     pub(super) n: i64,
     pub(super) timestamp: i64,
@@ -28,142 +28,73 @@ pub(super) fn by_score(a: &Scored, b: &Scored) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
 }
 
-/// Reads messages from rows of COLUMNS and VECTOR, and tells how near each is to a vector, if there is one.
-pub(super) struct Measure {
-    query: Option<(i64, Query)>,
-    pub(super) cosines: Cosines,
+/// What is found by the codes of a model, at one instant. Codes that are not as they must be are made anew, in the
+/// collections that `within` gives, and it is looked for again; `look` tells whether they were.
+pub(super) fn trusted<T>(
+    connection: &mut Connection,
+    model: i64,
+    within: impl Fn(&Connection) -> rusqlite::Result<Vec<CollectionRow>>,
+    mut look: impl FnMut(&Connection, &mut bool) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    for repaired in [false, true] {
+        let snapshot = connection.unchecked_transaction()?;
+        let mut sound = true;
+        let found = look(connection, &mut sound)?;
+        snapshot.finish()?;
+        if sound || repaired {
+            return Ok(found);
+        }
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        embedding::rebuild(&transaction, model, &within(&transaction)?)?;
+        transaction.commit()?;
+    }
+    Err(rusqlite::Error::QueryReturnedNoRows)
 }
 
-/// The vector of a record; the parameter is `Measure::model`.
-pub(super) const VECTOR: &str = "(SELECT vector FROM embedding WHERE record = record.n AND model = ?)";
-
-impl Measure {
-    /// By a vector of a model, as far as the model is known and has vectors of that length.
-    pub(super) fn by(connection: &Connection, meant: Option<(&str, &[f32])>) -> rusqlite::Result<Measure> {
-        let mut query = None;
-        if let Some((name, vector)) = meant {
-            let model = embedding::model(connection, name)?.filter(|(_, dim)| *dim == vector.len() as i64);
-            query = model.map(|(model, _)| (model, Query::of(vector)));
-        }
-        Ok(Measure { query, cosines: Vec::new() })
-    }
-
-    pub(super) fn model(&self) -> Option<i64> {
-        self.query.as_ref().map(|(model, _)| *model)
-    }
-
-    pub(super) fn message(&mut self, row: &rusqlite::Row) -> rusqlite::Result<Message> {
-        let message = read::message(row)?;
-        if let (Some((_, query)), ValueRef::Blob(vector)) = (&self.query, row.get_ref(read::AFTER)?) {
-            self.cosines.push((message.id.clone(), query.cosine(vector)));
-        }
-        Ok(message)
-    }
+/// A search for the records of a selection that are nearest to a vector.
+pub(super) struct Nearest<'a> {
+    /// The number of the model.
+    pub(super) model: i64,
+    pub(super) query: Query,
+    pub(super) which: &'a Select,
+    pub(super) limit: usize,
 }
 
-impl Sqlite {
-    /// The hits, or the dimension of the model if it is another than that of the vector.
-    pub(super) fn find_nearest(
-        &mut self,
-        model: &str,
-        vector: &[f32],
-        which: &Select,
-        limit: usize,
-    ) -> rusqlite::Result<Result<Vec<Hit>, i64>> {
-        // Whoever writes does not map the file by itself.
-        self.connection.pragma_update(None, "mmap_size", super::MAPPED)?;
-        let Some((model, dim)) = embedding::model(&self.connection, model)? else {
-            return Ok(Ok(Vec::new()));
-        };
-        if dim != vector.len() as i64 {
-            return Ok(Err(dim));
-        }
-        let query = Query::of(vector);
-        let scopes = self.scope_numbers(&which.scopes)?;
-        let scopes = scopes.as_deref();
-        let hits = self.trusted(model, scopes, |store, sound| {
-            let scored = match which.trace_id {
-                _ if limit == 0 => Vec::new(),
-                Some(_) => store.by_vectors(model, &query, which, scopes)?,
+impl Nearest<'_> {
+    /// The best hits.
+    pub(super) fn find(
+        &self,
+        connection: &mut Connection,
+        cache: &mut CodeCache,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let of_selection = |connection: &Connection| collections::list(connection, self.which);
+        trusted(connection, self.model, of_selection, |connection, sound| {
+            let within = Within::of(connection, self.which)?;
+            let scored = match &self.which.trace_id {
+                _ if self.limit == 0 => Vec::new(),
+                Some(_) => self.by_vectors(connection, &within)?,
                 None => {
-                    let (scored, whole) = store.by_codes(model, &query, which, scopes, limit)?;
+                    let (scored, whole) = self.by_codes(connection, cache, within)?;
                     *sound = whole;
                     scored
                 }
             };
-            store.hits(scored, limit)
-        })?;
-        Ok(Ok(hits))
+            self.hits(connection, scored)
+        })
     }
 
-    /// What is found by the codes of some scopes, at one instant. Codes that are not as they must be are made
-    /// anew, and it is looked for again; `look` tells whether they were.
-    pub(super) fn trusted<T>(
-        &mut self,
-        model: i64,
-        scopes: Option<&[i64]>,
-        mut look: impl FnMut(&Sqlite, &mut bool) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<T> {
-        for mended in [false, true] {
-            let snapshot = self.connection.unchecked_transaction()?;
-            let mut sound = true;
-            let found = look(self, &mut sound)?;
-            snapshot.finish()?;
-            if sound || mended {
-                return Ok(found);
-            }
-            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let all = match scopes {
-                Some(scopes) => scopes.to_vec(),
-                None => embedding::rows(&transaction, "scope")?,
-            };
-            embedding::index(&transaction, model, &all)?;
-            transaction.commit()?;
-        }
-        Err(rusqlite::Error::QueryReturnedNoRows)
-    }
-
-    /// The cosines of a vector with those that some messages have of a model.
-    pub(super) fn cosines(
-        &self,
-        model: &str,
-        vector: &[f32],
-        ids: &[&str],
-    ) -> rusqlite::Result<Vec<(String, f64)>> {
-        let query = Query::of(vector);
-        let sql = "SELECT embedding.vector FROM record JOIN embedding ON embedding.record = record.n
-                   AND embedding.model = (SELECT n FROM model WHERE name = ? AND dim = ?) WHERE record.id = ?";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut found = Vec::new();
-        for id in ids {
-            let row = params![model, vector.len() as i64, id];
-            let cosine = |row: &rusqlite::Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
-            found.extend(
-                statement.query_row(row, cosine).optional()?.map(|cosine| ((*id).to_owned(), cosine)),
-            );
-        }
-        Ok(found)
-    }
-
-    /// All messages of a trace, which are few.
-    fn by_vectors(
-        &self,
-        model: i64,
-        query: &Query,
-        which: &Select,
-        scopes: Option<&[i64]>,
-    ) -> rusqlite::Result<Vec<Scored>> {
-        let mut filter = Filter::of(which);
-        filter.add_scopes("record", scopes);
+    /// All records of a trace, which are few.
+    fn by_vectors(&self, connection: &Connection, within: &Within) -> rusqlite::Result<Vec<Scored>> {
+        let mut filter = Filter::of(self.which);
+        filter.within("record", within);
         let sql = format!(
             "SELECT record.n, record.timestamp, embedding.vector FROM record INDEXED BY record_trace \
-             CROSS JOIN embedding ON embedding.record = record.n AND embedding.model = {model} \
-             WHERE record.kind = 'message'{}",
-            filter.sql
+             CROSS JOIN embedding ON embedding.record = record.n AND embedding.model = {} WHERE 1{}",
+            self.model, filter.sql
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut statement = connection.prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(filter.values), |row| {
-            let score = query.cosine(row.get_ref(2)?.as_blob()?);
+            let score = self.query.cosine(row.get_ref(2)?.as_blob()?);
             Ok(Scored { n: row.get(0)?, timestamp: row.get(1)?, score })
         })?;
         rows.collect()
@@ -171,74 +102,70 @@ impl Sqlite {
 
     fn by_codes(
         &self,
-        model: i64,
-        query: &Query,
-        which: &Select,
-        scopes: Option<&[i64]>,
-        limit: usize,
+        connection: &Connection,
+        cache: &mut CodeCache,
+        within: Within,
     ) -> rusqlite::Result<(Vec<Scored>, bool)> {
         let mut scan = Scan {
-            query,
-            wanted: Wanted::of(&self.connection, which)?,
-            best: Best::above(f64::NEG_INFINITY, limit, HELD),
+            query: &self.query,
+            admission: Admission::of(connection, self.which)?,
+            best: Best::above(f64::NEG_INFINITY, self.limit, MAX_CANDIDATES),
             products: Vec::new(),
         };
-        let whose = Whose { model, scopes: scopes.map(<[i64]>::to_vec) };
-        let sound = self.held.borrow_mut().visit(&self.connection, &whose, |block| scan.look_at(block))?;
+        let key = CacheKey { model: self.model, within };
+        let sound = cache.visit(connection, &key, |block| scan.look_at(block))?;
         let mut statement =
-            self.connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
+            connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
         let (scored, there) = scan.best.compare(usize::MAX, |n| {
-            let cosine = |row: &rusqlite::Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
-            statement.query_row([n, model], cosine).optional()
+            let cosine = |row: &rusqlite::Row| Ok(self.query.cosine(row.get_ref(0)?.as_blob()?));
+            statement.query_row([n, self.model], cosine).optional()
         })?;
         Ok((scored, sound && there))
     }
 
-    /// The best of them, with their messages; of equals that do not all fit, every one is looked at.
-    fn hits(&self, mut scored: Vec<Scored>, limit: usize) -> rusqlite::Result<Vec<Hit>> {
+    /// The best of them, with their records; of equals that do not all fit, every one is looked at.
+    fn hits(&self, connection: &Connection, mut scored: Vec<Scored>) -> rusqlite::Result<Vec<Hit>> {
         scored.sort_unstable_by(by_score);
-        let end = match scored.get(limit - 1) {
-            Some(last) => scored.partition_point(|one| by_score(one, last).is_le()),
-            None => scored.len(),
-        };
-        let (mut hits, mut none) = (Vec::new(), Measure::by(&self.connection, None)?);
+        let last = self.limit.checked_sub(1).and_then(|last| scored.get(last));
+        let end = last.map_or(scored.len(), |last| scored.partition_point(|one| by_score(one, last).is_le()));
+        let (mut hits, mut none) = (Vec::new(), Measure::by(connection, None)?);
         for Scored { n, score, .. } in &scored[..end] {
-            if let Some(message) = self.nth(*n, &mut none)? {
-                hits.push(Hit::by("similarity", message, *score));
+            if let Some(record) = none.nth(connection, *n)? {
+                hits.push(Hit::by_meaning(record, *score));
             }
         }
-        Ok(Hit::best(hits, limit))
+        Ok(Hit::best(hits, self.limit))
     }
 }
 
 /// A look at all codes.
 struct Scan<'a> {
     query: &'a Query,
-    wanted: Wanted,
+    admission: Admission,
     best: Best,
     products: Vec<[i32; 1]>,
 }
 
 impl Scan<'_> {
-    fn admits(&self, head: &Head) -> bool {
-        self.wanted.admits(head.n, head.timestamp, head.role)
+    fn admits(&self, meta: &CodeMeta) -> bool {
+        self.admission.admits(meta.n, meta.timestamp, meta.role)
     }
 
-    fn look_at(&mut self, block: &Block) {
-        if !block.heads.iter().any(|head| self.admits(head)) {
+    fn look_at(&mut self, block: &CodeBlock) {
+        if !block.metas.iter().any(|meta| self.admits(meta)) {
             return;
         }
         Query::products([self.query], block.codes, &mut self.products);
-        for (head, [product]) in block.heads.iter().zip(&self.products) {
-            let (near, off) = self.query.estimate(*product, head.step);
-            if near + off >= self.best.floor && self.admits(head) {
-                self.best.add(Candidate::of(head, near, off));
+        for (meta, [product]) in block.metas.iter().zip(&self.products) {
+            let (near, error_bound) = self.query.estimate(*product, meta.scale);
+            if near + error_bound >= self.best.floor && self.admits(meta) {
+                self.best.add(Candidate::of(meta, near, error_bound));
             }
         }
     }
 }
 
-/// A message, and between what its cosine lies.
+/// A record, and between what its cosine lies.
 pub(super) struct Candidate {
     n: i64,
     timestamp: i64,
@@ -247,37 +174,37 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// A message whose cosine is `near`, give or take `off`.
-    pub(super) fn of(head: &Head, near: f32, off: f32) -> Candidate {
-        Candidate { n: head.n, timestamp: head.timestamp, low: near - off, high: near + off }
+    /// A record whose cosine is `near`, give or take `error_bound`.
+    pub(super) fn of(meta: &CodeMeta, near: f32, error_bound: f32) -> Candidate {
+        Candidate { n: meta.n, timestamp: meta.timestamp, low: near - error_bound, high: near + error_bound }
     }
 }
 
-/// Every message that may be among the best `limit`.
+/// Every record that may be among the best `limit`.
 pub(super) struct Best {
     limit: usize,
     /// So near must one be, or are `limit` of them at least.
     pub(super) floor: f32,
-    held: Vec<Candidate>,
-    /// When so many are held, those below the floor are dropped; and how many that is at least.
-    room: usize,
-    least: usize,
+    candidates: Vec<Candidate>,
+    /// When so many are kept, those below the floor are dropped; and how many that is at least.
+    capacity: usize,
+    min_capacity: usize,
 }
 
 impl Best {
-    /// None yet; what is below a cosine is not wanted. So many are held before the worse ones are dropped.
-    pub(super) fn above(floor: f64, limit: usize, room: usize) -> Best {
-        Best { limit, floor: floor as f32, held: Vec::new(), room, least: room }
+    /// None yet; what is below a cosine is not wanted. So many are kept before the worse ones are dropped.
+    pub(super) fn above(floor: f64, limit: usize, capacity: usize) -> Best {
+        Best { limit, floor: floor as f32, candidates: Vec::new(), capacity, min_capacity: capacity }
     }
 
     pub(super) fn add(&mut self, candidate: Candidate) {
-        self.held.push(candidate);
-        if self.held.len() >= self.room && self.held.len() > self.limit {
+        self.candidates.push(candidate);
+        if self.candidates.len() >= self.capacity && self.candidates.len() > self.limit {
             let (_, worst, _) =
-                self.held.select_nth_unstable_by(self.limit - 1, |a, b| b.low.total_cmp(&a.low));
+                self.candidates.select_nth_unstable_by(self.limit - 1, |a, b| b.low.total_cmp(&a.low));
             self.floor = self.floor.max(worst.low);
-            self.held.retain(|candidate| candidate.high >= self.floor);
-            self.room = self.least.max(2 * self.held.len());
+            self.candidates.retain(|candidate| candidate.high >= self.floor);
+            self.capacity = self.min_capacity.max(2 * self.candidates.len());
         }
     }
 
@@ -288,13 +215,13 @@ impl Best {
         most: usize,
         mut cosine: impl FnMut(i64) -> rusqlite::Result<Option<f64>>,
     ) -> rusqlite::Result<(Vec<Scored>, bool)> {
-        self.held.sort_unstable_by(|a, b| {
+        self.candidates.sort_unstable_by(|a, b| {
             b.high.total_cmp(&a.high).then(b.timestamp.cmp(&a.timestamp)).then(b.n.cmp(&a.n))
         });
         let (mut scored, mut there) = (Vec::new(), true);
         // The best scores so far, in order.
         let mut scores: Vec<f64> = Vec::new();
-        for Candidate { n, timestamp, high, .. } in self.held.into_iter().take(most) {
+        for Candidate { n, timestamp, high, .. } in self.candidates.into_iter().take(most) {
             if scores.get(self.limit - 1).is_some_and(|worst| f64::from(high) < *worst) {
                 break;
             }

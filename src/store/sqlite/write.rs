@@ -1,163 +1,281 @@
-//! Writing a batch of records.
+//! Writing, replacing and removing records, each batch in one transaction that holds the write lock from its
+//! beginning: one that began by reading could not get it against another writer, however long it waited.
 
-use super::super::Written;
-use super::embedding::{self, Grown};
-use super::{graph, index, lacking};
-use crate::record::{Account, Content, Embedding, Link, Message, Object, Record, SYNAPSE, Scope};
+use super::super::identity::{self, Written};
+use super::collections::{self, CollectionRow};
+use super::embedding::{self, IndexUpdate, Removal};
+use super::record_row::{self, RecordRow, numbers};
+use super::row::{self, COLUMNS, TABLES, as_json};
+use super::{synapse, unembedded, word_index};
+use crate::record::{Embedding, Kind, Link, Object, Record, SYNAPSE, Scope, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
 
-/// What this process has seen in the file, to spare looking it up again.
+/// The numbers of collections that this process has seen in the file, to spare looking them up again.
 #[derive(Default)]
-pub(super) struct Known {
-    scopes: HashMap<Scope, i64>,
-}
+pub(super) struct KnownCollections(HashMap<(&'static str, Scope), i64>);
 
-/// Writes all records in one transaction that holds the write lock from its beginning: one that began
-/// by reading could not get it against another writer, however long it waited.
+/// Writes all of a batch; what became of each.
 pub(super) fn write(
     connection: &mut Connection,
-    known: &mut Known,
+    known: &mut KnownCollections,
     batch: &[Record],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut writer =
-        Writer { transaction: &transaction, known, fresh: BTreeMap::new(), vectors: Grown::default() };
-    let written = batch
-        .iter()
-        .map(|record| match record {
-            Record::Message(message) => writer.message(message),
-            Record::Account(account) => writer.account(account),
-            Record::Embedding(embedding) => writer.embedding(embedding),
-            Record::Link(link) => write_link(&transaction, link),
-        })
-        .collect::<rusqlite::Result<Vec<Written>>>()?;
-    for (scope, count) in std::mem::take(&mut writer.fresh) {
-        index::grow(&transaction, scope, count)?;
+    let mut writer = Writer::new(&transaction, known);
+    let mut written = Vec::with_capacity(batch.len());
+    for record in batch {
+        written.push(match record {
+            Record::Stored(record) => writer.record(record)?,
+            Record::Embedding(embedding) => writer.embedding(embedding)?,
+            Record::Link(link) => write_link(&transaction, link)?,
+        });
     }
-    writer.vectors.settle(&transaction)?;
+    writer.settle()?;
     transaction.commit()?;
     Ok(written)
 }
 
-struct Writer<'a> {
-    transaction: &'a Transaction<'a>,
-    known: &'a mut Known,
-    /// How many messages are new, by scope.
-    fresh: BTreeMap<i64, i64>,
-    vectors: Grown,
+/// Writes records in the place of those that have their ids; what became of each.
+pub(super) fn replace(
+    connection: &mut Connection,
+    known: &mut KnownCollections,
+    records: &[StoredRecord],
+) -> rusqlite::Result<Vec<Written>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // A link keeps its ends while the rows that they lie in change.
+    transaction.pragma_update(None, "defer_foreign_keys", true)?;
+    let mut writer = Writer::new(&transaction, known);
+    let mut written = Vec::with_capacity(records.len());
+    for record in records {
+        written.push(writer.replacement(record)?);
+    }
+    writer.settle()?;
+    transaction.commit()?;
+    Ok(written)
 }
 
-impl Writer<'_> {
-    /// Writes a message and the vector that came with it, or neither.
-    fn message(&mut self, message: &Message) -> rusqlite::Result<Written> {
-        let Some(vector) = &message.vector else { return self.without_vector(message) };
-        if let Some(misfit) = self.misfit(&vector.model, vector.numbers.len())? {
-            return Ok(misfit);
+/// Removes records with all that hangs on them; how many there were.
+pub(super) fn remove(connection: &mut Connection, ids: &[&str]) -> rusqlite::Result<u64> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut removed = RemovedRecords::default();
+    for id in ids {
+        if let Some((_, there)) = row::by_id(&transaction, id)?
+            && let Some(record) = record_row::by_id(&transaction, id)?
+        {
+            removed.add(&transaction, &record, &there)?;
+            for end in ["source", "target"] {
+                let sql = format!("DELETE FROM link WHERE {end} = ?");
+                transaction.prepare_cached(&sql)?.execute([record.n])?;
+            }
+            transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([record.n])?;
         }
-        let written = self.without_vector(message)?;
-        let of = match &written {
-            Written::New => message.id.clone(),
-            Written::Same(id) => id.clone(),
-            _ => return Ok(written),
-        };
-        let (model, vector) = (vector.model.clone(), vector.numbers.clone());
-        self.embedding(&Embedding { of, model, vector, extra: Object::default() })?;
+    }
+    let count = removed.count;
+    removed.settle(&transaction)?;
+    transaction.commit()?;
+    Ok(count)
+}
+
+/// Records that go, for the indexes to let go of together.
+#[derive(Default)]
+struct RemovedRecords {
+    count: u64,
+    vectors: Removal,
+    /// Numbers and indexed texts, by collection.
+    texts: BTreeMap<i64, (CollectionRow, Vec<(i64, String)>)>,
+}
+
+impl RemovedRecords {
+    /// Takes away the vectors of a record, and notes what the indexes have of it.
+    fn add(
+        &mut self,
+        connection: &Connection,
+        record: &RecordRow,
+        there: &StoredRecord,
+    ) -> rusqlite::Result<()> {
+        self.count += 1;
+        self.vectors.all_vectors(connection, record)?;
+        unembedded::forget(connection, record)?;
+        if let Some(text) = there.indexed_text() {
+            let of_collection = self.texts.entry(record.collection.n);
+            let (_, texts) = of_collection.or_insert((record.collection, Vec::new()));
+            texts.push((record.n, text.into_owned()));
+        }
+        Ok(())
+    }
+
+    /// Takes the records out of the indexes.
+    fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
+        self.vectors.settle(connection)?;
+        for (collection, texts) in self.texts.into_values() {
+            word_index::remove(connection, collection, &texts)?;
+        }
+        Ok(())
+    }
+}
+
+struct Writer<'a> {
+    transaction: &'a Transaction<'a>,
+    known: &'a mut KnownCollections,
+    /// How many records are new, by collection.
+    added: BTreeMap<i64, (CollectionRow, i64)>,
+    vectors: IndexUpdate,
+}
+
+impl<'a> Writer<'a> {
+    fn new(transaction: &'a Transaction<'a>, known: &'a mut KnownCollections) -> Writer<'a> {
+        Writer { transaction, known, added: BTreeMap::new(), vectors: IndexUpdate::default() }
+    }
+
+    /// Tells the indexes what is new.
+    fn settle(self) -> rusqlite::Result<()> {
+        for (collection, count) in self.added.into_values() {
+            word_index::grow(self.transaction, collection, count)?;
+        }
+        self.vectors.settle(self.transaction)
+    }
+
+    /// Writes a record and the vector that came with it, or neither.
+    fn record(&mut self, record: &StoredRecord) -> rusqlite::Result<Written> {
+        if let Some(refused) = self.refused_vector(record)? {
+            return Ok(refused);
+        }
+        let collection = self.collection(record.kind, &record.scope)?;
+        let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
+        let twin = if there.is_none() { self.twin(record, collection)? } else { None };
+        let written = identity::of_record(record, there.as_ref(), twin);
+        match &written {
+            Written::New => drop(self.insert(record, collection)?),
+            Written::Same(id) => self.vector_of(record, id)?,
+            _ => {}
+        }
         Ok(written)
     }
 
-    fn without_vector(&mut self, message: &Message) -> rusqlite::Result<Written> {
-        let scope = self.scope(&message.scope)?;
-        let text = message.content.text();
-        let parts = match &message.content {
-            Content::Text(_) => None,
-            Content::Parts(json) => Some(&**json),
-            Content::Null => Some("null"),
-        };
-        if let Some(there) = self.same(message, scope, &text, parts)? {
-            return Ok(there);
+    /// Writes a record in the place of what has its id. Links stay, but for the synapses of its vectors.
+    fn replacement(&mut self, record: &StoredRecord) -> rusqlite::Result<Written> {
+        if let Some(refused) = self.refused_vector(record)? {
+            return Ok(refused);
         }
-        let sql =
-            "INSERT INTO record (id, kind, scope, trace_id, timestamp, seq, role, content, parts, extra)
-                   VALUES (?, 'message', ?, ?, ?, ?, ?, ?, ?, ?)";
-        let extra = as_json(&message.extra);
-        let (role, seq) = (message.role.name(), message.seq);
-        let row =
-            params![message.id, scope, message.trace_id, message.timestamp, seq, role, text, parts, extra];
+        let collection = self.collection(record.kind, &record.scope)?;
+        let there = row::by_id(self.transaction, &record.id)?;
+        let twin = self.twin(record, collection)?;
+        let before = there.as_ref().map(|(_, there)| there);
+        let written = identity::of_replacement(record, before, twin);
+        match (&written, record_row::by_id(self.transaction, &record.id)?) {
+            (Written::New, _) => drop(self.insert(record, collection)?),
+            (Written::Replaced, Some(old)) => {
+                let mut removed = RemovedRecords::default();
+                if let Some(there) = before {
+                    removed.add(self.transaction, &old, there)?;
+                }
+                self.transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([old.n])?;
+                removed.settle(self.transaction)?;
+                let n = self.insert(record, collection)?;
+                for end in ["source", "target"] {
+                    let sql = format!("UPDATE link SET {end} = ? WHERE {end} = ?");
+                    self.transaction.prepare_cached(&sql)?.execute([n, old.n])?;
+                }
+            }
+            _ => {}
+        }
+        Ok(written)
+    }
+
+    /// The number of a new record, which is written with its vector.
+    fn insert(&mut self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<i64> {
+        let embeddable = record.embedded_text().is_some();
+        let sql = "INSERT INTO record
+                   (id, collection, trace_id, timestamp, seq, embeddable, role, key, text, members)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let row = params![
+            record.id,
+            collection.n,
+            record.trace_id,
+            record.timestamp,
+            record.seq,
+            embeddable,
+            record.role.map(|role| role.name()),
+            record.lookup_key(),
+            record.text,
+            as_json(&record.members),
+        ];
         let n = self.transaction.prepare_cached(sql)?.insert(row)?;
-        lacking::note(self.transaction, (n, scope, message.timestamp), &text)?;
-        *self.fresh.entry(scope).or_default() += 1;
-        Ok(Written::New)
-    }
-
-    /// The message that is there already: under its id, or with the same scope, trace, role, content and
-    /// timestamp under another.
-    fn same(
-        &self,
-        message: &Message,
-        scope: i64,
-        text: &str,
-        parts: Option<&str>,
-    ) -> rusqlite::Result<Option<Written>> {
-        let sql = "SELECT kind = 'message' AND scope = ? AND role = ? AND content IS ? AND parts IS ?
-                   FROM record WHERE id = ?";
-        let role = message.role.name();
-        let by_id = params![scope, role, text, parts, message.id];
-        let agrees = self.transaction.prepare_cached(sql)?.query_row(by_id, |row| row.get(0)).optional()?;
-        if let Some(agrees) = agrees {
-            return Ok(Some(if agrees { Written::Same(message.id.clone()) } else { Written::Differs }));
+        if embeddable {
+            let row = RecordRow { n, collection, timestamp: record.timestamp, role: record.role };
+            unembedded::note(self.transaction, &row)?;
         }
-        let sql = "SELECT id FROM record WHERE trace_id = ? AND timestamp = ? AND kind = 'message'
-                   AND +scope = ? AND role = ? AND content IS ? AND parts IS ?";
-        let by_all = params![message.trace_id, message.timestamp, scope, role, text, parts];
-        let id = self.transaction.prepare_cached(sql)?.query_row(by_all, |row| row.get(0)).optional()?;
-        Ok(id.map(Written::Same))
+        self.added.entry(collection.n).or_insert((collection, 0)).1 += 1;
+        self.vector_of(record, &record.id)?;
+        Ok(n)
     }
 
-    fn account(&mut self, account: &Account) -> rusqlite::Result<Written> {
-        let scope = self.scope(&account.scope)?;
-        let sql = "INSERT INTO record (id, kind, scope, trace_id, timestamp, seq, extra)
-                   VALUES (?, 'account', ?, ?, ?, 0, ?) ON CONFLICT (id) DO NOTHING";
-        let row = params![account.id, scope, account.trace_id, account.timestamp, account.members.to_json()];
-        let new = self.transaction.prepare_cached(sql)?.execute(row)? == 1;
-        Ok(if new { Written::New } else { Written::Same(account.id.clone()) })
+    /// Writes the vector that came with a record, which is stored under an id.
+    fn vector_of(&mut self, record: &StoredRecord, id: &str) -> rusqlite::Result<()> {
+        let Some(vector) = &record.vector else { return Ok(()) };
+        let (model, vector) = (vector.model.clone(), vector.numbers.clone());
+        self.embedding(&Embedding { of: id.to_owned(), model, vector, extra: Object::default() }).map(drop)
+    }
+
+    /// The refusal of a record whose vector cannot be one of its model's.
+    fn refused_vector(&self, record: &StoredRecord) -> rusqlite::Result<Option<Written>> {
+        let Some(vector) = &record.vector else { return Ok(None) };
+        let misfit = embedding::misfit(self.transaction, &vector.model, vector.numbers.len())?;
+        Ok(misfit.map(Written::Refused))
+    }
+
+    /// The id of what has the natural key of a record.
+    fn twin(&self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<Option<String>> {
+        if record.kind.natural_key.is_none() {
+            return Ok(None);
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {TABLES} \
+             WHERE record.trace_id = ? AND record.timestamp = ? AND +record.collection = ?"
+        );
+        let mut statement = self.transaction.prepare_cached(&sql)?;
+        let mut rows = statement.query(params![record.trace_id, record.timestamp, collection.n])?;
+        while let Some(row) = rows.next()? {
+            let there = row::record(row)?;
+            if there.is_same(record) {
+                return Ok(Some(there.id));
+            }
+        }
+        Ok(None)
     }
 
     fn embedding(&mut self, embedding: &Embedding) -> rusqlite::Result<Written> {
-        let Some(place) = embedding::place(self.transaction, &embedding.of)? else {
-            return Ok(unknown("of", &embedding.of));
+        let Some(record) = record_row::by_id(self.transaction, &embedding.of)? else {
+            return Ok(identity::unknown_record("of", &embedding.of));
         };
-        if let Some(misfit) = self.misfit(&embedding.model, embedding.vector.len())? {
-            return Ok(misfit);
+        let dim = embedding.vector.len();
+        if let Some(misfit) = embedding::misfit(self.transaction, &embedding.model, dim)? {
+            return Ok(Written::Refused(misfit));
         }
-        let model = embedding::known_model(self.transaction, &embedding.model, embedding.vector.len())?;
-        if embedding::insert(self.transaction, model, &place, embedding)? {
-            self.vectors.add(self.transaction, model, &place, embedding)?;
+        let model = embedding::ensure_model(self.transaction, &embedding.model, dim)?;
+        if embedding::insert(self.transaction, model, &record, embedding)? {
+            self.vectors.add(self.transaction, model, &record, &embedding.vector)?;
             return Ok(Written::New);
         }
-        let sql = "SELECT vector = ? FROM embedding WHERE record = ? AND model = ?";
-        let known = params![embedding::bytes(&embedding.vector), place.n, model];
-        let same = self.transaction.prepare_cached(sql)?.query_row(known, |row| row.get(0))?;
-        Ok(if same { Written::Same(embedding.of.clone()) } else { Written::Differs })
+        let sql = "SELECT vector FROM embedding WHERE record = ? AND model = ?";
+        let vector = |row: &rusqlite::Row| Ok(numbers(row.get_ref(0)?.as_blob()?));
+        let there = self.transaction.prepare_cached(sql)?.query_row([record.n, model], vector)?;
+        Ok(identity::of_vector(&embedding.of, &there, &embedding.vector))
     }
 
-    /// The refusal of a vector whose length is not that of its model's others.
-    fn misfit(&self, model: &str, dim: usize) -> rusqlite::Result<Option<Written>> {
-        Ok(embedding::misfit(self.transaction, model, dim)?.map(Written::Refused))
-    }
-
-    /// The number of a scope, which is made if it is new.
-    fn scope(&mut self, scope: &Scope) -> rusqlite::Result<i64> {
-        if let Some(n) = self.known.scopes.get(scope) {
-            return Ok(*n);
-        }
-        let names = [&scope.partition, &scope.instance];
-        let sql = "INSERT INTO scope (partition, instance) VALUES (?, ?) ON CONFLICT DO NOTHING";
-        self.transaction.prepare_cached(sql)?.execute(names)?;
-        let sql = "SELECT n FROM scope WHERE partition = ? AND instance = ?";
-        let n = self.transaction.prepare_cached(sql)?.query_row(names, |row| row.get(0))?;
-        self.known.scopes.insert(scope.clone(), n);
-        Ok(n)
+    /// A collection, which is made if it is new.
+    fn collection(&mut self, kind: &'static Kind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
+        let key = (kind.name, scope.clone());
+        let n = match self.known.0.get(&key) {
+            Some(n) => *n,
+            None => {
+                let n = collections::ensure(self.transaction, kind, scope)?;
+                self.known.0.insert(key, n);
+                n
+            }
+        };
+        Ok(CollectionRow { n, kind })
     }
 }
 
@@ -167,8 +285,8 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
         let sql = "SELECT n FROM record WHERE id = ?";
         connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
     };
-    let Some(source) = record(&link.from)? else { return Ok(unknown("from", &link.from)) };
-    let Some(target) = record(&link.to)? else { return Ok(unknown("to", &link.to)) };
+    let Some(source) = record(&link.from)? else { return Ok(identity::unknown_record("from", &link.from)) };
+    let Some(target) = record(&link.to)? else { return Ok(identity::unknown_record("to", &link.to)) };
     let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra)
                VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
     let extra = as_json(&link.extra);
@@ -176,7 +294,7 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
     let row = params![source, link.rel, target, timestamp, link.score, link.model, extra];
     if connection.prepare_cached(sql)?.execute(row)? == 1 {
         if link.rel == SYNAPSE {
-            graph::note_wild(connection, source)?;
+            synapse::note_foreign(connection, source)?;
         }
         return Ok(Written::New);
     }
@@ -185,14 +303,5 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
     if connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))? {
         return Ok(Written::Same(link.from.clone()));
     }
-    Ok(Written::Refused(format!("{}: one of the two is linked to another already, which stays", link.rel)))
-}
-
-/// Members without a column, if there are any.
-pub(super) fn as_json(extra: &Object) -> Option<String> {
-    (!extra.is_empty()).then(|| extra.to_json())
-}
-
-fn unknown(member: &str, id: &str) -> Written {
-    Written::Refused(format!("{member}: the store has no record {id}"))
+    Ok(identity::second_answer(link))
 }

@@ -1,32 +1,32 @@
-//! How numbers lie in the word index: who holds a word as differences and varints, read from end to end; what is
-//! known of each message in blocks of fixed width, where any of them is found at once.
+//! How numbers lie in the word index: a posting list as differences and varints, read from end to end; what is
+//! known of each document in blocks of fixed width, where any of them is found at once.
 
-/// A message in a part of the index.
+/// A document in a segment of the index: what a selection asks of it, and its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct DocMeta {
     pub(super) n: i64,
     pub(super) timestamp: i64,
     /// In words.
     pub(super) length: u32,
-    /// The `bit` of its role.
+    /// The `role_bit` of its role. Two bits keep it: a document without a role comes back as a user's.
     pub(super) role: u8,
 }
 
-impl Place {
+impl DocMeta {
     /// What is told of it beside its number and its time: its length and, in the lowest two bits, its role.
     fn rest(&self) -> u64 {
         u64::from(self.length) << 2 | u64::from(self.role.trailing_zeros() & 3)
     }
 }
 
-/// What is known of messages that follow each other: the least of their numbers and of their times, and of each
-/// message what is beyond these, in as few bytes as the greatest needs (frame of reference: Goldstein,
+/// What is known of documents that follow each other: the least of their numbers and of their times, and of each
+/// document what is beyond these, in as few bytes as the greatest needs (frame of reference: Goldstein,
 /// Ramakrishnan and Shaft, "Compressing relations and indexes", 1998).
-pub(super) struct Block<'a> {
+pub(super) struct DocBlock<'a> {
     n: i64,
     timestamp: i64,
     columns: [Column; 3],
-    /// Of one message, in bytes.
+    /// Of one document, in bytes.
     width: usize,
     rows: &'a [u8],
 }
@@ -41,23 +41,23 @@ struct Column {
 /// After the last row, so that all numbers can be read eight bytes at a time.
 const PADDING: [u8; 8] = [0; 8];
 
-impl<'a> Block<'a> {
+impl<'a> DocBlock<'a> {
     /// The bytes of a block: number and time, 8 bytes each; the widths of the three columns, a byte each; the rows; all
     /// little-endian.
-    pub(super) fn pack(places: &[Place]) -> Vec<u8> {
-        let n = places.iter().map(|place| place.n).min().unwrap_or_default();
-        let timestamp = places.iter().map(|place| place.timestamp).min().unwrap_or_default();
-        let row = |place: &Place| [place.n.abs_diff(n), place.timestamp.abs_diff(timestamp), place.rest()];
+    pub(super) fn pack(docs: &[DocMeta]) -> Vec<u8> {
+        let n = docs.iter().map(|doc| doc.n).min().unwrap_or_default();
+        let timestamp = docs.iter().map(|doc| doc.timestamp).min().unwrap_or_default();
+        let row = |doc: &DocMeta| [doc.n.abs_diff(n), doc.timestamp.abs_diff(timestamp), doc.rest()];
         let mut widths = [0; 3];
-        for place in places {
-            for (width, number) in widths.iter_mut().zip(row(place)) {
+        for doc in docs {
+            for (width, number) in widths.iter_mut().zip(row(doc)) {
                 *width = (u64::BITS - number.leading_zeros()).div_ceil(8).max(*width);
             }
         }
         let mut bytes = [n.to_le_bytes(), timestamp.to_le_bytes()].concat();
         bytes.extend(widths.map(|width| width as u8));
-        for place in places {
-            for (width, number) in widths.iter().zip(row(place)) {
+        for doc in docs {
+            for (width, number) in widths.iter().zip(row(doc)) {
                 bytes.extend_from_slice(&number.to_le_bytes()[..*width as usize]);
             }
         }
@@ -66,7 +66,7 @@ impl<'a> Block<'a> {
     }
 
     /// Reads what was packed; `None` of anything else.
-    pub(super) fn of(bytes: &'a [u8]) -> Option<Block<'a>> {
+    pub(super) fn of(bytes: &'a [u8]) -> Option<DocBlock<'a>> {
         let (n, bytes) = bytes.split_first_chunk()?;
         let (timestamp, bytes) = bytes.split_first_chunk()?;
         let (widths, rows) = bytes.split_first_chunk::<3>()?;
@@ -79,7 +79,7 @@ impl<'a> Block<'a> {
             width += usize::from(bytes);
             column
         });
-        Some(Block {
+        Some(DocBlock {
             n: i64::from_le_bytes(*n),
             timestamp: i64::from_le_bytes(*timestamp),
             columns,
@@ -88,9 +88,9 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// One of its messages, counted from 0.
+    /// One of its documents, counted from 0.
     #[inline]
-    pub(super) fn get(&self, at: usize) -> Option<Place> {
+    pub(super) fn get(&self, at: usize) -> Option<DocMeta> {
         let row = self.rows.get(at * self.width..)?;
         let number = |column: Column| {
             let bytes = row.get(column.offset..)?.first_chunk()?;
@@ -98,7 +98,7 @@ impl<'a> Block<'a> {
         };
         let [n, timestamp, rest] = self.columns;
         let rest = number(rest)?;
-        Some(Place {
+        Some(DocMeta {
             n: self.n.wrapping_add_unsigned(number(n)?),
             timestamp: self.timestamp.wrapping_add_unsigned(number(timestamp)?),
             length: (rest >> 2) as u32,
@@ -107,13 +107,13 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The messages that hold a word, by where they stand in the part, and how often.
+/// The documents that hold a word, by where they stand in the part, and how often.
 #[derive(Default)]
 pub(super) struct Postings {
     bytes: Vec<u8>,
-    /// One more than the message that was written last.
+    /// One more than the document that was written last.
     next: u64,
-    /// The message that is being counted, and its count.
+    /// The document that is being counted, and its count.
     open: (u64, u64),
 }
 
@@ -144,12 +144,12 @@ impl Postings {
         &self.bytes
     }
 
-    /// How many messages hold the word. Each is two numbers, whose last bytes have no highest bit.
-    pub(super) fn held(bytes: &[u8]) -> usize {
+    /// How many documents hold the word. Each is two numbers, whose last bytes have no highest bit.
+    pub(super) fn doc_freq(bytes: &[u8]) -> usize {
         bytes.iter().filter(|byte| **byte < 0x80).count() / 2
     }
 
-    /// Reads what was written: each message and how often it holds the word.
+    /// Reads what was written: each document and how often it holds the word.
     pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
         let mut next = 0_u64;
         std::iter::from_fn(move || {
@@ -205,16 +205,16 @@ mod tests {
     proptest! {
         #[test]
         fn a_block_gives_back_every_place(
-            places in proptest::collection::vec((any::<i64>(), any::<i64>(), any::<u32>(), 0..4_u8), 0..40)
+            docs in proptest::collection::vec((any::<i64>(), any::<i64>(), any::<u32>(), 0..4_u8), 0..40)
         ) {
-            let places: Vec<Place> = places
+            let docs: Vec<DocMeta> = docs
                 .into_iter()
-                .map(|(n, timestamp, length, role)| Place { n, timestamp, length, role: 1 << role })
+                .map(|(n, timestamp, length, role)| DocMeta { n, timestamp, length, role: 1 << role })
                 .collect();
-            let bytes = Block::pack(&places);
-            let block = Block::of(&bytes).unwrap();
-            let read: Vec<Place> = (0..places.len()).filter_map(|at| block.get(at)).collect();
-            prop_assert_eq!(read, places);
+            let bytes = DocBlock::pack(&docs);
+            let block = DocBlock::of(&bytes).unwrap();
+            let read: Vec<DocMeta> = (0..docs.len()).filter_map(|at| block.get(at)).collect();
+            prop_assert_eq!(read, docs);
         }
 
         #[test]
@@ -227,13 +227,13 @@ mod tests {
                 next += step + 1;
             }
             postings.close();
-            prop_assert_eq!(Postings::held(postings.bytes()), held.len());
+            prop_assert_eq!(Postings::doc_freq(postings.bytes()), held.len());
             prop_assert_eq!(Postings::each(postings.bytes()).collect::<Vec<_>>(), held);
         }
 
         #[test]
         fn what_is_torn_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
-            Block::of(&bytes).and_then(|block| block.get(at.into()));
+            DocBlock::of(&bytes).and_then(|block| block.get(at.into()));
             Postings::each(&bytes).for_each(drop);
         }
     }

@@ -1,0 +1,104 @@
+//! The codes that a search went through, kept for the next one: a process that is asked again and again reads only
+//! those that came since.
+
+use super::super::api::OpenMode;
+use super::code_page::{self, Checksum, CodeBlock, CodeMeta, Pages};
+use super::collections::Within;
+use rusqlite::Connection;
+
+/// From the third search in the same collections on codes are kept: who asks once or twice does not pay for it.
+const FIRST_KEPT_SEARCH: usize = 3;
+/// Codes of more bytes are not kept.
+const MAX_BYTES: usize = 64 << 20;
+/// So many codes are looked at together: their products stay in the processor's first-level cache.
+const BLOCK_CODES: usize = 256;
+
+/// Whose codes they are.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct CacheKey {
+    pub(super) model: i64,
+    pub(super) within: Within,
+}
+
+/// The codes of the pages, as they were in one generation of these. What is pending is always read.
+#[derive(Default)]
+pub(super) struct CodeCache {
+    /// From which search on they are kept.
+    first_kept_search: usize,
+    key: Option<CacheKey>,
+    searches: usize,
+    generation: i64,
+    /// The number of the last page.
+    last: i64,
+    metas: Vec<CodeMeta>,
+    codes: Vec<u8>,
+    checksum: Checksum,
+}
+
+impl CodeCache {
+    /// An empty one. A process that serves many has several connections, each of which would keep its own: there
+    /// none are kept.
+    pub(super) fn new(mode: OpenMode) -> CodeCache {
+        let first_kept_search = if mode == OpenMode::Pooled { usize::MAX } else { FIRST_KEPT_SEARCH };
+        CodeCache { first_kept_search, ..CodeCache::default() }
+    }
+
+    /// Visits all codes, as `code_page::visit`, and tells whether they were as they must be.
+    pub(super) fn visit(
+        &mut self,
+        connection: &Connection,
+        key: &CacheKey,
+        mut visit: impl FnMut(&CodeBlock),
+    ) -> rusqlite::Result<bool> {
+        if self.key.as_ref() != Some(key) {
+            let first_kept_search = self.first_kept_search;
+            *self = CodeCache { first_kept_search, key: Some(key.clone()), ..CodeCache::default() };
+        }
+        self.searches += 1;
+        let CacheKey { model, within } = key;
+        let expected = code_page::expected(connection, *model, within)?;
+        if self.searches < self.first_kept_search || expected.bytes() > MAX_BYTES {
+            return code_page::visit(connection, *model, within, &mut visit);
+        }
+        let generation = code_page::generation(connection)?;
+        if self.generation != generation {
+            self.clear();
+            self.generation = generation;
+        }
+        let codes = self.codes.chunks((BLOCK_CODES * expected.width).max(1));
+        for (metas, codes) in self.metas.chunks(BLOCK_CODES).zip(codes) {
+            visit(&CodeBlock { metas, codes });
+        }
+        let mut found = self.checksum.clone();
+        let after = Some(self.last).filter(|last| *last > 0);
+        let pages = Pages { model: *model, within, width: expected.width, after };
+        let whole = pages.visit(connection, &mut |page, block| {
+            visit(block);
+            for meta in block.metas {
+                found.add(meta.n);
+            }
+            if let Some(page) = page {
+                self.keep(page, block);
+            }
+        })?;
+        let sound = whole && found == expected.checksum;
+        if !sound {
+            self.clear();
+        }
+        Ok(sound)
+    }
+
+    fn keep(&mut self, page: i64, block: &CodeBlock) {
+        self.metas.extend_from_slice(block.metas);
+        self.codes.extend_from_slice(block.codes);
+        for meta in block.metas {
+            self.checksum.add(meta.n);
+        }
+        self.last = self.last.max(page);
+    }
+
+    fn clear(&mut self) {
+        let (first_kept_search, searches) = (self.first_kept_search, self.searches);
+        *self = CodeCache { first_kept_search, key: self.key.take(), searches, ..CodeCache::default() };
+    }
+}

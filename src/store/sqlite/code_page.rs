@@ -1,0 +1,360 @@
+//! The vector index: the 4-bit code of every record's vector, in pages of one collection and model that fill a page of
+//! the file each and are read from end to end. The newest of a collection are pending, a row each, until they make a
+//! page, so that storing one costs little. Beside each code stands what a selection asks for, so that a search looks
+//! only at what it may find.
+
+use super::super::cosine::{Quantized, width};
+use super::collections::{CollectionRow, Part, Within};
+use super::connection::PAGE_PAYLOAD;
+use super::filter::role_bit;
+use super::record_row::{RecordRow, numbers};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use std::collections::BTreeSet;
+
+/// So many pages are written at once: then they stand side by side in the file, and are mapped together.
+const PAGES_AT_ONCE: u32 = 8;
+
+/// What stands beside a code.
+#[derive(Clone, Copy)]
+pub(super) struct CodeMeta {
+    /// The number of the record.
+    pub(super) n: i64,
+    pub(super) timestamp: i64,
+    /// The size of the code's steps.
+    pub(super) scale: f32,
+    /// The `role_bit` of the role.
+    pub(super) role: u8,
+}
+
+/// The length of a `CodeMeta` in bytes: its members one after the other, little-endian.
+const META_BYTES: usize = 8 + 8 + 4 + 1;
+
+impl CodeMeta {
+    fn bytes(&self) -> Vec<u8> {
+        let (n, timestamp, scale) =
+            (self.n.to_le_bytes(), self.timestamp.to_le_bytes(), self.scale.to_le_bytes());
+        [&n[..], &timestamp, &scale, &[self.role]].concat()
+    }
+
+    fn of(bytes: &[u8]) -> Option<CodeMeta> {
+        let (n, bytes) = bytes.split_first_chunk()?;
+        let (timestamp, bytes) = bytes.split_first_chunk()?;
+        let (scale, bytes) = bytes.split_first_chunk()?;
+        Some(CodeMeta {
+            n: i64::from_le_bytes(*n),
+            timestamp: i64::from_le_bytes(*timestamp),
+            scale: f32::from_le_bytes(*scale),
+            role: *bytes.first()?,
+        })
+    }
+}
+
+/// The metas in a row of bytes.
+fn metas_of(bytes: &[u8]) -> impl Iterator<Item = CodeMeta> {
+    bytes.chunks_exact(META_BYTES).filter_map(CodeMeta::of)
+}
+
+/// The part of the index that is of a model and a collection, by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct IndexKey {
+    pub(super) model: i64,
+    pub(super) collection: i64,
+}
+
+/// Adds the vector of a record, in the place of one that is pending. It is pending until `pack`.
+pub(super) fn add(
+    connection: &Connection,
+    model: i64,
+    record: &RecordRow,
+    vector: &[f32],
+) -> rusqlite::Result<()> {
+    let Quantized { scale, codes } = Quantized::of(vector);
+    let meta = CodeMeta { n: record.n, timestamp: record.timestamp, scale, role: role_bit(record.role) };
+    let sql = "INSERT OR REPLACE INTO pending_code (model, collection, record, metas, codes) VALUES (?, ?, ?, ?, ?)";
+    let row = params![model, record.collection.n, record.n, meta.bytes(), codes];
+    connection.prepare_cached(sql)?.execute(row).map(drop)
+}
+
+/// Makes pages of the codes that are pending, oldest records first, as long as there are enough for a run of pages.
+pub(super) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<()> {
+    let IndexKey { model, collection } = key;
+    let sql = "SELECT count(*), dim FROM pending_code JOIN model ON model.n = model
+               WHERE model = ? AND collection = ?";
+    let count = |row: &rusqlite::Row| Ok((row.get(0)?, row.get::<_, Option<u32>>(1)?));
+    let (pending, dim): (u32, _) = connection.prepare_cached(sql)?.query_row([model, collection], count)?;
+    let per_page = PAGE_PAYLOAD / (META_BYTES + width(dim.unwrap_or_default() as usize));
+    let per_page = u32::try_from(per_page).unwrap_or_default().max(1);
+    let runs = pending / (PAGES_AT_ONCE * per_page);
+    let mut last = i64::MIN;
+    for _ in 0..runs * PAGES_AT_ONCE {
+        last = pack_page(connection, key, last, per_page)?;
+    }
+    // Only now: a page would be written to the pages of the file that become free, wherever they lie.
+    let sql = "DELETE FROM pending_code WHERE model = ? AND collection = ? AND record <= ?";
+    connection.prepare_cached(sql)?.execute([model, collection, last]).map(drop)
+}
+
+/// Makes a page of so many pending codes, those after a record. Gives its last record.
+fn pack_page(connection: &Connection, key: IndexKey, last: i64, count: u32) -> rusqlite::Result<i64> {
+    let (mut metas, mut codes) = (Vec::new(), Vec::new());
+    let sql = "SELECT metas, codes FROM pending_code WHERE model = ? AND collection = ? AND record > ?
+               ORDER BY record LIMIT ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![key.model, key.collection, last, count])?;
+    while let Some(row) = rows.next()? {
+        metas.extend_from_slice(row.get_ref(0)?.as_blob()?);
+        codes.extend_from_slice(row.get_ref(1)?.as_blob()?);
+    }
+    let (low, high) = range(&metas);
+    let sql = "INSERT INTO code_page (model, collection, low, high, metas, codes) VALUES (?, ?, ?, ?, ?, ?)";
+    let row = params![key.model, key.collection, low, high, metas, codes];
+    connection.prepare_cached(sql)?.execute(row)?;
+    Ok(high)
+}
+
+/// Takes the codes of records out of the index, which has them.
+pub(super) fn remove(
+    connection: &Connection,
+    key: IndexKey,
+    records: &BTreeSet<i64>,
+) -> rusqlite::Result<()> {
+    let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(()) };
+    let IndexKey { model, collection } = key;
+    let mut gone = Checksum::default();
+    let sql = "DELETE FROM pending_code WHERE model = ? AND collection = ? AND record = ?";
+    for n in records {
+        connection.prepare_cached(sql)?.execute([model, collection, *n])?;
+        gone.add(*n);
+    }
+    add_to_checksum(connection, key, &Checksum { vectors: -gone.vectors, sum: -gone.sum })?;
+    let sql = "SELECT n FROM code_page WHERE model = ? AND collection = ? AND low <= ? AND high >= ?";
+    let pages: Vec<i64> = connection
+        .prepare_cached(sql)?
+        .query_map([model, collection, *last, *first], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for page in pages {
+        take_out(connection, page, records)?;
+    }
+    Ok(())
+}
+
+/// Writes a page without some records, if it holds any of them; without the last it is none.
+fn take_out(connection: &Connection, page: i64, records: &BTreeSet<i64>) -> rusqlite::Result<()> {
+    let sql = "SELECT metas, codes FROM code_page WHERE n = ?";
+    let (mut metas, mut codes) = (Vec::new(), Vec::new());
+    let changed = connection.prepare_cached(sql)?.query_row([page], |row| {
+        let before = row.get_ref(0)?.as_blob()?;
+        let goes: Vec<bool> = metas_of(before).map(|meta| records.contains(&meta.n)).collect();
+        if !goes.contains(&true) {
+            return Ok(false);
+        }
+        let block = row.get_ref(1)?.as_blob()?;
+        let width = (block.len() / goes.len()).max(1);
+        for ((meta, code), goes) in before.chunks_exact(META_BYTES).zip(block.chunks_exact(width)).zip(goes) {
+            if !goes {
+                metas.extend_from_slice(meta);
+                codes.extend_from_slice(code);
+            }
+        }
+        Ok(true)
+    })?;
+    if !changed {
+        return Ok(());
+    }
+    begin_generation(connection)?;
+    if metas.is_empty() {
+        return connection.prepare_cached("DELETE FROM code_page WHERE n = ?")?.execute([page]).map(drop);
+    }
+    let (low, high) = range(&metas);
+    let sql = "UPDATE code_page SET low = ?, high = ?, metas = ?, codes = ? WHERE n = ?";
+    connection.prepare_cached(sql)?.execute(params![low, high, metas, codes, page]).map(drop)
+}
+
+/// The lowest and the highest record number.
+fn range(metas: &[u8]) -> (i64, i64) {
+    metas_of(metas).fold((i64::MAX, i64::MIN), |(low, high), meta| (low.min(meta.n), high.max(meta.n)))
+}
+
+/// Codes that are read at once.
+pub(super) struct CodeBlock<'a> {
+    /// What stands beside each code.
+    pub(super) metas: &'a [CodeMeta],
+    /// The codes, one vector after the other.
+    pub(super) codes: &'a [u8],
+}
+
+/// What the index of a model must hold of some collections.
+pub(super) struct Expected {
+    /// The length of a code, in bytes.
+    pub(super) width: usize,
+    pub(super) checksum: Checksum,
+}
+
+impl Expected {
+    /// How many bytes of codes that is.
+    pub(super) fn bytes(&self) -> usize {
+        usize::try_from(self.checksum.vectors).unwrap_or_default().saturating_mul(self.width)
+    }
+}
+
+/// What there must be of a model in some collections.
+pub(super) fn expected(connection: &Connection, model: i64, within: &Within) -> rusqlite::Result<Expected> {
+    let sql = "SELECT ifnull(dim, 0) FROM model WHERE n = ?";
+    let dim: Option<u32> = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
+    let mut checksum = Checksum::default();
+    for part in within.parts() {
+        let sql = format!(
+            "SELECT ifnull(sum(vectors), 0), ifnull(sum(sum), 0) FROM index_checksum WHERE model = ? AND {}",
+            part.condition("collection")
+        );
+        let values: [Value; 2] = [model.into(), part.value()];
+        let read = |row: &rusqlite::Row| Ok(Checksum { vectors: row.get(0)?, sum: row.get(1)? });
+        checksum.merge(&connection.prepare_cached(&sql)?.query_row(params_from_iter(values), read)?);
+    }
+    Ok(Expected { width: width(dim.unwrap_or_default() as usize), checksum })
+}
+
+/// Visits the codes of a model in some collections. Tells whether the index was as it must be: what was visited is
+/// not to be trusted otherwise.
+pub(super) fn visit(
+    connection: &Connection,
+    model: i64,
+    within: &Within,
+    visit: &mut impl FnMut(&CodeBlock),
+) -> rusqlite::Result<bool> {
+    let (expected, mut found) = (expected(connection, model, within)?, Checksum::default());
+    let pages = Pages { model, within, width: expected.width, after: None };
+    let whole = pages.visit(connection, &mut |_, block| {
+        for meta in block.metas {
+            found.add(meta.n);
+        }
+        visit(block);
+    })?;
+    Ok(whole && found == expected.checksum)
+}
+
+/// Which pages are visited.
+pub(super) struct Pages<'a> {
+    pub(super) model: i64,
+    pub(super) within: &'a Within,
+    /// The length of a code, in bytes.
+    pub(super) width: usize,
+    /// Only those after this one.
+    pub(super) after: Option<i64>,
+}
+
+impl Pages<'_> {
+    /// Visits the pages, each with its number, and all codes that are pending. Tells whether all that was met was a
+    /// code.
+    pub(super) fn visit(
+        &self,
+        connection: &Connection,
+        visit: &mut impl FnMut(Option<i64>, &CodeBlock),
+    ) -> rusqlite::Result<bool> {
+        let mut metas = Vec::new();
+        for part in self.within.parts() {
+            let sql = self.statement(&part);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let of_both: [Value; 4] = [self.model.into(), part.value(), self.model.into(), part.value()];
+            let after = self.after.map(Value::from);
+            let mut rows = statement.query(params_from_iter(after.into_iter().chain(of_both)))?;
+            while let Some(row) = rows.next()? {
+                let (beside, codes) = (row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
+                metas.clear();
+                metas.extend(metas_of(beside));
+                if beside.len() % META_BYTES != 0 || codes.len() != metas.len() * self.width {
+                    return Ok(false);
+                }
+                visit(row.get(0)?, &CodeBlock { metas: &metas, codes });
+            }
+        }
+        Ok(true)
+    }
+
+    fn statement(&self, part: &Part) -> String {
+        let condition = part.condition("collection");
+        // Those that came last stand at the end of the table.
+        let later = if self.after.is_some() { "NOT INDEXED WHERE n > ? AND" } else { "WHERE" };
+        format!(
+            "SELECT n, metas, codes FROM code_page {later} model = ? AND {condition} \
+             UNION ALL SELECT NULL, metas, codes FROM pending_code WHERE model = ? AND {condition}"
+        )
+    }
+}
+
+/// The fact that counts the generations of pages: within one they are only added, each with a higher number.
+const GENERATION: &str = "code_pages";
+
+/// The present generation of pages.
+pub(super) fn generation(connection: &Connection) -> rusqlite::Result<i64> {
+    let sql = "SELECT CAST(value AS INTEGER) FROM fact WHERE name = ?";
+    let count = connection.prepare_cached(sql)?.query_row([GENERATION], |row| row.get(0)).optional()?;
+    Ok(count.unwrap_or_default())
+}
+
+/// Notes that pages change or go.
+pub(super) fn begin_generation(connection: &Connection) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO fact (name, value) VALUES (?, '1')
+               ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1";
+    connection.prepare_cached(sql)?.execute([GENERATION]).map(drop)
+}
+
+/// Makes the index of a model anew in a collection.
+pub(super) fn rebuild(
+    connection: &Connection,
+    model: i64,
+    collection: CollectionRow,
+) -> rusqlite::Result<()> {
+    begin_generation(connection)?;
+    let key = IndexKey { model, collection: collection.n };
+    for table in ["code_page", "pending_code", "index_checksum"] {
+        let sql = format!("DELETE FROM {table} WHERE model = ? AND collection = ?");
+        connection.prepare_cached(&sql)?.execute([model, collection.n])?;
+    }
+    if !collection.kind.embedded.is_some() {
+        return Ok(());
+    }
+    let sql = "SELECT n, timestamp, role, vector FROM record INDEXED BY record_number
+               JOIN embedding ON embedding.record = n AND embedding.model = ? WHERE collection = ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([model, collection.n])?;
+    let mut made = Checksum::default();
+    while let Some(row) = rows.next()? {
+        let record = RecordRow { n: row.get(0)?, collection, timestamp: row.get(1)?, role: row.get(2)? };
+        add(connection, model, &record, &numbers(row.get_ref(3)?.as_blob()?))?;
+        made.add(record.n);
+    }
+    add_to_checksum(connection, key, &made)?;
+    pack(connection, key)
+}
+
+/// How many vectors there are, and the sum of their records' numbers: by these an index is seen to be whole.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Checksum {
+    vectors: i64,
+    sum: i64,
+}
+
+impl Checksum {
+    pub(super) fn add(&mut self, n: i64) {
+        self.vectors += 1;
+        self.sum = self.sum.wrapping_add(n);
+    }
+
+    fn merge(&mut self, other: &Checksum) {
+        self.vectors += other.vectors;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
+}
+
+/// Notes that a collection has so many more codes.
+pub(super) fn add_to_checksum(
+    connection: &Connection,
+    key: IndexKey,
+    more: &Checksum,
+) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO index_checksum (model, collection, vectors, sum) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT DO UPDATE SET vectors = vectors + ?3, sum = sum + ?4";
+    connection.prepare_cached(sql)?.execute([key.model, key.collection, more.vectors, more.sum]).map(drop)
+}

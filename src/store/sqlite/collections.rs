@@ -1,0 +1,122 @@
+//! Collections: a kind in a scope each, known by their numbers.
+
+use super::super::select::{Collection, Select};
+use crate::record::{Kind, Scope, Scopes, kind_named, quote};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+
+/// A collection as the indexes know it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct CollectionRow {
+    pub(super) n: i64,
+    pub(super) kind: &'static Kind,
+}
+
+/// The collections of a selection.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Within {
+    /// Those that have these numbers.
+    Listed(Vec<i64>),
+    /// All of some kinds, whose names are a JSON array.
+    OfKinds(String),
+}
+
+/// A part of them that is read by one statement; each condition takes one value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Part<'a> {
+    One(i64),
+    OfKinds(&'a str),
+}
+
+impl Within {
+    pub(super) fn of(connection: &Connection, which: &Select) -> rusqlite::Result<Within> {
+        if which.scopes == Scopes::All {
+            return Ok(Within::OfKinds(names(&which.kinds)));
+        }
+        Ok(Within::Listed(list(connection, which)?.iter().map(|collection| collection.n).collect()))
+    }
+
+    /// Each collection, or all of them at once.
+    pub(super) fn parts(&self) -> Vec<Part<'_>> {
+        match self {
+            Within::Listed(numbers) => numbers.iter().map(|n| Part::One(*n)).collect(),
+            Within::OfKinds(names) => vec![Part::OfKinds(names)],
+        }
+    }
+}
+
+impl Part<'_> {
+    /// The condition that a column is one of these collections.
+    pub(super) fn condition(&self, column: &str) -> String {
+        match self {
+            Part::One(_) => format!("{column} = ?"),
+            Part::OfKinds(_) => format!("{column} IN ({OF_KINDS})"),
+        }
+    }
+
+    /// Its value.
+    pub(super) fn value(&self) -> Value {
+        match self {
+            Part::One(n) => (*n).into(),
+            Part::OfKinds(names) => (*names).to_owned().into(),
+        }
+    }
+}
+
+/// The numbers of the collections of some kinds, whose names are a JSON array.
+pub(super) const OF_KINDS: &str = "SELECT n FROM collection WHERE kind IN (SELECT value FROM json_each(?))";
+
+fn names(kinds: &[&'static Kind]) -> String {
+    let names: Vec<String> = kinds.iter().map(|kind| quote(kind.name)).collect();
+    format!("[{}]", names.join(","))
+}
+
+/// The collections of a selection, one by one.
+pub(super) fn list(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<CollectionRow>> {
+    let (condition, names): (_, &[&str]) = match &which.scopes {
+        Scopes::All => ("TRUE", &[]),
+        Scopes::Partition(partition) => ("partition = ?", &[partition]),
+        Scopes::One(scope) => ("partition = ? AND instance = ?", &[&scope.partition, &scope.instance]),
+    };
+    let sql = format!("SELECT n, kind FROM collection WHERE {condition}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(names))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let name = row.get_ref(1)?.as_str()?;
+        if let Some(kind) = which.kinds.iter().find(|kind| kind.name == name) {
+            found.push(CollectionRow { n: row.get(0)?, kind });
+        }
+    }
+    Ok(found)
+}
+
+/// All collections whose kind is known.
+pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<CollectionRow>> {
+    let mut statement = connection.prepare_cached("SELECT n, kind FROM collection")?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if let Some(kind) = kind_named(row.get_ref(1)?.as_str()?) {
+            found.push(CollectionRow { n: row.get(0)?, kind });
+        }
+    }
+    Ok(found)
+}
+
+/// The number of a collection, if there is one.
+pub(super) fn number(connection: &Connection, of: &Collection) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT n FROM collection WHERE partition = ? AND instance = ? AND kind = ?";
+    let names = params![of.scope.partition, of.scope.instance, of.kind.name];
+    connection.prepare_cached(sql)?.query_row(names, |row| row.get(0)).optional()
+}
+
+/// The number of a collection, which is made if it is new.
+pub(super) fn ensure(connection: &Connection, kind: &'static Kind, scope: &Scope) -> rusqlite::Result<i64> {
+    let of = Collection { kind, scope: scope.clone() };
+    if let Some(n) = number(connection, &of)? {
+        return Ok(n);
+    }
+    let sql = "INSERT INTO collection (kind, partition, instance) VALUES (?, ?, ?)";
+    connection.prepare_cached(sql)?.insert(params![kind.name, scope.partition, scope.instance])
+}

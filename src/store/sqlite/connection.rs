@@ -1,0 +1,222 @@
+//! A connection to a file: how it is set up, and whose files it takes.
+
+use super::super::api::OpenMode;
+use super::super::error::{ErrorKind, StoreError};
+use super::error::{LOCK_TIMEOUT, describe, is_busy};
+use super::schema;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use std::fs::{self, File, OpenOptions};
+use std::path::Path;
+use std::time::Duration;
+
+/// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
+const PAGE_SIZE: i64 = 16_384;
+
+/// So many bytes of a row of an index fit into a page beside what SQLite writes there: what does not lies in pages
+/// that are looked for one after the other, and is copied.
+pub(super) const PAGE_PAYLOAD: usize = PAGE_SIZE as usize - 84;
+
+/// The write-ahead log is folded into the file when it has this many pages (1 MiB): a process that finds
+/// no other at work has to read the log whole before it can begin (measured: 0.4 ms a MiB).
+const CHECKPOINT_PAGES: i64 = 64;
+
+/// How much of the file is mapped for reading here and there (the most that SQLite allows): a search is twice
+/// as fast. What reads or writes all of it does not map it, so that it needs no more memory than a buffer.
+const MAPPED_BYTES: i64 = 2_147_418_112;
+
+/// How many KiB of the file a connection holds, and one of many that a process keeps: what one of them writes, the
+/// others read anew anyway.
+const CACHE_KIB: (u32, u32) = (16_384, 2048);
+
+/// So many prepared statements are kept: a turn with memory asks in some thirty ways.
+const STATEMENTS: usize = 64;
+
+/// Opens the file at a path. With `Existing` one that is missing or has no tables is an empty store in memory, and
+/// nothing is written; else it is made.
+pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connection, StoreError> {
+    let attempt = || format!("cannot open store {address}");
+    let failed = |kind, cause: String| StoreError::new(kind, attempt(), cause);
+    let there = path
+        .try_exists()
+        .map_err(|e| failed(ErrorKind::ReadOnly, format!("cannot look at it: {}", plain_io(&e))))?;
+    if mode == OpenMode::Existing && (!there || is_empty(path)) {
+        return in_memory(mode).map_err(|e| {
+            let (kind, cause) = describe(&e);
+            failed(kind, cause)
+        });
+    }
+    if !there {
+        make(path).map_err(|(kind, cause)| failed(kind, cause))?;
+    }
+    if path.is_dir() {
+        return Err(failed(ErrorKind::Directory, "is a directory".to_owned()));
+    }
+    connect(path, mode).map_err(|fault| {
+        let (kind, cause) = match fault {
+            Fault::Sqlite(error) => describe(&error),
+            Fault::Refused(kind, cause) => (kind, cause),
+        };
+        failed(kind, cause)
+    })
+}
+
+/// Why a file is not used.
+enum Fault {
+    Sqlite(rusqlite::Error),
+    Refused(ErrorKind, String),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Fault {
+        Fault::Sqlite(error)
+    }
+}
+
+/// What the operating system says, without what it adds for programmers.
+fn plain_io(error: &std::io::Error) -> String {
+    crate::error::Error::new("").because(error).to_string().trim_start_matches(": ").to_owned()
+}
+
+/// Whether a file has no bytes: somebody made it and has not written to it yet.
+fn is_empty(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+}
+
+fn in_memory(mode: OpenMode) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    set_up(&mut connection, mode)?;
+    let transaction = connection.transaction()?;
+    schema::create(&transaction)?;
+    transaction.commit()?;
+    Ok(connection)
+}
+
+/// Makes an empty file that only its owner can read, and its directories.
+fn make(path: &Path) -> Result<(), (ErrorKind, String)> {
+    let failed = |what: String, e: std::io::Error| (ErrorKind::NotFound, format!("{what}: {}", plain_io(&e)));
+    if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        let mut directory = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
+        let made = directory.recursive(true).create(parent);
+        made.map_err(|e| failed(format!("cannot make {}", parent.display()), e))?;
+    }
+    open_private(path).map(drop).map_err(|e| failed("cannot make the file".to_owned(), e))
+}
+
+/// Opens a file, making an empty one that only its owner can read.
+pub(super) fn open_private(path: &Path) -> std::io::Result<File> {
+    let mut file = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
+    file.write(true).create(true).truncate(false).open(path)
+}
+
+fn connect(path: &Path, mode: OpenMode) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // A file that is called `:memory:` is a file: SQLite would keep it in memory, and lose it.
+    let mut connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
+    set_up(&mut connection, mode)?;
+    let marks = Marks::of(&connection)?;
+    marks.check()?;
+    if marks.has_tables {
+        return Ok(connection);
+    }
+    if mode == OpenMode::Existing {
+        return Ok(in_memory(mode)?);
+    }
+    begin_file(&connection)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it meanwhile.
+    if !Marks::of(&transaction)?.has_tables {
+        schema::create(&transaction)?;
+    }
+    transaction.commit()?;
+    Ok(connection)
+}
+
+fn set_up(connection: &mut Connection, mode: OpenMode) -> rusqlite::Result<()> {
+    connection.busy_handler(Some(pause))?;
+    // Folding the log into the file costs a short-lived process more than the write it came for.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // Else a statement is prepared anew for every value it is given: more than half of a search's time.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    let cache = if mode == OpenMode::Pooled { CACHE_KIB.1 } else { CACHE_KIB.0 };
+    let mapped = if mode == OpenMode::Existing { MAPPED_BYTES } else { 0 };
+    // FULL: what is acknowledged survives a power cut, at the price of one fsync a batch.
+    connection.execute_batch(&format!(
+        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;
+         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{cache}; PRAGMA mmap_size = {mapped};
+         PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};"
+    ))
+}
+
+/// Maps the file into memory, for what looks here and there.
+pub(super) fn map(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "mmap_size", MAPPED_BYTES)
+}
+
+/// Does not, for what reads all of it.
+pub(super) fn unmap(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "mmap_size", 0)
+}
+
+/// What tells whose file it is, read at one instant.
+struct Marks {
+    application_id: i32,
+    user_version: i32,
+    has_tables: bool,
+}
+
+impl Marks {
+    fn of(connection: &Connection) -> rusqlite::Result<Marks> {
+        let sql = "SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_schema)
+                   FROM pragma_application_id, pragma_user_version";
+        connection.query_row(sql, [], |row| {
+            Ok(Marks { application_id: row.get(0)?, user_version: row.get(1)?, has_tables: row.get(2)? })
+        })
+    }
+
+    /// Refuses the files of other programs, and of other versions.
+    fn check(&self) -> Result<(), Fault> {
+        let Marks { application_id, user_version, has_tables } = *self;
+        if application_id == schema::APPLICATION_ID && user_version != schema::VERSION {
+            let known = schema::VERSION;
+            let cause = format!("is of another version of rsv ({user_version}; this one reads {known})");
+            return Err(Fault::Refused(ErrorKind::OtherVersion, cause));
+        }
+        if application_id != schema::APPLICATION_ID
+            && (application_id != 0 || user_version != 0 || has_tables)
+        {
+            let cause = "is the database of another program".to_owned();
+            return Err(Fault::Refused(ErrorKind::ForeignFile, cause));
+        }
+        Ok(())
+    }
+}
+
+/// Sets what can only be set before the first table. Two processes may do so at once: the switch to WAL
+/// does not wait for the other, so it is tried again.
+fn begin_file(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "page_size", PAGE_SIZE)?;
+    let mut attempt = 0;
+    loop {
+        let switched = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        match switched {
+            Err(e) if is_busy(&e) && pause(attempt) => attempt += 1,
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// Waits before another try; false when the time is over. Short steps with jitter, the same
+/// for all: SQLite's own steps grow, so that whoever came last would win.
+fn pause(attempt: i32) -> bool {
+    let jitter = (std::process::id() as u64 ^ attempt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+    let step = Duration::from_micros(if attempt < 8 { 250 } else { 1500 } + jitter);
+    std::thread::sleep(step);
+    step * (attempt as u32) < LOCK_TIMEOUT
+}

@@ -1,0 +1,142 @@
+//! A store in a file: a connection, another beside it where words and meaning are looked up at once, and what a
+//! process remembers of the file.
+
+use super::super::api::OpenMode;
+use super::super::error::{Result, StoreError};
+use super::code_cache::CodeCache;
+use super::error::describe;
+use super::write::KnownCollections;
+use super::{connection, walk};
+use rusqlite::Connection;
+use std::cell::RefCell;
+use std::fs;
+use std::mem::replace;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// A log that a large batch made longer than this is cut when the store is left.
+const MAX_LOG_BYTES: u64 = 4 << 20;
+
+/// A store in a file.
+pub(super) struct Sqlite {
+    pub(super) connection: Connection,
+    address: String,
+    pub(super) known: KnownCollections,
+    pub(super) cache: RefCell<CodeCache>,
+    second: SecondConnection,
+}
+
+/// The connection beside the first, which is opened when it is needed.
+enum SecondConnection {
+    Closed(PathBuf, OpenMode),
+    Open(Box<Sqlite>),
+    /// There can be none.
+    Never,
+}
+
+impl SecondConnection {
+    /// To the file at a path, if there is one. A process that serves many at once has work for its processors: there
+    /// a second thread for each only takes turns with the others (measured: no faster, and a fifth more memory).
+    fn to(path: &Path, mode: OpenMode) -> SecondConnection {
+        if mode == OpenMode::Pooled || !path.exists() {
+            return SecondConnection::Never;
+        }
+        SecondConnection::Closed(path.to_owned(), mode)
+    }
+
+    fn open(&mut self) -> Option<&mut Sqlite> {
+        if let SecondConnection::Closed(path, mode) = self {
+            *self = match Sqlite::alone(path, *mode) {
+                Ok(store) => SecondConnection::Open(Box::new(store)),
+                Err(_) => SecondConnection::Never,
+            };
+        }
+        match self {
+            SecondConnection::Open(store) => Some(store),
+            _ => None,
+        }
+    }
+}
+
+impl Sqlite {
+    /// Opens the file at a path.
+    pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Sqlite> {
+        let mut store = Sqlite::alone(path, mode)?;
+        store.second = SecondConnection::to(path, mode);
+        Ok(store)
+    }
+
+    /// The same, with no connection beside it.
+    fn alone(path: &Path, mode: OpenMode) -> Result<Sqlite> {
+        let address = format!("sqlite:{}", path.display());
+        Ok(Sqlite {
+            connection: connection::open(path, mode, &address)?,
+            address,
+            known: KnownCollections::default(),
+            cache: RefCell::new(CodeCache::new(mode)),
+            second: SecondConnection::Never,
+        })
+    }
+
+    /// What SQLite says, as an error of an attempt at this store such as `read`.
+    pub(super) fn failed(&self, attempt: &str, cause: rusqlite::Error) -> StoreError {
+        let (kind, cause) = describe(&cause);
+        StoreError::new(kind, self.attempt(attempt), cause)
+    }
+
+    /// `cannot read store sqlite:/x`.
+    pub(super) fn attempt(&self, attempt: &str) -> String {
+        format!("cannot {attempt} store {}", self.address)
+    }
+
+    /// Why a walk ended.
+    pub(super) fn stopped(&self, stopped: walk::Stopped) -> StoreError {
+        match stopped {
+            walk::Stopped::Sqlite(cause) => self.failed("read", cause),
+            walk::Stopped::Visitor(error) => error.into(),
+        }
+    }
+
+    /// Reads two things at once, each at an instant of its own; one after the other where there can be no other
+    /// connection or no thread for it.
+    pub(super) fn at_once<A: Send, B>(
+        &mut self,
+        one: impl Fn(&mut Sqlite) -> Result<A> + Sync,
+        other: impl FnOnce(&mut Sqlite) -> Result<B>,
+    ) -> Result<(A, B)> {
+        let (mut second, mut first) = (replace(&mut self.second, SecondConnection::Never), None);
+        let other = thread::scope(|scope| {
+            let begun = match second {
+                SecondConnection::Never => None,
+                _ => {
+                    let look = || first = second.open().map(&one);
+                    thread::Builder::new().spawn_scoped(scope, look).ok()
+                }
+            };
+            let other = other(self);
+            if let Some(begun) = begun {
+                begun.join().unwrap_or_else(|panic| resume_unwind(panic));
+            }
+            other
+        });
+        self.second = second;
+        let first = match first {
+            Some(found) => found,
+            None => one(self),
+        };
+        Ok((first?, other?))
+    }
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        let log = self.connection.path().map(|path| format!("{path}-wal"));
+        let long = log.and_then(|log| fs::metadata(log).ok()).is_some_and(|log| log.len() > MAX_LOG_BYTES);
+        if long && self.connection.busy_timeout(Duration::ZERO).is_ok() {
+            // Somebody else at work will cut it later.
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+    }
+}

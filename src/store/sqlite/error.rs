@@ -1,0 +1,33 @@
+//! What SQLite says went wrong, as kinds and in words for somebody who knows no SQLite.
+
+use super::super::error::ErrorKind;
+use rusqlite::ErrorCode;
+use std::time::Duration;
+
+/// How long a writer waits for the others, in steps of `connection::pause`.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The kind of an error, and its cause in words.
+pub(super) fn describe(error: &rusqlite::Error) -> (ErrorKind, String) {
+    let (kind, cause) = match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => (ErrorKind::Full, "the disk is full"),
+        Some(ErrorCode::NotADatabase) => (ErrorKind::NotADatabase, "is not an rsv store"),
+        Some(ErrorCode::DatabaseCorrupt) => (ErrorKind::Corrupt, "the file is damaged"),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            let cause = format!("other programs kept it locked for {} s", LOCK_TIMEOUT.as_secs());
+            return (ErrorKind::Locked, cause);
+        }
+        Some(ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => (ErrorKind::ReadOnly, "permission denied"),
+        Some(ErrorCode::CannotOpen) => (ErrorKind::NotFound, "cannot open the file or its directory"),
+        Some(ErrorCode::SystemIoFailure) => {
+            (ErrorKind::Full, "reading or writing the file failed (is the disk full?)")
+        }
+        _ => return (ErrorKind::Other, error.to_string()),
+    };
+    (kind, cause.to_owned())
+}
+
+/// Whether another connection holds a lock.
+pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}

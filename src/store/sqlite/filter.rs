@@ -1,0 +1,213 @@
+//! What a selection is in SQL, and what it is to an index that knows time and role of each record.
+
+use super::super::select::{Except, Select};
+use super::collections::{Part, Within};
+use super::row::TABLES;
+use crate::record::{Role, quote};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params};
+use rustc_hash::FxHashSet;
+
+/// Records to choose from.
+pub(super) struct Source {
+    pub(super) tables: &'static str,
+    /// What is enough to count them.
+    pub(super) counted: &'static str,
+    /// The columns that tell collection and time.
+    collection: &'static str,
+    pub(super) time: &'static str,
+    filter: Filter,
+}
+
+impl Source {
+    /// Every record of a selection, collection aside.
+    pub(super) fn records(which: &Select) -> Source {
+        Source {
+            tables: TABLES,
+            counted: "record",
+            // A trace, or a key, is the shorter list, where it is known.
+            collection: match which.trace_id.is_some() || which.key.is_some() {
+                true => "+record.collection",
+                false => "record.collection",
+            },
+            time: "record.timestamp",
+            filter: Filter::of(which),
+        }
+    }
+
+    /// The same, as far as they have a text to embed.
+    pub(super) fn embeddable(which: &Select) -> Source {
+        let mut source = Source::records(which);
+        source.filter.sql.push_str(" AND record.embeddable");
+        source
+    }
+
+    /// The same, as far as they lack a vector of a model.
+    pub(super) fn unembedded(which: &Select, model: i64) -> Source {
+        const TABLES: &str = "unembedded CROSS JOIN record ON record.n = unembedded.record \
+                              CROSS JOIN collection ON collection.n = unembedded.collection";
+        let mut filter = Filter::of(which);
+        let counted = if filter.sql.is_empty() { "unembedded" } else { TABLES };
+        filter.add("unembedded.model = ?", model);
+        let (collection, time) = ("unembedded.collection", "unembedded.timestamp");
+        Source { tables: TABLES, counted, collection, time, filter }
+    }
+
+    /// Its conditions in each of some collections, or once for all there are of some kinds.
+    pub(super) fn by_collection(&self, within: &Within) -> Vec<Filter> {
+        let narrowed = |part: Part| {
+            let mut filter = self.filter.clone();
+            // All of them are read by the order of time.
+            let column = match part {
+                Part::One(_) => self.collection.to_owned(),
+                Part::OfKinds(_) => format!("+{}", self.collection.trim_start_matches('+')),
+            };
+            filter.add(&part.condition(&column), part.value());
+            filter
+        };
+        within.parts().into_iter().map(narrowed).collect()
+    }
+}
+
+/// Names as a JSON array, which is one value however many there are.
+pub(super) fn list(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+    format!("[{}]", names.join(","))
+}
+
+/// Conditions on the table `record`, each preceded by AND, and their values.
+#[derive(Clone)]
+pub(super) struct Filter {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
+}
+
+impl Filter {
+    /// The conditions of a selection, scope aside.
+    pub(super) fn of(which: &Select) -> Filter {
+        let mut filter = Filter { sql: String::new(), values: Vec::new() };
+        if let Some(trace) = &which.trace_id {
+            filter.add("record.trace_id = ?", trace.clone());
+        }
+        if !which.roles.is_empty() {
+            let marks = vec!["?"; which.roles.len()].join(", ");
+            filter.sql.push_str(&format!(" AND record.role IN ({marks})"));
+            filter.values.extend(which.roles.iter().map(|role| Value::from(role.name().to_owned())));
+        }
+        if let Some(since) = which.since {
+            filter.add("record.timestamp >= ?", since);
+        }
+        if let Some(until) = which.until {
+            filter.add("record.timestamp <= ?", until);
+        }
+        if let Some(before) = &which.before {
+            filter.sql.push_str(" AND (record.timestamp, record.seq, record.id) < (?, ?, ?)");
+            let place = [before.timestamp.into(), i64::from(before.seq).into(), before.id.clone().into()];
+            filter.values.extend::<[Value; 3]>(place);
+        }
+        if let Some(key) = &which.key {
+            filter.add("record.key = ?", key.clone());
+        }
+        let Except { traces, ids } = &which.except;
+        if !traces.is_empty() {
+            filter.add("record.trace_id NOT IN (SELECT value FROM json_each(?))", list(traces));
+        }
+        if !ids.is_empty() {
+            filter.add("record.id NOT IN (SELECT value FROM json_each(?))", list(ids));
+        }
+        filter
+    }
+
+    /// Adds a condition on one value.
+    pub(super) fn add(&mut self, condition: &str, value: impl Into<Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(condition);
+        self.values.push(value.into());
+    }
+
+    /// Narrows to collections. One is read by its index, in order; several by the order of time.
+    pub(super) fn within(&mut self, table: &str, within: &Within) {
+        match within {
+            Within::Listed(numbers) if numbers.len() == 1 => {
+                self.add(&format!("{table}.collection = ?"), numbers[0]);
+            }
+            Within::Listed(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+                self.sql.push_str(&format!(" AND +{table}.collection IN ({})", numbers.join(", ")));
+            }
+            Within::OfKinds(names) => {
+                let part = Part::OfKinds(names);
+                self.add(&part.condition(&format!("+{table}.collection")), part.value());
+            }
+        }
+    }
+
+    /// Makes the conditions hold for another table too.
+    pub(super) fn and_for(&mut self, table: &str) {
+        self.sql.push_str(&self.sql.replace("record.", &format!("{table}.")));
+        self.values.extend(self.values.clone());
+    }
+}
+
+/// The conditions of a selection, as far as an index tells them by what it has of each record: collection, trace and
+/// key aside.
+pub(super) struct Admission {
+    since: i64,
+    until: i64,
+    /// The `role_bit` of each role; all bits where every role is wanted, and what has none.
+    roles: u8,
+    /// Records that are left out by their id or trace, and those of the very time that all must stand before,
+    /// which do not.
+    without: FxHashSet<i64>,
+}
+
+impl Admission {
+    pub(super) fn of(connection: &Connection, which: &Select) -> rusqlite::Result<Admission> {
+        let mut admission = Admission {
+            since: which.since.unwrap_or(i64::MIN),
+            until: which.until.unwrap_or(i64::MAX),
+            roles: which.roles.iter().fold(0, |roles, role| roles | role_bit(Some(*role))),
+            without: FxHashSet::default(),
+        };
+        if admission.roles == 0 {
+            admission.roles = u8::MAX;
+        }
+        if let Some(before) = &which.before {
+            admission.until = admission.until.min(before.timestamp);
+            let sql = "SELECT n FROM record WHERE timestamp = ? AND (seq, id) >= (?, ?)";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows =
+                statement.query_map(params![before.timestamp, before.seq, before.id], |row| row.get(0))?;
+            admission.without = rows.collect::<Result<_, _>>()?;
+        }
+        let Except { traces, ids } = &which.except;
+        if !(traces.is_empty() && ids.is_empty()) {
+            let sql = "SELECT n FROM record WHERE trace_id IN (SELECT value FROM json_each(?))
+                       OR id IN (SELECT value FROM json_each(?))";
+            let mut statement = connection.prepare_cached(sql)?;
+            for n in statement.query_map([list(traces), list(ids)], |row| row.get(0))? {
+                admission.without.insert(n?);
+            }
+        }
+        Ok(admission)
+    }
+
+    /// Whether a record is admitted, by its number, its time, and the `role_bit` of its role.
+    pub(super) fn admits(&self, n: i64, timestamp: i64, role: u8) -> bool {
+        timestamp >= self.since
+            && timestamp <= self.until
+            && (self.roles == u8::MAX || role & self.roles != 0)
+            && (self.without.is_empty() || !self.without.contains(&n))
+    }
+}
+
+/// A role as one bit of a set of them; no bit is no role.
+pub(super) fn role_bit(role: Option<Role>) -> u8 {
+    match role {
+        None => 0,
+        Some(Role::User) => 1,
+        Some(Role::Assistant) => 2,
+        Some(Role::System) => 4,
+        Some(Role::Tool) => 8,
+    }
+}

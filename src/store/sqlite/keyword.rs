@@ -1,0 +1,371 @@
+//! Keyword search over the word index.
+
+use super::super::evidence::Cosines;
+use super::super::ranking::{self, Corpus, Doc, QueryToken};
+use super::super::select::Select;
+use super::super::terms::{Occur, Term};
+use super::collections::{self, CollectionRow};
+use super::filter::Admission;
+use super::measure::{Measure, ModelVector};
+use super::postings::DocMeta;
+use super::row::{COLUMNS, TABLES, record};
+use super::segment::Segment;
+use super::word_index;
+use crate::record::{Hit, StoredRecord};
+use rusqlite::Connection;
+use rustc_hash::FxHashMap;
+use std::mem::take;
+
+/// A token that lies in more words of one segment than this tells nothing: it is looked for in the records
+/// themselves, and does not count.
+const MAX_WORDS: usize = 1000;
+
+/// The words of each segment that may hold a token.
+type Words = Vec<Vec<Box<[u8]>>>;
+
+/// A search for the records of a selection in which terms occur.
+pub(super) struct KeywordSearch<'a> {
+    pub(super) terms: &'a [Term],
+    pub(super) occur: Occur,
+    pub(super) which: &'a Select,
+    pub(super) limit: usize,
+}
+
+impl KeywordSearch<'_> {
+    /// The hits, and the cosines of what was read for them with a vector of a model. All at one instant.
+    pub(super) fn find(
+        &self,
+        connection: &Connection,
+        vector: Option<ModelVector>,
+    ) -> rusqlite::Result<(Vec<Hit>, Cosines)> {
+        let snapshot = connection.unchecked_transaction()?;
+        let collections = collections::list(connection, self.which)?;
+        let mut measure = Measure::by(connection, vector)?;
+        let mut segments = Vec::new();
+        for collection in &collections {
+            segments.append(&mut Segment::of_collection(connection, collection.n)?);
+        }
+        let (tokens, words) = self.query_tokens(connection, &segments)?;
+        let known = |term: &Term| term.is_plain() && tokens.iter().any(|token| token.text == term.text);
+        let unsure: Vec<&Term> = match self.occur {
+            Occur::All => self.terms.iter().filter(|term| !known(term)).collect(),
+            Occur::Any => Vec::new(),
+        };
+        let hits = if self.limit == 0 || tokens.is_empty() && unsure.is_empty() {
+            Vec::new()
+        } else if tokens.is_empty() {
+            self.newest(connection, &unsure, &collections)?
+        } else {
+            let mut lookup = Lookup::begin(connection, &segments, &collections, self.which, (tokens, words))?;
+            let admitted =
+                |record: &StoredRecord| self.which.admits(record) && ranking::holds_all(&unsure, record);
+            let read = |n| measure.nth(connection, n).map(|record| record.filter(admitted));
+            lookup.best(self.occur, self.limit, read)?
+        };
+        snapshot.finish()?;
+        Ok((hits, measure.cosines))
+    }
+
+    /// The newest records that hold what is in no word (`++`, an emoji) or in very many.
+    fn newest(
+        &self,
+        connection: &Connection,
+        terms: &[&Term],
+        collections: &[CollectionRow],
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let mut hits = Vec::new();
+        for collection in collections.iter().filter(|collection| collection.kind.indexed.is_some()) {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM {TABLES} WHERE record.collection = ? \
+                 ORDER BY record.timestamp DESC, record.seq DESC, record.id DESC"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let records = statement.query_map([collection.n], record)?;
+            let holds =
+                |record: &StoredRecord| self.which.admits(record) && ranking::holds_all(terms, record);
+            let held = records.filter(|record| record.as_ref().map_or(true, holds));
+            for record in held.take(self.limit) {
+                hits.push(Hit { parts: Vec::new(), ..Hit::by_words(record?, 0.0, None) });
+            }
+        }
+        Ok(Hit::best(hits, self.limit))
+    }
+
+    /// The tokens of the terms that can tell records apart, and for each the words that may hold it.
+    fn query_tokens(
+        &self,
+        connection: &Connection,
+        segments: &[Segment],
+    ) -> rusqlite::Result<(Vec<QueryToken<'_>>, Vec<Words>)> {
+        let mut all = Vec::new();
+        let tokens = ranking::query_tokens(self.terms, self.occur, |token| -> rusqlite::Result<bool> {
+            let mut words: Words = vec![Vec::new(); segments.len()];
+            for (segment, words) in segments.iter().zip(&mut words) {
+                for piece in token.pieces() {
+                    words.append(&mut match token.stem {
+                        Some(_) => segment.words_from(connection, piece, MAX_WORDS)?,
+                        None => segment.words_with(connection, piece, MAX_WORDS)?,
+                    });
+                }
+            }
+            let too_many = words.iter().any(|words| words.len() > MAX_WORDS);
+            if too_many && self.occur == Occur::Any {
+                words = segments.iter().map(|_| vec![token.text.as_bytes().into()]).collect();
+            }
+            let tells = !too_many || self.occur == Occur::Any;
+            if tells {
+                all.push(words);
+            }
+            Ok(tells)
+        })?;
+        Ok((tokens, all))
+    }
+}
+
+/// So many records hold the tokens that are looked at first, or the rarest of them does.
+const FIRST_RECORDS: usize = 1000;
+
+/// Which records hold some tokens. Of a token that very many hold, only those are gathered that may be among the best:
+/// what holds none of the rarer ones seldom is.
+struct Lookup<'a> {
+    connection: &'a Connection,
+    segments: &'a [Segment],
+    admission: Admission,
+    corpus: Corpus,
+    /// The rarest first.
+    tokens: Vec<QueryToken<'a>>,
+    /// Where each of them is found.
+    occurrences: Vec<Occurrences>,
+    /// The documents of each segment that hold one of the tokens that were looked at.
+    seen: Vec<SeenDocs>,
+    counter: TermCounter,
+}
+
+/// Documents of a segment by their slots: a bit for each slot, and what is known of those that are seen.
+#[derive(Default)]
+struct SeenDocs {
+    bits: Vec<u64>,
+    docs: FxHashMap<u32, DocMeta>,
+}
+
+/// The slots of a segment's documents that hold something, in their order, and how often.
+type Holders = Vec<(u32, f32)>;
+
+/// Where a token is found.
+struct Occurrences {
+    /// The words of each segment that count, and how much.
+    words: Vec<Vec<(Box<[u8]>, f32)>>,
+    /// What holds it in each segment, once that is known and as long as it is not `whole`.
+    holders: Vec<Option<Holders>>,
+    /// How many records that are in no segment hold it: they come first.
+    unindexed: usize,
+    /// Whether all that hold it are gathered.
+    whole: bool,
+}
+
+impl<'a> Lookup<'a> {
+    /// Counts the records that hold each token.
+    fn begin(
+        connection: &'a Connection,
+        segments: &'a [Segment],
+        collections: &[CollectionRow],
+        which: &Select,
+        (mut tokens, words): (Vec<QueryToken<'a>>, Vec<Words>),
+    ) -> rusqlite::Result<Lookup<'a>> {
+        let mut corpus = Corpus::default();
+        for segment in segments {
+            corpus.docs += segment.docs as f64;
+            corpus.words += segment.length as f64;
+        }
+        let admission = Admission::of(connection, which)?;
+        for collection in collections {
+            word_index::unindexed(connection, *collection, |DocMeta { n, timestamp, role, .. }, folded| {
+                let admitted = admission.admits(n, timestamp, role);
+                corpus.docs += 1.0;
+                let length = ranking::scan_document((n, timestamp), folded, &mut tokens, |token, doc| {
+                    token.doc_freq += 1;
+                    token.docs.extend(admitted.then_some(doc));
+                });
+                corpus.words += length as f64;
+            })?;
+        }
+        let seen = |segment: &Segment| SeenDocs {
+            bits: vec![0; segment.slots.div_ceil(64)],
+            docs: FxHashMap::default(),
+        };
+        let mut lookup = Lookup {
+            connection,
+            segments,
+            admission,
+            corpus,
+            tokens: Vec::new(),
+            occurrences: Vec::new(),
+            seen: segments.iter().map(seen).collect(),
+            counter: TermCounter::default(),
+        };
+        let mut found = Vec::new();
+        for (token, words) in tokens.into_iter().zip(words) {
+            found.push(lookup.count(token, words)?);
+        }
+        found.sort_by_key(|(token, _)| token.doc_freq);
+        (lookup.tokens, lookup.occurrences) = found.into_iter().unzip();
+        Ok(lookup)
+    }
+
+    /// Counts what holds a token.
+    fn count(
+        &mut self,
+        mut token: QueryToken<'a>,
+        words: Words,
+    ) -> rusqlite::Result<(QueryToken<'a>, Occurrences)> {
+        let counts = |word: Box<[u8]>| {
+            let weight = token.weight(std::str::from_utf8(&word).unwrap_or_default());
+            (weight > 0.0).then_some((word, weight))
+        };
+        let words: Vec<Vec<_>> =
+            words.into_iter().map(|words| words.into_iter().filter_map(counts).collect()).collect();
+        let mut holders = Vec::new();
+        for (segment, words) in self.segments.iter().zip(&words) {
+            if let [(word, _)] = &words[..] {
+                token.doc_freq += segment.doc_freq(self.connection, word)?;
+                holders.push(None);
+            } else {
+                let all = self.counter.count(self.connection, segment, words)?;
+                token.doc_freq += all.len();
+                holders.push(Some(all));
+            }
+        }
+        let unindexed = token.docs.len();
+        Ok((token, Occurrences { words, holders, unindexed, whole: false }))
+    }
+
+    /// The best hits.
+    fn best(
+        &mut self,
+        occur: Occur,
+        limit: usize,
+        mut read: impl FnMut(i64) -> rusqlite::Result<Option<StoredRecord>>,
+    ) -> rusqlite::Result<Vec<Hit>> {
+        let mut looked = 0;
+        loop {
+            looked = match occur {
+                // What holds all of them holds the rarest.
+                Occur::All => 1,
+                Occur::Any => ranking::next_tokens(&self.tokens, looked, FIRST_RECORDS),
+            };
+            let (mut tokens, mut occurrences) = (take(&mut self.tokens), take(&mut self.occurrences));
+            for (at, (token, occurrences)) in tokens.iter_mut().zip(&mut occurrences).enumerate() {
+                self.gather(token, occurrences, at < looked)?;
+            }
+            (self.tokens, self.occurrences) = (tokens, occurrences);
+            let scored = ranking::combine(&self.tokens, occur, &self.corpus);
+            let idf = |tokens: &[QueryToken]| self.corpus.idf_of(tokens);
+            let max_score = ranking::max_score(idf(&self.tokens[looked..]), idf(&self.tokens));
+            let last = occur == Occur::All || looked == self.tokens.len();
+            if !last && !ranking::can_stop(&scored, limit, max_score) {
+                continue;
+            }
+            let (mut hits, positions) = ranking::best(scored, limit, &mut read)?;
+            let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > max_score);
+            if last || enough {
+                if occur == Occur::All {
+                    ranking::explain(&mut hits, &positions, &self.tokens, &self.corpus);
+                }
+                return Ok(Hit::best(hits, limit));
+            }
+        }
+    }
+
+    /// Gathers all that hold a token and are admitted, or those that are seen already.
+    fn gather(
+        &mut self,
+        token: &mut QueryToken,
+        occurrences: &mut Occurrences,
+        whole: bool,
+    ) -> rusqlite::Result<()> {
+        if occurrences.whole {
+            return Ok(());
+        }
+        token.docs.truncate(occurrences.unindexed);
+        for (at, (segment, seen)) in self.segments.iter().zip(&mut self.seen).enumerate() {
+            let holders = match &mut occurrences.holders[at] {
+                Some(holders) => holders,
+                none => none.insert(self.counter.count(self.connection, segment, &occurrences.words[at])?),
+            };
+            let mut add = |DocMeta { n, timestamp, length, .. }, times| {
+                token.docs.push(Doc { n, timestamp, times, length });
+            };
+            if !whole {
+                for (slot, times) in holders.iter().filter(|(slot, _)| seen.holds(*slot)) {
+                    add(seen.docs[slot], *times);
+                }
+                continue;
+            }
+            segment.docs(self.connection, holders, |slot, times, doc| {
+                if self.admission.admits(doc.n, doc.timestamp, doc.role) {
+                    seen.add(slot, doc);
+                    add(doc, times);
+                }
+            })?;
+        }
+        occurrences.whole = whole;
+        if whole {
+            occurrences.holders = Vec::new();
+        }
+        Ok(())
+    }
+}
+
+impl SeenDocs {
+    fn holds(&self, slot: u32) -> bool {
+        self.bits[slot as usize / 64] & 1 << (slot % 64) != 0
+    }
+
+    fn add(&mut self, slot: u32, doc: DocMeta) {
+        self.bits[slot as usize / 64] |= 1 << (slot % 64);
+        self.docs.insert(slot, doc);
+    }
+}
+
+/// Adds up how often each document of a segment holds one of some words.
+#[derive(Default)]
+struct TermCounter {
+    /// Of each slot; all 0 between two uses.
+    times: Vec<f32>,
+    /// Which of them are not, a bit each.
+    counted: Vec<u64>,
+}
+
+impl TermCounter {
+    fn count(
+        &mut self,
+        connection: &Connection,
+        segment: &Segment,
+        words: &[(Box<[u8]>, f32)],
+    ) -> rusqlite::Result<Holders> {
+        let mut holders = Holders::new();
+        if let [(word, weight)] = words {
+            let add = |slot: usize, times: u64| holders.push((slot as u32, times as f32 * weight));
+            segment.postings(connection, word, add)?;
+            return Ok(holders);
+        }
+        if self.times.len() < segment.slots {
+            self.times.resize(segment.slots, 0.0);
+            self.counted.resize(segment.slots.div_ceil(64), 0);
+        }
+        for (word, weight) in words {
+            segment.postings(connection, word, |slot, times| {
+                self.times[slot] += times as f32 * weight;
+                self.counted[slot / 64] |= 1 << (slot % 64);
+            })?;
+        }
+        for (place, bits) in self.counted.iter_mut().enumerate() {
+            while *bits != 0 {
+                let slot = place * 64 + bits.trailing_zeros() as usize;
+                *bits &= *bits - 1;
+                holders.push((slot as u32, take(&mut self.times[slot])));
+            }
+        }
+        Ok(holders)
+    }
+}

@@ -1,0 +1,153 @@
+//! Links and neighbours, in SQLite.
+
+use super::super::api::Links;
+use super::super::error::Result;
+use super::super::evidence::{Around, Cosines};
+use super::super::select::{Collection, Select};
+use super::super::synapses::{Changes, Compare, Compared, LinkState, Rule};
+use super::database::Sqlite;
+use super::resemblance::Resemblance;
+use super::row::{self, LINK};
+use super::surroundings::Surroundings;
+use super::{connection, embedding, synapse};
+use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named};
+use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
+
+/// So many records are looked around by two connections at once: for fewer it takes longer to begin.
+const MIN_FOR_TWO: usize = 40;
+
+impl Links for Sqlite {
+    fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>> {
+        links(&self.connection, ids, rel).map_err(|e| self.failed("read", e))
+    }
+
+    fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
+        let surroundings = Surroundings { which, reach, vector: None, measured: 0 };
+        self.look_around(&surroundings, records).map(|(around, _)| around)
+    }
+
+    fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>> {
+        link_states(&self.connection, model, scopes).map_err(|e| self.failed("read", e))
+    }
+
+    fn compare(
+        &mut self,
+        model: &str,
+        collection: &Collection,
+        which: Compare,
+        floor: f64,
+        limit: usize,
+    ) -> Result<Vec<Compared>> {
+        let resemblance = Resemblance { model, collection, which, floor, limit };
+        let found = connection::map(&self.connection).and_then(|()| resemblance.find(&mut self.connection));
+        found.map_err(|e| self.failed("read", e))
+    }
+
+    fn relink(
+        &mut self,
+        model: &str,
+        collection: &Collection,
+        rule: Rule,
+        compared: &[Compared],
+        changes: &Changes,
+    ) -> Result<bool> {
+        let made = synapse::relink(&mut self.connection, model, collection, rule, compared, changes);
+        made.map_err(|e| self.failed("write to", e))
+    }
+
+    fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, anew: bool) -> Result<u64> {
+        let pruned = synapse::prune(&mut self.connection, model, collection, rule, anew);
+        pruned.map_err(|e| self.failed("write to", e))
+    }
+}
+
+impl Sqlite {
+    /// What stands around records, and the cosines: half of the records are looked around at a time.
+    pub(super) fn look_around(
+        &mut self,
+        surroundings: &Surroundings,
+        records: &[&StoredRecord],
+    ) -> Result<(Vec<Around>, Cosines)> {
+        let look = |store: &mut Sqlite, records: &[&StoredRecord], measured| {
+            let surroundings = Surroundings { measured, ..*surroundings };
+            surroundings.read(&store.connection, records).map_err(|e| store.failed("read", e))
+        };
+        let measured = surroundings.measured;
+        if records.len() < MIN_FOR_TWO {
+            return look(self, records, measured);
+        }
+        let half = records.len() / 2;
+        let (one, other) = records.split_at(half);
+        let (mut found, (around, cosines)) = self.at_once(
+            |store| look(store, one, measured),
+            |store| look(store, other, measured.saturating_sub(half)),
+        )?;
+        found.0.extend(around);
+        found.1.extend(cosines);
+        Ok(found)
+    }
+}
+
+fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::Result<Vec<Link>> {
+    // Of the two ends one is known.
+    let side = |own: &str, far: &str, ends: &str| {
+        let of_relation = if rel.is_some() { "AND link.rel = ?2" } else { "AND ?2 IS NULL" };
+        format!(
+            "SELECT link.rel, {ends}, {LINK} FROM link JOIN record AS far ON far.n = link.{far} \
+             WHERE link.{own} = (SELECT n FROM record WHERE id = ?1) {of_relation}"
+        )
+    };
+    let sql = format!(
+        "{} UNION ALL {}",
+        side("source", "target", "?1, far.id"),
+        side("target", "source", "far.id, ?1")
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = BTreeMap::new();
+    for id in ids {
+        for link in statement.query_map(params![id, rel], row::link)? {
+            let link = link?;
+            found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+fn link_states(connection: &Connection, model: &str, scopes: &Scopes) -> rusqlite::Result<Vec<LinkState>> {
+    let Some((model, _)) = embedding::model(connection, model)? else { return Ok(Vec::new()) };
+    let sql = "SELECT kind, partition, instance, threshold, degree, ifnull(foreign_synapses, TRUE),
+                 (SELECT count(*) FROM unlinked
+                  WHERE unlinked.model = index_checksum.model AND unlinked.collection = index_checksum.collection)
+               FROM index_checksum JOIN collection ON collection.n = index_checksum.collection
+               LEFT JOIN synapse_rule USING (model, collection)
+               WHERE index_checksum.model = ? AND index_checksum.vectors > 0
+               ORDER BY partition, instance, kind";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([model])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if let Some(state) = link_state(row)?
+            && scopes.hold(&state.collection.scope)
+        {
+            found.push(state);
+        }
+    }
+    Ok(found)
+}
+
+/// None of a kind that is not known.
+fn link_state(row: &Row) -> rusqlite::Result<Option<LinkState>> {
+    let Some(kind) = kind_named(row.get_ref(0)?.as_str()?) else { return Ok(None) };
+    let scope = Scope { partition: row.get(1)?, instance: row.get(2)? };
+    let rule = match (row.get(3)?, row.get::<_, Option<u32>>(4)?) {
+        (Some(threshold), Some(degree)) => Some(Rule { threshold, degree: degree as usize }),
+        _ => None,
+    };
+    Ok(Some(LinkState {
+        collection: Collection { kind, scope },
+        rule,
+        foreign_synapses: row.get(5)?,
+        unlinked: row.get::<_, i64>(6)?.unsigned_abs(),
+    }))
+}

@@ -1,0 +1,77 @@
+//! Reads records, and on the way the cosines of their vectors with that of a question.
+
+use super::super::cosine::Query;
+use super::super::evidence::Cosines;
+use super::embedding;
+use super::row::{self, COLUMNS, TABLES};
+use crate::record::StoredRecord;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+/// A vector of a model, by which what is read is measured.
+#[derive(Clone, Copy)]
+pub(super) struct ModelVector<'a> {
+    pub(super) model: &'a str,
+    pub(super) numbers: &'a [f32],
+}
+
+/// Reads records from rows of COLUMNS and VECTOR, and tells how near each is to a vector, if there is one.
+pub(super) struct Measure {
+    query: Option<(i64, Query)>,
+    pub(super) cosines: Cosines,
+}
+
+/// The vector of a record; the parameter is `Measure::model`.
+pub(super) const VECTOR: &str = "(SELECT vector FROM embedding WHERE record = record.n AND model = ?)";
+
+impl Measure {
+    /// By a vector of a model, as far as the model is known and has vectors of that length.
+    pub(super) fn by(connection: &Connection, vector: Option<ModelVector>) -> rusqlite::Result<Measure> {
+        let mut query = None;
+        if let Some(ModelVector { model, numbers }) = vector {
+            let known = embedding::model(connection, model)?.filter(|(_, dim)| *dim == numbers.len() as i64);
+            query = known.map(|(model, _)| (model, Query::of(numbers)));
+        }
+        Ok(Measure { query, cosines: Vec::new() })
+    }
+
+    /// The number of the model.
+    pub(super) fn model(&self) -> Option<i64> {
+        self.query.as_ref().map(|(model, _)| *model)
+    }
+
+    /// The record of a row.
+    pub(super) fn record(&mut self, row: &Row) -> rusqlite::Result<StoredRecord> {
+        let record = row::record(row)?;
+        if let (Some((_, query)), ValueRef::Blob(vector)) = (&self.query, row.get_ref(row::AFTER)?) {
+            self.cosines.push((record.id.clone(), query.cosine(vector)));
+        }
+        Ok(record)
+    }
+
+    /// The record that has a number.
+    pub(super) fn nth(&mut self, connection: &Connection, n: i64) -> rusqlite::Result<Option<StoredRecord>> {
+        let sql = format!("SELECT {COLUMNS}, {VECTOR} FROM {TABLES} WHERE record.n = ?");
+        let which = params![self.model(), n];
+        connection.prepare_cached(&sql)?.query_row(which, |row| self.record(row)).optional()
+    }
+}
+
+/// The cosines of a vector with those that some records have of a model.
+pub(super) fn cosines(
+    connection: &Connection,
+    vector: ModelVector,
+    ids: &[&str],
+) -> rusqlite::Result<Cosines> {
+    let query = Query::of(vector.numbers);
+    let sql = "SELECT embedding.vector FROM record JOIN embedding ON embedding.record = record.n
+               AND embedding.model = (SELECT n FROM model WHERE name = ? AND dim = ?) WHERE record.id = ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    for id in ids {
+        let row = params![vector.model, vector.numbers.len() as i64, id];
+        let cosine = |row: &Row| Ok(query.cosine(row.get_ref(0)?.as_blob()?));
+        found.extend(statement.query_row(row, cosine).optional()?.map(|cosine| ((*id).to_owned(), cosine)));
+    }
+    Ok(found)
+}

@@ -1,0 +1,56 @@
+//! The last records of a selection, and how many there are.
+
+use super::collections::Within;
+use super::filter::Source;
+use super::row::{COLUMNS, record};
+use crate::record::StoredRecord;
+use rusqlite::{Connection, params_from_iter};
+
+/// The last `count` records of a source and some collections, oldest first.
+pub(super) fn last(
+    connection: &Connection,
+    source: &Source,
+    within: &Within,
+    count: usize,
+) -> rusqlite::Result<Vec<StoredRecord>> {
+    let Source { tables, time, .. } = source;
+    let limit = i64::try_from(count).unwrap_or(i64::MAX);
+    let mut found = Vec::new();
+    // Each collection's index gives its own last ones; the last of all are among them.
+    for filter in source.by_collection(within) {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {tables} WHERE 1{} \
+             ORDER BY {time} DESC, record.seq DESC, record.id DESC LIMIT {limit}",
+            filter.sql
+        );
+        let mut statement = connection.prepare_cached(&sql)?;
+        for one in statement.query_map(params_from_iter(filter.values), record)? {
+            found.push(one?);
+        }
+    }
+    found.sort_by_cached_key(StoredRecord::position);
+    Ok(found.split_off(found.len().saturating_sub(count)))
+}
+
+/// How many records of a source are in some collections; of each no further than `most`.
+pub(super) fn count(
+    connection: &Connection,
+    source: &Source,
+    within: &Within,
+    most: Option<usize>,
+) -> rusqlite::Result<u64> {
+    let mut total = 0;
+    for filter in source.by_collection(within) {
+        let (tables, conditions) = (source.counted, filter.sql);
+        let sql = match most {
+            Some(most) => {
+                let most = i64::try_from(most).unwrap_or(i64::MAX);
+                format!("SELECT count(*) FROM (SELECT 1 FROM {tables} WHERE 1{conditions} LIMIT {most})")
+            }
+            None => format!("SELECT count(*) FROM {tables} WHERE 1{conditions}"),
+        };
+        let mut statement = connection.prepare_cached(&sql)?;
+        total += statement.query_row(params_from_iter(filter.values), |row| row.get::<_, i64>(0))?;
+    }
+    Ok(total.unsigned_abs())
+}

@@ -1,0 +1,50 @@
+//! A record as the indexes of vectors know it.
+
+use super::collections::CollectionRow;
+use crate::error::Error;
+use crate::record::{Role, kind_named};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension};
+
+/// What an index has to know of a record.
+#[derive(Clone, Copy)]
+pub(super) struct RecordRow {
+    /// Its number.
+    pub(super) n: i64,
+    pub(super) collection: CollectionRow,
+    pub(super) timestamp: i64,
+    pub(super) role: Option<Role>,
+}
+
+impl RecordRow {
+    /// Whether records of its kind are found by their vectors.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.collection.kind.embedded.is_some()
+    }
+}
+
+/// The record that has an id.
+pub(super) fn by_id(connection: &Connection, id: &str) -> rusqlite::Result<Option<RecordRow>> {
+    let sql = "SELECT record.n, collection, timestamp, role, kind
+               FROM record JOIN collection ON collection.n = collection WHERE id = ?";
+    let mut statement = connection.prepare_cached(sql)?;
+    let read = |row: &rusqlite::Row| {
+        let name = row.get_ref(4)?.as_str()?;
+        let unknown = || Box::new(Error::new(format!("kind: {name} is not known")));
+        let kind = kind_named(name)
+            .ok_or_else(|| rusqlite::Error::FromSqlConversionFailure(4, Type::Text, unknown()))?;
+        let collection = CollectionRow { n: row.get(1)?, kind };
+        Ok(RecordRow { n: row.get(0)?, collection, timestamp: row.get(2)?, role: row.get(3)? })
+    };
+    statement.query_row([id], read).optional()
+}
+
+/// A vector as it is stored: f32, little-endian.
+pub(super) fn bytes(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// A stored vector.
+pub(super) fn numbers(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|number| f32::from_le_bytes(*number)).collect()
+}

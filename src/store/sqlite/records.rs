@@ -1,0 +1,87 @@
+//! Records, in SQLite.
+
+use super::super::api::{Records, Visit};
+use super::super::error::Result;
+use super::super::identity::Written;
+use super::super::select::{Select, Walk};
+use super::collections::Within;
+use super::database::Sqlite;
+use super::filter::{Filter, Source};
+use super::row::{self, COLUMNS, TABLES};
+use super::write::{self, KnownCollections};
+use super::{connection, newest, walk};
+use crate::record::{Record, StoredRecord};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+impl Records for Sqlite {
+    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
+        let written = write::write(&mut self.connection, &mut self.known, batch);
+        written.map_err(|e| self.rolled_back(e))
+    }
+
+    fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
+        let written = write::replace(&mut self.connection, &mut self.known, records);
+        written.map_err(|e| self.rolled_back(e))
+    }
+
+    fn remove(&mut self, ids: &[&str]) -> Result<u64> {
+        write::remove(&mut self.connection, ids).map_err(|e| self.rolled_back(e))
+    }
+
+    fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {
+        get(&self.connection, ids, which).map_err(|e| self.failed("read", e))
+    }
+
+    fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>> {
+        last(&self.connection, which, count).map_err(|e| self.failed("read", e))
+    }
+
+    fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
+        count(&self.connection, which, most).map_err(|e| self.failed("read", e))
+    }
+
+    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
+        connection::unmap(&self.connection).map_err(|e| self.failed("read", e))?;
+        walk::walk(&self.connection, what, visit).map_err(|stopped| self.stopped(stopped))
+    }
+}
+
+impl Sqlite {
+    /// The error of a transaction. What was remembered may have been rolled back with it.
+    fn rolled_back(&mut self, cause: rusqlite::Error) -> super::super::error::StoreError {
+        self.known = KnownCollections::default();
+        self.failed("write to", cause)
+    }
+}
+
+fn get(connection: &Connection, ids: &[&str], which: &Select) -> rusqlite::Result<Vec<StoredRecord>> {
+    let mut filter = Filter::of(which);
+    filter.within("record", &Within::of(connection, which)?);
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE 1{} AND record.id = ?", filter.sql);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = Vec::new();
+    for id in ids {
+        let values = filter.values.iter().cloned().chain([(*id).to_owned().into()]);
+        found.extend(statement.query_row(params_from_iter(values), row::record).optional()?);
+    }
+    Ok(found)
+}
+
+fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Result<Vec<Vec<StoredRecord>>> {
+    let snapshot = connection.unchecked_transaction()?;
+    let mut found = Vec::new();
+    for which in which {
+        let within = Within::of(connection, which)?;
+        found.push(newest::last(connection, &Source::records(which), &within, count)?);
+    }
+    snapshot.finish()?;
+    Ok(found)
+}
+
+fn count(connection: &Connection, which: &Select, most: usize) -> rusqlite::Result<usize> {
+    let snapshot = connection.unchecked_transaction()?;
+    let within = Within::of(connection, which)?;
+    let count = newest::count(connection, &Source::records(which), &within, Some(most))?;
+    snapshot.finish()?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX).min(most))
+}

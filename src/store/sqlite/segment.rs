@@ -1,0 +1,334 @@
+//! A segment of the word index (as Lucene has them): some thousands of records of one collection; which they are, how
+//! long, and what a selection asks for; all their words, one after the other, so that a piece of a word is looked for
+//! at the speed of memory; and for each word a posting list: the documents that hold it and how often. All is read
+//! where it lies in the mapped file: a row of words or of documents fills no more than a page.
+//!
+//! A document has a slot in its segment, counted from 0 in the order of the records' numbers. What is removed leaves
+//! its slot, in `removed_slot`, and nothing else: no posting list names it any more.
+
+use super::connection::PAGE_PAYLOAD;
+use super::postings::{DocBlock, DocMeta, Postings};
+use memchr::memmem::Finder;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many documents make a block: some eight bytes each.
+const BLOCK_DOCS: usize = 2000;
+/// The rows of a segment in `segment_words` and `segment_docs` are numbered from this many times its number.
+const ROW_NUMBERS: i64 = 1 << 20;
+
+/// A segment.
+#[derive(Clone, Copy)]
+pub(super) struct Segment {
+    pub(super) n: i64,
+    /// How many slots it has.
+    pub(super) slots: usize,
+    /// How many documents are in them.
+    pub(super) docs: usize,
+    /// In words, all documents together.
+    pub(super) length: i64,
+}
+
+impl Segment {
+    /// The segments of a collection, in the order of their documents.
+    pub(super) fn of_collection(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
+        let sql = "SELECT n, slots, docs, length FROM segment WHERE collection = ? ORDER BY n";
+        let segment = |row: &rusqlite::Row| {
+            let count =
+                |column| row.get::<_, i64>(column).map(|count| usize::try_from(count).unwrap_or_default());
+            Ok(Segment { n: row.get(0)?, slots: count(1)?, docs: count(2)?, length: row.get(3)? })
+        };
+        connection.prepare_cached(sql)?.query_map([collection], segment)?.collect()
+    }
+
+    /// Removes all of it.
+    pub(super) fn delete(&self, connection: &Connection) -> rusqlite::Result<()> {
+        for table in ["segment_words", "segment_docs"] {
+            let sql = format!("DELETE FROM {table} WHERE n >= ? AND n < ?");
+            connection.prepare_cached(&sql)?.execute(self.row_numbers())?;
+        }
+        for table in ["posting", "removed_slot"] {
+            let sql = format!("DELETE FROM {table} WHERE segment = ?");
+            connection.prepare_cached(&sql)?.execute([self.n])?;
+        }
+        connection.prepare_cached("DELETE FROM segment WHERE n = ?")?.execute([self.n]).map(drop)
+    }
+
+    /// The numbers of its rows: from the first to before the second.
+    fn row_numbers(&self) -> [i64; 2] {
+        [self.n * ROW_NUMBERS, (self.n + 1) * ROW_NUMBERS]
+    }
+
+    /// The words that hold a piece, each once; at most one more than `most`.
+    pub(super) fn words_with(
+        &self,
+        connection: &Connection,
+        piece: &str,
+        most: usize,
+    ) -> rusqlite::Result<Vec<Box<[u8]>>> {
+        let finder = Finder::new(piece);
+        let mut found: Vec<Box<[u8]>> = Vec::new();
+        let mut statement = connection.prepare_cached(WORDS)?;
+        let mut rows = statement.query(self.row_numbers())?;
+        while let Some(row) = rows.next()? {
+            let words = row.get_ref(1)?.as_blob()?;
+            let mut end = 0;
+            for at in finder.find_iter(words) {
+                if at < end {
+                    continue;
+                }
+                if found.len() > most {
+                    return Ok(found);
+                }
+                let begin = memchr::memrchr(b'\n', &words[..at]).map_or(0, |before| before + 1);
+                end = at + memchr::memchr(b'\n', &words[at..]).unwrap_or(words.len() - at);
+                found.push(words[begin..end].into());
+            }
+        }
+        Ok(found)
+    }
+
+    /// The words that begin with a piece; at most one more than `most`.
+    pub(super) fn words_from(
+        &self,
+        connection: &Connection,
+        piece: &str,
+        most: usize,
+    ) -> rusqlite::Result<Vec<Box<[u8]>>> {
+        // No byte of a word is as great.
+        let end = [piece.as_bytes(), &[u8::MAX]].concat();
+        let sql =
+            "SELECT word FROM posting WHERE segment = ? AND word >= ? AND word < ? ORDER BY word LIMIT ?";
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![self.n, piece.as_bytes(), end, most as i64 + 1], |row| {
+            Ok(row.get_ref(0)?.as_blob()?.into())
+        })?;
+        rows.collect()
+    }
+
+    /// How many documents hold a word.
+    pub(super) fn doc_freq(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
+        self.posting_list(connection, word, Postings::doc_freq).map(Option::unwrap_or_default)
+    }
+
+    /// Calls `visit` with the slot of each document that holds a word, and how often it does.
+    pub(super) fn postings(
+        &self,
+        connection: &Connection,
+        word: &[u8],
+        mut visit: impl FnMut(usize, u64),
+    ) -> rusqlite::Result<()> {
+        let all = |bytes: &[u8]| {
+            for (slot, times) in Postings::each(bytes) {
+                if let Some(slot) = usize::try_from(slot).ok().filter(|slot| *slot < self.slots) {
+                    visit(slot, times);
+                }
+            }
+        };
+        self.posting_list(connection, word, all).map(drop)
+    }
+
+    /// What is read from the posting list of a word, if there is one.
+    fn posting_list<T>(
+        &self,
+        connection: &Connection,
+        word: &[u8],
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> rusqlite::Result<Option<T>> {
+        let mut statement =
+            connection.prepare_cached("SELECT docs FROM posting WHERE segment = ? AND word = ?")?;
+        let mut rows = statement.query(params![self.n, word])?;
+        rows.next()?.map(|row| Ok(read(row.get_ref(0)?.as_blob()?))).transpose()
+    }
+
+    /// Calls `visit` with the documents in some slots, which are given in order with a number each.
+    pub(super) fn docs(
+        &self,
+        connection: &Connection,
+        slots: &[(u32, f32)],
+        mut visit: impl FnMut(u32, f32, DocMeta),
+    ) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached(DOCS)?;
+        let block = |slot: u32| slot as usize / BLOCK_DOCS;
+        for slots in slots.chunk_by(|a, b| block(a.0) == block(b.0)) {
+            let mut rows = statement.query([self.n * ROW_NUMBERS + block(slots[0].0) as i64])?;
+            let Some(row) = rows.next()? else { continue };
+            let Some(block) = DocBlock::of(row.get_ref(0)?.as_blob()?) else { continue };
+            for (slot, number) in slots {
+                if let Some(doc) = block.get(*slot as usize % BLOCK_DOCS) {
+                    visit(*slot, *number, doc);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The documents of all slots, those of removed ones too.
+    pub(super) fn all_docs(&self, connection: &Connection) -> rusqlite::Result<Vec<DocMeta>> {
+        let slots: Vec<_> = (0..self.slots as u32).map(|slot| (slot, 0.0)).collect();
+        let mut docs = Vec::new();
+        self.docs(connection, &slots, |_, _, doc| docs.push(doc))?;
+        Ok(docs)
+    }
+
+    /// The number of the record in the first slot.
+    pub(super) fn first(&self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        self.record_in(connection, 0)
+    }
+
+    /// The slot of a record; slots are in the order of the records' numbers.
+    pub(super) fn slot_of(&self, connection: &Connection, n: i64) -> rusqlite::Result<Option<u64>> {
+        let (mut low, mut high) = (0, self.slots);
+        while low < high {
+            let middle = (low + high) / 2;
+            match self.record_in(connection, middle)? {
+                Some(found) if found == n => return Ok(Some(middle as u64)),
+                Some(found) if found < n => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        Ok(None)
+    }
+
+    fn record_in(&self, connection: &Connection, slot: usize) -> rusqlite::Result<Option<i64>> {
+        let row = self.n * ROW_NUMBERS + (slot / BLOCK_DOCS) as i64;
+        let found = connection.prepare_cached(DOCS)?.query_row([row], |row| {
+            Ok(DocBlock::of(row.get_ref(0)?.as_blob()?).and_then(|block| block.get(slot % BLOCK_DOCS)))
+        });
+        Ok(found.optional()?.flatten().map(|doc| doc.n))
+    }
+
+    /// The slots whose documents were removed, in order.
+    pub(super) fn removed_slots(&self, connection: &Connection) -> rusqlite::Result<Vec<u64>> {
+        let sql = "SELECT slot FROM removed_slot WHERE segment = ? ORDER BY slot";
+        let slot = |row: &rusqlite::Row| Ok(row.get::<_, i64>(0)?.unsigned_abs());
+        connection.prepare_cached(sql)?.query_map([self.n], slot)?.collect()
+    }
+
+    /// Takes documents out: `length` is how many words they have together, `words` in which slots each word goes.
+    pub(super) fn remove(
+        &self,
+        connection: &Connection,
+        slots: &BTreeSet<u64>,
+        length: i64,
+        words: &BTreeMap<Vec<u8>, BTreeSet<u64>>,
+    ) -> rusqlite::Result<()> {
+        if slots.len() >= self.docs {
+            return self.delete(connection);
+        }
+        let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
+        for (word, slots) in words {
+            let without = |bytes: &[u8]| {
+                let mut rest = Postings::default();
+                for (slot, times) in Postings::each(bytes).filter(|(slot, _)| !slots.contains(slot)) {
+                    rest.push(slot, times);
+                }
+                rest
+            };
+            let Some(rest) = self.posting_list(connection, word, without)? else { continue };
+            if rest.bytes().is_empty() {
+                gone.insert(word);
+                let sql = "DELETE FROM posting WHERE segment = ? AND word = ?";
+                connection.prepare_cached(sql)?.execute(params![self.n, word])?;
+            } else {
+                let sql = "UPDATE posting SET docs = ? WHERE segment = ? AND word = ?";
+                connection.prepare_cached(sql)?.execute(params![rest.bytes(), self.n, word])?;
+            }
+        }
+        self.forget_words(connection, &gone)?;
+        for slot in slots {
+            let sql = "INSERT INTO removed_slot (segment, slot) VALUES (?, ?)";
+            connection.prepare_cached(sql)?.execute([self.n, *slot as i64])?;
+        }
+        let sql = "UPDATE segment SET docs = docs - ?, length = length - ? WHERE n = ?";
+        connection.prepare_cached(sql)?.execute([slots.len() as i64, length, self.n]).map(drop)
+    }
+
+    /// Takes words that no document holds any more out of the rows of words.
+    fn forget_words(&self, connection: &Connection, gone: &BTreeSet<&[u8]>) -> rusqlite::Result<()> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let mut changed: Vec<(i64, Vec<u8>)> = Vec::new();
+        let mut statement = connection.prepare_cached(WORDS)?;
+        let mut rows = statement.query(self.row_numbers())?;
+        while let Some(row) = rows.next()? {
+            let words = row.get_ref(1)?.as_blob()?;
+            let mut kept = vec![b'\n'];
+            for word in
+                words.split(|byte| *byte == b'\n').filter(|word| !word.is_empty() && !gone.contains(word))
+            {
+                kept.extend_from_slice(word);
+                kept.push(b'\n');
+            }
+            if kept.len() < words.len() {
+                changed.push((row.get(0)?, kept));
+            }
+        }
+        for (n, words) in changed {
+            let sql = "UPDATE segment_words SET words = ? WHERE n = ?";
+            connection.prepare_cached(sql)?.execute(params![words, n])?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of words, and those of documents, of a segment.
+const WORDS: &str = "SELECT n, words FROM segment_words WHERE n >= ? AND n < ? ORDER BY n";
+const DOCS: &str = "SELECT docs FROM segment_docs WHERE n = ?";
+
+/// Writes a segment, word by word in order.
+pub(super) struct SegmentWriter<'a> {
+    connection: &'a Connection,
+    segment: i64,
+    /// Each row begins and ends with a line end, which every word has before it and after it.
+    words: Vec<Vec<u8>>,
+}
+
+impl<'a> SegmentWriter<'a> {
+    /// Begins a segment of some documents in the order of their numbers, none of them removed.
+    pub(super) fn begin(
+        connection: &'a Connection,
+        collection: i64,
+        docs: &[DocMeta],
+    ) -> rusqlite::Result<SegmentWriter<'a>> {
+        let length: i64 = docs.iter().map(|doc| i64::from(doc.length)).sum();
+        let sql = "INSERT INTO segment (collection, slots, docs, length) VALUES (?1, ?2, ?2, ?3)";
+        let segment = connection.prepare_cached(sql)?.insert([collection, docs.len() as i64, length])?;
+        let blocks = docs.chunks(BLOCK_DOCS).map(DocBlock::pack);
+        insert_rows(connection, "INSERT INTO segment_docs (n, docs) VALUES (?, ?)", segment, blocks)?;
+        Ok(SegmentWriter { connection, segment, words: Vec::new() })
+    }
+
+    pub(super) fn add(&mut self, word: &[u8], postings: &Postings) -> rusqlite::Result<()> {
+        if self.words.last().is_none_or(|row| row.len() + word.len() >= PAGE_PAYLOAD) {
+            self.words.push(vec![b'\n']);
+        }
+        if let Some(row) = self.words.last_mut() {
+            row.extend_from_slice(word);
+            row.push(b'\n');
+        }
+        let sql = "INSERT INTO posting (segment, word, docs) VALUES (?, ?, ?)";
+        self.connection.prepare_cached(sql)?.execute(params![self.segment, word, postings.bytes()]).map(drop)
+    }
+
+    /// Writes the words themselves, so that their pages stand side by side in the file.
+    pub(super) fn end(self) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO segment_words (n, words) VALUES (?, ?)";
+        insert_rows(self.connection, sql, self.segment, self.words)
+    }
+}
+
+/// Inserts the rows of a segment, numbered from its first.
+fn insert_rows(
+    connection: &Connection,
+    sql: &str,
+    segment: i64,
+    rows: impl IntoIterator<Item = Vec<u8>>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(sql)?;
+    for (n, row) in (segment * ROW_NUMBERS..).zip(rows) {
+        statement.execute(params![n, row])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! What the store knows about itself, in SQLite.
+
+use super::super::api::{Claim, State};
+use super::super::error::{ErrorKind, Result, StoreError};
+use super::connection::open_private;
+use super::database::Sqlite;
+use crate::error::Error;
+use crate::record::Scope;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::fs::TryLockError;
+use std::path::Path;
+
+impl State for Sqlite {
+    fn fact(&mut self, name: &str) -> Result<Option<String>> {
+        let sql = "SELECT value FROM fact WHERE name = ?";
+        let read = || self.connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional();
+        read().map_err(|e| self.failed("read", e))
+    }
+
+    fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        set_fact(&self.connection, name, value).map_err(|e| self.failed("write to", e))
+    }
+
+    fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
+        match self.connection.path() {
+            // A store that is not there is nobody else's either.
+            Some("") => Ok(Some(Claim(Box::new(())))),
+            Some(path) => lock(format!("{path}-{job}").as_ref()),
+            None => Err(StoreError::new(ErrorKind::Other, self.attempt("lock"), "its path is not UTF-8")),
+        }
+    }
+
+    fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
+        scopes(&self.connection).map_err(|e| self.failed("read", e))
+    }
+
+    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
+        let sql = "SELECT partition, instance FROM record JOIN collection ON collection.n = collection WHERE id = ?";
+        let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
+        let read = || self.connection.prepare_cached(sql)?.query_row([id], scope).optional();
+        read().map_err(|e| self.failed("read", e))
+    }
+
+    /// A file is of rsv alone.
+    fn adopt(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn integrity_errors(&mut self, most: u32) -> Result<Vec<String>> {
+        integrity_errors(&self.connection, most).map_err(|e| self.failed("read", e))
+    }
+}
+
+/// The scopes that a file holds, if they can be read at once.
+pub(super) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope>> {
+    let sql = "SELECT DISTINCT partition, instance FROM collection";
+    let mut statement = connection.prepare(sql)?;
+    let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
+    statement.query_map([], scope)?.collect()
+}
+
+/// Remembers a fact, or forgets it.
+pub(super) fn set_fact(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
+    let sql = match value {
+        Some(_) => {
+            "INSERT INTO fact (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2"
+        }
+        None => "DELETE FROM fact WHERE name = ?1 AND ?2 IS NULL",
+    };
+    connection.prepare_cached(sql)?.execute(params![name, value]).map(drop)
+}
+
+fn scopes(connection: &Connection) -> rusqlite::Result<Vec<(Scope, u64)>> {
+    let sql = "SELECT partition, instance, sum(CASE WHEN kind = 'message' THEN
+                 (SELECT count(*) FROM record WHERE collection = collection.n) ELSE 0 END)
+               FROM collection GROUP BY partition, instance ORDER BY partition, instance";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| {
+        let scope = Scope { partition: row.get(0)?, instance: row.get(1)? };
+        Ok((scope, row.get::<_, i64>(2)?.unsigned_abs()))
+    })?;
+    rows.collect()
+}
+
+/// What SQLite finds wrong with the file.
+fn integrity_errors(connection: &Connection, most: u32) -> rusqlite::Result<Vec<String>> {
+    let mut check = connection.prepare("SELECT integrity_check FROM pragma_integrity_check LIMIT ?")?;
+    let mut errors: Vec<String> =
+        check.query_map([most], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    errors.retain(|error| error != "ok");
+    let mut astray = connection.prepare("SELECT \"table\" FROM pragma_foreign_key_check LIMIT ?")?;
+    let astray = astray.query_map([most], |row| row.get::<_, String>(0))?;
+    let astray = astray.collect::<rusqlite::Result<Vec<_>>>()?;
+    errors.extend(astray.iter().map(|table| format!("a reference of {table} leads nowhere")));
+    Ok(errors)
+}
+
+/// Locks a file, which is made if need be; `None` if another has locked it. The system unlocks it when the
+/// guard is dropped or the process ends, however it does; the file stays, for whoever comes next.
+fn lock(path: &Path) -> Result<Option<Claim>> {
+    let failed = |what: &str, cause: std::io::Error| {
+        let error = Error::new(format!("cannot {what} {}", path.display())).because(cause);
+        StoreError::new(ErrorKind::ReadOnly, "", error.to_string())
+    };
+    let file = open_private(path).map_err(|cause| failed("open", cause))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Claim(Box::new(file)))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(cause)) => Err(failed("lock", cause)),
+    }
+}

@@ -1,0 +1,91 @@
+//! What stands around records in their collections.
+
+use super::super::evidence::{Around, Cosines};
+use super::super::select::Select;
+use super::filter::Filter;
+use super::measure::{Measure, ModelVector, VECTOR};
+use super::row::{self, COLUMNS};
+use crate::record::StoredRecord;
+use rusqlite::types::Value;
+use rusqlite::{CachedStatement, Connection, params_from_iter};
+use std::cmp::Reverse;
+
+/// How far is looked around, and what of it is measured.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    pub(super) which: &'a Select,
+    /// So many records before and after each.
+    pub(super) reach: usize,
+    pub(super) vector: Option<ModelVector<'a>>,
+    /// What stands around the first so many is measured by the vector.
+    pub(super) measured: usize,
+}
+
+impl Surroundings<'_> {
+    /// What stands around each of some records, and the cosines. All at one instant.
+    pub(super) fn read(
+        &self,
+        connection: &Connection,
+        records: &[&StoredRecord],
+    ) -> rusqlite::Result<(Vec<Around>, Cosines)> {
+        let snapshot = connection.unchecked_transaction()?;
+        let mut measure = Measure::by(connection, self.vector)?;
+        let filter = Filter::of(self.which);
+        // In the order of the index, which knows no ids: of equal times all are read.
+        let side = |sign: &str, order: &str| {
+            connection.prepare_cached(&format!(
+                "SELECT {COLUMNS}, {VECTOR} FROM record INDEXED BY record_collection \
+                 JOIN collection ON collection.n = record.collection WHERE record.collection = \
+                 (SELECT n FROM collection WHERE partition = ? AND instance = ? AND kind = ?) \
+                 AND (record.timestamp, record.seq, record.id) {sign} (?, ?, ?){} \
+                 ORDER BY record.timestamp {order}, record.seq {order}",
+                filter.sql
+            ))
+        };
+        let (mut earlier, mut later) = (side("<", "DESC")?, side(">", "ASC")?);
+        let mut found = Vec::new();
+        for (at, record) in records.iter().enumerate() {
+            let (scope, position) = (&record.scope, record.position());
+            let model = measure.model().filter(|_| at < self.measured);
+            let own: [Value; 7] = [
+                model.into(),
+                scope.partition.clone().into(),
+                scope.instance.clone().into(),
+                record.kind.name.to_owned().into(),
+                position.timestamp.into(),
+                i64::from(position.seq).into(),
+                position.id.into(),
+            ];
+            let values: Vec<Value> = own.into_iter().chain(filter.values.clone()).collect();
+            let mut before = self.side(&mut earlier, &values, &mut measure)?;
+            let mut after = self.side(&mut later, &values, &mut measure)?;
+            before.sort_by_cached_key(|record| Reverse(record.position()));
+            after.sort_by_cached_key(StoredRecord::position);
+            before.truncate(self.reach);
+            after.truncate(self.reach);
+            found.push(Around { before, after });
+        }
+        drop((earlier, later));
+        snapshot.finish()?;
+        Ok((found, measure.cosines))
+    }
+
+    fn side(
+        &self,
+        statement: &mut CachedStatement,
+        values: &[Value],
+        measure: &mut Measure,
+    ) -> rusqlite::Result<Vec<StoredRecord>> {
+        let mut rows = statement.query(params_from_iter(values))?;
+        let (mut side, mut last) = (Vec::new(), None);
+        while let Some(row) = rows.next()? {
+            let time: (i64, u32) = (row.get(row::TIME)?, row.get(row::TIME + 1)?);
+            if side.len() >= self.reach && last != Some(time) {
+                break;
+            }
+            side.push(measure.record(row)?);
+            last = Some(time);
+        }
+        Ok(side)
+    }
+}

@@ -1,0 +1,135 @@
+//! Which vectors are not linked yet: each is noted when it is written, and struck off when its synapses are; and the
+//! writing of links and synapses.
+
+use super::super::select::Collection;
+use super::super::synapses::{Changes, Compared, Near, Rule};
+use super::collections;
+use super::record_row::RecordRow;
+use crate::record::SYNAPSE;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rustc_hash::FxHashSet;
+
+/// Notes that a new vector has not been compared with others. The version tells it from any other of the record.
+pub(super) fn note(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
+    let sql =
+        "INSERT OR REPLACE INTO unlinked (model, collection, record, version) VALUES (?, ?, ?, random())";
+    connection.prepare_cached(sql)?.execute([model, record.collection.n, record.n]).map(drop)
+}
+
+/// Notes every vector of a model in a collection, and none that is not there.
+pub(super) fn begin(connection: &Connection, model: i64, collection: i64) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM unlinked WHERE model = ?1 AND collection = ?2
+               AND NOT EXISTS (SELECT 1 FROM embedding WHERE record = unlinked.record AND model = ?1)";
+    connection.prepare_cached(sql)?.execute([model, collection])?;
+    let sql = "INSERT INTO unlinked (model, collection, record, version)
+               SELECT ?1, collection, n, random() FROM record INDEXED BY record_number
+               WHERE collection = ?2 AND EXISTS (SELECT 1 FROM embedding WHERE record = record.n AND model = ?1)
+               ON CONFLICT DO NOTHING";
+    connection.prepare_cached(sql)?.execute([model, collection]).map(drop)
+}
+
+/// Strikes a record off whose vector goes.
+pub(super) fn strike(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM unlinked WHERE model = ? AND collection = ? AND record = ?";
+    connection.prepare_cached(sql)?.execute([model, record.collection.n, record.n]).map(drop)
+}
+
+/// Removes the synapses that a vector gave which is there no more.
+pub(super) fn cut(connection: &Connection, model: &str, record: i64) -> rusqlite::Result<()> {
+    for end in ["source", "target"] {
+        let sql = format!("DELETE FROM link WHERE {end} = ? AND rel = ? AND model = ?");
+        connection.prepare_cached(&sql)?.execute(params![record, SYNAPSE, model])?;
+    }
+    Ok(())
+}
+
+/// Notes that a synapse came from elsewhere.
+pub(super) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Result<()> {
+    let sql = "UPDATE synapse_rule SET foreign_synapses = TRUE
+               WHERE NOT foreign_synapses AND collection = (SELECT collection FROM record WHERE n = ?)";
+    connection.prepare_cached(sql)?.execute([source]).map(drop)
+}
+
+/// Makes and removes synapses, all of them or none; none if one of the records was not compared by the vector
+/// that it has.
+pub(super) fn relink(
+    connection: &mut Connection,
+    model: &str,
+    of: &Collection,
+    rule: Rule,
+    compared: &[Compared],
+    changes: &Changes,
+) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Some((number, collection)) = numbers(&transaction, model, of)? else { return Ok(true) };
+    let sql = "DELETE FROM unlinked WHERE model = ? AND collection = ? AND record = ? AND version = ?";
+    for one in compared {
+        if transaction.prepare_cached(sql)?.execute([number, collection, one.n, one.version])? == 0 {
+            return Ok(false);
+        }
+    }
+    let sql = "DELETE FROM link WHERE source = (SELECT n FROM record WHERE id = ?) AND rel = ?
+               AND target = (SELECT n FROM record WHERE id = ?)";
+    for (from, to) in &changes.remove {
+        transaction.prepare_cached(sql)?.execute([from, SYNAPSE, to])?;
+    }
+    // One that has got another vector meanwhile is compared with the others when its turn comes, and one that was
+    // removed is not there.
+    let sql = "SELECT record FROM unlinked WHERE model = ? AND collection = ?";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let unlinked: FxHashSet<i64> =
+        statement.query_map([number, collection], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    drop(statement);
+    let row = |(of, near): &(&Compared, &Near)| {
+        let (source, target) = if of.id < near.id { (of.n, near.n) } else { (near.n, of.n) };
+        (source, target, of.time_with(near), near.score)
+    };
+    let mut rows: Vec<_> =
+        changes.add.iter().filter(|(_, near)| !unlinked.contains(&near.n)).map(row).collect();
+    // In the order of the table they are written faster.
+    rows.sort_unstable_by_key(|(source, target, ..)| (*source, *target));
+    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model)
+               SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM record WHERE n = ?1)
+               AND EXISTS (SELECT 1 FROM record WHERE n = ?3) ON CONFLICT DO NOTHING";
+    for (source, target, timestamp, score) in rows {
+        let row = params![source, SYNAPSE, target, timestamp, score, model];
+        transaction.prepare_cached(sql)?.execute(row)?;
+    }
+    let sql = "INSERT INTO synapse_rule (model, collection, threshold, degree, foreign_synapses)
+               VALUES (?, ?, ?, ?, TRUE) ON CONFLICT DO NOTHING";
+    transaction.execute(sql, params![number, collection, rule.threshold, rule.degree as i64])?;
+    transaction.commit().map(|()| true)
+}
+
+/// Removes what no longer follows; with `anew` everything.
+pub(super) fn prune(
+    connection: &mut Connection,
+    model: &str,
+    of: &Collection,
+    rule: Rule,
+    anew: bool,
+) -> rusqlite::Result<u64> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Some((number, collection)) = numbers(&transaction, model, of)? else { return Ok(0) };
+    let sql = "DELETE FROM link WHERE rel = ?1 AND source IN (SELECT n FROM record WHERE collection = ?2)
+               AND (?3 OR model IS NOT ?4 OR score IS NULL OR score < ?5)";
+    let removed = transaction.execute(sql, params![SYNAPSE, collection, anew, model, rule.threshold])?;
+    if anew {
+        begin(&transaction, number, collection)?;
+    }
+    let sql = "INSERT OR REPLACE INTO synapse_rule (model, collection, threshold, degree, foreign_synapses)
+               VALUES (?, ?, ?, ?, FALSE)";
+    transaction.execute(sql, params![number, collection, rule.threshold, rule.degree as i64])?;
+    transaction.commit().map(|()| removed as u64)
+}
+
+/// The numbers of a model and of a collection that the store has.
+pub(super) fn numbers(
+    connection: &Connection,
+    model: &str,
+    of: &Collection,
+) -> rusqlite::Result<Option<(i64, i64)>> {
+    let sql = "SELECT n FROM model WHERE name = ?";
+    let model = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
+    Ok(model.zip(collections::number(connection, of)?))
+}

@@ -1,0 +1,40 @@
+//! Which records lack a vector, of every model that there are vectors of. A record with a text to embed is noted when
+//! it is written and struck off when its vector is, so that to ask for what is unembedded costs as much as there is
+//! of it.
+
+use super::record_row::RecordRow;
+use rusqlite::Connection;
+
+/// Notes that a new record with a text to embed lacks a vector of each model.
+pub(super) fn note(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO unembedded (model, collection, timestamp, record) SELECT n, ?, ?, ? FROM model";
+    let row = [record.collection.n, record.timestamp, record.n];
+    connection.prepare_cached(sql)?.execute(row).map(drop)
+}
+
+/// Strikes a record off that has a vector of the model now.
+pub(super) fn strike(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM unembedded WHERE model = ? AND collection = ? AND timestamp = ? AND record = ?";
+    let row = [model, record.collection.n, record.timestamp, record.n];
+    connection.prepare_cached(sql)?.execute(row).map(drop)
+}
+
+/// Strikes a record off that goes.
+pub(super) fn forget(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM unembedded WHERE model IN (SELECT n FROM model)
+               AND collection = ? AND timestamp = ? AND record = ?";
+    let row = [record.collection.n, record.timestamp, record.n];
+    connection.prepare_cached(sql)?.execute(row).map(drop)
+}
+
+/// Notes every record that lacks a vector of a model, and none that has one.
+pub(super) fn begin(connection: &Connection, model: i64) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM unembedded WHERE model = ?1
+               AND EXISTS (SELECT 1 FROM embedding WHERE record = unembedded.record AND model = ?1)";
+    connection.prepare_cached(sql)?.execute([model])?;
+    let sql = "INSERT INTO unembedded (model, collection, timestamp, record)
+               SELECT ?1, collection, timestamp, n FROM record WHERE embeddable
+               AND NOT EXISTS (SELECT 1 FROM embedding WHERE record = record.n AND model = ?1)
+               ORDER BY collection, timestamp ON CONFLICT DO NOTHING";
+    connection.prepare_cached(sql)?.execute([model]).map(drop)
+}

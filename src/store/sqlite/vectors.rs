@@ -1,0 +1,105 @@
+//! Search by meaning, in SQLite.
+
+use super::super::api::{Model, Unembedded, Vectors};
+use super::super::cosine::Query;
+use super::super::error::{Result, StoreError};
+use super::super::evidence::Cosines;
+use super::super::select::Select;
+use super::collections::Within;
+use super::database::Sqlite;
+use super::filter::Source;
+use super::measure::{self, ModelVector};
+use super::nearest::Nearest;
+use super::state::set_fact;
+use super::{connection, embedding, newest};
+use crate::record::{Embedding, Hit};
+use rusqlite::{Connection, TransactionBehavior};
+
+impl Vectors for Sqlite {
+    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        // A connection that writes does not map the file by itself.
+        let known =
+            connection::map(&self.connection).and_then(|()| embedding::model(&self.connection, model));
+        let Some((n, dim)) = known.map_err(|e| self.failed("search", e))? else { return Ok(Vec::new()) };
+        if dim != vector.len() as i64 {
+            return Err(StoreError::other_dimension(model, vector.len(), dim.unsigned_abs() as usize));
+        }
+        let search = Nearest { model: n, query: Query::of(vector), which, limit };
+        let found = search.find(&mut self.connection, &mut self.cache.borrow_mut());
+        found.map_err(|e| self.failed("search", e))
+    }
+
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines> {
+        let vector = ModelVector { model, numbers: vector };
+        measure::cosines(&self.connection, vector, ids).map_err(|e| self.failed("read", e))
+    }
+
+    fn unembedded(&mut self, model: &str, which: &Select, limit: usize) -> Result<Unembedded> {
+        unembedded(&self.connection, model, which, limit).map_err(|e| self.failed("read", e))
+    }
+
+    fn models(&mut self) -> Result<Vec<Model>> {
+        models(&self.connection).map_err(|e| self.failed("read", e))
+    }
+
+    fn put_vectors(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()> {
+        let written = put(&mut self.connection, vectors, fact);
+        written.map_err(|e| self.failed("write to", e))?.map_err(StoreError::invalid)
+    }
+
+    fn drop_model(&mut self, model: &str) -> Result<()> {
+        embedding::drop_model(&mut self.connection, model).map_err(|e| self.failed("write to", e))
+    }
+
+    fn repair_vectors(&mut self) -> Result<u64> {
+        embedding::repair(&mut self.connection).map_err(|e| self.failed("mend", e))
+    }
+}
+
+fn unembedded(
+    connection: &Connection,
+    model: &str,
+    which: &Select,
+    limit: usize,
+) -> rusqlite::Result<Unembedded> {
+    let snapshot = connection.unchecked_transaction()?;
+    let known = embedding::model(connection, model)?;
+    let source = match known {
+        Some((n, _)) => Source::unembedded(which, n),
+        None => Source::embeddable(which),
+    };
+    let within = Within::of(connection, which)?;
+    let total = newest::count(connection, &source, &within, None)?;
+    let mut newest = Vec::new();
+    if total > 0 && limit > 0 {
+        newest = newest::last(connection, &source, &within, limit)?;
+        newest.reverse();
+    }
+    snapshot.finish()?;
+    Ok(Unembedded { newest, total, model_known: known.is_some() })
+}
+
+fn models(connection: &Connection) -> rusqlite::Result<Vec<Model>> {
+    let mut statement = connection.prepare_cached("SELECT name, dim, vectors FROM model ORDER BY name")?;
+    let rows = statement.query_map([], |row| {
+        let [dim, vectors] = [row.get::<_, i64>(1)?, row.get(2)?].map(i64::unsigned_abs);
+        Ok(Model { name: row.get(0)?, dim: dim as usize, vectors })
+    })?;
+    rows.collect()
+}
+
+/// The inner error says why none of the vectors can be written.
+fn put(
+    connection: &mut Connection,
+    vectors: &[Embedding],
+    fact: Option<(&str, &str)>,
+) -> rusqlite::Result<std::result::Result<(), String>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if let Err(misfit) = embedding::put(&transaction, vectors)? {
+        return Ok(Err(misfit));
+    }
+    if let Some((name, value)) = fact {
+        set_fact(&transaction, name, Some(value))?;
+    }
+    transaction.commit().map(Ok)
+}

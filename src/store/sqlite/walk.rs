@@ -1,0 +1,123 @@
+//! Reading everything that a selection holds, in order.
+
+use super::super::api::Visit;
+use super::super::select::{Select, Walk};
+use super::collections::Within;
+use super::filter::Filter;
+use super::record_row::numbers;
+use super::row::{self, COLUMNS, LINK, TABLES};
+use crate::error::Error;
+use crate::record::{Embedding, Record, Vector};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+/// Why a walk ended early.
+pub(super) enum Stopped {
+    /// SQLite failed.
+    Sqlite(rusqlite::Error),
+    /// The visitor did.
+    Visitor(Error),
+}
+
+impl From<rusqlite::Error> for Stopped {
+    fn from(error: rusqlite::Error) -> Stopped {
+        Stopped::Sqlite(error)
+    }
+}
+
+/// Visits all of it, at one instant.
+pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
+    let snapshot = connection.unchecked_transaction()?;
+    let within = Within::of(connection, &what.which)?;
+    walk_records(connection, what, &within, visit)?;
+    if what.embeddings {
+        walk_embeddings(connection, &what.which, &within, visit)?;
+    }
+    if what.links {
+        walk_links(connection, &what.which, &within, visit)?;
+    }
+    Ok(snapshot.finish()?)
+}
+
+fn walk_records(
+    connection: &Connection,
+    what: &Walk,
+    within: &Within,
+    visit: &mut Visit,
+) -> Result<(), Stopped> {
+    let mut filter = Filter::of(&what.which);
+    filter.within("record", within);
+    let main = if what.vectors { main_model(connection)? } else { None };
+    let vector = match &main {
+        Some((n, _)) => format!("(SELECT vector FROM embedding WHERE record = record.n AND model = {n})"),
+        None => "NULL".to_owned(),
+    };
+    let sql = format!(
+        "SELECT {COLUMNS}, {vector} FROM {TABLES} WHERE 1{} \
+         ORDER BY record.timestamp, record.seq, record.id",
+        filter.sql
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(filter.values))?;
+    while let Some(row) = rows.next()? {
+        let mut record = row::record(row)?;
+        if let (Some((_, model)), ValueRef::Blob(bytes)) = (&main, row.get_ref(row::AFTER)?) {
+            record.vector = Some(Vector { model: model.clone(), numbers: numbers(bytes) });
+        }
+        visit(Record::Stored(record)).map_err(Stopped::Visitor)?;
+    }
+    Ok(())
+}
+
+/// The number and name of the model that has the most vectors.
+fn main_model(connection: &Connection) -> rusqlite::Result<Option<(i64, String)>> {
+    let sql = "SELECT n, name FROM model ORDER BY vectors DESC, name LIMIT 1";
+    connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
+fn walk_embeddings(
+    connection: &Connection,
+    which: &Select,
+    within: &Within,
+    visit: &mut Visit,
+) -> Result<(), Stopped> {
+    let mut filter = Filter::of(which);
+    filter.within("record", within);
+    let sql = format!(
+        "SELECT record.id, model.name, embedding.vector, embedding.extra FROM embedding \
+         JOIN record ON record.n = embedding.record JOIN model ON model.n = embedding.model \
+         WHERE 1{} ORDER BY record.id, model.name",
+        filter.sql
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(filter.values))?;
+    while let Some(row) = rows.next()? {
+        let vector = numbers(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?);
+        let extra = row::object(row, 3)?;
+        let embedding = Embedding { of: row.get(0)?, model: row.get(1)?, vector, extra };
+        visit(Record::Embedding(embedding)).map_err(Stopped::Visitor)?;
+    }
+    Ok(())
+}
+
+fn walk_links(
+    connection: &Connection,
+    which: &Select,
+    within: &Within,
+    visit: &mut Visit,
+) -> Result<(), Stopped> {
+    let mut filter = Filter::of(which);
+    filter.within("record", within);
+    filter.and_for("other");
+    let sql = format!(
+        "SELECT link.rel, record.id, other.id, {LINK} FROM link JOIN record ON record.n = link.source \
+         JOIN record AS other ON other.n = link.target WHERE 1{} ORDER BY record.id, link.rel, other.id",
+        filter.sql
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(filter.values))?;
+    while let Some(row) = rows.next()? {
+        visit(Record::Link(row::link(row)?)).map_err(Stopped::Visitor)?;
+    }
+    Ok(())
+}

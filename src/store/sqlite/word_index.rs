@@ -1,0 +1,265 @@
+//! The word index of a collection: a few segments, and the newest records, which are in no segment yet: a search reads
+//! those themselves, so that storing one record costs the index nothing.
+
+use super::super::terms;
+use super::collections::CollectionRow;
+use super::filter::role_bit;
+use super::postings::{DocMeta, Postings};
+use super::row::{COLUMNS, TABLES, record};
+use super::segment::{Segment, SegmentWriter};
+use crate::record::TextSource;
+use rusqlite::{Connection, Rows, params};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many records may be in no segment. They are read whole by every search.
+const MAX_UNINDEXED: i64 = 200;
+/// So many segments a collection has, the large ones aside, before some are merged.
+const MAX_SEGMENTS: usize = 6;
+/// A segment of so many slots stays as it is: merging it would keep a writer for seconds.
+const LARGE_SEGMENT: usize = 250_000;
+
+/// Takes note of new records in a collection; when enough have come they become a segment.
+pub(super) fn grow(connection: &Connection, collection: CollectionRow, count: i64) -> rusqlite::Result<()> {
+    if !collection.kind.indexed.is_some() {
+        return Ok(());
+    }
+    let sql = "UPDATE collection SET unindexed = unindexed + ? WHERE n = ? RETURNING unindexed";
+    let unindexed: i64 =
+        connection.prepare_cached(sql)?.query_row([count, collection.n], |row| row.get(0))?;
+    if unindexed < MAX_UNINDEXED {
+        return Ok(());
+    }
+    gather(connection, collection)?.write(connection, collection.n)?;
+    let sql = "UPDATE collection SET unindexed = 0, indexed_up_to = (SELECT max(n) FROM record) WHERE n = ?";
+    connection.prepare_cached(sql)?.execute([collection.n])?;
+    let small = merge_candidates(connection, collection.n)?;
+    if small.len() > 1 { merge(connection, collection.n, &small) } else { Ok(()) }
+}
+
+/// The segments to be merged, if the collection has too many: the newest, and those before it, as long as each is
+/// no larger than all after it together. So a record is written anew only as often as the logarithm of
+/// their number, and the segments stay in the order of their records.
+fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
+    let mut segments = Segment::of_collection(connection, collection)?;
+    segments.retain(|segment| segment.slots < LARGE_SEGMENT);
+    if segments.len() <= MAX_SEGMENTS {
+        return Ok(Vec::new());
+    }
+    let mut together = 0;
+    let mut first = segments.len();
+    for segment in segments.iter().rev() {
+        if together > 0 && segment.slots > together {
+            break;
+        }
+        together += segment.slots;
+        first -= 1;
+    }
+    Ok(segments.split_off(first))
+}
+
+/// Calls `visit` with each record of a collection that is in no segment, its length left open, and its folded text.
+pub(super) fn unindexed(
+    connection: &Connection,
+    collection: CollectionRow,
+    mut visit: impl FnMut(DocMeta, &str),
+) -> rusqlite::Result<()> {
+    const NEWER: &str = "record.collection = ?1
+        AND record.n > (SELECT indexed_up_to FROM collection WHERE n = ?1) ORDER BY record.n";
+    match collection.kind.indexed {
+        TextSource::None => Ok(()),
+        TextSource::Text => {
+            let sql =
+                format!("SELECT n, timestamp, role, text FROM record INDEXED BY record_number WHERE {NEWER}");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query([collection.n])?;
+            while let Some(row) = rows.next()? {
+                let doc = DocMeta {
+                    n: row.get(0)?,
+                    timestamp: row.get(1)?,
+                    role: role_bit(row.get(2)?),
+                    length: 0,
+                };
+                visit(doc, &terms::fold(row.get_ref(3)?.as_str()?));
+            }
+            Ok(())
+        }
+        TextSource::Composed(_) => {
+            let sql = format!("SELECT {COLUMNS}, record.n FROM {TABLES} WHERE {NEWER}");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query([collection.n])?;
+            while let Some(row) = rows.next()? {
+                let record = record(row)?;
+                let (n, timestamp, role) =
+                    (row.get(super::row::AFTER)?, record.timestamp, role_bit(record.role));
+                let text = record.indexed_text().unwrap_or_default();
+                visit(DocMeta { n, timestamp, role, length: 0 }, &terms::fold(&text));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What is to become a segment: the documents in order, and each word's postings.
+#[derive(Default)]
+struct SegmentDraft {
+    docs: Vec<DocMeta>,
+    words: FxHashMap<Box<[u8]>, Postings>,
+}
+
+/// The records of a collection that are in no segment yet.
+fn gather(connection: &Connection, collection: CollectionRow) -> rusqlite::Result<SegmentDraft> {
+    let mut draft = SegmentDraft::default();
+    unindexed(connection, collection, |doc, folded| {
+        let (slot, mut length) = (draft.docs.len() as u64, 0);
+        for word in terms::words(folded) {
+            length += 1;
+            match draft.words.get_mut(word.as_bytes()) {
+                Some(postings) => postings.count(slot),
+                None => draft.words.entry(word.as_bytes().into()).or_default().count(slot),
+            }
+        }
+        draft.docs.push(DocMeta { length, ..doc });
+    })?;
+    draft.words.values_mut().for_each(Postings::close);
+    Ok(draft)
+}
+
+impl SegmentDraft {
+    fn write(self, connection: &Connection, collection: i64) -> rusqlite::Result<()> {
+        if self.docs.is_empty() {
+            return Ok(());
+        }
+        let mut words: Vec<(Box<[u8]>, Postings)> = self.words.into_iter().collect();
+        words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let mut writer = SegmentWriter::begin(connection, collection, &self.docs)?;
+        for (word, postings) in words {
+            writer.add(&word, &postings)?;
+        }
+        writer.end()
+    }
+}
+
+/// Makes one segment of several that follow each other; their words are read side by side. Removed documents leave
+/// their slots behind.
+fn merge(connection: &Connection, collection: i64, segments: &[Segment]) -> rusqlite::Result<()> {
+    let mut docs = Vec::new();
+    let mut slots = Vec::new();
+    for segment in segments {
+        let removed = segment.removed_slots(connection)?;
+        let first = docs.len() as u64;
+        let all = (0..).zip(segment.all_docs(connection)?);
+        docs.extend(all.filter(|(slot, _)| removed.binary_search(slot).is_err()).map(|(_, doc)| doc));
+        slots.push(Slots { first, removed });
+    }
+    let sql = "SELECT word, docs FROM posting WHERE segment = ? ORDER BY word";
+    let mut statements =
+        segments.iter().map(|_| connection.prepare_cached(sql)).collect::<Result<Vec<_>, _>>()?;
+    let mut streams = Vec::new();
+    for ((statement, segment), slots) in statements.iter_mut().zip(segments).zip(slots) {
+        streams.push(Stream::begin(statement.query([segment.n])?, slots)?);
+    }
+    let mut writer = SegmentWriter::begin(connection, collection, &docs)?;
+    while let Some(word) = streams.iter().filter_map(|stream| stream.word.clone()).min() {
+        let mut postings = Postings::default();
+        for stream in streams.iter_mut().filter(|stream| stream.word.as_ref() == Some(&word)) {
+            for (slot, times) in Postings::each(&stream.docs) {
+                postings.push(stream.slots.after(slot), times);
+            }
+            stream.advance()?;
+        }
+        writer.add(&word, &postings)?;
+    }
+    writer.end()?;
+    for segment in segments {
+        segment.delete(connection)?;
+    }
+    Ok(())
+}
+
+/// Where the slots of a segment lie in the one that it is merged into.
+struct Slots {
+    first: u64,
+    removed: Vec<u64>,
+}
+
+impl Slots {
+    /// The new slot of a document.
+    fn after(&self, slot: u64) -> u64 {
+        self.first + slot - self.removed.partition_point(|removed| *removed < slot) as u64
+    }
+}
+
+/// The words of a segment in order.
+struct Stream<'a> {
+    rows: Rows<'a>,
+    slots: Slots,
+    word: Option<Vec<u8>>,
+    docs: Vec<u8>,
+}
+
+impl<'a> Stream<'a> {
+    fn begin(rows: Rows<'a>, slots: Slots) -> rusqlite::Result<Stream<'a>> {
+        let mut stream = Stream { rows, slots, word: None, docs: Vec::new() };
+        stream.advance()?;
+        Ok(stream)
+    }
+
+    fn advance(&mut self) -> rusqlite::Result<()> {
+        self.word = None;
+        if let Some(row) = self.rows.next()? {
+            (self.word, self.docs) = (Some(row.get(0)?), row.get(1)?);
+        }
+        Ok(())
+    }
+}
+
+/// Takes records out of the index of their collection: their numbers, and the texts by which they are in it.
+pub(super) fn remove(
+    connection: &Connection,
+    collection: CollectionRow,
+    records: &[(i64, String)],
+) -> rusqlite::Result<()> {
+    if !collection.kind.indexed.is_some() {
+        return Ok(());
+    }
+    let sql = "SELECT indexed_up_to FROM collection WHERE n = ?";
+    let indexed_up_to: i64 = connection.prepare_cached(sql)?.query_row([collection.n], |row| row.get(0))?;
+    let unindexed = records.iter().filter(|(n, _)| *n > indexed_up_to).count() as i64;
+    let sql = "UPDATE collection SET unindexed = unindexed - ? WHERE n = ?";
+    connection.prepare_cached(sql)?.execute(params![unindexed, collection.n])?;
+    let segments = Segment::of_collection(connection, collection.n)?;
+    let mut firsts = Vec::new();
+    for segment in &segments {
+        firsts.push(segment.first(connection)?.unwrap_or(i64::MAX));
+    }
+    let mut removals: BTreeMap<usize, Removal> = BTreeMap::new();
+    for (n, text) in records.iter().filter(|(n, _)| *n <= indexed_up_to) {
+        let Some(at) = firsts.partition_point(|first| first <= n).checked_sub(1) else { continue };
+        if let Some(slot) = segments[at].slot_of(connection, *n)? {
+            removals.entry(at).or_default().add(slot, text);
+        }
+    }
+    for (at, Removal { slots, length, words }) in removals {
+        segments[at].remove(connection, &slots, length, &words)?;
+    }
+    Ok(())
+}
+
+/// What goes from a segment.
+#[derive(Default)]
+struct Removal {
+    slots: BTreeSet<u64>,
+    length: i64,
+    words: BTreeMap<Vec<u8>, BTreeSet<u64>>,
+}
+
+impl Removal {
+    fn add(&mut self, slot: u64, text: &str) {
+        self.slots.insert(slot);
+        for word in terms::words(&terms::fold(text)) {
+            self.length += 1;
+            self.words.entry(word.as_bytes().to_vec()).or_default().insert(slot);
+        }
+    }
+}
