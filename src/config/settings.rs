@@ -62,7 +62,7 @@ impl Setting {
 pub struct Settings {
     pub(super) settings: Vec<Setting>,
     pub(super) unknown: Vec<Error>,
-    /// What other programs' variables say that cannot be, by key: trouble only for who needs it.
+    /// Errors in the variables of other programs, by key: they matter only to a tool that needs the key.
     pub(super) foreign: Vec<(&'static str, Error)>,
 }
 
@@ -83,7 +83,7 @@ impl Settings {
         }
     }
 
-    /// Puts a value of a higher layer in the place of what is there.
+    /// Replaces the value of a key by that of a higher layer.
     pub(super) fn put(&mut self, key: Key, value: Value, layer: Layer) {
         let found = Some((value, layer));
         // The path of a row with a `*` holds the row's place in the list and never a value.
@@ -111,12 +111,12 @@ impl Settings {
         all
     }
 
-    /// Where the file has keys that no tool knows, and what may be meant.
+    /// Errors for the keys in the file that no tool knows, each with a suggestion.
     pub fn unknown(&self) -> &[Error] {
         &self.unknown
     }
 
-    /// Errors if another program's variable gives a key a value that cannot be: to be asked by who needs it.
+    /// Errors if a variable of another program gives a key an invalid value; a tool that needs the key asks.
     pub fn check(&self, key: &str) -> Result<()> {
         match self.foreign.iter().find(|(name, _)| *name == key) {
             Some((_, error)) => Err(Error::new(error.to_string())),
@@ -124,12 +124,12 @@ impl Settings {
         }
     }
 
-    /// What `check` would say of all keys.
+    /// The errors of `check` for all keys.
     pub fn troubles(&self) -> impl Iterator<Item = &Error> {
         self.foreign.iter().map(|(_, error)| error)
     }
 
-    /// Whether somebody set a setting that no name belongs to.
+    /// Whether a setting that has no name in its key is set: by file, environment or flag.
     pub fn is_set(&self, key: &str) -> bool {
         let set = self.settings.iter().filter(|s| s.layer().is_some_and(|layer| layer != Layer::Default));
         { set }.any(|setting| setting.key.row().key == key)

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::record::Object;
 use crate::view::visible;
 
-/// What was found of one thing.
+/// The result of one check.
 #[derive(Clone, Debug)]
 pub struct Finding {
     check: &'static str,
@@ -14,7 +14,7 @@ pub struct Finding {
     remedy: Option<String>,
 }
 
-/// How it is with one thing.
+/// How urgent a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Ok,
@@ -25,23 +25,23 @@ enum State {
 }
 
 impl Finding {
-    /// That a thing is as it must be.
+    /// Nothing needs doing.
     pub fn ok(check: &'static str, told: impl Into<String>) -> Finding {
         Finding { check, state: State::Ok, told: told.into(), remedy: None }
     }
 
-    /// What may be wanted.
+    /// Something may be wanted.
     pub fn advice(check: &'static str, error: &Error) -> Finding {
         Finding { state: State::Advice, ..Finding::trouble(check, error) }
     }
 
-    /// What needs doing.
+    /// Something needs doing; the hint of the error says what.
     pub fn trouble(check: &'static str, error: &Error) -> Finding {
         let remedy = error.remedy().map(str::to_owned);
         Finding { check, state: State::Trouble, told: error.to_string(), remedy }
     }
 
-    /// What was found, or what needs doing.
+    /// `ok` or `trouble`, by the result of a check.
     pub fn of(check: &'static str, found: Result<String>) -> Finding {
         found.map_or_else(|error| Finding::trouble(check, &error), |told| Finding::ok(check, told))
     }

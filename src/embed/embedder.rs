@@ -26,7 +26,7 @@ struct Source {
     work: Work,
     notes: Notes,
     model: Arc<Model>,
-    /// Who is asked, as long as that helps.
+    /// The server, until it turns out not to serve the model.
     remote: Option<Remote>,
     /// The model's files; a server may have it without them.
     installed: Option<Installed>,
@@ -111,7 +111,7 @@ impl Source {
         }
     }
 
-    /// What the server says; `None` if the model is to be used that is installed here.
+    /// The server's vectors; `None` if the model is to be used that is installed here.
     fn ask(&mut self, texts: &[&str], side: Side) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(remote) = &mut self.remote else { return Ok(None) };
         let asked = if remote.is_proxy() {

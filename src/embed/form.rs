@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The file that describes a fast form.
 pub(super) const DESCRIPTION: &str = "prepared.json";
 
-/// Where the files lie from which a model is loaded.
+/// The files from which a model is loaded.
 pub(super) struct Form {
     pub(super) graph: PathBuf,
     /// The directory of the tokenizer's fast form; none if it has to be read from its JSON.
@@ -27,7 +27,7 @@ impl Form {
         Form::of(&directory).map_err(|e| e.hint(format!("rsv-embed --fetch {}", installed.model.id)))
     }
 
-    /// What a directory of the cache holds.
+    /// The fast form in a directory of the cache, if there is one.
     pub(super) fn of(directory: &Path) -> Result<Option<Form>> {
         let Some(json) = model::read(&directory.join(DESCRIPTION))? else {
             return Ok(None);

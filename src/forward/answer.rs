@@ -6,7 +6,7 @@ use crate::http::{Body, Cut};
 use crate::provider::Target;
 use crate::record::Object;
 
-/// Reads the body of an answer that the provider calls good.
+/// Reads the body of an answer whose status is 200 to 299.
 pub(super) fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) -> Result<Object, Failure> {
     let invalid = |is: &str| Failure::invalid(target, is, &body.bytes, key);
     match &body.cut {

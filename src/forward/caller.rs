@@ -3,7 +3,7 @@
 use crate::config::Secret;
 use crate::http::HeaderMap;
 
-/// Who asks, and what of that goes on to the provider.
+/// The sender of a request, and what of it goes on to the provider.
 #[derive(Clone, Default)]
 pub struct Caller {
     /// The caller's key, if it has one.
@@ -12,6 +12,6 @@ pub struct Caller {
     pub encodings: Option<String>,
     /// None that holds a key or concerns one connection.
     pub headers: HeaderMap,
-    /// What is asked for behind the address.
+    /// The query string behind the address.
     pub query: Option<String>,
 }

@@ -6,7 +6,7 @@ use crate::config::Secret;
 use crate::http::without;
 use crate::provider::Target;
 
-/// Tells what was sent to a provider or came from it, without the key, if details are told.
+/// Logs what was sent to a provider or received from it, without the key, if details are told.
 pub fn tell(notes: &Notes, what: &str, target: &Target, bytes: &[u8], key: Option<&Secret>) {
     if notes.is_verbose() {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BODY)]);

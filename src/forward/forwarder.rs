@@ -83,7 +83,7 @@ impl Forwarder {
         Stream::new(response, pending, (self.cuts.clone(), self.notes.clone()), self.limit).await
     }
 
-    /// Makes of a request line what the provider is to see, and says who that is.
+    /// Turns a request line into the body that its provider gets.
     fn prepare(
         &self,
         mut request: Object,
@@ -99,7 +99,7 @@ impl Forwarder {
         Ok((PendingRequest { target, key, rsv, clock: *clock, begin: clock.now() }, body.into()))
     }
 
-    /// Adds what the settings say to a request, and finds out who serves it.
+    /// Completes a request from the settings, and finds its provider.
     fn target(&self, request: &mut Object) -> Result<Target, Failure> {
         // Not OpenAI's but ours: how a request line may say what it is.
         request.take("kind");
@@ -123,7 +123,7 @@ impl Forwarder {
     }
 }
 
-/// Checks what no provider could answer.
+/// Refuses a request that no provider could answer.
 fn check(request: &Object) -> Result<(), Failure> {
     match request.get("messages") {
         None | Some("null") => Err(Failure::request("messages: is missing")),
@@ -133,14 +133,14 @@ fn check(request: &Object) -> Result<(), Failure> {
     }
 }
 
-/// Takes off what never leaves the machine.
+/// Takes off the member `rsv`, which never leaves the machine.
 fn take_rsv(request: &mut Object) -> Result<Object, Failure> {
     let rsv = request.object("rsv")?.unwrap_or_default();
     request.take("rsv");
     Ok(rsv)
 }
 
-/// What the settings ask every provider for.
+/// The `web_search_options` of the settings.
 fn web_search(settings: &Settings) -> Option<Object> {
     if settings.boolean("web_search_enabled") != Some(true) {
         return None;

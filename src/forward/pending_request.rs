@@ -25,7 +25,7 @@ impl PendingRequest {
         }
     }
 
-    /// The answer with `rsv`, which now tells who gave it, and in what time.
+    /// Adds `rsv` to the answer, with the provider, the status and the latency.
     pub(super) fn complete(mut self, mut answer: Object, status: u16, cuts: &Cuts) -> Object {
         let rsv = &mut self.rsv;
         let partial = rsv.take("partial");

@@ -37,7 +37,7 @@ enum Lane {
     Open,
 }
 
-/// What goes with what is posted.
+/// What a posted request carries beside its body, and which answer it takes.
 #[derive(Clone, Copy)]
 pub struct RequestOptions<'a> {
     /// Headers beside those that every request has, and those that go before them.
