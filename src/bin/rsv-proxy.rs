@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
-    let port = args.port.or(if args.ollama { Some(OLLAMA) } else { set }).unwrap_or(3017);
+    let port = args.port.or(if args.ollama { Some(OLLAMA_PORT) } else { set }).unwrap_or(3017);
     let host =
         args.listen.clone().or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
     let address = resolve(&host, port)?;
@@ -102,8 +102,8 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
     Ok(Outcome::Ended(status))
 }
 
-/// Where Ollama's clients look for it.
-const OLLAMA: u16 = 11434;
+/// The port at which clients look for Ollama.
+const OLLAMA_PORT: u16 = 11434;
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"));

@@ -58,8 +58,8 @@ pub(super) fn of_recall<T>(
     }
 }
 
-/// Judges the embedder of a recall. Memory is whole where it is loaded; and where none is installed and nobody asked
-/// for one. Errors if the store cannot be read.
+/// Judges the embedder of a recall. It degrades nothing if it is loaded, or if none is installed and nobody asked for
+/// one. Errors if the store cannot be read.
 pub(super) fn of_embedder(
     embedder: &Result<Embedder>,
     store: &mut dyn Store,
@@ -110,5 +110,60 @@ pub(super) fn of_turn(
     match precedence {
         Precedence::Recall => recall.or(storing),
         Precedence::Storing => storing.or(recall),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Object, Scope};
+
+    fn words(degraded: Option<Degraded>) -> String {
+        degraded.map_or_else(|| "whole".to_owned(), |reason| reason.to_string())
+    }
+
+    #[test]
+    fn storing_is_degraded_by_an_error_or_by_a_slow_attempt() {
+        let now = Instant::now();
+        let slow = now.checked_sub(Duration::from_secs(3));
+        let error = "cannot open store".to_owned();
+        assert_eq!(words(of_storing(None, None)), "whole");
+        assert_eq!(words(of_storing(None, Some(now))), "whole");
+        assert_eq!(words(of_storing(None, slow)), "the store has kept a turn waiting for 3 s");
+        assert_eq!(words(of_storing(Some(&error), slow)), "cannot open store");
+    }
+
+    #[tokio::test]
+    async fn recall_is_degraded_by_an_error_or_by_its_limit() {
+        let limit = Duration::from_millis(1);
+        let late = tokio::time::timeout(limit, std::future::pending::<Result<()>>()).await;
+        assert_eq!(words(of_recall(late, limit).err()), "memory did not answer within 1ms");
+        assert_eq!(words(of_recall::<()>(Ok(Err(Error::new("no store"))), limit).err()), "no store");
+        assert_eq!(of_recall(Ok(Ok(7)), limit).ok(), Some(7));
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_read_goes_before_one_that_cannot_be_written() {
+        let storing = || Some(Degraded::StoreFailed("unwritable".to_owned()));
+        assert_eq!(words(of_store(Err(Error::new("unreadable")), storing)), "unreadable");
+        assert_eq!(words(of_store(Ok(()), storing)), "unwritable");
+        assert_eq!(words(of_store(Ok(()), || None)), "whole");
+    }
+
+    #[test]
+    fn a_turn_has_the_reason_that_goes_first() {
+        let mut members = Object::default();
+        members.set_text("degraded", "recall");
+        let account = Account::new("t", &Scope::of(None, None).unwrap(), 0, members);
+        let storing = || Some(Degraded::StoreFailed("storing".to_owned()));
+        for (storing, precedence, expected) in [
+            (storing(), Precedence::Recall, "recall"),
+            (storing(), Precedence::Storing, "storing"),
+            (None, Precedence::Storing, "recall"),
+        ] {
+            assert_eq!(words(of_turn(Some(&account), storing, precedence)), expected);
+        }
+        assert_eq!(words(of_turn(None, storing(), Precedence::Recall)), "storing");
+        assert_eq!(words(of_turn(None, None, Precedence::Recall)), "whole");
     }
 }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an embedder that cannot be loaded is not looked for again.
+/// How long to wait before looking again for an embedder that could not be loaded.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The embedder that all parts share.

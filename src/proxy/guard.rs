@@ -18,7 +18,7 @@ use std::net::IpAddr;
 
 /// The header for the token, where `Authorization` holds a provider's key.
 const TOKEN_HEADER: &str = "x-rsv-token";
-/// The key that a client sends which has none and must send one. It is sent to no provider.
+/// The key that a client without one sends, if it must send some. The proxy passes it on to no provider.
 pub(super) const PLACEHOLDER_KEY: &str = "rsv";
 /// The methods that a page may use.
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
@@ -52,7 +52,7 @@ impl Guard {
         self.token.is_some()
     }
 
-    /// The response to a request that the guard answers itself, which is a refusal or that to OPTIONS.
+    /// The response to a request that is refused or is an OPTIONS; `None` for all others.
     pub(super) fn response(&self, head: &Parts) -> Option<HttpResponse> {
         if let Some(host) = requested_host(head).filter(|host| !self.is_own_host(host)) {
             let text = format!("{host} is not a name of this server: add it to proxy.hosts");
@@ -77,7 +77,7 @@ impl Guard {
         })
     }
 
-    /// The caller's key for a provider; the proxy's token is none.
+    /// The caller's key for a provider. Neither the proxy's token nor the placeholder is one.
     pub(super) fn bearer(&self, headers: &HeaderMap) -> Option<Secret> {
         let key = bearer(headers)?;
         let is_token = self.token.as_ref().is_some_and(|token| is_equal(key, token.expose()));

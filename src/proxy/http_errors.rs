@@ -50,7 +50,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ErrorBodies<S> {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// Replaces an error that hyper wrote by itself; whether this is one.
+    /// Replaces an error that hyper wrote by itself. Returns whether this was one.
     fn replace(&mut self, bytes: &[u8]) -> bool {
         self.at_request_start = true;
         let Some(status) = status_without_body(bytes) else { return false };

@@ -83,8 +83,9 @@ impl ModelsApi {
     /// if it is found by neither.
     fn entry(&self, target: &Target, mut model: Object) -> Option<Object> {
         let id = model.text("id").ok().flatten()?;
-        let is_found =
-            |name: &String| self.upstream.of(name).is_ok_and(|found| found.address() == target.address());
+        let is_found = |name: &String| {
+            self.upstream.target_of(name).is_ok_and(|found| found.address() == target.address())
+        };
         let name = [format!("{}/{id}", target.name()), id].into_iter().rev().find(is_found)?;
         model.set_text("id", &name);
         model.set_text("owned_by", target.name());

@@ -95,22 +95,32 @@ impl OllamaApi {
         turn: ActiveTurn,
         request: OllamaRequest<'_>,
     ) -> Result<HttpResponse, Failure> {
-        let OllamaRequest { method, head, client, .. } = request;
-        let ProxyConfig { clock, notes, .. } = &*self.config;
         if let Some(error) = enriched.too_long {
             if self.pipeline.is_strict() {
                 return Err(Failure::too_long(&error));
             }
-            let answer = method.own_answer(&enriched.line, clock.now())?.to_json() + "\n";
+            let answer = request.method.own_answer(&enriched.line, self.config.clock.now())?;
             self.pipeline.keep(turn, &enriched.line).await;
-            return Ok(response::json(StatusCode::OK, answer));
+            return Ok(response::json(StatusCode::OK, answer.to_json() + "\n"));
         }
-        let sent = method.enriched_body(body, &enriched.line)?;
+        self.forward(body, &enriched.line, turn, request).await
+    }
+
+    /// Sends the enriched `line` to Ollama. The answer is passed on and recorded as it arrives.
+    async fn forward(
+        &self,
+        body: &Object,
+        line: &Object,
+        turn: ActiveTurn,
+        request: OllamaRequest<'_>,
+    ) -> Result<HttpResponse, Failure> {
+        let OllamaRequest { method, head, client, .. } = request;
+        let sent = method.enriched_body(body, line)?;
         let passing = relay_headers::readable(relay_headers::passing(head, sent.to_json().into()));
-        let begun = clock.now();
+        let begun = self.config.clock.now();
         let target = self.upstream.ollama()?;
         let address = upstream::ollama_address(target.address(), method.name(), head.uri.query());
-        forward::tell(notes, "the request to", &target, &passing.body, None);
+        forward::tell(&self.config.notes, "the request to", &target, &passing.body, None);
         let answered = self.upstream.send_with_retries(&target, &address, None, passing).await?;
         if answered.status() != StatusCode::OK {
             return refusal(&target, answered).await;
@@ -124,16 +134,16 @@ impl OllamaApi {
             target,
             turn,
             client,
-            rsv: enriched.line.object("rsv")?.unwrap_or_default(),
+            rsv: line.object("rsv")?.unwrap_or_default(),
             begun,
             decoder: Decoder::of(encoding),
             // An encoded stream cannot be added to.
             takes_error: encoding.is_none() && body.get("stream") != Some("false"),
         };
-        let inner = std::mem::take(response.body_mut());
-        let limit = self.config.settings.max_line();
         let on_end = move |bytes: Vec<u8>, is_whole: bool| recorder.record(&bytes, is_whole);
-        *response.body_mut() = HttpBody::new(Tee::new(inner, limit, on_end).map_err(Into::into));
+        let inner = std::mem::take(response.body_mut());
+        let tee = Tee::new(inner, self.config.settings.max_line(), on_end);
+        *response.body_mut() = HttpBody::new(tee.map_err(Into::into));
         Ok(response)
     }
 

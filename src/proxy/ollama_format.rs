@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::record::{Object, quote, time};
 use bytes::Bytes;
 
-/// One of the two methods.
+/// The two methods that talk to a model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum OllamaMethod {
     Chat,
@@ -79,8 +79,7 @@ impl OllamaMethod {
         Ok(answer)
     }
 
-    /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format; and whether it is partial, which is
-    /// to say without its end.
+    /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is missing.
     pub(super) fn to_response(self, bytes: &[u8]) -> (Object, bool) {
         let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
         let (mut model, mut reason) = (None, None);

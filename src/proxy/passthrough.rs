@@ -37,7 +37,7 @@ impl Passthrough {
     ) -> HttpResponse {
         let model = body.text("model").ok().flatten().filter(|model| !model.is_empty());
         let target = match model.as_deref().or(name.strip_prefix("models/")) {
-            Some(model) => self.upstream.of(model),
+            Some(model) => self.upstream.target_of(model),
             None => self.upstream.default_target(key),
         };
         let target = match target {

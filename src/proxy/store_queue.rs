@@ -151,7 +151,7 @@ impl StoreQueue {
         }
     }
 
-    /// Queues a turn. Waits for room if there is none, but not while the store fails: then the turn is lost.
+    /// Queues a turn. If there is no room, waits for some; while the store fails, the turn is lost instead.
     pub(super) async fn push(self: &Arc<StoreQueue>, turn: QueuedTurn) {
         let mut turn = Some(Arc::new(turn));
         let mut refusal = None;
@@ -290,7 +290,7 @@ impl StoreQueue {
         self.changed.notify_waiters();
     }
 
-    /// Waits before the next attempt; briefly if the proxy ends. Returns whether there is time for another.
+    /// Waits before the next attempt, until the proxy ends. Returns whether there is time for another attempt.
     fn pause(&self, backoff: Duration) -> bool {
         let state = self.state();
         let backoff = if state.deadline.is_some() { MIN_BACKOFF } else { backoff };

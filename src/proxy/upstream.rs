@@ -35,7 +35,7 @@ impl Upstream {
     }
 
     /// The provider of a model.
-    pub(super) fn of(&self, model: &str) -> std::result::Result<Target, Failure> {
+    pub(super) fn target_of(&self, model: &str) -> std::result::Result<Target, Failure> {
         Ok(self.providers.of(model)?)
     }
 
@@ -68,7 +68,7 @@ impl Upstream {
         sent.map_err(|failed| Failure::unsent(target, &failed))
     }
 
-    /// Sends a request as `send` does, and again if the provider cannot have acted on it.
+    /// Sends a request as `send` does, and again as long as the provider cannot have acted on it.
     pub(super) async fn send_with_retries(
         &self,
         target: &Target,
