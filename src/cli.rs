@@ -1,22 +1,19 @@
 //! Arguments, streams and exit status: the only place that prints, and the only one that exits.
 
 mod completion;
+mod flags;
 mod io;
 mod main;
 mod progress;
+mod terminal;
 
 pub use completion::{Candidate, Given, Values};
+pub use flags::{Common, Filter, role};
 pub use io::{Io, Layout, Notes, Out, Source, Style, read_text};
-pub use main::{Common, Filter, Outcome, command, main, role};
+pub use main::{Outcome, command, main};
 pub use progress::Progress;
 
-use atty::Stream;
 use std::path::Path;
-
-/// Whether a standard stream is a terminal.
-fn is_terminal(stream: Stream) -> bool {
-    atty::is(stream)
-}
 
 /// A path as a shell takes it, for a hint.
 pub fn quoted(path: &Path) -> String {

@@ -1,104 +1,18 @@
 //! Whether all is there that the tools need, and what to do where it is not.
 
 mod files;
+mod finding;
 mod installed;
 mod network;
+mod timeout;
 
+pub use finding::Finding;
 pub use installed::TOOLS;
 
-use crate::cli::{Common, Io, Layout, Notes, Outcome, Style};
+use crate::cli::{Common, Io, Notes, Outcome};
 use crate::config::Settings;
-use crate::error::{Error, Result};
-use crate::record::Object;
-use crate::view::visible;
-use std::time::Duration;
-
-/// How long anybody else may take: a provider, a database server, the proxy.
-pub const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What was found of one thing.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    check: &'static str,
-    state: State,
-    told: String,
-    remedy: Option<String>,
-}
-
-/// How it is with one thing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    Ok,
-    /// The tools do their work without it; it may be wanted.
-    Advice,
-    /// Something needs doing.
-    Trouble,
-}
-
-impl Finding {
-    /// That a thing is as it must be.
-    pub fn ok(check: &'static str, told: impl Into<String>) -> Finding {
-        Finding { check, state: State::Ok, told: told.into(), remedy: None }
-    }
-
-    /// What may be wanted.
-    pub fn advice(check: &'static str, error: &Error) -> Finding {
-        Finding { state: State::Advice, ..Finding::trouble(check, error) }
-    }
-
-    /// What needs doing.
-    pub fn trouble(check: &'static str, error: &Error) -> Finding {
-        let remedy = error.remedy().map(str::to_owned);
-        Finding { check, state: State::Trouble, told: error.to_string(), remedy }
-    }
-
-    /// What was found, or what needs doing.
-    pub fn of(check: &'static str, found: Result<String>) -> Finding {
-        found.map_or_else(|error| Finding::trouble(check, &error), |told| Finding::ok(check, told))
-    }
-
-    /// Whether nothing needs doing.
-    pub fn is_good(&self) -> bool {
-        self.state != State::Trouble
-    }
-
-    /// A line for people, and one more with what helps.
-    pub fn to_text(&self, layout: &Layout) -> String {
-        let (word, style) = self.state.word();
-        let mut text = format!(
-            "{}: {}: {}\n",
-            self.check,
-            layout.paint(style, word),
-            visible(&self.told).replace('\n', " ")
-        );
-        if let Some(remedy) = &self.remedy {
-            text.push_str(&format!("  {}\n", visible(remedy)));
-        }
-        text
-    }
-
-    /// As a line of JSON.
-    pub fn to_object(&self) -> Object {
-        let mut line = Object::default();
-        line.set_text("check", self.check);
-        line.set_text("state", self.state.word().0);
-        line.set_text("found", &self.told);
-        if let Some(remedy) = &self.remedy {
-            line.set_text("remedy", remedy);
-        }
-        line
-    }
-}
-
-impl State {
-    fn word(self) -> (&'static str, Style) {
-        match self {
-            State::Ok => ("ok", Style::Green),
-            State::Advice => ("advice", Style::Yellow),
-            State::Trouble => ("trouble", Style::Red),
-        }
-    }
-}
+use crate::error::Result;
+use timeout::CHECK_TIMEOUT;
 
 /// Looks at everything that a user could have wrong, all at once. Where the settings cannot be read, that comes
 /// first, and what depends on them is left out.
@@ -145,7 +59,7 @@ pub async fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
 /// The same settings for somebody who does not wait long, and asks once: a server may be what embeds.
 fn hasty(settings: &Settings) -> Result<Settings> {
     let mut settings = settings.clone();
-    let limit = format!("{}s", PATIENCE.as_secs());
+    let limit = format!("{}s", CHECK_TIMEOUT.as_secs());
     for key in ["connect_timeout", "first_byte_timeout", "idle_timeout", "request_timeout"] {
         settings.overrule(key, key, &limit)?;
     }

@@ -5,7 +5,7 @@ use rsv::config::{self, Settings};
 use rsv::doctor;
 use rsv::error::{Context, Error, Result};
 use rsv::http;
-use rsv::proxy::{self, Client, Log, Proxy, Stop};
+use rsv::proxy::{self, ClientCommand, LogFormat, Proxy, StopSignals};
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ struct Args {
     check: bool,
     /// Tell of each request in a line on standard error: json or text
     #[arg(long, value_name = "FORMAT")]
-    log: Option<Log>,
+    log: Option<LogFormat>,
     /// A command to serve: by the proxy that runs already, else on a free port unless one is given
     #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with_all = ["check", "ollama"])]
     command: Vec<OsString>,
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
-    let port = args.port.or(if args.ollama { Some(OLLAMA) } else { set }).unwrap_or(3017);
+    let port = args.port.or(if args.ollama { Some(OLLAMA_PORT) } else { set }).unwrap_or(3017);
     let host =
         args.listen.clone().or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
     let address = resolve(&host, port)?;
@@ -76,10 +76,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
         return doctor::tell(&found, io);
     }
-    let proxy = proxy.logging(args.log.unwrap_or(Log::None));
-    http::serve(proxy.serve(address, async move |bound, stop| {
+    let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
+    http::serve(proxy.serve(address, async move |bound, signals| {
         notes.note(format_args!("listening on http://{bound}"));
-        stop.asked().await;
+        signals.recv().await;
         Ok(Outcome::Yes)
     }))
 }
@@ -88,22 +88,22 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 /// a flag says what that one may not do, of a proxy of its own.
 fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -> Result<Outcome> {
     let Common { partition, instance, store, config, .. } = &io.common;
-    let client = Client::new(args.command, partition.as_deref(), instance.as_deref(), &settings);
+    let client = ClientCommand::new(args.command, partition.as_deref(), instance.as_deref(), &settings);
     let own = args.port.is_some() || args.listen.is_some() || store.is_some() || config.is_some();
     let status = http::serve(async {
         if !own && proxy::is_served(address, &settings).await? {
-            return client.run(address, &mut Stop::new()?).await;
+            return client.run(address, &mut StopSignals::new()?).await;
         }
         let free = SocketAddr::new(address.ip(), args.port.unwrap_or(0));
         let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
-        let proxy = proxy.logging(args.log.unwrap_or(Log::None));
-        proxy.serve(free, async |bound, stop| client.run(bound, stop).await).await
+        let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
+        proxy.serve(free, async |bound, signals| client.run(bound, signals).await).await
     })?;
     Ok(Outcome::Ended(status))
 }
 
-/// Where Ollama's clients look for it.
-const OLLAMA: u16 = 11434;
+/// The port at which clients look for Ollama.
+const OLLAMA_PORT: u16 = 11434;
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"));

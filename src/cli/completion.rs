@@ -5,8 +5,8 @@
 //! complete the name of a file, which it knows best. bash gives, instead of the words, what it will replace and
 //! the line so far, since it takes words apart at `=` and `:`.
 
+use super::flags::Common;
 use super::io::Out;
-use super::main::Common;
 use crate::error::{Context, Error, Result};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueHint};
 use clap_complete::ArgValueCandidates;

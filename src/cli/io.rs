@@ -1,8 +1,8 @@
 //! Standard input, output and error of a tool.
 
-use super::is_terminal;
-use super::main::Common;
+use super::flags::Common;
 use super::progress::Progress;
+use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
 use crate::record::{Clock, Feed, too_long};
 use atty::Stream;

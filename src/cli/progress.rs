@@ -1,6 +1,6 @@
 //! A bar for people who wait: on standard error, if that is a terminal, once it has lasted.
 
-use super::is_terminal;
+use super::terminal::is_terminal;
 use atty::Stream;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;

@@ -52,6 +52,19 @@ pub(super) fn xdg(name: &str, fallback: &str) -> Option<PathBuf> {
     base.map(|base| base.join("rsv"))
 }
 
+/// The store in the XDG data directory, if there is one.
+pub(super) fn default_store() -> Result<Option<String>> {
+    let Some(path) = xdg("XDG_DATA_HOME", ".local/share") else {
+        return Ok(None);
+    };
+    let path = path.join("store.db").into_os_string().into_string();
+    let path = path.map_err(|_| {
+        Error::new("the path of the home directory is not valid UTF-8")
+            .hint("set RSV_STORE, or give --store PATH")
+    })?;
+    Ok(Some(format!("sqlite:{path}")))
+}
+
 /// Directories and files that the environment tells of; nothing is made or looked at.
 #[derive(Clone, Debug)]
 pub struct Places {

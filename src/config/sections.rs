@@ -1,7 +1,8 @@
 //! Settings for one model, one partition, one route.
 
+use super::environment;
+use super::settings::{Setting, Settings};
 use super::value::{Secret, Value};
-use super::{Setting, Settings, environment};
 
 /// What is set for one model.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -108,5 +109,41 @@ impl Settings {
             Some(Value::Integer(number)) => usize::try_from(*number).ok(),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::Contents;
+    use super::super::settings::Layer;
+    use super::*;
+
+    #[test]
+    fn sections_are_read_by_name() {
+        let text = r#"
+            models."gpt-3.5-turbo" = { max_context_tokens = 4096, reserve_tokens = 1024 }
+            [partitions.code]
+            token_multiplier = 1.3
+            recent_context_size = 30
+            [routes."*"]
+            base_url = "http://localhost:1/v1"
+            [routes."qwen*"]
+            base_url = "https://example.org/v1"
+            key_variable = "QWEN_KEY"
+        "#;
+        let contents = Contents::read("c.toml".as_ref(), text).unwrap();
+        let mut settings = Settings::of_defaults();
+        for (key, value) in contents.values {
+            settings.put(key, value, Layer::File);
+        }
+        let model = settings.model("gpt-3.5-turbo");
+        assert_eq!((model.max_context_tokens, model.reserve_tokens), (Some(4096), Some(1024)));
+        assert_eq!(settings.model("gpt-3"), ModelSettings::default());
+        let partition = settings.partition("code");
+        assert_eq!((partition.token_multiplier, partition.recent_context_size), (Some(1.3), Some(30)));
+        let routes: Vec<String> = settings.routes().into_iter().map(|route| route.pattern).collect();
+        assert_eq!(routes, ["*", "qwen*"]);
+        assert_eq!(settings.routes()[1].key_variable.as_deref(), Some("QWEN_KEY"));
+        assert_eq!(settings.max_line(), 32 << 20);
     }
 }

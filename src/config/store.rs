@@ -1,6 +1,9 @@
 //! Where the store is, and how to sign in there.
 
-use super::{Secret, Settings};
+use super::environment::default_store;
+use super::settings::Settings;
+use super::value::Secret;
+use crate::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,7 +32,7 @@ pub struct Server {
 
 impl Server {
     /// As the settings say.
-    pub(super) fn of(settings: &Settings) -> Server {
+    fn of(settings: &Settings) -> Server {
         let Server { user, password, database, connections, patience, query_patience } = Server::default();
         let most = settings.integer("neo4j_max_connections").and_then(|most| usize::try_from(most).ok());
         Server {
@@ -40,6 +43,22 @@ impl Server {
             patience: settings.duration("neo4j_connection_timeout").unwrap_or(patience),
             query_patience: settings.duration("neo4j_query_timeout").unwrap_or(query_patience),
         }
+    }
+}
+
+impl Settings {
+    /// Where the store is: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
+    pub fn store(&self) -> Result<StorePlace> {
+        let address = match self.text("store") {
+            Some(store) if store == "neo4j" => self.text("neo4j_uri").unwrap_or_default(),
+            Some(store) if has_scheme(&store) => store,
+            Some(path) => format!("sqlite:{path}"),
+            None => default_store()?.ok_or_else(|| {
+                Error::new("there is no place for the store: HOME is not set")
+                    .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
+            })?,
+        };
+        Ok(StorePlace { address, server: Server::of(self) })
     }
 }
 
@@ -64,6 +83,34 @@ impl Default for Server {
             connections: 20,
             patience: Duration::from_secs(30),
             query_patience: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Whether a text begins as an address does (RFC 3986, 3.1): letters, digits, `+`, `-`, `.` and a colon.
+fn has_scheme(text: &str) -> bool {
+    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_an_address_or_a_path() {
+        for (given, store) in [
+            ("/tmp/a.db", "sqlite:/tmp/a.db"),
+            ("a.db", "sqlite:a.db"),
+            ("./a:b", "sqlite:./a:b"),
+            ("sqlite:/x", "sqlite:/x"),
+            ("neo4j+s://h", "neo4j+s://h"),
+            ("neo4j", "bolt://localhost:7687"),
+        ] {
+            let mut settings = Settings::of_defaults();
+            settings.overrule("store", "--store", given).unwrap();
+            assert_eq!(settings.store().unwrap().address, store);
         }
     }
 }

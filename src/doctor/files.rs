@@ -1,6 +1,7 @@
 //! What lies on this machine: the settings' file, the store, the embedding model.
 
-use super::{Finding, PATIENCE};
+use super::finding::Finding;
+use super::timeout::CHECK_TIMEOUT;
 use crate::cli::{Common, Notes, quoted};
 use crate::config::{self, Settings, StorePlace};
 use crate::embed::{Embedder, Side, Work};
@@ -64,8 +65,8 @@ pub(super) fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
 /// Opens a store and looks through it; what it holds.
 fn open(place: &StorePlace) -> Result<(String, Box<dyn Store>)> {
     let mut place = place.clone();
-    place.server.patience = place.server.patience.min(PATIENCE);
-    place.server.query_patience = place.server.query_patience.min(PATIENCE);
+    place.server.patience = place.server.patience.min(CHECK_TIMEOUT);
+    place.server.query_patience = place.server.query_patience.min(CHECK_TIMEOUT);
     let there = place.path().is_none_or(Path::exists);
     if let Some(path) = place.path() {
         writable(path)?;

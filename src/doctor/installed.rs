@@ -1,6 +1,6 @@
 //! The tools themselves: which of them the shell finds, their manual and their completions.
 
-use super::Finding;
+use super::finding::Finding;
 use crate::cli::quoted;
 use crate::config::Places;
 use crate::error::{Error, Result};

@@ -1,6 +1,7 @@
 //! Who else is asked: the proxy's port, and the providers.
 
-use super::{Finding, PATIENCE};
+use super::finding::Finding;
+use super::timeout::CHECK_TIMEOUT;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::http::{self, Address, Client, Headers, Passing};
@@ -167,7 +168,7 @@ fn lacks(body: &Object, model: &str) -> bool {
     ids.is_some_and(|ids| !ids.iter().any(|id| id == model || *id == latest))
 }
 
-/// Gets what is at an address, within `PATIENCE`.
+/// Gets what is at an address, within `CHECK_TIMEOUT`.
 fn ask<'a>(
     client: &'a Client,
     address: &'a Address,
@@ -182,7 +183,7 @@ fn ask<'a>(
         Ok((status, body.and_then(|body| Object::parse_bytes(&body.to_bytes()).ok())))
     };
     async {
-        let late = |_| Error::new(format!("no answer within {PATIENCE:?}"));
-        tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
+        let late = |_| Error::new(format!("no answer within {CHECK_TIMEOUT:?}"));
+        tokio::time::timeout(CHECK_TIMEOUT, asked).await.map_err(late)?
     }
 }

@@ -1,6 +1,7 @@
 //! Vectors of texts of which some may have none.
 
-use super::{Embedder, Side};
+use super::embedder::Embedder;
+use super::side::Side;
 use crate::error::{Error, Result};
 
 impl Embedder {

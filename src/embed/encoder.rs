@@ -1,16 +1,18 @@
 //! A model in memory: texts in, vectors out.
 
-use super::library;
+use super::form::Form;
 use super::model::Pooling;
-use super::shelf::{self, GRAPH, Installed, Shelf, TOKENIZER};
-use super::{Side, Work, pieces, vocabulary};
+use super::model_dir::{Installed, ModelDir, TOKENIZER};
+use super::side::Side;
+use super::work::Work;
+use super::{library, pieces, vocabulary};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use fastembed::{InitOptionsUserDefined, TextEmbedding, TokenizerFiles, UserDefinedEmbeddingModel};
 use ort::environment::Environment;
 use std::fs;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 use tokenizers::Tokenizer;
@@ -48,44 +50,13 @@ const DYNAMIC: [&[u8]; 3] = [b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul",
 /// Vectors, each with the place of its piece.
 type Placed = Vec<(usize, Vec<f32>)>;
 
-/// Where the files lie from which a model is loaded.
-pub(super) struct Form {
-    pub(super) graph: PathBuf,
-    /// The directory of the tokenizer's fast form; none if it has to be read from its JSON.
-    pub(super) words: Option<PathBuf>,
-}
-
-impl Form {
-    /// The files as they were fetched.
-    pub(super) fn plain(installed: &Installed) -> Form {
-        Form { graph: installed.directory.join(GRAPH), words: None }
-    }
-
-    /// The fast form, if there is one; an error if there is and it cannot be used.
-    pub(super) fn prepared(shelf: &Shelf, installed: &Installed) -> Result<Option<Form>> {
-        let directory = shelf.prepared(installed, library::build());
-        Form::of(&directory).map_err(|e| e.hint(format!("rsv-embed --fetch {}", installed.model.id)))
-    }
-
-    /// What a directory of the cache holds.
-    pub(super) fn of(directory: &Path) -> Result<Option<Form>> {
-        let Some(json) = super::model::read(&directory.join(super::prepare::DESCRIPTION))? else {
-            return Ok(None);
-        };
-        let files = shelf::entries(&json["files"]).unwrap_or_default();
-        shelf::check(directory, &files)?;
-        let words = files.contains_key(vocabulary::WORDS).then(|| directory.to_owned());
-        Ok(Some(Form { graph: directory.join(GRAPH), words }))
-    }
-}
-
 impl Encoder {
     /// Loads a model that is installed, in its fast form if it has one.
     pub(super) fn load(settings: &Settings, installed: &Installed, work: Work) -> Result<Encoder> {
-        let shelf = Shelf::of(settings)?;
+        let model_dir = ModelDir::of(settings)?;
         installed.check()?;
         let environment = library::environment(settings)?;
-        let form = Form::prepared(&shelf, installed)?.unwrap_or_else(|| Form::plain(installed));
+        let form = Form::prepared(&model_dir, installed)?.unwrap_or_else(|| Form::plain(installed));
         Encoder::of(settings, installed, &form, environment, work)
     }
 

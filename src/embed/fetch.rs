@@ -2,7 +2,7 @@
 //! place whole.
 
 use super::model::Model;
-use super::shelf::{Entry, GRAPH, Installed, Shelf, TOKENIZER};
+use super::model_dir::{Entry, GRAPH, Installed, ModelDir, TOKENIZER};
 use super::{library, prepare, registry};
 use crate::cli::{Notes, Progress};
 use crate::config::Settings;
@@ -40,19 +40,19 @@ pub(super) fn fetch(
     from: Option<&Path>,
     report: &mut dyn Report,
 ) -> Result<String> {
-    let shelf = Shelf::of(settings)?;
-    let (model, from) = wanted(&shelf, name, from)?;
-    let _lock = lock(&shelf, report)?;
+    let model_dir = ModelDir::of(settings)?;
+    let (model, from) = wanted(&model_dir, name, from)?;
+    let _lock = lock(&model_dir, report)?;
     if let Some(directory) = &from {
-        take_library(&shelf, directory, report)?;
+        take_library(&model_dir, directory, report)?;
     }
     // Before anything large is fetched that could not be used.
     library::environment(settings)?;
-    let there = Installed::read(&shelf.place(&model.id)).ok().flatten();
+    let there = Installed::read(&model_dir.place(&model.id)).ok().flatten();
     let installed = match there {
         Some(there) if there.verify().is_ok() => there,
         there => {
-            let stage = shelf.models().join(format!(".{}", model.id));
+            let stage = model_dir.models().join(format!(".{}", model.id));
             if from.is_some() {
                 // What a download left there is of another origin.
                 let _ = fs::remove_dir_all(&stage);
@@ -63,10 +63,10 @@ pub(super) fn fetch(
                 None => download(settings, &model, &stage, there.as_ref(), report)?,
             }
             let pins = there.map(|there| there.files).unwrap_or_default();
-            place(settings, &shelf, model, &stage, &pins)?
+            place(settings, &model_dir, model, &stage, &pins)?
         }
     };
-    let dim = prepare::prepare(settings, &shelf, &installed)?;
+    let dim = prepare::prepare(settings, &model_dir, &installed)?;
     if installed.model.dim.is_some_and(|known| known != dim) {
         return Err(Error::new(format!("{} makes {dim} numbers, which it should not", installed.model.id)));
     }
@@ -74,10 +74,10 @@ pub(super) fn fetch(
 }
 
 /// The model that is meant, and the directory that it comes from.
-fn wanted(shelf: &Shelf, name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
+fn wanted(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
     let path = Path::new(name);
     let known = registry::find(name).or_else(|| {
-        let own = shelf.find(name).ok().flatten().filter(|_| !path.exists());
+        let own = model_dir.find(name).ok().flatten().filter(|_| !path.exists());
         own.map(|own| own.model)
     });
     if let Some(model) = known {
@@ -103,9 +103,9 @@ fn wanted(shelf: &Shelf, name: &str, from: Option<&Path>) -> Result<(Model, Opti
 }
 
 /// Waits until nobody else fetches.
-fn lock(shelf: &Shelf, report: &mut dyn Report) -> Result<File> {
-    make(&shelf.models())?;
-    let path = shelf.models().join(".lock");
+fn lock(model_dir: &ModelDir, report: &mut dyn Report) -> Result<File> {
+    make(&model_dir.models())?;
+    let path = model_dir.models().join(".lock");
     let what = format!("cannot lock {}", path.display());
     let file = File::options().create(true).truncate(false).write(true).open(&path).context(&what)?;
     match file.try_lock() {
@@ -130,7 +130,7 @@ fn make(directory: &Path) -> Result<()> {
 /// Describes what was gathered and puts it in its place. `pins` are the files as they were before.
 fn place(
     settings: &Settings,
-    shelf: &Shelf,
+    model_dir: &ModelDir,
     model: Model,
     stage: &Path,
     pins: &std::collections::BTreeMap<String, Entry>,
@@ -149,12 +149,12 @@ fn place(
             return refuse(name, wanted, &entry.sha256);
         }
     }
-    let dim = prepare::prepare(settings, shelf, &staged).inspect_err(|_| {
+    let dim = prepare::prepare(settings, model_dir, &staged).inspect_err(|_| {
         let _ = fs::remove_dir_all(stage);
     })?;
     let staged = Installed { model: Model { dim: staged.model.dim.or(Some(dim)), ..staged.model }, ..staged };
     staged.describe()?;
-    let place = shelf.place(&staged.model.id);
+    let place = model_dir.place(&staged.model.id);
     let _ = fs::remove_dir_all(&place);
     fs::rename(stage, &place).context(format_args!("cannot put the model into {}", place.display()))?;
     Ok(Installed { directory: place, ..staged })
@@ -200,7 +200,7 @@ fn only_graph(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Installs ONNX Runtime's library if it lies in a directory, or in `lib` in it.
-fn take_library(shelf: &Shelf, directory: &Path, report: &mut dyn Report) -> Result<()> {
+fn take_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Report) -> Result<()> {
     let stem = library::NAME.split('.').next().unwrap_or(library::NAME);
     let named = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{stem}.")))
@@ -209,14 +209,14 @@ fn take_library(shelf: &Shelf, directory: &Path, report: &mut dyn Report) -> Res
     let files = [directory.to_owned(), directory.join("lib")];
     let files = files.iter().flat_map(|d| fs::read_dir(d).into_iter().flatten().flatten());
     let Some(source) = files.map(|entry| entry.path()).find(named) else { return Ok(()) };
-    let place = library::in_data(&shelf.data);
+    let place = library::in_data(&model_dir.data);
     let what = format!("cannot install {}", place.display());
     library::check(&source).map_err(|e| e.at(source.display()))?;
     let new = Entry::of(&source)?;
     if Entry::of(&place).is_ok_and(|there| there == new) {
         return Ok(());
     }
-    make(place.parent().unwrap_or(&shelf.data))?;
+    make(place.parent().unwrap_or(&model_dir.data))?;
     // Never over a file that somebody has mapped.
     let making = place.with_extension("part");
     fs::copy(&source, &making).and_then(|_| fs::rename(&making, &place)).context(what)?;

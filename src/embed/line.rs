@@ -1,6 +1,6 @@
 //! What is embedded of a line, and where its vector goes.
 
-use super::Side;
+use super::side::Side;
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
 use crate::record::{Content, Object, Vectors, quote, write_vector};

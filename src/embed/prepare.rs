@@ -2,9 +2,12 @@
 //! a file that is mapped, its tokenizer as a list of words. It is made of what was fetched, and can be made
 //! again.
 
-use super::encoder::{Encoder, Form};
-use super::shelf::{self, GRAPH, Installed, Shelf, TOKENIZER};
-use super::{Side, Work, library, vocabulary};
+use super::encoder::Encoder;
+use super::form::{DESCRIPTION, Form};
+use super::model_dir::{self, GRAPH, Installed, ModelDir, TOKENIZER};
+use super::side::Side;
+use super::work::Work;
+use super::{library, vocabulary};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use ort::session::Session;
@@ -13,21 +16,20 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 
-pub(super) const DESCRIPTION: &str = "prepared.json";
 const WEIGHTS: &str = "weights.bin";
 /// What both forms must give the same vector for.
 const PROBE: &str = "Where do the tomatoes stand this year?";
 
 /// Makes the fast form, unless it is there, and puts it in its place whole. It is tried before; the model's
 /// dimension comes back. Errors leave nothing behind.
-pub(super) fn prepare(settings: &Settings, shelf: &Shelf, installed: &Installed) -> Result<usize> {
+pub(super) fn prepare(settings: &Settings, model_dir: &ModelDir, installed: &Installed) -> Result<usize> {
     let environment = library::environment(settings)?;
-    let place = shelf.prepared(installed, library::build());
+    let place = model_dir.prepared(installed, library::build());
     let probe = |form: &Form| -> Result<Vec<f32>> {
         let mut encoder = Encoder::of(settings, installed, form, environment.clone(), Work::Few)?;
         Ok(encoder.embed(&[PROBE], Side::Passage)?.swap_remove(0))
     };
-    if let Ok(Some(form)) = Form::prepared(shelf, installed)
+    if let Ok(Some(form)) = Form::prepared(model_dir, installed)
         && let Ok(vector) = probe(&form)
     {
         return Ok(vector.len());
@@ -57,7 +59,7 @@ pub(super) fn prepare(settings: &Settings, shelf: &Shelf, installed: &Installed)
     }
     done?;
     // Forms for other builds of ONNX Runtime, or of an older graph, serve nobody.
-    for other in shelf.all_prepared(&installed.model.id).into_iter().filter(|other| *other != place) {
+    for other in model_dir.all_prepared(&installed.model.id).into_iter().filter(|other| *other != place) {
         let _ = fs::remove_dir_all(other);
     }
     Ok(plain.len())
@@ -75,11 +77,11 @@ fn write(installed: &Installed, directory: &Path, environment: &ort::environment
         if path.exists() {
             let file = fs::File::open(&path).and_then(|file| file.sync_all());
             file.context(format_args!("cannot write {}", path.display()))?;
-            files.insert((*name).to_owned(), shelf::Entry::of(&path)?);
+            files.insert((*name).to_owned(), model_dir::Entry::of(&path)?);
         }
     }
     let json =
-        json!({"model": installed.model.id, "build": library::build(), "files": shelf::listed(&files)});
+        json!({"model": installed.model.id, "build": library::build(), "files": model_dir::listed(&files)});
     fs::write(directory.join(DESCRIPTION), format!("{json:#}\n")).context("cannot write the description")
 }
 

@@ -4,7 +4,7 @@
 mod answer;
 mod site;
 
-use super::Side;
+use super::side::Side;
 use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Error, Result};

@@ -1,10 +1,10 @@
 //! One request to a provider, sent again where nothing can have come of it.
 
-use super::failure::MAX_BODY;
-use super::{Caller, Failure};
+use super::caller::Caller;
+use super::failure::{Failure, MAX_BODY};
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
-use crate::http::{Client, Failed, Kind, Manner, Response, offer, pause, reason};
+use crate::http::{Client, Failed, Kind, RequestOptions, Response, offer, pause, reason};
 use crate::provider::Target;
 use bytes::Bytes;
 use std::time::Duration;
@@ -38,9 +38,9 @@ impl Asker {
     ) -> Result<Response, Failure> {
         let encodings = offer(caller.encodings.as_deref().unwrap_or_default());
         let (passed, headers) = (Some(&caller.headers), Some(target.headers()));
-        let manner = Manner { passed, headers, encodings: &encodings, endless };
+        let options = RequestOptions { passed, headers, encodings: &encodings, endless };
         let address = target.address().clone().with_query(caller.query.as_deref());
-        let send = || self.client.post(&address, key, manner, body.clone());
+        let send = || self.client.post(&address, key, options, body.clone());
         let told = |response: &Response| (response.status(), response.retry_after().and_then(pause));
         let response = self.again.ask(target, send, told).await;
         let response = response.map_err(|failed| Failure::unsent(target, &failed))?;

@@ -1,9 +1,11 @@
 //! An answer as it arrives: its bytes to be passed on, and on the side what they say.
 
+use super::answer::{mark_kind, read_answer};
 use super::assemble::Assembler;
 use super::cut::Cuts;
 use super::events::Events;
-use super::{Asked, Failure, mark};
+use super::failure::Failure;
+use super::pending_request::PendingRequest;
 use crate::chat;
 use crate::cli::Notes;
 use crate::http::{self, Cut, Decoder, HeaderMap, Response};
@@ -21,7 +23,7 @@ const GRACE: Duration = Duration::from_millis(100);
 pub struct Stream {
     head: Head,
     body: Body,
-    asked: Asked,
+    pending: PendingRequest,
     cuts: Arc<Cuts>,
     notes: Notes,
     reading: Option<Reading>,
@@ -89,7 +91,7 @@ impl Stream {
     /// Takes an answer that the provider calls good: events, or a whole answer in their place.
     pub(super) async fn new(
         response: Response,
-        asked: Asked,
+        pending: PendingRequest,
         (cuts, notes): (Arc<Cuts>, Notes),
         limit: usize,
     ) -> Result<Stream, Failure> {
@@ -106,10 +108,10 @@ impl Stream {
                 let events = Events::new(limit);
                 (Body::Arriving(response), Some(Reading { decoder, events }))
             }
-            false => (whole(response, decoder, &asked, limit).await?, None),
+            false => (whole(response, decoder, &pending, limit).await?, None),
         };
         let assembler = Assembler::new(Some(limit));
-        Ok(Stream { head, body, asked, cuts, notes, reading, assembler, limit, failure: None })
+        Ok(Stream { head, body, pending, cuts, notes, reading, assembler, limit, failure: None })
     }
 
     /// How the answer began.
@@ -143,7 +145,7 @@ impl Stream {
             }
             Err(failed) if !self.assembler.is_finished() => {
                 self.body = Body::Ended;
-                let failure = Failure::broken(&self.asked.target, &failed, b"", None);
+                let failure = Failure::broken(&self.pending.target, &failed, b"", None);
                 self.failure.get_or_insert_with(|| failure.clone());
                 Some(Err(failure))
             }
@@ -166,8 +168,8 @@ impl Stream {
         if let Some(cut) = cut {
             self.reading = None;
             self.failure = Some(match cut {
-                Cut::Limit => Failure::too_much(&self.asked.target, self.limit),
-                Cut::Failed(failed) => Failure::broken(&self.asked.target, &failed, b"", None),
+                Cut::Limit => Failure::too_much(&self.pending.target, self.limit),
+                Cut::Failed(failed) => Failure::broken(&self.pending.target, &failed, b"", None),
             });
         }
         found.into_iter().map(|data| self.event(data)).collect()
@@ -205,7 +207,7 @@ impl Stream {
             line.set_text("kind", "chunk");
         }
         line.take("rsv");
-        if let Some(trace) = self.asked.rsv.get("trace_id") {
+        if let Some(trace) = self.pending.rsv.get("trace_id") {
             line.set("rsv", format!("{{\"trace_id\":{trace}}}"));
         }
         Some(line)
@@ -213,11 +215,11 @@ impl Stream {
 
     /// Hangs up if there is more, and says what came of it.
     pub fn end(mut self) -> End {
-        let Asked { target, key, .. } = &self.asked;
+        let PendingRequest { target, key, .. } = &self.pending;
         if let Body::Whole(_, answer) = self.body {
-            self.asked.tell(&self.notes, &answer);
+            self.pending.log_answer(&self.notes, &answer);
             return End {
-                response: Some(self.asked.complete(answer, self.head.status, &self.cuts)),
+                response: Some(self.pending.complete(answer, self.head.status, &self.cuts)),
                 failure: None,
             };
         }
@@ -231,12 +233,12 @@ impl Stream {
             None => None,
         };
         if !finished {
-            self.asked.rsv.set("partial", "true");
+            self.pending.rsv.set("partial", "true");
         }
         let response = self.assembler.finish().map(|mut answer| {
-            self.asked.tell(&self.notes, &answer);
-            mark(&mut answer);
-            self.asked.complete(answer, self.head.status, &self.cuts)
+            self.pending.log_answer(&self.notes, &answer);
+            mark_kind(&mut answer);
+            self.pending.complete(answer, self.head.status, &self.cuts)
         });
         End { response, failure }
     }
@@ -246,7 +248,7 @@ impl Stream {
 async fn whole(
     mut response: Response,
     mut decoder: Decoder,
-    asked: &Asked,
+    pending: &PendingRequest,
     limit: usize,
 ) -> Result<Body, Failure> {
     let (mut sent, mut bytes) = (Vec::new(), Vec::new());
@@ -262,7 +264,7 @@ async fn whole(
             Err(failed) => break Some(Cut::Failed(failed)),
         }
     };
-    let answer = super::answer(&asked.target, &http::Body { bytes, cut }, asked.key.as_ref())?;
+    let answer = read_answer(&pending.target, &http::Body { bytes, cut }, pending.key.as_ref())?;
     Ok(Body::Whole(Some(sent.into()), answer))
 }
 

@@ -1,6 +1,6 @@
 //! The client for a thread that may wait.
 
-use super::{Address, Body, Client, Failed, Kind, Manner, Response, pause};
+use super::{Address, Body, Client, Failed, Kind, RequestOptions, Response, pause};
 use crate::config::{Secret, Settings};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -35,7 +35,7 @@ impl Blocking {
         limit: usize,
     ) -> Result<Reply, Failed> {
         self.wait(async |client| {
-            whole(client.post(address, key, Manner::PLAIN, json.into()).await?, limit).await
+            whole(client.post(address, key, RequestOptions::PLAIN, json.into()).await?, limit).await
         })
     }
 

@@ -1,6 +1,7 @@
 //! Bodies that come compressed (RFC 9110, 8.4.1): decoded piece by piece.
 
-use super::{Cut, Failed};
+use super::body::Cut;
+use super::failed::Failed;
 use brotli_decompressor::DecompressorWriter as BrotliDecoder;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Write};

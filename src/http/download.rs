@@ -1,6 +1,7 @@
 //! Downloads of large files, which go on where they ended.
 
-use super::{Address, Client, cause};
+use super::failed::cause;
+use super::{Address, Client};
 use crate::error::{Context, Error, Result};
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
 use reqwest::{StatusCode, redirect::Policy};

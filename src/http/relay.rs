@@ -1,6 +1,7 @@
 //! Requests and answers that pass unchanged, the answers as they arrive.
 
-use super::{Address, Client, Failed, Headers, Sent, cause};
+use super::failed::cause;
+use super::{Address, Client, Failed, Headers, Sent};
 use crate::config::Secret;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};

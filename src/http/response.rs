@@ -1,6 +1,8 @@
 //! An answer: its head, and its body in pieces or as a whole.
 
-use super::{Decoder, Failed, WHOLE, cause};
+use super::body::{Body, Cut};
+use super::decode::Decoder;
+use super::failed::{Failed, WHOLE_TIMEOUT, cause};
 use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
@@ -10,21 +12,6 @@ pub struct Response {
     inner: reqwest::Response,
     idle: Duration,
     whole: Duration,
-}
-
-/// A body, as far as it arrived.
-pub struct Body {
-    pub bytes: Vec<u8>,
-    /// Why there is not all of it.
-    pub cut: Option<Cut>,
-}
-
-/// Why a body is not whole.
-#[derive(Debug)]
-pub enum Cut {
-    /// It is longer than was asked for.
-    Limit,
-    Failed(Failed),
 }
 
 /// The time that a `Retry-After` names, if it does so in seconds (RFC 9110, 10.2.3).
@@ -69,9 +56,8 @@ impl Response {
     /// Waits for the next piece of the body, as it was sent; `None` at its end.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, Failed> {
         let piece = tokio::time::timeout(self.idle, self.inner.chunk()).await;
-        piece.map_err(|_| Failed::late("idle_timeout", self.idle))?.map_err(|e| match e.is_timeout() {
-            true => Failed::late(WHOLE, self.whole),
-            false => Failed::broken(cause(&e)),
+        piece.map_err(|_| Failed::late("idle_timeout", self.idle))?.map_err(|e| {
+            if e.is_timeout() { Failed::late(WHOLE_TIMEOUT, self.whole) } else { Failed::broken(cause(&e)) }
         })
     }
 

@@ -1,22 +1,23 @@
-//! `rsv-proxy --check`: whether all that the proxy needs is there, and what to do where it is not.
+//! `rsv-proxy --check`: whether all that the proxy needs is there, and what to do if it is not.
 
-use super::Proxy;
+use super::server::Proxy;
 use crate::doctor::{self, Finding};
 use crate::error::{Error, Result};
 use std::net::SocketAddr;
 
 impl Proxy {
-    /// Looks at the settings, the address, the store, the embedding model and each provider.
+    /// Examines the settings, the address, the store, the embedding model and each provider.
     pub async fn examine(self, address: SocketAddr) -> Vec<Finding> {
+        let settings = &self.config.settings;
         let listen = Finding::of("address", self.can_listen(address).await);
         let (memory, providers) =
-            tokio::join!(doctor::memory(&self.settings, &self.notes), doctor::providers(&self.settings));
-        [doctor::settings(&self.settings), listen].into_iter().chain(memory).chain(providers).collect()
+            tokio::join!(doctor::memory(settings, &self.config.notes), doctor::providers(settings));
+        [doctor::settings(settings), listen].into_iter().chain(memory).chain(providers).collect()
     }
 
     async fn can_listen(&self, address: SocketAddr) -> Result<String> {
         self.may_listen(address)?;
-        self.upstream.check_own(address)?;
+        self.upstream.check_not_own(address)?;
         let bound = tokio::net::TcpListener::bind(address).await;
         bound.map(|_| format!("http://{address}")).map_err(|e| {
             Error::new(format!("cannot listen on {address}")).because(e).hint("name another with --port")

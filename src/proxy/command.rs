@@ -1,8 +1,13 @@
-//! `GET …/command/search/{n}` and `GET …/command/view/{n}`: what rsv-search and rsv-view find in a scope, as one
+//! `GET …/command/search/{n}` and `GET …/command/view/{n}`: what rsv-search and rsv-view print for a scope, as one
 //! JSON array.
 
-use super::Proxy;
-use super::answer::{self, Answer};
+use super::blocking_pool::BlockingPool;
+use super::embedder::SharedEmbedder;
+use super::foreground::Foreground;
+use super::proxy_config::ProxyConfig;
+use super::response::{self, HttpResponse};
+use super::route::Command;
+use super::store_pool::StorePool;
 use crate::error::{Error, Result};
 use crate::fill;
 use crate::record::{Message, Object, Scope, Scopes};
@@ -11,53 +16,36 @@ use crate::store::Select;
 use crate::store::words::Term;
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
+use std::sync::Arc;
 
-/// What is to be done.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Command {
-    Search,
-    View,
-}
-
-impl Command {
-    /// The command of a name in an address.
-    pub(super) fn named(name: &str) -> Option<Command> {
-        match name {
-            "search" => Some(Command::Search),
-            "view" => Some(Command::View),
-            _ => None,
-        }
-    }
-}
-
-/// What is searched for, and by what.
-struct Asked {
+/// The query of a search.
+struct SearchQuery {
     term: String,
     semantic: bool,
     hybrid: bool,
     options: Options<'static>,
 }
 
-impl Asked {
-    /// Reads what stands behind the question mark of an address. Errors begin with the parameter at fault.
-    fn parse(query: &str, limit: usize) -> Result<Asked> {
-        let yes = |name| match parameter(query, name)?.as_deref() {
+impl SearchQuery {
+    /// Parses the part of an address after the question mark. Errors begin with the parameter at fault.
+    fn parse(query: &str, limit: usize) -> Result<SearchQuery> {
+        let flag = |name| match parameter(query, name)?.as_deref() {
             None | Some("false" | "0") => Ok(false),
             Some("true" | "1") => Ok(true),
             Some(_) => Err(Error::new(format!("{name}: expected true or false"))),
         };
         let term = parameter(query, "term")?.ok_or_else(|| Error::new("Missing 'term' query parameter"))?;
-        let (semantic, hybrid) = (yes("semantic")?, yes("hybrid")?);
+        let (semantic, hybrid) = (flag("semantic")?, flag("hybrid")?);
         if semantic && hybrid {
             return Err(Error::new("semantic: cannot be used with hybrid"));
         }
         if Term::asked(&term).is_empty() {
             return Err(Error::new("term: is empty"));
         }
-        let (deduplicate, link) = (yes("deduplicate")?, yes("link")?);
+        let (deduplicate, link) = (flag("deduplicate")?, flag("link")?);
         let options =
             Options { limit, min_score: None, deduplicate, link, admits: &|_| true, among: usize::MAX };
-        Ok(Asked { term, semantic, hybrid, options })
+        Ok(SearchQuery { term, semantic, hybrid, options })
     }
 }
 
@@ -70,66 +58,103 @@ fn parameter(query: &str, name: &str) -> Result<Option<String>> {
     decoded.map(|text| Some(text.into_owned())).map_err(|_| Error::new(format!("{name}: is not UTF-8")))
 }
 
-impl Proxy {
-    /// Answers on a thread that may wait.
-    pub(super) fn command(&self, scope: Scope, command: Command, count: usize, query: &str) -> Answer {
-        let _at_work = self.embedder.at_work();
+/// Answers commands.
+pub(super) struct CommandApi {
+    config: Arc<ProxyConfig>,
+    blocking: BlockingPool,
+    foreground: Arc<Foreground>,
+    stores: Arc<StorePool>,
+    embedder: Arc<SharedEmbedder>,
+}
+
+impl CommandApi {
+    /// Answers from the store, by meaning too.
+    pub(super) fn new(
+        config: &Arc<ProxyConfig>,
+        blocking: &BlockingPool,
+        foreground: &Arc<Foreground>,
+        stores: &Arc<StorePool>,
+        embedder: &Arc<SharedEmbedder>,
+    ) -> CommandApi {
+        CommandApi {
+            config: config.clone(),
+            blocking: blocking.clone(),
+            foreground: foreground.clone(),
+            stores: stores.clone(),
+            embedder: embedder.clone(),
+        }
+    }
+
+    /// Runs a command, which returns at most `count` messages of a scope, on a thread that may block.
+    pub(super) async fn run(
+        self: &Arc<CommandApi>,
+        scope: Scope,
+        command: Command,
+        count: usize,
+        query: &str,
+    ) -> HttpResponse {
+        let (api, query) = (self.clone(), query.to_owned());
+        let work = move || api.run_blocking(scope, command, count, &query);
+        self.blocking.spawn(work).await.unwrap_or_else(|_| response::cut_short())
+    }
+
+    fn run_blocking(&self, scope: Scope, command: Command, count: usize, query: &str) -> HttpResponse {
+        let _active = self.foreground.enter();
         let which = Select::of(Scopes::One(scope));
-        let told = match command {
+        let found = match command {
             Command::View => self.view(&which, count),
-            Command::Search => match Asked::parse(query, count) {
-                Ok(asked) => self.search(&which, &asked),
-                Err(error) => {
-                    return answer::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string());
-                }
+            Command::Search => match SearchQuery::parse(query, count) {
+                Ok(query) => self.search(&which, &query),
+                Err(error) => return response::bad_request(&error),
             },
         };
-        match told {
-            Ok(told) => answer::json(StatusCode::OK, format!("[{}]\n", told.join(","))),
-            Err(error) => answer::unavailable("unavailable", &error),
+        match found {
+            Ok(messages) => response::json(StatusCode::OK, format!("[{}]\n", messages.join(","))),
+            Err(error) => response::unavailable("unavailable", &error),
         }
     }
 
     /// The last messages, oldest first, as JSON.
     fn view(&self, which: &Select, count: usize) -> Result<Vec<String>> {
-        let messages = self.to_read()?.last(which, count)?;
-        Ok(messages.iter().map(|message| told(message).to_json()).collect())
+        let messages = self.stores.open_to_read()?.last(which, count)?;
+        Ok(messages.iter().map(|message| entry(message).to_json()).collect())
     }
 
     /// The hits, best first, as JSON.
-    fn search(&self, which: &Select, asked: &Asked) -> Result<Vec<String>> {
-        let mut store = self.to_read()?;
-        let hits = if asked.semantic || asked.hybrid {
-            self.follow(&mut *store)?;
-            let mut embedder = self.to_embed()?;
-            let limit = fill::catch_up_limit(&self.settings);
-            let behind = Some(CatchUp { limit, notes: &self.notes });
-            let by = match asked.hybrid {
-                true => By::Both(&mut embedder, behind),
-                false => By::Meaning(&mut embedder, behind),
+    fn search(&self, which: &Select, query: &SearchQuery) -> Result<Vec<String>> {
+        let mut store = self.stores.open_to_read()?;
+        let hits = if query.semantic || query.hybrid {
+            self.embedder.follow(&mut *store)?;
+            let mut embedder = self.embedder.get()?;
+            let limit = fill::catch_up_limit(&self.config.settings);
+            let catch_up = Some(CatchUp { limit, notes: &self.config.notes });
+            let by = if query.hybrid {
+                By::Both(&mut embedder, catch_up)
+            } else {
+                By::Meaning(&mut embedder, catch_up)
             };
-            search::run(&mut *store, by, &asked.term, which, &asked.options)?
+            search::run(&mut *store, by, &query.term, which, &query.options)?
         } else {
-            search::run(&mut *store, By::Words, &asked.term, which, &asked.options)?
+            search::run(&mut *store, By::Words, &query.term, which, &query.options)?
         };
-        let told = hits.iter().map(|hit| {
-            let mut told = told(&hit.message);
-            told.set("score", hit.score.to_string());
-            told.to_json()
+        let entries = hits.iter().map(|hit| {
+            let mut entry = entry(&hit.message);
+            entry.set("score", hit.score.to_string());
+            entry.to_json()
         });
-        Ok(told.collect())
+        Ok(entries.collect())
     }
 }
 
-/// A message as clients of Reservoir know it, and after that what tells which it is.
-fn told(message: &Message) -> Object {
-    let mut told = Object::default();
-    told.set_text("role", message.role.name());
-    told.set("content", message.content.to_json());
-    told.set_text("id", &message.id);
-    told.set_text("trace_id", &message.trace_id);
-    told.set("timestamp", message.timestamp.to_string());
-    told
+/// A message with the members that clients of Reservoir know, and after them those that identify it.
+fn entry(message: &Message) -> Object {
+    let mut entry = Object::default();
+    entry.set_text("role", message.role.name());
+    entry.set("content", message.content.to_json());
+    entry.set_text("id", &message.id);
+    entry.set_text("trace_id", &message.trace_id);
+    entry.set("timestamp", message.timestamp.to_string());
+    entry
 }
 
 #[cfg(test)]
@@ -138,9 +163,10 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_read() {
-        let asked = Asked::parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3).unwrap();
-        assert_eq!((asked.term.as_str(), asked.semantic, asked.hybrid), ("green tea=é+", false, true));
-        assert_eq!((asked.options.limit, asked.options.deduplicate), (3, true));
+        let query =
+            SearchQuery::parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3).unwrap();
+        assert_eq!((query.term.as_str(), query.semantic, query.hybrid), ("green tea=é+", false, true));
+        assert_eq!((query.options.limit, query.options.deduplicate), (3, true));
         for (query, error) in [
             ("", "Missing 'term' query parameter"),
             ("terms=x", "Missing 'term' query parameter"),
@@ -152,7 +178,7 @@ mod tests {
             ("term=x&link=", "link: expected true or false"),
             ("term=x&semantic=1&hybrid=1", "semantic: cannot be used with hybrid"),
         ] {
-            assert_eq!(Asked::parse(query, 5).err().unwrap().to_string(), error, "{query}");
+            assert_eq!(SearchQuery::parse(query, 5).err().unwrap().to_string(), error, "{query}");
         }
     }
 }

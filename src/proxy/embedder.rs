@@ -1,171 +1,143 @@
-//! The one embedder of the proxy, loaded at its first use: for those who ask at /v1/embeddings, and in the
-//! background for what the proxy stores.
+//! The one embedder of the proxy, loaded at its first use: for questions, for `/v1/embeddings`, and in the background
+//! for the messages that the proxy stores.
 
-use super::Proxy;
+use super::proxy_config::ProxyConfig;
+use super::store_pool::StorePool;
 use crate::config::Settings;
 use crate::embed::{Embedder, Side, Work};
 use crate::error::{Error, Result};
 use crate::fill;
 use crate::http::Address;
-use crate::store::{self, Access, Store};
+use crate::store::Store;
 use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The embedder, and who is at work.
-#[derive(Default)]
-pub(super) struct Shared {
-    known: Mutex<Known>,
-    /// How many requests work with the store or the embedder, or wait for them.
-    busy: Mutex<usize>,
-    idle: Condvar,
+/// How long to wait before looking again for an embedder that could not be loaded.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The embedder that all parts share.
+pub(super) struct SharedEmbedder {
+    config: Arc<ProxyConfig>,
+    stores: Arc<StorePool>,
+    state: Mutex<EmbedderState>,
 }
 
-/// What is known of the embedder.
 #[derive(Default)]
-enum Known {
+enum EmbedderState {
     #[default]
-    Nothing,
+    NotLoaded,
     /// There was none when it was looked for.
-    Absent(Error, Instant),
-    Held(Held),
+    Unavailable(Error, Instant),
+    Loaded(LoadedEmbedder),
 }
 
-/// The embedder, and the model of the store's vectors when it was chosen.
-struct Held {
+struct LoadedEmbedder {
     embedder: Embedder,
-    stored: Option<String>,
+    /// The model of the store's vectors when the embedder was chosen.
+    store_model: Option<String>,
 }
 
-/// A request that is at work as long as this is kept.
-pub(super) struct AtWork<'a>(&'a Shared);
-
-/// After how long an embedder is looked for again that was not there.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How long the background lets others go first, so that it gets somewhere under constant load too.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-impl Shared {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+impl SharedEmbedder {
+    /// An embedder that is not loaded yet.
+    pub(super) fn new(config: &Arc<ProxyConfig>, stores: &Arc<StorePool>) -> SharedEmbedder {
+        SharedEmbedder { config: config.clone(), stores: stores.clone(), state: Mutex::default() }
     }
 
-    /// The model that is used, unless it is just being chosen.
+    fn state(&self) -> MutexGuard<'_, EmbedderState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The model in use; `None` if none is loaded, or one is just being chosen.
     pub(super) fn model(&self) -> Option<String> {
-        match &*self.known.try_lock().ok()? {
-            Known::Held(held) => Some(held.embedder.model().to_owned()),
+        match &*self.state.try_lock().ok()? {
+            EmbedderState::Loaded(loaded) => Some(loaded.embedder.model().to_owned()),
             _ => None,
         }
     }
 
-    /// Keeps the background from beginning anything.
-    pub(super) fn at_work(&self) -> AtWork<'_> {
-        *self.busy.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        AtWork(self)
-    }
-
-    /// Waits until no request is at work, within bounds.
-    pub(super) fn leisure(&self) {
-        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.idle.wait_timeout_while(busy, PATIENCE, |busy| *busy > 0);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-impl Drop for AtWork<'_> {
-    fn drop(&mut self) {
-        let mut busy = self.0.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        *busy -= 1;
-        if *busy == 0 {
-            self.0.idle.notify_all();
-        }
-    }
-}
-
-impl Proxy {
-    /// The embedder, which is used on a thread that may wait for it. Errors if there is none.
-    pub(super) fn to_embed(&self) -> Result<Embedder> {
-        let mut known = self.embedder.known();
-        match &*known {
-            Known::Held(held) => return Ok(held.embedder.clone()),
-            Known::Absent(error, at) if at.elapsed() < AGAIN => return Err(error.clone()),
+    /// The embedder, loaded if need be; called on a thread that may block. Errors if there is none.
+    pub(super) fn get(&self) -> Result<Embedder> {
+        let mut state = self.state();
+        match &*state {
+            EmbedderState::Loaded(loaded) => return Ok(loaded.embedder.clone()),
+            EmbedderState::Unavailable(error, at) if at.elapsed() < RETRY_INTERVAL => {
+                return Err(error.clone());
+            }
             _ => {}
         }
-        match self.choose() {
-            Ok(held) => {
-                let embedder = held.embedder.clone();
-                *known = Known::Held(held);
+        match self.load() {
+            Ok(loaded) => {
+                let embedder = loaded.embedder.clone();
+                *state = EmbedderState::Loaded(loaded);
                 Ok(embedder)
             }
             Err(error) => {
-                *known = Known::Absent(error.clone(), Instant::now());
+                *state = EmbedderState::Unavailable(error.clone(), Instant::now());
                 Err(error)
             }
         }
     }
 
-    /// The embedder for the vectors of the store; where that cannot be read, of the settings.
-    fn choose(&self) -> Result<Held> {
-        let Ok(mut store) = self.to_read() else {
-            let embedder = Embedder::of(&self.settings, Work::Few, &self.notes)?;
-            return Ok(Held { embedder, stored: None });
+    /// Loads the embedder for the vectors of the store; if that cannot be read, the one of the settings.
+    fn load(&self) -> Result<LoadedEmbedder> {
+        let ProxyConfig { settings, notes, .. } = &*self.config;
+        let Ok(mut store) = self.stores.open_to_read() else {
+            let embedder = Embedder::of(settings, Work::Few, notes)?;
+            return Ok(LoadedEmbedder { embedder, store_model: None });
         };
-        let stored = fill::model_of(&mut *store)?;
-        let embedder = fill::embedder(&mut *store, &self.settings, Work::Few, &self.notes)?;
-        Ok(Held { embedder, stored })
+        let store_model = fill::model_of(&mut *store)?;
+        let embedder = fill::embedder(&mut *store, settings, Work::Few, notes)?;
+        Ok(LoadedEmbedder { embedder, store_model })
     }
 
-    /// A connection of its own, for which no turn has to wait.
-    pub(super) fn to_read(&self) -> Result<Box<dyn Store>> {
-        store::open(&self.settings.store()?, Access::Read)
-    }
-
-    /// Goes with the store to another model; what is loaded stays as long as it is of the right one.
+    /// Changes to the model of the store, if that has changed. A loaded embedder of the same model stays.
     pub(super) fn follow(&self, store: &mut dyn Store) -> Result<()> {
-        let stored = fill::model_of(store)?;
-        let mut known = self.embedder.known();
-        let Known::Held(held) = &mut *known else { return Ok(()) };
-        if held.stored == stored {
+        let store_model = fill::model_of(store)?;
+        let mut state = self.state();
+        let EmbedderState::Loaded(loaded) = &mut *state else { return Ok(()) };
+        if loaded.store_model == store_model {
             return Ok(());
         }
-        let embedder = fill::embedder(store, &self.settings, Work::Few, &self.notes)?;
-        if embedder.model() != held.embedder.model() {
-            held.embedder = embedder;
+        let embedder = fill::embedder(store, &self.config.settings, Work::Few, &self.config.notes)?;
+        if embedder.model() != loaded.embedder.model() {
+            loaded.embedder = embedder;
         }
-        held.stored = stored;
+        loaded.store_model = store_model;
         Ok(())
     }
 
-    /// The canonical id of the model, and whether `name` means it.
+    /// The canonical id of the model, and whether `name` is a name of it.
     pub(super) fn serves(&self, name: Option<&str>) -> Result<(String, bool)> {
+        let ProxyConfig { settings, notes, .. } = &*self.config;
         let served = || -> Result<(String, bool)> {
-            let model = self.to_embed()?.model().to_owned();
-            let same = name.is_none_or(|name| {
-                let named = || Embedder::named(&self.settings, Some(name), Work::Few, &self.notes);
+            let model = self.get()?.model().to_owned();
+            let is_same = name.is_none_or(|name| {
+                let named = || Embedder::named(settings, Some(name), Work::Few, notes);
                 name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
             });
-            Ok((model, same))
+            Ok((model, is_same))
         };
         match served()? {
             (_, false) => {
-                // The store may have got another model meanwhile.
-                if let Ok(mut store) = self.to_read() {
+                // The model of the store may have changed meanwhile.
+                if let Ok(mut store) = self.stores.open_to_read() {
                     self.follow(&mut *store)?;
                 }
                 served()
             }
-            yes => Ok(yes),
+            found => Ok(found),
         }
     }
 
     /// The vectors of texts.
     pub(super) fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
-        self.to_embed()?.embed(texts, side)
+        self.get()?.embed(texts, side)
     }
 }
 
-/// Whether `embed.via` means the proxy at this address, which must not ask itself.
-pub(super) fn is_meant(settings: &Settings, own: SocketAddr) -> bool {
+/// Whether `embed.via` names the proxy at this address, which must not ask itself.
+pub(super) fn is_own_address(settings: &Settings, own: SocketAddr) -> bool {
     let via = settings.text("embed.via").unwrap_or_default();
     let here = |address: Address| address.is_here() && address.port() == Some(own.port());
     via == "proxy" || Address::parse(&via).is_ok_and(here)
@@ -181,7 +153,7 @@ mod tests {
     fn a_proxy_knows_itself() {
         let mut settings = config::load(&Common::default()).unwrap();
         let own = "127.0.0.1:3017".parse().unwrap();
-        for (via, meant) in [
+        for (via, expected) in [
             ("local", false),
             ("proxy", true),
             ("http://localhost:3017/v1", true),
@@ -190,7 +162,7 @@ mod tests {
             ("https://h:3017", false),
         ] {
             settings.overrule("embed.via", "--via", via).unwrap();
-            assert_eq!(is_meant(&settings, own), meant, "{via}");
+            assert_eq!(is_own_address(&settings, own), expected, "{via}");
         }
     }
 }

@@ -1,16 +1,19 @@
-//! `POST /v1/embeddings`, as OpenAI has it, from the proxy's own embedder.
+//! `POST /v1/embeddings` in OpenAI's format, from the proxy's own embedder.
 
-use super::Proxy;
-use super::answer::{self, Answer};
+use super::blocking_pool::BlockingPool;
+use super::embedder::SharedEmbedder;
+use super::foreground::Foreground;
+use super::response::{self, HttpResponse};
 use crate::embed::Side;
 use crate::error::{Error, Result};
 use crate::record::{Object, Vectors, quote, write_vector};
 use crate::tokens::Counter;
 use hyper::StatusCode;
+use std::sync::Arc;
 
-/// What is asked for.
+/// A request for vectors.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct EmbeddingsRequest {
     texts: Vec<String>,
     model: Option<String>,
     form: Vectors,
@@ -18,19 +21,19 @@ pub(super) struct Asked {
     side: Side,
 }
 
-/// The most texts in a request, as OpenAI has it.
-const MOST: usize = 2048;
+/// The most texts in a request, as OpenAI limits them.
+const MAX_TEXTS: usize = 2048;
 
-/// How many texts are embedded before somebody else gets a turn.
-const TEXTS: usize = 32;
+/// How many texts are embedded before another request gets its turn.
+const BATCH_TEXTS: usize = 32;
 
-/// Bytes a token for a model whose tokenizer is not known, OpenAI's rule of thumb: no encoder's table is built to
-/// estimate what nobody is charged for.
+/// The bytes of a token for a model whose tokenizer is not known, by OpenAI's rule of thumb: nobody is charged for
+/// these tokens, so that no encoder's table is built to estimate them.
 const BYTES_PER_TOKEN: usize = 4;
 
-impl Asked {
-    /// Reads a request. Errors begin with the member at fault.
-    pub(super) fn of(body: &Object) -> Result<Asked> {
+impl EmbeddingsRequest {
+    /// Parses a request. Errors begin with the member at fault.
+    pub(super) fn parse(body: &Object) -> Result<EmbeddingsRequest> {
         let form = match body.text("encoding_format")?.as_deref() {
             None | Some("float") => Vectors::Numbers,
             Some("base64") => Vectors::Base64,
@@ -42,7 +45,7 @@ impl Asked {
             None | Some("passage" | "document" | "search_document") => Side::Passage,
             Some(_) => return Err(Error::new("input_type: expected query or passage")),
         };
-        Ok(Asked {
+        Ok(EmbeddingsRequest {
             texts: texts(body.get("input"))?,
             model: body.text("model")?.filter(|model| !model.is_empty()),
             form,
@@ -51,8 +54,8 @@ impl Asked {
         })
     }
 
-    /// Writes the answer.
-    fn answer(&self, model: &str, vectors: &[Vec<f32>]) -> Vec<u8> {
+    /// Writes the response.
+    fn response(&self, model: &str, vectors: &[Vec<f32>]) -> Vec<u8> {
         let mut out = b"{\"object\":\"list\",\"data\":[".to_vec();
         for (index, vector) in vectors.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
@@ -84,41 +87,67 @@ fn texts(input: Option<&str>) -> Result<Vec<String>> {
     let texts = texts.map_err(|_| Error::new(format!("{wanted}; token numbers are not taken")))?;
     match texts.len() {
         0 => Err(Error::new("input: is empty")),
-        1..=MOST => Ok(texts),
-        count => Err(Error::new(format!("input: has {count} texts, more than {MOST}"))),
+        1..=MAX_TEXTS => Ok(texts),
+        count => Err(Error::new(format!("input: has {count} texts, more than {MAX_TEXTS}"))),
     }
 }
 
-impl Proxy {
-    /// Answers on a thread that may wait.
-    pub(super) fn embeddings(&self, asked: &Asked) -> Answer {
-        let _at_work = self.embedder.at_work();
-        let (model, same) = match self.serves(asked.model.as_deref()) {
-            Ok(served) => served,
-            Err(error) => return answer::unavailable("no_model", &error),
-        };
-        if !same {
-            let named = asked.model.as_deref().unwrap_or_default();
-            let text = format!("the model {named} is not served here, but {model}");
-            return answer::error(StatusCode::NOT_FOUND, "model_not_found", &text);
+/// Makes vectors.
+pub(super) struct EmbeddingsApi {
+    blocking: BlockingPool,
+    foreground: Arc<Foreground>,
+    embedder: Arc<SharedEmbedder>,
+}
+
+impl EmbeddingsApi {
+    /// Makes vectors with `embedder`.
+    pub(super) fn new(
+        blocking: &BlockingPool,
+        foreground: &Arc<Foreground>,
+        embedder: &Arc<SharedEmbedder>,
+    ) -> EmbeddingsApi {
+        EmbeddingsApi {
+            blocking: blocking.clone(),
+            foreground: foreground.clone(),
+            embedder: embedder.clone(),
         }
-        let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(asked.texts.len());
-        while vectors.len() < asked.texts.len() {
-            // The first vector tells the dimension; if that is asked for, it comes alone.
-            let most = if asked.dimensions.is_some() && vectors.is_empty() { 1 } else { TEXTS };
-            let rest = asked.texts[vectors.len()..].iter().take(most);
-            let part: Vec<&str> = rest.map(String::as_str).collect();
-            match self.embed(&part, asked.side) {
+    }
+
+    /// Answers a request on a thread that may block.
+    pub(super) async fn run(self: &Arc<EmbeddingsApi>, request: EmbeddingsRequest) -> HttpResponse {
+        let api = self.clone();
+        let answered = self.blocking.spawn(move || api.run_blocking(&request)).await;
+        answered.unwrap_or_else(|_| response::cut_short())
+    }
+
+    fn run_blocking(&self, request: &EmbeddingsRequest) -> HttpResponse {
+        let _active = self.foreground.enter();
+        let (model, is_served) = match self.embedder.serves(request.model.as_deref()) {
+            Ok(served) => served,
+            Err(error) => return response::unavailable("no_model", &error),
+        };
+        if !is_served {
+            let named = request.model.as_deref().unwrap_or_default();
+            let text = format!("the model {named} is not served here, but {model}");
+            return response::error(StatusCode::NOT_FOUND, "model_not_found", &text);
+        }
+        let mut vectors: Vec<Vec<f32>> = Vec::with_capacity(request.texts.len());
+        while vectors.len() < request.texts.len() {
+            // The first vector shows the dimension; if the request names one, that vector is made alone.
+            let batch = if request.dimensions.is_some() && vectors.is_empty() { 1 } else { BATCH_TEXTS };
+            let texts = request.texts[vectors.len()..].iter().take(batch);
+            let texts: Vec<&str> = texts.map(String::as_str).collect();
+            match self.embedder.embed(&texts, request.side) {
                 Ok(more) => vectors.extend(more),
-                Err(error) => return answer::unavailable("embedding_failed", &error),
+                Err(error) => return response::unavailable("embedding_failed", &error),
             }
             let dim = vectors.first().map_or(0, Vec::len);
-            if asked.dimensions.is_some_and(|asked| usize::try_from(asked) != Ok(dim)) {
+            if request.dimensions.is_some_and(|wanted| usize::try_from(wanted) != Ok(dim)) {
                 let text = format!("dimensions: the model {model} makes vectors of {dim} numbers only");
-                return answer::error(StatusCode::BAD_REQUEST, "invalid_request", &text);
+                return response::error(StatusCode::BAD_REQUEST, "invalid_request", &text);
             }
         }
-        answer::json(StatusCode::OK, asked.answer(&model, &vectors))
+        response::json(StatusCode::OK, request.response(&model, &vectors))
     }
 }
 
@@ -126,22 +155,22 @@ impl Proxy {
 mod tests {
     use super::*;
 
-    fn parse(body: &[u8]) -> Result<Asked> {
-        Asked::of(&Object::parse_bytes(body)?)
+    fn parse(body: &[u8]) -> Result<EmbeddingsRequest> {
+        EmbeddingsRequest::parse(&Object::parse_bytes(body)?)
     }
 
     #[test]
     fn a_request_is_read() {
-        let asked = parse(br#"{"input":"a","model":"","user":"x"}"#).unwrap();
-        assert_eq!((asked.texts, asked.model, asked.form), (vec!["a".into()], None, Vectors::Numbers));
-        assert_eq!((asked.side, asked.dimensions), (Side::Passage, None));
-        let asked = parse(
+        let request = parse(br#"{"input":"a","model":"","user":"x"}"#).unwrap();
+        assert_eq!((request.texts, request.model, request.form), (vec!["a".into()], None, Vectors::Numbers));
+        assert_eq!((request.side, request.dimensions), (Side::Passage, None));
+        let request = parse(
             br#"{"input":["a","\u00e9"],"model":"M","encoding_format":"base64","dimensions":8,"input_type":"search_query"}"#,
         )
         .unwrap();
-        assert_eq!((asked.texts, asked.model), (vec!["a".into(), "é".into()], Some("M".into())));
-        assert_eq!((asked.form, asked.side, asked.dimensions), (Vectors::Base64, Side::Query, Some(8)));
-        let many = format!(r#"{{"input":[{}"x"]}}"#, "\"x\",".repeat(MOST));
+        assert_eq!((request.texts, request.model), (vec!["a".into(), "é".into()], Some("M".into())));
+        assert_eq!((request.form, request.side, request.dimensions), (Vectors::Base64, Side::Query, Some(8)));
+        let many = format!(r#"{{"input":[{}"x"]}}"#, "\"x\",".repeat(MAX_TEXTS));
         for (body, error) in [
             ("[]", "invalid type: sequence"),
             ("{}", "input: is missing"),
@@ -161,16 +190,16 @@ mod tests {
 
     #[test]
     fn an_answer_has_openais_shape() {
-        let mut asked = parse(br#"{"input":["four","fourfour"]}"#).unwrap();
+        let mut request = parse(br#"{"input":["four","fourfour"]}"#).unwrap();
         let vectors = [vec![0.5, -1.0], vec![1.0, 0.0]];
         let usage = r#""model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}"#;
         let expected = format!(
             "{{\"object\":\"list\",\"data\":[{{\"object\":\"embedding\",\"index\":0,\"embedding\":[0.5,-1.0]}},\
              {{\"object\":\"embedding\",\"index\":1,\"embedding\":[1.0,0.0]}}],{usage}\n"
         );
-        assert_eq!(String::from_utf8(asked.answer("m", &vectors)).unwrap(), expected);
-        asked.form = Vectors::Base64;
-        let text = String::from_utf8(asked.answer("m", &vectors)).unwrap();
+        assert_eq!(String::from_utf8(request.response("m", &vectors)).unwrap(), expected);
+        request.form = Vectors::Base64;
+        let text = String::from_utf8(request.response("m", &vectors)).unwrap();
         assert!(text.contains(r#""embedding":"AAAAPwAAgL8="}"#), "{text}");
     }
 }

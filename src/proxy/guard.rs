@@ -1,9 +1,9 @@
-//! Who may ask: whose token is right, by which name the proxy is called, from which web page.
+//! Decides which requests are allowed: by their token, by the host that they name, by the origin of a web page.
 //!
-//! A page of the web can make its reader's browser ask a server on his own machine. It cannot choose the header
-//! `Origin`, and where it has its own name point to the machine (DNS rebinding), `Host` is that name.
+//! A web page can make its reader's browser send requests to a server on the reader's machine. It cannot choose the
+//! header `Origin`; and where its own name points to the machine (DNS rebinding), `Host` is that name.
 
-use super::answer::{self, Answer};
+use super::response::{self, HttpResponse};
 use crate::config::{Secret, Settings};
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -16,17 +16,17 @@ use hyper::{HeaderMap, Method, StatusCode};
 use sha2::{Digest, Sha256};
 use std::net::IpAddr;
 
-/// The header for the token, where `Authorization` is a provider's.
-const TOKEN: &str = "x-rsv-token";
-/// The key of who has none and must name one. It goes to no provider.
-pub(super) const NOBODYS: &str = "rsv";
-/// What a page may do.
-const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
-/// What a page may read of an answer.
-const EXPOSED: HeaderValue =
+/// The header for the token, where `Authorization` holds a provider's key.
+const TOKEN_HEADER: &str = "x-rsv-token";
+/// The key that a client without one sends, if it must send some. The proxy passes it on to no provider.
+pub(super) const PLACEHOLDER_KEY: &str = "rsv";
+/// The methods that a page may use.
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
+/// The headers of a response that a page may read.
+const EXPOSED_HEADERS: HeaderValue =
     HeaderValue::from_static("x-rsv-memory, x-rsv-recalled, x-rsv-tokens, x-rsv-degraded");
 
-/// Decides who is let in.
+/// Decides which requests are allowed.
 pub(super) struct Guard {
     token: Option<Secret>,
     hosts: Vec<String>,
@@ -34,6 +34,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
+    /// Takes the token and the lists of hosts and origins from the settings.
     pub(super) fn new(settings: &Settings) -> Guard {
         let list = |key| -> Vec<String> {
             let text = settings.text(key).unwrap_or_default().to_ascii_lowercase();
@@ -46,56 +47,56 @@ impl Guard {
         }
     }
 
-    /// Whether a token is asked for.
-    pub(super) fn asks(&self) -> bool {
+    /// Whether requests need a token.
+    pub(super) fn needs_token(&self) -> bool {
         self.token.is_some()
     }
 
-    /// The answer to a request that goes no further.
-    pub(super) fn answer(&self, head: &Parts) -> Option<Answer> {
-        if let Some(host) = called(head).filter(|host| !self.is_called(host)) {
+    /// The response to a request that is refused or is an OPTIONS; `None` for all others.
+    pub(super) fn response(&self, head: &Parts) -> Option<HttpResponse> {
+        if let Some(host) = requested_host(head).filter(|host| !self.is_own_host(host)) {
             let text = format!("{host} is not a name of this server: add it to proxy.hosts");
-            return Some(answer::error(StatusCode::FORBIDDEN, "host_not_allowed", &text));
+            return Some(response::error(StatusCode::FORBIDDEN, "host_not_allowed", &text));
         }
-        if let Some(origin) = origin(&head.headers).filter(|origin| !self.admits(origin, head)) {
+        if let Some(origin) = origin(&head.headers).filter(|origin| !self.admits_origin(origin, head)) {
             let text = format!("pages of {origin} may not ask here: add it to proxy.origins");
-            return Some(answer::error(StatusCode::FORBIDDEN, "origin_not_allowed", &text));
+            return Some(response::error(StatusCode::FORBIDDEN, "origin_not_allowed", &text));
         }
         if head.method == Method::OPTIONS {
-            let mut answer = answer::empty();
-            answer.headers_mut().insert(ALLOW, METHODS);
-            return Some(answer);
+            let mut response = response::no_content();
+            response.headers_mut().insert(ALLOW, ALLOWED_METHODS);
+            return Some(response);
         }
-        let known = match &self.token {
-            Some(token) => own(&head.headers, token) || bearers(&head.headers, token),
+        let is_known = match &self.token {
+            Some(token) => is_token_header(&head.headers, token) || is_bearer(&head.headers, token),
             None => true,
         };
-        (!known).then(|| {
-            let text = format!("the token is missing or wrong: send it as Bearer or as {TOKEN}");
-            answer::error(StatusCode::UNAUTHORIZED, "invalid_token", &text)
+        (!is_known).then(|| {
+            let text = format!("the token is missing or wrong: send it as Bearer or as {TOKEN_HEADER}");
+            response::error(StatusCode::UNAUTHORIZED, "invalid_token", &text)
         })
     }
 
-    /// The caller's key for a provider, which the token is not.
+    /// The caller's key for a provider. Neither the proxy's token nor the placeholder is one.
     pub(super) fn bearer(&self, headers: &HeaderMap) -> Option<Secret> {
         let key = bearer(headers)?;
-        let is_token = self.token.as_ref().is_some_and(|token| same(key, token.expose()));
-        (!is_token && key != NOBODYS).then(|| Secret::new(key))
+        let is_token = self.token.as_ref().is_some_and(|token| is_equal(key, token.expose()));
+        (!is_token && key != PLACEHOLDER_KEY).then(|| Secret::new(key))
     }
 
-    /// Lets a page read the answer, if it may ask at all.
-    pub(super) fn share(&self, head: &Parts, answer: &mut Answer) {
+    /// Adds the headers that let a page read the response, if its origin is listed (CORS).
+    pub(super) fn add_cors_headers(&self, head: &Parts, response: &mut HttpResponse) {
         let Some(origin) = head.headers.get(ORIGIN) else { return };
-        let listed = origin.to_str().is_ok_and(|origin| self.lists(&origin.to_ascii_lowercase()));
-        if !listed {
+        let is_listed = origin.to_str().is_ok_and(|origin| self.lists_origin(&origin.to_ascii_lowercase()));
+        if !is_listed {
             return;
         }
-        let headers = answer.headers_mut();
+        let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         headers.append(VARY, HeaderValue::from_name(ORIGIN));
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
         if head.method == Method::OPTIONS {
-            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            headers.insert(ACCESS_CONTROL_ALLOW_METHODS, ALLOWED_METHODS);
             headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
             if let Some(wanted) = head.headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
                 headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
@@ -103,29 +104,30 @@ impl Guard {
         }
     }
 
-    /// A name of one's own, or a numeric address, which needs no name server and so cannot be rebound.
-    fn is_called(&self, host: &str) -> bool {
+    /// Whether a host is a listed name, or a numeric address, which needs no name server and so cannot be rebound.
+    fn is_own_host(&self, host: &str) -> bool {
         let number = host.trim_start_matches('[').trim_end_matches(']');
         host == "localhost" || number.parse::<IpAddr>().is_ok() || self.hosts.iter().any(|name| name == host)
     }
 
-    /// Programs that are no browser send what they like; a page of the web must be listed, or be our own.
-    fn admits(&self, origin: &str, head: &Parts) -> bool {
-        let page = origin == "null" || origin.starts_with("http://") || origin.starts_with("https://");
-        let own = || {
+    /// Whether requests of an origin are allowed. A web page's must be listed, or be the proxy's own; programs that are
+    /// no browser may send any.
+    fn admits_origin(&self, origin: &str, head: &Parts) -> bool {
+        let is_page = origin == "null" || origin.starts_with("http://") || origin.starts_with("https://");
+        let is_own = || {
             let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
             host.is_some_and(|host| origin == format!("http://{}", host.to_ascii_lowercase()))
         };
-        !page || self.lists(origin) || own()
+        !is_page || self.lists_origin(origin) || is_own()
     }
 
-    fn lists(&self, origin: &str) -> bool {
+    fn lists_origin(&self, origin: &str) -> bool {
         self.origins.iter().any(|one| one == origin || one == "*")
     }
 }
 
-/// The name by which a request calls the server, without its port, in lower case; `None` where it says none.
-fn called(head: &Parts) -> Option<String> {
+/// The host that a request names, without its port, in lower case; `None` where it names none.
+fn requested_host(head: &Parts) -> Option<String> {
     let host = |text: &str| {
         let authority = text.parse::<Authority>().ok();
         authority.map_or(text.to_owned(), |authority| authority.host().to_owned()).to_ascii_lowercase()
@@ -144,17 +146,17 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
 }
 
-fn bearers(headers: &HeaderMap, token: &Secret) -> bool {
-    bearer(headers).is_some_and(|key| same(key, token.expose()))
+fn is_bearer(headers: &HeaderMap, token: &Secret) -> bool {
+    bearer(headers).is_some_and(|key| is_equal(key, token.expose()))
 }
 
-fn own(headers: &HeaderMap, token: &Secret) -> bool {
-    let sent = headers.get(HeaderName::from_static(TOKEN)).and_then(|value| value.to_str().ok());
-    sent.is_some_and(|sent| same(sent.trim(), token.expose()))
+fn is_token_header(headers: &HeaderMap, token: &Secret) -> bool {
+    let sent = headers.get(HeaderName::from_static(TOKEN_HEADER)).and_then(|value| value.to_str().ok());
+    sent.is_some_and(|sent| is_equal(sent.trim(), token.expose()))
 }
 
-/// Compares in a time that tells nothing of where two texts differ: by their digests, to the last byte.
-fn same(one: &str, other: &str) -> bool {
+/// Compares two texts in a time that does not depend on where they differ: by their digests, to the last byte.
+fn is_equal(one: &str, other: &str) -> bool {
     let (one, other) = (Sha256::digest(one), Sha256::digest(other));
     one.iter().zip(&other).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
@@ -176,7 +178,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        guard.answer(&head).map_or(200, |answer| answer.status().as_u16())
+        guard.response(&head).map_or(200, |response| response.status().as_u16())
     }
 
     #[test]

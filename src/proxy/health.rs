@@ -1,38 +1,65 @@
-//! `GET /health`: how it goes with what the proxy needs.
+//! `GET /health`: the state of what the proxy needs.
 
-use super::Proxy;
-use super::answer::{self, Answer};
+use super::degraded;
+use super::embedder::SharedEmbedder;
+use super::response::{self, HttpResponse};
+use super::store_pool::StorePool;
+use super::store_queue::StoreQueue;
+use super::upstream::Upstream;
+use crate::chat;
+use crate::provider::Target;
 use crate::record::{Object, quote};
 use hyper::StatusCode;
 use std::sync::Arc;
 
-impl Proxy {
-    /// 200, or 503 where the store cannot be read or written. Providers are named, not asked.
-    pub(super) async fn health(self: &Arc<Proxy>) -> Answer {
-        let trouble = match self.check().await {
-            Ok(()) => self.writer.trouble(),
-            Err(error) => Some(error.to_string()),
-        };
-        let upstreams: Vec<Object> = self
-            .upstream
-            .all()
-            .iter()
-            .map(|target| {
-                let mut told = Object::default();
-                told.set_text("name", target.name());
-                told.set_text("address", &target.address().to_string());
-                told.set("key", target.key(None).is_ok_and(|key| key.is_some()).to_string());
-                told
-            })
-            .collect();
-        let mut told = Object::default();
-        told.set_text("status", if trouble.is_none() { "ok" } else { "degraded" });
-        told.set_text("store", trouble.as_deref().unwrap_or("ok"));
-        told.set("embedder", self.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
-        told.set("upstreams", crate::chat::array(&upstreams));
-        told.set("pending", self.writer.pending().to_string());
-        told.set_text("version", env!("CARGO_PKG_VERSION"));
-        let status = if trouble.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-        answer::json(status, told.to_json() + "\n")
+/// Reports the health of the proxy.
+pub(super) struct HealthApi {
+    stores: Arc<StorePool>,
+    queue: Arc<StoreQueue>,
+    embedder: Arc<SharedEmbedder>,
+    upstream: Arc<Upstream>,
+}
+
+impl HealthApi {
+    /// Reports on these parts.
+    pub(super) fn new(
+        stores: &Arc<StorePool>,
+        queue: &Arc<StoreQueue>,
+        embedder: &Arc<SharedEmbedder>,
+        upstream: &Arc<Upstream>,
+    ) -> HealthApi {
+        HealthApi {
+            stores: stores.clone(),
+            queue: queue.clone(),
+            embedder: embedder.clone(),
+            upstream: upstream.clone(),
+        }
     }
+
+    /// 200, or 503 if the store cannot be read or written. Providers are named, not asked.
+    pub(super) async fn report(&self) -> HttpResponse {
+        let degraded = degraded::of_store(self.stores.check().await, || self.queue.degraded());
+        let (status, word) = match degraded {
+            None => (StatusCode::OK, "ok"),
+            Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "degraded"),
+        };
+        let store = degraded.map_or_else(|| "ok".to_owned(), |reason| reason.to_string());
+        let upstreams: Vec<Object> = self.upstream.all().iter().map(entry).collect();
+        let mut report = Object::default();
+        report.set_text("status", word);
+        report.set_text("store", &store);
+        report.set("embedder", self.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
+        report.set("upstreams", chat::array(&upstreams));
+        report.set("pending", self.queue.pending().to_string());
+        report.set_text("version", env!("CARGO_PKG_VERSION"));
+        response::json(status, report.to_json() + "\n")
+    }
+}
+
+fn entry(target: &Target) -> Object {
+    let mut entry = Object::default();
+    entry.set_text("name", target.name());
+    entry.set_text("address", &target.address().to_string());
+    entry.set("key", target.key(None).is_ok_and(|key| key.is_some()).to_string());
+    entry
 }

@@ -1,20 +1,24 @@
-//! Ollama's own `/api/chat` and `/api/generate` with memory. Ollama is asked in its own words, so that its options
-//! keep their meaning: nothing of a request is changed but for the block that is recalled, and the answer passes as
-//! it arrives. Only for storing it is read in OpenAI's shape.
+//! `POST /api/chat` and `POST /api/generate` with memory, and all else of Ollama's without.
+//!
+//! Ollama is asked in its own format, so that its options keep their meaning: nothing of a request changes but for the
+//! block that is recalled, and the answer passes as it arrives. It is translated to OpenAI's format only to be stored.
 
-use super::Proxy;
-use super::answer::{self, Answer, Body};
-use super::memory::{self, Memory};
+use super::chat_request::{ChatRequest, Override};
+use super::degraded::{self, Precedence};
+use super::memory_headers;
+use super::memory_mode::MemoryMode;
+use super::ollama_format::{self, OllamaMethod};
+use super::proxy_config::ProxyConfig;
+use super::relay_headers;
+use super::response::{self, HttpBody, HttpResponse};
 use super::tee::Tee;
-use super::turn::{Asked, Begun};
-use super::upstream;
-use crate::chat::{self, Request};
+use super::turn_pipeline::{ActiveTurn, TurnPipeline};
+use super::upstream::{self, Upstream};
 use crate::enrich::Enriched;
-use crate::error::Result;
 use crate::forward::{self, Failure};
 use crate::http::{Decoder, Passed, Passing, Sent};
 use crate::provider::Target;
-use crate::record::{Object, quote, time};
+use crate::record::Object;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::CONTENT_ENCODING;
@@ -22,341 +26,212 @@ use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use std::sync::Arc;
 
-/// How much is read of what Ollama says where it refuses, in bytes.
-const LONGEST: usize = 64 << 10;
+/// The most that is read of a refusal of Ollama's, in bytes.
+const REFUSAL_LIMIT: usize = 64 << 10;
 
-/// Which of the two.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Talk {
-    Chat,
-    Generate,
+/// Serves Ollama's routes.
+pub(super) struct OllamaApi {
+    config: Arc<ProxyConfig>,
+    upstream: Arc<Upstream>,
+    pipeline: Arc<TurnPipeline>,
 }
 
-impl Talk {
-    /// Its place under `/api`.
-    fn name(self) -> &'static str {
-        match self {
-            Talk::Chat => "chat",
-            Talk::Generate => "generate",
-        }
+/// A request for a turn, as it came.
+pub(super) struct OllamaRequest<'a> {
+    pub(super) method: OllamaMethod,
+    pub(super) head: &'a Parts,
+    pub(super) bytes: Bytes,
+    /// Lives as long as the client waits.
+    pub(super) client: Arc<()>,
+}
+
+impl OllamaApi {
+    /// The routes of the Ollama that `upstream` knows.
+    pub(super) fn new(
+        config: &Arc<ProxyConfig>,
+        upstream: &Arc<Upstream>,
+        pipeline: &Arc<TurnPipeline>,
+    ) -> OllamaApi {
+        OllamaApi { config: config.clone(), upstream: upstream.clone(), pipeline: pipeline.clone() }
     }
 
-    /// The request as enrichment knows them; `None` for one in which nobody says anything, such as to load a model,
-    /// or of which Ollama is to make no conversation.
-    fn request(self, body: &Object) -> Result<Option<Object>> {
-        if self == Talk::Chat {
-            let said = body.objects("messages")?.is_some_and(|messages| !messages.is_empty());
-            return Ok(said.then(|| body.clone()));
-        }
-        let prompt = body.text("prompt")?.filter(|prompt| !prompt.is_empty());
-        let suffix = body.text("suffix")?.is_some_and(|suffix| !suffix.is_empty());
-        let Some(prompt) = prompt.filter(|_| !suffix && body.get("raw") != Some("true")) else {
-            return Ok(None);
+    /// Runs a turn. `chat` has the whole body, of which enrichment gets its part.
+    pub(super) async fn turn(&self, mut chat: ChatRequest, request: OllamaRequest<'_>) -> HttpResponse {
+        let method = request.method;
+        let body = chat.body.clone();
+        let translated = match method.to_chat_request(&body) {
+            Ok(translated) => translated,
+            Err(error) => return response::bad_request(&error),
         };
-        let mut request = body.clone();
-        request.retain(|name| !["prompt", "system", "images"].contains(&name));
-        let mut messages = Vec::new();
-        if let Some(system) = body.text("system")?.filter(|system| !system.is_empty()) {
-            messages.push(message("system", &system));
-        }
-        let mut user = message("user", &prompt);
-        body.get("images").into_iter().for_each(|images| user.set("images", images));
-        messages.push(user);
-        request.set("messages", chat::array(&messages));
-        Ok(Some(request))
-    }
-
-    /// What is sent: the request with what is recalled.
-    fn sent(self, body: &Object, line: &Object) -> Result<Object> {
-        let mut sent = line.clone();
-        sent.take("rsv");
-        if self == Talk::Chat {
-            return Ok(sent);
-        }
-        let user = Request::parse(sent)?.messages.pop().map(|user| chat::text(&user)).unwrap_or_default();
-        let mut sent = body.clone();
-        sent.take("rsv");
-        sent.set_text("prompt", &user);
-        Ok(sent)
-    }
-
-    /// An answer that rsv itself gives, in Ollama's shape.
-    fn told(self, line: &Object, now: i64) -> Result<Object> {
-        let said = chat::answer(line)?;
-        let mut told = Object::default();
-        told.set("model", line.get("model").unwrap_or("\"\""));
-        told.set_text("created_at", &time::rfc3339(now));
-        match self {
-            Talk::Chat => told.set("message", said.to_json()),
-            Talk::Generate => told.set_text("response", &chat::text(&said)),
-        }
-        told.set("done", "true");
-        told.set_text("done_reason", "length");
-        Ok(told)
-    }
-
-    /// What Ollama answered, piece by piece or whole, as one response; without its end it is partial.
-    fn response(self, bytes: &[u8]) -> (Object, bool) {
-        let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
-        let (mut model, mut reason) = (None, None);
-        for piece in
-            serde_json::Deserializer::from_slice(bytes).into_iter::<Object>().map_while(|piece| piece.ok())
-        {
-            let said = match self {
-                Talk::Chat => piece.object("message").ok().flatten().unwrap_or_default(),
-                Talk::Generate => piece.clone(),
-            };
-            let word = |name| said.text(name).ok().flatten().unwrap_or_default();
-            text += &word(if self == Talk::Chat { "content" } else { "response" });
-            thinking += &word("thinking");
-            calls.extend(said.objects("tool_calls").ok().flatten().unwrap_or_default());
-            model = model.or_else(|| piece.text("model").ok().flatten());
-            if piece.get("done") == Some("true") {
-                let why = piece.text("done_reason").ok().flatten();
-                reason = Some(why.unwrap_or_else(|| "stop".to_owned()));
-            }
-        }
-        let mut said = message("assistant", &text);
-        if !thinking.is_empty() {
-            said.set_text("thinking", &thinking);
-        }
-        if !calls.is_empty() {
-            said.set("tool_calls", chat::array(&calls));
-        }
-        let finish = reason.as_deref().map_or("null".to_owned(), quote);
-        let mut response = Object::default();
-        model.into_iter().for_each(|model| response.set_text("model", &model));
-        let said = said.to_json();
-        response.set("choices", format!("[{{\"index\":0,\"message\":{said},\"finish_reason\":{finish}}}]"));
-        (response, reason.is_none())
-    }
-}
-
-/// The window that a request asks for itself, and what it keeps free in it, as settings.
-fn window(body: &Object) -> Vec<(String, &'static str, String)> {
-    let options = body.object("options").ok().flatten().unwrap_or_default();
-    let model = quote(&body.text("model").ok().flatten().unwrap_or_default());
-    let asked = [("num_ctx", "max_context_tokens"), ("num_predict", "reserve_tokens")].into_iter();
-    let asked = asked.filter_map(|(option, setting)| {
-        let tokens = options.integer(option).ok()?.filter(|tokens| *tokens > 0)?;
-        Some((format!("models.{model}.{setting}"), option, tokens.to_string()))
-    });
-    asked.collect()
-}
-
-/// What a line of ours says of its scope is nobody else's affair.
-fn without_rsv(bytes: Bytes) -> Bytes {
-    if memchr::memmem::find(&bytes, b"\"rsv\"").is_none() {
-        return bytes;
-    }
-    let Ok(mut body) = Object::parse_bytes(&bytes) else { return bytes };
-    if body.take("rsv").is_some() { body.to_json().into() } else { bytes }
-}
-
-/// Whether the last piece says what went wrong.
-fn ends_in_error(pieces: &[u8]) -> bool {
-    let last = pieces.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
-    last.is_some_and(|last| Object::parse_bytes(last).is_ok_and(|piece| piece.has("error")))
-}
-
-fn message(role: &str, text: &str) -> Object {
-    let mut message = Object::default();
-    message.set_text("role", role);
-    message.set_text("content", text);
-    message
-}
-
-impl Proxy {
-    /// One turn in Ollama's words. `asked` has the whole body, from which what enrichment is to see is made.
-    pub(super) async fn ollama_turn(
-        self: &Arc<Proxy>,
-        talk: Talk,
-        mut asked: Asked,
-        client: Arc<()>,
-        head: &Parts,
-        bytes: Bytes,
-    ) -> Answer {
-        let body = asked.body.clone();
-        let request = match talk.request(&body) {
-            Ok(request) => request,
-            Err(error) => return answer::bad_request(&error),
+        let mode = chat.mode;
+        let Some(translated) = translated.filter(|_| mode != MemoryMode::Off) else {
+            return self.relay(method.name(), request.head, request.bytes).await;
         };
-        let memory = asked.memory;
-        let Some(request) = request.filter(|_| memory != Memory::Off) else {
-            return self.to_ollama(talk.name(), head, bytes).await;
-        };
-        asked.body = request;
-        if talk == Talk::Generate {
-            // A prompt has no other place for it.
-            asked.overrules.push(("enrich.placement".to_owned(), "/api/generate", "tail".to_owned()));
+        chat.body = translated;
+        if method == OllamaMethod::Generate {
+            // A prompt has no other place for the block.
+            let (key, value) = ("enrich.placement".to_owned(), "tail".to_owned());
+            chat.overrides.push(Override { key, source: "/api/generate", value });
         }
-        asked.overrules.extend(window(&body));
-        let mut answer = match self.begin(asked).await {
-            Ok((begun, enriched)) => {
+        chat.overrides.extend(ollama_format::window_overrides(&body));
+        let (mut response, account) = match self.pipeline.begin(chat).await {
+            Ok((turn, enriched)) => {
                 let account = enriched.account.clone();
-                let answered = self.ollama_answers(talk, &body, enriched, (begun, client), head).await;
-                let mut answer = answered.unwrap_or_else(|failure| answer::failure(&failure));
-                answer::account(&mut answer, &account);
-                answer
+                let answered = self.answer(&body, enriched, turn, request).await;
+                (answered.unwrap_or_else(|failure| response::failure(&failure)), Some(account))
             }
-            Err(failure) => answer::failure(&failure),
+            Err(failure) => (response::failure(&failure), None),
         };
-        self.writer.trouble().iter().for_each(|why| answer::tell(&mut answer, answer::DEGRADED, why));
-        answer::tell(&mut answer, memory::HEADER, memory.word());
-        answer
+        let storing = self.pipeline.storing_degraded();
+        let degraded = degraded::of_turn(account.as_ref(), storing, Precedence::Storing);
+        memory_headers::set(&mut response, account.as_ref(), degraded, mode);
+        response
     }
 
-    async fn ollama_answers(
-        self: &Arc<Proxy>,
-        talk: Talk,
+    async fn answer(
+        &self,
         body: &Object,
         enriched: Enriched,
-        (begun, client): (Begun, Arc<()>),
-        head: &Parts,
-    ) -> std::result::Result<Answer, Failure> {
+        turn: ActiveTurn,
+        request: OllamaRequest<'_>,
+    ) -> Result<HttpResponse, Failure> {
         if let Some(error) = enriched.too_long {
-            if self.settings.boolean("enrich.strict") == Some(true) {
+            if self.pipeline.is_strict() {
                 return Err(Failure::too_long(&error));
             }
-            let told = talk.told(&enriched.line, self.clock.now())?.to_json() + "\n";
-            self.keep(begun, &enriched.line).await;
-            return Ok(answer::json(StatusCode::OK, told));
+            let answer = request.method.own_answer(&enriched.line, self.config.clock.now())?;
+            self.pipeline.keep(turn, &enriched.line).await;
+            return Ok(response::json(StatusCode::OK, answer.to_json() + "\n"));
         }
-        let sent = talk.sent(body, &enriched.line)?;
-        let passing = upstream::readable(upstream::passing(head, sent.to_json().into()));
-        let begin = self.clock.now();
-        let target = self.upstream.ollama()?;
-        let address = upstream::of_ollama(target.address(), talk.name(), head.uri.query());
-        forward::tell(&self.notes, "the request to", &target, &passing.body, None);
-        let response = self.upstream.ask(&target, &address, None, passing).await?;
-        if response.status() != StatusCode::OK {
-            return self.refused(&target, response).await;
-        }
-        let mut answer = upstream::relayed(response);
-        let encoding = answer.headers().get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
-        let mut decoder = Decoder::of(encoding);
-        let mut rsv = enriched.line.object("rsv")?.unwrap_or_default();
-        let proxy = self.clone();
-        // What is encoded cannot be added to.
-        let speaks = encoding.is_none() && body.get("stream") != Some("false");
-        let inner = std::mem::take(answer.body_mut());
-        let stored = move |bytes: Vec<u8>, whole: bool| {
-            let mut plain = Vec::new();
-            let undone = decoder.decode(&bytes, &mut plain, proxy.settings.max_line()).is_err();
-            let (mut response, broken) = talk.response(&plain);
-            forward::tell(&proxy.notes, "the answer of", &target, &plain, None);
-            rsv.set_text("provider", "ollama");
-            rsv.set("status", "200");
-            rsv.set("latency_ms", (proxy.clock.now() - begin).max(0).to_string());
-            if broken || undone || !whole {
-                rsv.set("partial", "true");
-            }
-            response.set("rsv", rsv.to_json());
-            // A client that got all of it waited for it.
-            let client = Some(client).filter(|_| whole);
-            tokio::spawn(async move {
-                proxy.keep(begun, &response).await;
-                drop(client);
-            });
-            let why = || answer::ollamas_error("the answer of Ollama broke off: it came to no end");
-            (speaks && broken && !ends_in_error(&plain)).then(|| format!("\n{}", why()).into())
-        };
-        *answer.body_mut() = Body::new(Tee::new(inner, self.settings.max_line(), stored).map_err(Into::into));
-        Ok(answer)
+        self.forward(body, &enriched.line, turn, request).await
     }
 
-    /// What Ollama refused, in its own words if they are as its clients read them.
-    async fn refused(
+    /// Sends the enriched `line` to Ollama. The answer is passed on and recorded as it arrives.
+    async fn forward(
         &self,
-        target: &Target,
-        response: Response<Passed>,
-    ) -> std::result::Result<Answer, Failure> {
-        let (head, body) = response.into_parts();
-        let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
-        let mut decoder = Decoder::of(encoding);
-        let sent =
-            Limited::new(body, LONGEST).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-        let mut plain = Vec::new();
-        let _ = decoder.decode(&sent, &mut plain, LONGEST);
-        let error = Object::parse_bytes(&plain).and_then(|body| body.text("error"));
-        if error.is_ok_and(|error| error.is_some()) {
-            return Ok(answer::beside(answer::json(head.status, plain), &head.headers));
+        body: &Object,
+        line: &Object,
+        turn: ActiveTurn,
+        request: OllamaRequest<'_>,
+    ) -> Result<HttpResponse, Failure> {
+        let OllamaRequest { method, head, client, .. } = request;
+        let sent = method.enriched_body(body, line)?;
+        let passing = relay_headers::readable(relay_headers::passing(head, sent.to_json().into()));
+        let begun = self.config.clock.now();
+        let target = self.upstream.ollama()?;
+        let address = upstream::ollama_address(target.address(), method.name(), head.uri.query());
+        forward::tell(&self.config.notes, "the request to", &target, &passing.body, None);
+        let answered = self.upstream.send_with_retries(&target, &address, None, passing).await?;
+        if answered.status() != StatusCode::OK {
+            return refusal(&target, answered).await;
         }
-        let failure = Failure::refused(target, head.status.as_u16(), &plain, None);
-        Err(Failure { headers: Some(Box::new(head.headers)), ..failure })
+        let mut response = upstream::relayed(answered);
+        let encoding = response.headers().get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
+        let recorder = Recorder {
+            config: self.config.clone(),
+            pipeline: self.pipeline.clone(),
+            method,
+            target,
+            turn,
+            client,
+            rsv: line.object("rsv")?.unwrap_or_default(),
+            begun,
+            decoder: Decoder::of(encoding),
+            // An encoded stream cannot be added to.
+            takes_error: encoding.is_none() && body.get("stream") != Some("false"),
+        };
+        let on_end = move |bytes: Vec<u8>, is_whole: bool| recorder.record(&bytes, is_whole);
+        let inner = std::mem::take(response.body_mut());
+        let tee = Tee::new(inner, self.config.settings.max_line(), on_end);
+        *response.body_mut() = HttpBody::new(tee.map_err(Into::into));
+        Ok(response)
     }
 
-    /// Passes a request on to Ollama, unchanged.
-    pub(super) async fn to_ollama(&self, name: &str, head: &Parts, bytes: Bytes) -> Answer {
-        let passing = upstream::passing(head, without_rsv(bytes));
-        self.pass_to_ollama(name, head.uri.query(), passing).await
+    /// Relays a request to Ollama, but for its member `rsv`.
+    pub(super) async fn relay(&self, name: &str, head: &Parts, bytes: Bytes) -> HttpResponse {
+        let passing = relay_headers::passing(head, ollama_format::without_rsv(bytes));
+        self.relay_passing(name, head.uri.query(), passing).await
     }
 
-    pub(super) async fn pass_to_ollama(
+    /// Relays a request to Ollama as it came.
+    pub(super) async fn relay_passing(
         &self,
         name: &str,
         query: Option<&str>,
         passing: Passing<impl Into<Sent>>,
-    ) -> Answer {
-        let mut answer = match self.upstream.ollama() {
+    ) -> HttpResponse {
+        let mut response = match self.upstream.ollama() {
             Ok(target) => {
-                let address = upstream::of_ollama(target.address(), name, query);
-                self.upstream.pass(&target, Some(address), None, passing).await
+                let address = upstream::ollama_address(target.address(), name, query);
+                self.upstream.relay(&target, Some(address), None, passing).await
             }
-            Err(failure) => answer::failure(&failure),
+            Err(failure) => response::failure(&failure),
         };
-        answer::tell(&mut answer, memory::HEADER, Memory::Off.word());
-        answer
+        memory_headers::set_mode(&mut response, MemoryMode::Off);
+        response
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Has a turn stored when its answer has ended, or broke off.
+struct Recorder {
+    config: Arc<ProxyConfig>,
+    pipeline: Arc<TurnPipeline>,
+    method: OllamaMethod,
+    target: Target,
+    turn: ActiveTurn,
+    client: Arc<()>,
+    /// The request's member `rsv`.
+    rsv: Object,
+    /// When the request was sent, in milliseconds.
+    begun: i64,
+    decoder: Decoder,
+    /// Whether an error can be appended to the answer.
+    takes_error: bool,
+}
 
-    fn object(json: &str) -> Object {
-        Object::parse(json).unwrap()
-    }
-
-    #[test]
-    fn what_is_asked_of_ollama_stays_as_it_was_but_for_the_prompt() {
-        let body = object(
-            r#"{"model":"m","prompt":"why?","system":"Be brief","images":["aGk="],"options":{"seed":1.0}}"#,
-        );
-        let mut request = Talk::Generate.request(&body).unwrap().unwrap();
-        assert_eq!(
-            request.get("messages").unwrap(),
-            r#"[{"role":"system","content":"Be brief"},{"role":"user","content":"why?","images":["aGk="]}]"#
-        );
-        request.set("messages", r#"[{"role":"user","content":"block why?"}]"#);
-        request.set("rsv", "{}");
-        let mut body = body;
-        body.set("rsv", "{}");
-        let sent = Talk::Generate.sent(&body, &request).unwrap().to_json();
-        body.take("rsv");
-        assert_eq!(sent, body.to_json().replace("why?", "block why?"));
-        for nothing in [
-            r#"{"model":"m"}"#,
-            r#"{"model":"m","prompt":""}"#,
-            r#"{"prompt":"x","raw":true}"#,
-            r#"{"prompt":"x","suffix":"y"}"#,
-        ] {
-            assert!(Talk::Generate.request(&object(nothing)).unwrap().is_none(), "{nothing}");
+impl Recorder {
+    /// Stores the answer of these bytes. Returns the error to append if it came to no end.
+    fn record(mut self, bytes: &[u8], is_whole: bool) -> Option<Bytes> {
+        let ProxyConfig { settings, clock, notes } = &*self.config;
+        let mut plain = Vec::new();
+        let is_garbled = self.decoder.decode(bytes, &mut plain, settings.max_line()).is_err();
+        let (mut response, is_partial) = self.method.to_response(&plain);
+        forward::tell(notes, "the answer of", &self.target, &plain, None);
+        self.rsv.set_text("provider", "ollama");
+        self.rsv.set("status", "200");
+        self.rsv.set("latency_ms", (clock.now() - self.begun).max(0).to_string());
+        if is_partial || is_garbled || !is_whole {
+            self.rsv.set("partial", "true");
         }
-        assert!(Talk::Chat.request(&object(r#"{"messages":[]}"#)).unwrap().is_none());
-        assert!(Talk::Chat.request(&object(r#"{"messages":"x"}"#)).is_err());
+        response.set("rsv", self.rsv.to_json());
+        // A client that got all of it has waited for it.
+        let client = Some(self.client).filter(|_| is_whole);
+        let (pipeline, turn) = (self.pipeline, self.turn);
+        tokio::spawn(async move {
+            pipeline.keep(turn, &response).await;
+            drop(client);
+        });
+        let takes_error = self.takes_error && is_partial && !ollama_format::ends_in_error(&plain);
+        takes_error.then(|| {
+            let error = response::ollama_error_body("the answer of Ollama broke off: it came to no end");
+            format!("\n{error}").into()
+        })
     }
+}
 
-    #[test]
-    fn pieces_become_one_response() {
-        let pieces = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"a\",\"thinking\":\"h\"},\"done\":false}\n\
-            {\"message\":{\"content\":\"b\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{\"x\":1.0}}}]},\"done\":true,\"done_reason\":\"stop\"}\n";
-        let whole = r#"{"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"ab","thinking":"h","tool_calls":[{"function":{"name":"f","arguments":{"x":1.0}}}]},"finish_reason":"stop"}]}"#;
-        let (response, partial) = Talk::Chat.response(pieces.as_bytes());
-        assert_eq!((response.to_json().as_str(), partial), (whole, false));
-        let (response, partial) = Talk::Chat.response(&pieces.as_bytes()[..120]);
-        assert!(partial && response.to_json().contains("\"content\":\"a\""), "{}", response.to_json());
-        let (response, partial) = Talk::Generate.response(br#"{"response":"yes","done":true}"#);
-        assert!(!partial && response.to_json().contains("\"content\":\"yes\""));
+/// A refusal of Ollama's: as it came, if its clients can read it, else in the proxy's words.
+async fn refusal(target: &Target, answered: Response<Passed>) -> Result<HttpResponse, Failure> {
+    let (head, body) = answered.into_parts();
+    let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
+    let mut decoder = Decoder::of(encoding);
+    let sent = Limited::new(body, REFUSAL_LIMIT).collect().await;
+    let sent = sent.map(|body| body.to_bytes()).unwrap_or_default();
+    let mut plain = Vec::new();
+    let _ = decoder.decode(&sent, &mut plain, REFUSAL_LIMIT);
+    let error = Object::parse_bytes(&plain).and_then(|body| body.text("error"));
+    if error.is_ok_and(|error| error.is_some()) {
+        return Ok(response::with_provider_headers(response::json(head.status, plain), &head.headers));
     }
+    let failure = Failure::refused(target, head.status.as_u16(), &plain, None);
+    Err(Failure { headers: Some(Box::new(head.headers)), ..failure })
 }

@@ -1,35 +1,52 @@
-//! Which address means what, in the shapes that Reservoir's documents and its program have. Every route stands under
-//! a scope's prefix too, since clients keep the path of their base address.
+//! Parses the path of a request, in the shapes that Reservoir's documents and its program have. Every route may stand
+//! behind a scope's prefix, since clients keep the path of their base address.
 
-use super::command::Command;
 use crate::error::{Error, Result};
 use crate::record::Scope;
 use percent_encoding::percent_decode_str;
 
-/// How many messages a command tells if its address does not say.
-const COUNT: usize = 5;
+/// How many messages a command returns if its address does not say.
+const DEFAULT_COUNT: usize = 5;
 
-/// What a path says that means another.
-const DOTS: [&str; 6] = [".", "..", "%2e", ".%2e", "%2e.", "%2e%2e"];
+/// The segments by which one path means another.
+const DOT_SEGMENTS: [&str; 6] = [".", "..", "%2e", ".%2e", "%2e.", "%2e%2e"];
+
+/// A command of Reservoir's program.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Command {
+    Search,
+    View,
+}
+
+impl Command {
+    /// The command of a name in a path.
+    fn named(name: &str) -> Option<Command> {
+        match name {
+            "search" => Some(Command::Search),
+            "view" => Some(Command::View),
+            _ => None,
+        }
+    }
+}
 
 /// What a path asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Route {
     /// A chat completion.
     Chat,
-    /// What is found in the scope, so many at most.
+    /// A command, and how many messages it returns at most.
     Command(Command, usize),
     /// Vectors, which are the same in every scope.
     Embeddings,
-    /// The models that can be asked for.
+    /// The models of all providers.
     Models,
-    /// Anything else of OpenAI's, by what stands behind `/v1/`.
+    /// Any other route of OpenAI's: the path after `/v1/`.
     Other(String),
-    /// A conversation in Ollama's own words.
+    /// A conversation in Ollama's format.
     OllamaChat,
-    /// A text that Ollama goes on with.
+    /// A prompt in Ollama's format.
     OllamaGenerate,
-    /// Anything else of Ollama's, by what stands behind `/api/`.
+    /// Any other route of Ollama's: the path after `/api/`.
     Ollama(String),
     Health,
     /// The root, which clients probe.
@@ -38,22 +55,23 @@ pub(super) enum Route {
 }
 
 impl Route {
-    /// Reads a path: what it asks for, and the scope that it names, if it names one. Errors if a name in it is
-    /// empty or no UTF-8, or a count no number.
-    pub(super) fn of(path: &str) -> Result<(Option<Scope>, Route)> {
+    /// Parses a path into the scope that it names, if it names one, and its route. Errors if a name in it is empty or
+    /// is not UTF-8, or a count is not a number.
+    pub(super) fn parse(path: &str) -> Result<(Option<Scope>, Route)> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let parts = if parts == [""] { &[][..] } else { &parts[..] };
-        // Where a name is `.` or `..`, or has a `\`, whom it is passed on to would take it for another path.
-        let leads_away =
-            |part: &&str| part.contains('\\') || DOTS.iter().any(|dots| part.eq_ignore_ascii_case(dots));
-        if parts.iter().any(leads_away) {
+        // A provider would take a path with `.`, `..` or `\` in it for another path.
+        let is_ambiguous = |part: &&str| {
+            part.contains('\\') || DOT_SEGMENTS.iter().any(|dots| part.eq_ignore_ascii_case(dots))
+        };
+        if parts.iter().any(is_ambiguous) {
             return Ok((None, Route::Unknown));
         }
         let (before, rest) = without_version(parts);
         let (scope, rest) = scope(rest)?;
-        // Some clients put another `v1` behind whatever address they were given.
-        let again = before && scope.is_none();
-        let (after, rest) = if again { (false, rest) } else { without_version(rest) };
+        // Some clients append another `v1` to the address that they were given.
+        let is_repeated = before && scope.is_none();
+        let (after, rest) = if is_repeated { (false, rest) } else { without_version(rest) };
         let rest_of = |parts: &[&str]| parts.join("/");
         let route = match (before || after, rest) {
             (_, []) => Route::Root,
@@ -76,28 +94,28 @@ impl Route {
         Ok((scope, route))
     }
 
-    /// Whether Ollama's clients ask here, whose errors are texts.
-    pub(super) fn is_ollamas(&self) -> bool {
+    /// Whether this is a route of Ollama's, whose errors are texts.
+    pub(super) fn is_ollama(&self) -> bool {
         matches!(self, Route::OllamaChat | Route::OllamaGenerate | Route::Ollama(_))
     }
 
-    /// Whether they ask, although nothing is there.
-    pub(super) fn is_near_ollamas(path: &str) -> bool {
+    /// Whether a path is in Ollama's part of the proxy, even if it is no route.
+    pub(super) fn is_ollama_path(path: &str) -> bool {
         let mut parts = path.split('/').filter(|part| ["api", "v1"].contains(part));
         parts.next() == Some("api") && parts.next().is_none()
     }
 }
 
-/// A command of a name, and the count that may stand behind it.
+/// The route of a command, with the count that may follow its name.
 fn command(name: &str, count: Option<&&str>) -> Result<Route> {
     let Some(command) = Command::named(name) else { return Ok(Route::Unknown) };
-    let count = count.map_or(Ok(COUNT), |count| {
+    let count = count.map_or(Ok(DEFAULT_COUNT), |count| {
         count.parse().map_err(|_| Error::new(format!("{name}: expected a count, found {count}")))
     });
     Ok(Route::Command(command, count?))
 }
 
-/// Whether `v1` comes first, and what comes after it.
+/// Whether the first segment is `v1`, and the segments after it.
 fn without_version<'a, 'b>(parts: &'a [&'b str]) -> (bool, &'a [&'b str]) {
     match parts {
         ["v1", rest @ ..] => (true, rest),
@@ -105,7 +123,7 @@ fn without_version<'a, 'b>(parts: &'a [&'b str]) -> (bool, &'a [&'b str]) {
     }
 }
 
-/// The scope that comes first, if one does, and what comes after it.
+/// The scope that the first segments name, if they do, and the segments after it.
 fn scope<'a, 'b>(parts: &'a [&'b str]) -> Result<(Option<Scope>, &'a [&'b str])> {
     Ok(match parts {
         ["partition", partition, "instance", instance, rest @ ..] => {
@@ -150,10 +168,10 @@ mod tests {
             ("/v1/partition/p/instance/i/v1/chat/completions", scope("p", "i")),
             ("/partition/a%2Fb%27/instance/%C3%A9%20x/v1/chat/completions", scope("a/b'", "é x")),
         ] {
-            assert_eq!(Route::of(path).unwrap(), (named, Route::Chat), "{path}");
+            assert_eq!(Route::parse(path).unwrap(), (named, Route::Chat), "{path}");
         }
         for path in ["/v1/chat/completions/p", "/v1/partition/p/chat/completions/p/i", "/chat/completions"] {
-            assert_eq!(Route::of(path).unwrap().1, Route::Unknown, "{path}");
+            assert_eq!(Route::parse(path).unwrap().1, Route::Unknown, "{path}");
         }
     }
 
@@ -175,7 +193,7 @@ mod tests {
             ("/api/chat", Route::OllamaChat),
             ("/api/generate", Route::OllamaGenerate),
             ("/api/tags", Route::Ollama("tags".into())),
-            ("/command/view", Route::Command(Command::View, COUNT)),
+            ("/command/view", Route::Command(Command::View, DEFAULT_COUNT)),
             ("/v1/command/search/7", Route::Command(Command::Search, 7)),
             ("/v1/command/forget/3", Route::Unknown),
             ("/v1/files/../secret", Route::Unknown),
@@ -188,7 +206,7 @@ mod tests {
             ("/x", Route::Unknown),
         ] {
             for (prefix, named) in &prefixes {
-                let (found, seen) = Route::of(&format!("{prefix}{path}")).unwrap();
+                let (found, seen) = Route::parse(&format!("{prefix}{path}")).unwrap();
                 assert_eq!(seen, route, "{prefix}{path}");
                 assert!(seen == Route::Unknown || found == *named, "{prefix}{path}");
             }
@@ -198,10 +216,14 @@ mod tests {
             ("/v1/partition/p/command/view", scope("p", "p")),
             ("/v1/partition/command/instance/view/command/view", scope("command", "view")),
         ] {
-            assert_eq!(Route::of(path).unwrap(), (named, Route::Command(Command::View, COUNT)), "{path}");
+            assert_eq!(
+                Route::parse(path).unwrap(),
+                (named, Route::Command(Command::View, DEFAULT_COUNT)),
+                "{path}"
+            );
         }
         for path in ["/v1/command/view/-1", "/partition/%FF/v1/models", "/partition//v1/models"] {
-            assert!(Route::of(path).is_err(), "{path}");
+            assert!(Route::parse(path).is_err(), "{path}");
         }
     }
 }

@@ -1,40 +1,40 @@
-//! A body that passes as it arrives, and is known as a whole when it has ended, or was given up.
+//! A body that is passed on piece by piece and gathered at the same time.
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Passes a body on and gathers what passed, of which `done` is told once, and whether that is all. What `done` gives
-/// is added where there is room for more.
+/// Passes a body on and gathers it. When the body has ended, or was dropped, `on_end` gets what was gathered, and
+/// whether that is all, once. The bytes that it returns are appended, if the length of the body was not declared.
 pub(super) struct Tee<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> {
     inner: B,
     limit: usize,
-    seen: Vec<u8>,
-    /// Whether more passed than was gathered.
-    more: bool,
-    done: Option<F>,
-    /// What comes last.
-    added: Option<Bytes>,
-    /// Whether more may be added than is said to come.
-    open: bool,
-    over: bool,
+    gathered: Vec<u8>,
+    /// Whether more was passed on than was gathered.
+    overflowed: bool,
+    on_end: Option<F>,
+    appended: Option<Bytes>,
+    /// Whether the length of the body was not declared.
+    is_open: bool,
+    ended: bool,
 }
 
 impl<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> Tee<B, F> {
-    /// Gathers at most `limit` bytes; all pass.
-    pub(super) fn new(inner: B, limit: usize, done: F) -> Tee<B, F>
+    /// Gathers at most `limit` bytes; all are passed on.
+    pub(super) fn new(inner: B, limit: usize, on_end: F) -> Tee<B, F>
     where
         B: Body,
     {
-        let open = inner.size_hint().exact().is_none();
-        Tee { inner, limit, seen: Vec::new(), more: false, done: Some(done), added: None, open, over: false }
+        let is_open = inner.size_hint().exact().is_none();
+        let (gathered, on_end) = (Vec::new(), Some(on_end));
+        Tee { inner, limit, gathered, overflowed: false, on_end, appended: None, is_open, ended: false }
     }
 
-    fn end(&mut self, whole: bool) {
-        let Some(done) = self.done.take() else { return };
-        let added = done(std::mem::take(&mut self.seen), whole && !self.more);
-        self.added = added.filter(|_| self.open && !self.more);
+    fn end(&mut self, is_whole: bool) {
+        let Some(on_end) = self.on_end.take() else { return };
+        let appended = on_end(std::mem::take(&mut self.gathered), is_whole && !self.overflowed);
+        self.appended = appended.filter(|_| self.is_open && !self.overflowed);
     }
 }
 
@@ -46,17 +46,17 @@ impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) -> Option<Bytes> + 
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        if self.over {
+        if self.ended {
             return Poll::Ready(None);
         }
         let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
         match &frame {
             Some(Ok(frame)) => {
                 let data: &[u8] = frame.data_ref().map_or(&[], |data| data);
-                let room = self.limit - self.seen.len();
-                self.seen.extend_from_slice(&data[..room.min(data.len())]);
-                self.more |= data.len() > room;
-                // Whose length is known is not asked for its end.
+                let room = self.limit - self.gathered.len();
+                self.gathered.extend_from_slice(&data[..room.min(data.len())]);
+                self.overflowed |= data.len() > room;
+                // A body of declared length is not polled for its end.
                 if self.inner.is_end_stream() {
                     self.end(true);
                 }
@@ -65,16 +65,16 @@ impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) -> Option<Bytes> + 
             None => self.end(true),
         }
         match frame {
-            Some(Err(_)) | None if self.added.is_some() => {
-                self.over = true;
-                Poll::Ready(self.added.take().map(|added| Ok(Frame::data(added))))
+            Some(Err(_)) | None if self.appended.is_some() => {
+                self.ended = true;
+                Poll::Ready(self.appended.take().map(|appended| Ok(Frame::data(appended))))
             }
             frame => Poll::Ready(frame),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.added.is_none() && self.inner.is_end_stream()
+        self.appended.is_none() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

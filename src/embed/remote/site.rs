@@ -1,7 +1,7 @@
 //! Where `embed.via` leads to, and how one asks there.
 
+use super::super::side::Side;
 use crate::config::{Secret, Settings};
-use crate::embed::Side;
 use crate::error::{Error, Result};
 use crate::http::Address;
 use crate::record::quote;

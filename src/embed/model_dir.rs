@@ -1,8 +1,9 @@
 //! The models that are installed: a directory each in the data directory, and what was made of them to
 //! start fast in the cache directory.
 
+use super::library;
 use super::model::{self, Model};
-use super::registry::folded;
+use super::registry::{self, folded};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ const DESCRIPTION: &str = "model.json";
 
 /// Where models are.
 #[derive(Clone, Debug)]
-pub(super) struct Shelf {
+pub(super) struct ModelDir {
     /// The directory of this user's data of rsv.
     pub(super) data: PathBuf,
     cache: PathBuf,
@@ -41,12 +42,12 @@ pub(super) struct Entry {
     pub(super) sha256: String,
 }
 
-impl Shelf {
+impl ModelDir {
     /// Errors if there is no home directory.
-    pub(super) fn of(settings: &Settings) -> Result<Shelf> {
+    pub(super) fn of(settings: &Settings) -> Result<ModelDir> {
         let places = settings.places();
         let missing = || Error::new("there is no place for models: HOME is not set").hint("set HOME");
-        Ok(Shelf { data: places.data.ok_or_else(missing)?, cache: places.cache.ok_or_else(missing)? })
+        Ok(ModelDir { data: places.data.ok_or_else(missing)?, cache: places.cache.ok_or_else(missing)? })
     }
 
     /// Where models lie, and what is being fetched.
@@ -103,6 +104,26 @@ impl Shelf {
 }
 
 impl Installed {
+    /// The model of a name, or that of the settings, or the best of those that are installed.
+    pub(super) fn select(settings: &Settings, name: Option<&str>) -> Result<Installed> {
+        let model_dir = ModelDir::of(settings)?;
+        if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
+            return model_dir.find(&name)?.ok_or_else(|| {
+                let known = registry::find(&name).map(|model| format!("rsv-embed --fetch {}", model.id));
+                let id = registry::canonical(&name).unwrap_or(&name);
+                Error::new(format!("the embedding model {id} is not installed"))
+                    .hint(known.unwrap_or_else(|| "rsv-embed --models lists those that are known".to_owned()))
+            });
+        }
+        let all = model_dir.all()?;
+        let best =
+            registry::all().into_iter().find_map(|known| all.iter().find(|there| there.model.id == known.id));
+        best.or(all.first()).cloned().ok_or_else(|| {
+            Error::new("no embedding model is installed")
+                .hint(format!("rsv-embed --fetch all-minilm-l6-v2 (90 MB), or {}", library::getter(settings)))
+        })
+    }
+
     /// Reads a model's directory; `None` if no model is there.
     pub(super) fn read(directory: &Path) -> Result<Option<Installed>> {
         let Some(json) = model::read(&directory.join(DESCRIPTION))? else { return Ok(None) };

@@ -1,6 +1,6 @@
-//! The body of a request: as much as may come, in time, and where it is no JSON the place.
+//! Reads the body of a request, within its limits of length and time, and parses it as JSON.
 
-use super::answer::{self, Answer};
+use super::response::{self, HttpResponse};
 use crate::error::{self, Error};
 use crate::record::Object;
 use bytes::Bytes;
@@ -11,16 +11,20 @@ use serde::de::IgnoredAny;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// So many times as long as a piece the whole body may take.
-const WHOLE: u32 = 10;
+/// The whole body may take so many times as long as one piece.
+const TOTAL_TIMEOUT_FACTOR: u32 = 10;
 
-/// A body of at most `limit` bytes, of which each piece comes within `patience`; one that says it is longer is
-/// refused before it is read.
-pub(super) async fn read(body: Incoming, limit: usize, patience: Duration) -> Result<Bytes, Answer> {
+/// Reads a body of at most `limit` bytes, of which each piece comes within `idle_timeout`. A body whose declared length is
+/// greater is refused before it is read.
+pub(super) async fn read(
+    body: Incoming,
+    limit: usize,
+    idle_timeout: Duration,
+) -> Result<Bytes, HttpResponse> {
     let too_long = || {
         let mib = limit as f64 / f64::from(1 << 20);
         let text = format!("the body is longer than the limit of {mib} MiB (max_line_bytes)");
-        answer::error(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", &text)
+        response::error(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", &text)
     };
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
@@ -29,22 +33,22 @@ pub(super) async fn read(body: Incoming, limit: usize, patience: Duration) -> Re
     let mut bytes = Vec::new();
     let begun = Instant::now();
     loop {
-        let rest = patience.saturating_mul(WHOLE).saturating_sub(begun.elapsed());
-        match timeout(patience.min(rest), body.frame()).await {
+        let rest = idle_timeout.saturating_mul(TOTAL_TIMEOUT_FACTOR).saturating_sub(begun.elapsed());
+        match timeout(idle_timeout.min(rest), body.frame()).await {
             Ok(None) => return Ok(bytes.into()),
             Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_long()),
-            Ok(Some(Err(_))) => return Err(answer::bad_request(&Error::new("the body ended early"))),
+            Ok(Some(Err(_))) => return Err(response::bad_request(&Error::new("the body ended early"))),
             Err(_) => {
                 let text = "the body did not come in time";
-                return Err(answer::error(StatusCode::REQUEST_TIMEOUT, "timeout", text));
+                return Err(response::error(StatusCode::REQUEST_TIMEOUT, "timeout", text));
             }
         }
     }
 }
 
-/// The object in a body. Errors name the line and the column, or the member.
-pub(super) fn object(bytes: &[u8]) -> error::Result<Object> {
+/// Parses the object in a body. Errors name the line and the column, or the member.
+pub(super) fn parse(bytes: &[u8]) -> error::Result<Object> {
     Object::parse_bytes(bytes).map_err(|error| {
         let broken = serde_json::from_slice::<IgnoredAny>(bytes).err();
         broken.map_or(error, |e| Error::new(format!("invalid JSON: {e}")))

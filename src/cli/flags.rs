@@ -1,0 +1,85 @@
+//! The flags that several tools share.
+
+use crate::error::Result;
+use crate::record::{Role, Scope, Scopes, time};
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+/// The flags that every tool has.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Common options")]
+pub struct Common {
+    /// The partition: a project, a person
+    #[arg(short, long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// The instance within the partition: a task, a device
+    #[arg(short, long, value_name = "NAME")]
+    pub instance: Option<String>,
+    /// The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]
+    #[arg(long, value_name = "STORE", value_hint = ValueHint::FilePath)]
+    pub store: Option<String>,
+    /// The settings' file [default: RSV_CONFIG, else the XDG config directory]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Colour on standard output: auto, always or never
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"], hide_default_value = true, hide_possible_values = true)]
+    pub color: String,
+    /// Print no notes on standard error
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Print details on standard error
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+impl Common {
+    /// The scope to write to.
+    pub fn scope(&self) -> Result<Scope> {
+        Scope::of(self.partition.as_deref(), self.instance.as_deref())
+    }
+
+    /// The scopes that rsv-search and rsv-view read.
+    pub fn to_read(&self, all: bool) -> Result<Scopes> {
+        if all {
+            Ok(Scopes::All)
+        } else {
+            Scopes::to_read(self.partition.as_deref(), self.instance.as_deref())
+        }
+    }
+
+    /// The scopes that a tool for the whole store covers.
+    pub fn to_cover(&self) -> Result<Scopes> {
+        Scopes::to_cover(self.partition.as_deref(), self.instance.as_deref())
+    }
+
+    pub(super) fn colour(&self, terminal: bool) -> bool {
+        match self.color.as_str() {
+            "always" => true,
+            "never" => false,
+            _ => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        }
+    }
+}
+
+/// The flags that choose among messages.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Filter {
+    /// Only messages of this role: user, assistant, system or tool
+    #[arg(long, value_name = "ROLE", value_parser = role)]
+    pub role: Vec<Role>,
+    /// Only messages from this time on: a date, RFC 3339, or milliseconds
+    #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
+    pub since: Option<i64>,
+    /// Only messages up to this time
+    #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
+    pub until: Option<i64>,
+}
+
+/// Reads `--role`.
+pub fn role(text: &str) -> std::result::Result<Role, String> {
+    text.parse().map_err(|_| "expected user, assistant, system or tool".to_owned())
+}
+
+fn time_flag(text: &str) -> std::result::Result<i64, String> {
+    time::parse(text).map_err(|e| e.to_string())
+}

@@ -1,0 +1,8 @@
+//! Which of the standard streams are terminals: the only place that asks.
+
+use atty::Stream;
+
+/// Whether a standard stream is a terminal.
+pub(super) fn is_terminal(stream: Stream) -> bool {
+    atty::is(stream)
+}

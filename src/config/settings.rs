@@ -1,0 +1,229 @@
+//! All settings of one run: the value of each key, and the layer that it came from.
+
+use super::environment::{self, Places};
+use super::table::{Key, ROWS, Row};
+use super::value::{Secret, Value};
+use crate::error::{Error, Result};
+use std::fmt;
+use std::time::Duration;
+
+/// Where a value came from; the later overrules the earlier.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Layer {
+    Default,
+    File,
+    /// The variable of that name.
+    Environment(&'static str),
+    Flag,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Layer::Default => f.pad("default"),
+            Layer::File => f.pad("file"),
+            Layer::Environment(variable) => f.pad(variable),
+            Layer::Flag => f.pad("flag"),
+        }
+    }
+}
+
+/// One setting with its value, if it has one.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub(super) key: Key,
+    pub(super) found: Option<(Value, Layer)>,
+}
+
+impl Setting {
+    /// The key as it is written: `*` stands for the names that a file may give.
+    pub fn key(&self) -> String {
+        if self.found.is_none() { self.key.row().key.to_owned() } else { self.key.to_string() }
+    }
+
+    /// The value; a secret prints as `****`.
+    pub fn value(&self) -> Option<&Value> {
+        self.found.as_ref().map(|(value, _)| value)
+    }
+
+    /// Where the value came from.
+    pub fn layer(&self) -> Option<Layer> {
+        self.found.as_ref().map(|(_, layer)| *layer)
+    }
+
+    /// One line about what it is for.
+    pub fn doc(&self) -> &'static str {
+        self.key.row().doc
+    }
+}
+
+/// All settings of one run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub(super) settings: Vec<Setting>,
+    pub(super) unknown: Vec<Error>,
+    /// Errors in the variables of other programs, by key: they matter only to a tool that needs the key.
+    pub(super) foreign: Vec<(&'static str, Error)>,
+}
+
+impl Settings {
+    pub(super) fn of_defaults() -> Settings {
+        let setting = |(place, row): (usize, &'static Row)| {
+            let key = Key { path: row.key.split('.').map(str::to_owned).collect(), row: place };
+            let value = match row.key {
+                "store" => environment::default_store().ok().flatten().map(Value::Text),
+                _ => row.default.and_then(|text| row.kind.read(text).ok()),
+            };
+            Setting { key, found: value.map(|value| (value, Layer::Default)) }
+        };
+        Settings {
+            settings: ROWS.iter().enumerate().map(setting).collect(),
+            unknown: Vec::new(),
+            foreign: Vec::new(),
+        }
+    }
+
+    /// Replaces the value of a key by that of a higher layer.
+    pub(super) fn put(&mut self, key: Key, value: Value, layer: Layer) {
+        let found = Some((value, layer));
+        // The path of a row with a `*` holds the row's place in the list and never a value.
+        let pattern = ROWS[key.row].key.contains('*');
+        match self.settings.iter_mut().find(|s| !pattern && s.key == key) {
+            Some(setting) => setting.found = found,
+            None => self.settings.push(Setting { key, found }),
+        }
+    }
+
+    /// Lets a flag of a tool (`--port`) overrule the setting `key`.
+    pub fn overrule(&mut self, key: &str, flag: &str, text: &str) -> Result<()> {
+        let key = Key::parse(key)?;
+        let value = key.row().kind.read(text).map_err(|e| e.at(flag))?;
+        self.put(key, value, Layer::Flag);
+        Ok(())
+    }
+
+    /// All settings in the order of the table; a key with a `*` only as long as nobody gave it a name.
+    pub fn all(&self) -> Vec<&Setting> {
+        let named = |row| self.settings.iter().any(|s| s.key.row == row && s.found.is_some());
+        let mut all: Vec<&Setting> =
+            self.settings.iter().filter(|s| s.found.is_some() || !named(s.key.row)).collect();
+        all.sort_by_key(|setting| setting.key.row);
+        all
+    }
+
+    /// Errors for the keys in the file that no tool knows, each with a suggestion.
+    pub fn unknown(&self) -> &[Error] {
+        &self.unknown
+    }
+
+    /// Errors if a variable of another program gives a key an invalid value; a tool that needs the key asks.
+    pub fn check(&self, key: &str) -> Result<()> {
+        match self.foreign.iter().find(|(name, _)| *name == key) {
+            Some((_, error)) => Err(Error::new(error.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// The errors of `check` for all keys.
+    pub fn troubles(&self) -> impl Iterator<Item = &Error> {
+        self.foreign.iter().map(|(_, error)| error)
+    }
+
+    /// Whether a setting that has no name in its key is set: by file, environment or flag.
+    pub fn is_set(&self, key: &str) -> bool {
+        let set = self.settings.iter().filter(|s| s.layer().is_some_and(|layer| layer != Layer::Default));
+        { set }.any(|setting| setting.key.row().key == key)
+    }
+
+    /// Whether the file holds a password or a key.
+    pub fn has_secret_in_file(&self) -> bool {
+        let of_file = |s: &&Setting| s.layer() == Some(Layer::File);
+        self.settings.iter().filter(of_file).any(|setting| setting.key.is_secret())
+    }
+
+    /// The value of a key, and where it came from.
+    pub fn find(&self, key: &Key) -> Option<(&Value, Layer)> {
+        let setting = self.settings.iter().find(|s| s.found.is_some() && s.key.path == key.path)?;
+        setting.found.as_ref().map(|(value, layer)| (value, *layer))
+    }
+
+    pub(super) fn at(&self, path: &[&str]) -> Option<&Value> {
+        let setting = self.settings.iter().find(|s| s.found.is_some() && s.key.path == path);
+        setting.and_then(Setting::value)
+    }
+
+    fn value(&self, key: &str) -> Option<&Value> {
+        debug_assert!(ROWS.iter().any(|row| row.key == key), "{key} has no row");
+        let path: Vec<&str> = key.split('.').collect();
+        self.at(&path)
+    }
+
+    /// Where the value of a key came from, if it has one.
+    pub fn layer(&self, key: &str) -> Option<Layer> {
+        self.settings.iter().find(|setting| setting.key.to_string() == key).and_then(Setting::layer)
+    }
+
+    /// A text or an address.
+    pub fn text(&self, key: &str) -> Option<String> {
+        match self.value(key)? {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
+    /// A whole number, within the bounds of its row.
+    pub fn integer(&self, key: &str) -> Option<i64> {
+        match self.value(key)? {
+            Value::Integer(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A number, above the bound of its row.
+    pub fn real(&self, key: &str) -> Option<f64> {
+        match self.value(key)? {
+            Value::Real(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// A yes or no.
+    pub fn boolean(&self, key: &str) -> Option<bool> {
+        match self.value(key)? {
+            Value::Boolean(yes) => Some(*yes),
+            _ => None,
+        }
+    }
+
+    /// A time, at least a millisecond and at most a year.
+    pub fn duration(&self, key: &str) -> Option<Duration> {
+        match self.value(key)? {
+            Value::Duration(time) => Some(*time),
+            _ => None,
+        }
+    }
+
+    /// A password or a key.
+    pub fn secret(&self, key: &str) -> Option<Secret> {
+        match self.value(key)? {
+            Value::Secret(secret) => Some(secret.clone()),
+            _ => None,
+        }
+    }
+
+    /// Where files are kept, and where ONNX Runtime's library may be.
+    pub fn places(&self) -> Places {
+        Places::find()
+    }
+
+    /// The longest line or text that a tool takes, in bytes.
+    pub fn max_line(&self) -> usize {
+        let bytes = self.integer("max_line_bytes").unwrap_or_default();
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Whether the log setting asks for details, as `-v` does.
+    pub fn verbose(&self) -> bool {
+        self.text("log").is_some_and(|log| log.contains("debug") || log.contains("trace"))
+    }
+}

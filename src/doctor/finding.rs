@@ -1,0 +1,90 @@
+//! What a check found, in text and as JSON.
+
+use crate::cli::{Layout, Style};
+use crate::error::{Error, Result};
+use crate::record::Object;
+use crate::view::visible;
+
+/// The result of one check.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    check: &'static str,
+    state: State,
+    told: String,
+    remedy: Option<String>,
+}
+
+/// How urgent a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Ok,
+    /// The tools do their work without it; it may be wanted.
+    Advice,
+    /// Something needs doing.
+    Trouble,
+}
+
+impl Finding {
+    /// Nothing needs doing.
+    pub fn ok(check: &'static str, told: impl Into<String>) -> Finding {
+        Finding { check, state: State::Ok, told: told.into(), remedy: None }
+    }
+
+    /// Something may be wanted.
+    pub fn advice(check: &'static str, error: &Error) -> Finding {
+        Finding { state: State::Advice, ..Finding::trouble(check, error) }
+    }
+
+    /// Something needs doing; the hint of the error says what.
+    pub fn trouble(check: &'static str, error: &Error) -> Finding {
+        let remedy = error.remedy().map(str::to_owned);
+        Finding { check, state: State::Trouble, told: error.to_string(), remedy }
+    }
+
+    /// `ok` or `trouble`, by the result of a check.
+    pub fn of(check: &'static str, found: Result<String>) -> Finding {
+        found.map_or_else(|error| Finding::trouble(check, &error), |told| Finding::ok(check, told))
+    }
+
+    /// Whether nothing needs doing.
+    pub fn is_good(&self) -> bool {
+        self.state != State::Trouble
+    }
+
+    /// A line for people, and one more with what helps.
+    pub fn to_text(&self, layout: &Layout) -> String {
+        let (word, style) = self.state.word();
+        let mut text = format!(
+            "{}: {}: {}\n",
+            self.check,
+            layout.paint(style, word),
+            visible(&self.told).replace('\n', " ")
+        );
+        if let Some(remedy) = &self.remedy {
+            text.push_str(&format!("  {}\n", visible(remedy)));
+        }
+        text
+    }
+
+    /// As a line of JSON.
+    pub fn to_object(&self) -> Object {
+        let mut line = Object::default();
+        line.set_text("check", self.check);
+        line.set_text("state", self.state.word().0);
+        line.set_text("found", &self.told);
+        if let Some(remedy) = &self.remedy {
+            line.set_text("remedy", remedy);
+        }
+        line
+    }
+}
+
+impl State {
+    fn word(self) -> (&'static str, Style) {
+        match self {
+            State::Ok => ("ok", Style::Green),
+            State::Advice => ("advice", Style::Yellow),
+            State::Trouble => ("trouble", Style::Red),
+        }
+    }
+}

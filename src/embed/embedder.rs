@@ -1,0 +1,139 @@
+//! Vectors by one model: from a server, or from the encoder of a model on this machine.
+
+use super::encoder::Encoder;
+use super::model::Model;
+use super::model_dir::Installed;
+use super::registry;
+use super::remote::{Remote, Trouble};
+use super::side::Side;
+use super::work::Work;
+use crate::cli::Notes;
+use crate::config::Settings;
+use crate::error::{Error, Result};
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Makes vectors by one model. Clones share what is loaded, and take turns with it.
+#[derive(Clone)]
+pub struct Embedder {
+    model: Arc<Model>,
+    source: Arc<Mutex<Source>>,
+}
+
+/// Where vectors come from.
+struct Source {
+    settings: Settings,
+    work: Work,
+    notes: Notes,
+    model: Arc<Model>,
+    /// The server, until it turns out not to serve the model.
+    remote: Option<Remote>,
+    /// The model's files; a server may have it without them.
+    installed: Option<Installed>,
+    /// Never taken down: freeing it takes longer than embedding a question did.
+    encoder: Option<ManuallyDrop<Encoder>>,
+}
+
+impl Embedder {
+    /// The embedder of the settings: `embed.model`, else the best model that is installed. Errors say what
+    /// to run if there is none.
+    pub fn of(settings: &Settings, work: Work, notes: &Notes) -> Result<Embedder> {
+        Embedder::named(settings, None, work, notes)
+    }
+
+    /// The embedder of a model, in any spelling; `None` is that of the settings. A server knows its models by
+    /// their own spelling.
+    pub fn named(settings: &Settings, model: Option<&str>, work: Work, notes: &Notes) -> Result<Embedder> {
+        let name = model.map(str::to_owned).or(settings.text("embed.model"));
+        let mut remote = Remote::of(settings, name.as_deref().unwrap_or_default(), notes)?;
+        let needed = remote.as_ref().is_none_or(Remote::is_proxy);
+        let installed = if needed { Installed::select(settings, model) } else { Err(unnamed()) };
+        let (model, installed) = match (installed, &name) {
+            (Ok(installed), _) => (installed.model.clone(), Some(installed)),
+            (Err(_), Some(name)) if remote.is_some() => {
+                (registry::find(name).unwrap_or_else(|| Model::unknown(name)), None)
+            }
+            (Err(error), _) => return Err(error),
+        };
+        if let Some(remote) = remote.as_mut().filter(|remote| remote.is_proxy()) {
+            remote.ask_for(&model.id);
+        }
+        let (model, settings, notes) = (Arc::new(model), settings.clone(), notes.clone());
+        let source = Source { settings, work, notes, model: model.clone(), remote, installed, encoder: None };
+        Ok(Embedder { model, source: Arc::new(Mutex::new(source)) })
+    }
+
+    fn source(&self) -> MutexGuard<'_, Source> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The canonical id of the model.
+    pub fn model(&self) -> &str {
+        &self.model.id
+    }
+
+    /// The similarity (raw cosine) from which on a message may have to do with a question.
+    pub fn floor(&self) -> f32 {
+        self.model.recall
+    }
+
+    /// Whether the model is loaded, or its server has answered, so that what cannot be embedded is the text's
+    /// own fault.
+    pub fn is_ready(&self) -> bool {
+        let source = self.source();
+        source.encoder.is_some() || source.remote.as_ref().is_some_and(Remote::has_answered)
+    }
+
+    /// Errors if a file of the model, if it is on this machine, is not what it was when it was installed.
+    pub fn check(&self) -> Result<()> {
+        self.source().installed.as_ref().map_or(Ok(()), Installed::verify)
+    }
+
+    /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
+    /// Errors if the model cannot be loaded, or makes no vector of its dimension.
+    pub fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
+        self.source().embed(texts, side)
+    }
+}
+
+impl Source {
+    fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
+        if let Some(vectors) = self.ask(texts, side)? {
+            return Ok(vectors);
+        }
+        if let (None, Some(installed)) = (&self.encoder, &self.installed) {
+            let encoder = Encoder::load(&self.settings, installed, self.work)?;
+            self.encoder = Some(ManuallyDrop::new(encoder));
+        }
+        match &mut self.encoder {
+            Some(encoder) => encoder.embed(texts, side),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The server's vectors; `None` if the model is to be used that is installed here.
+    fn ask(&mut self, texts: &[&str], side: Side) -> Result<Option<Vec<Vec<f32>>>> {
+        let Some(remote) = &mut self.remote else { return Ok(None) };
+        let asked = if remote.is_proxy() {
+            remote.embed(texts, side)
+        } else {
+            let prefix = if side == Side::Query { &self.model.query } else { &self.model.passage };
+            let worded: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
+            remote.embed(&worded.iter().map(String::as_str).collect::<Vec<_>>(), side)
+        };
+        match asked {
+            Ok(vectors) => Ok(Some(vectors)),
+            Err(Trouble::Absent(error) | Trouble::Model(error)) if self.installed.is_some() => {
+                self.notes.detail(format_args!("{error}: {} is loaded here", self.model.id));
+                self.remote = None;
+                Ok(None)
+            }
+            Err(trouble) => Err(trouble.into()),
+        }
+    }
+}
+
+fn unnamed() -> Error {
+    Error::new("embed.model is not set, and the server needs the name of a model")
+        .hint("rsv-config set embed.model MODEL")
+}

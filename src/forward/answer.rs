@@ -1,0 +1,31 @@
+//! A whole answer, read from the body that a provider sent.
+
+use super::failure::Failure;
+use crate::config::Secret;
+use crate::http::{Body, Cut};
+use crate::provider::Target;
+use crate::record::Object;
+
+/// Reads the body of an answer whose status is 200 to 299.
+pub(super) fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) -> Result<Object, Failure> {
+    let invalid = |is: &str| Failure::invalid(target, is, &body.bytes, key);
+    match &body.cut {
+        Some(Cut::Limit) => return Err(Failure::too_much(target, body.bytes.len())),
+        Some(Cut::Failed(failed)) => return Err(Failure::broken(target, failed, &body.bytes, key)),
+        None if body.bytes.trim_ascii().is_empty() => return Err(invalid("empty")),
+        None => {}
+    }
+    let mut answer =
+        Object::parse_bytes(&body.bytes).map_err(|e| invalid(&format!("no JSON object: {e}")))?;
+    mark_kind(&mut answer);
+    Ok(answer)
+}
+
+/// Sets the `kind` of an answer that could pass for something else: whatever a provider sends, the next tool must
+/// not take it for a record to store.
+pub(super) fn mark_kind(answer: &mut Object) {
+    let chunk = answer.get("object") == Some("\"chat.completion.chunk\"");
+    if answer.has("kind") || answer.has("messages") || chunk || !answer.has("choices") {
+        answer.set_text("kind", "response");
+    }
+}

@@ -1,0 +1,156 @@
+//! Requests are sent to the provider of their model.
+
+use super::answer::read_answer;
+use super::ask::Asker;
+use super::caller::Caller;
+use super::cut::Cuts;
+use super::detail_log::tell;
+use super::failure::Failure;
+use super::pending_request::PendingRequest;
+use super::stream::Stream;
+use crate::cli::Notes;
+use crate::config::Settings;
+use crate::error;
+use crate::http::HeaderMap;
+use crate::provider::{Providers, Target};
+use crate::record::{Clock, Object, unexpected};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Forwards requests.
+pub struct Forwarder {
+    asker: Asker,
+    providers: Providers,
+    /// The model for requests that name none.
+    model: Option<String>,
+    /// The `web_search_options` for requests that have none.
+    web_search: Option<Object>,
+    /// The longest answer that is held, in bytes.
+    limit: usize,
+    cuts: Arc<Cuts>,
+    notes: Notes,
+}
+
+impl Forwarder {
+    /// Takes addresses, keys, limits and defaults from the settings. Nothing is opened yet.
+    pub fn new(settings: &Settings, notes: &Notes) -> error::Result<Forwarder> {
+        Ok(Forwarder {
+            asker: Asker::new(settings, notes),
+            providers: Providers::new(settings)?,
+            model: settings.text("model"),
+            web_search: web_search(settings),
+            limit: settings.max_line(),
+            cuts: Arc::new(Cuts::new(notes)),
+            notes: notes.clone(),
+        })
+    }
+
+    /// Asks the provider and waits for the whole answer: the provider's body as it came, with `rsv`, which has
+    /// the request's members and provider, status and latency_ms; and the headers before it. A request for a stream is
+    /// sent as one for a whole answer.
+    pub async fn whole(
+        &self,
+        mut request: Object,
+        caller: &Caller,
+        clock: &Clock,
+    ) -> Result<(Object, HeaderMap), Failure> {
+        if request.get("stream") == Some("true") {
+            request.take("stream");
+            request.take("stream_options");
+        }
+        let (pending, body) = self.prepare(request, caller, clock)?;
+        let PendingRequest { target, key, .. } = &pending;
+        let response = self.asker.ask(target, key.as_ref(), caller, false, body).await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.body(self.limit).await;
+        tell(&self.notes, "the answer of", target, &body.bytes, key.as_ref());
+        let answer = read_answer(target, &body, key.as_ref())?;
+        Ok((pending.complete(answer, status, &self.cuts), headers))
+    }
+
+    /// Asks the provider for a stream, and waits for its head.
+    pub async fn stream(
+        &self,
+        mut request: Object,
+        caller: &Caller,
+        clock: &Clock,
+    ) -> Result<Stream, Failure> {
+        if request.get("stream") != Some("true") {
+            request.set("stream", "true");
+        }
+        let (pending, body) = self.prepare(request, caller, clock)?;
+        let response = self.asker.ask(&pending.target, pending.key.as_ref(), caller, true, body).await?;
+        Stream::new(response, pending, (self.cuts.clone(), self.notes.clone()), self.limit).await
+    }
+
+    /// Turns a request line into the body that its provider gets.
+    fn prepare(
+        &self,
+        mut request: Object,
+        caller: &Caller,
+        clock: &Clock,
+    ) -> Result<(PendingRequest, Bytes), Failure> {
+        let rsv = take_rsv(&mut request)?;
+        let target = self.target(&mut request)?;
+        let key = target.key(caller.key.as_ref())?.cloned();
+        let mut body = Vec::new();
+        request.write(&mut body);
+        tell(&self.notes, "the request to", &target, &body, key.as_ref());
+        Ok((PendingRequest { target, key, rsv, clock: *clock, begin: clock.now() }, body.into()))
+    }
+
+    /// Completes a request from the settings, and finds its provider.
+    fn target(&self, request: &mut Object) -> Result<Target, Failure> {
+        // Not OpenAI's but ours: how a request line may say what it is.
+        request.take("kind");
+        check(request)?;
+        let named = request.text("model")?;
+        let Some(model) = named.as_ref().or(self.model.as_ref()) else {
+            return Err(Failure::request("model: is missing")
+                .hint("name one in the request, or: rsv-config set model MODEL"));
+        };
+        let target = self.providers.of(model)?;
+        // A name that stays is not written anew, so that it keeps its spelling.
+        if named.as_ref() != Some(&target.model) {
+            request.set_text("model", &target.model);
+        }
+        if let Some(options) = &self.web_search
+            && !request.has("web_search_options")
+        {
+            request.set("web_search_options", options.to_json());
+        }
+        Ok(target)
+    }
+}
+
+/// Refuses a request that no provider could answer.
+fn check(request: &Object) -> Result<(), Failure> {
+    match request.get("messages") {
+        None | Some("null") => Err(Failure::request("messages: is missing")),
+        Some("[]") => Err(Failure::request("messages: is empty")),
+        Some(json) if json.starts_with('[') => Ok(()),
+        Some(json) => Err(unexpected("messages", "an array", json).into()),
+    }
+}
+
+/// Takes off the member `rsv`, which never leaves the machine.
+fn take_rsv(request: &mut Object) -> Result<Object, Failure> {
+    let rsv = request.object("rsv")?.unwrap_or_default();
+    request.take("rsv");
+    Ok(rsv)
+}
+
+/// The `web_search_options` of the settings.
+fn web_search(settings: &Settings) -> Option<Object> {
+    if settings.boolean("web_search_enabled") != Some(true) {
+        return None;
+    }
+    let mut options = Object::default();
+    if let Some(results) = settings.integer("web_search_max_results") {
+        options.set("max_results", results.to_string());
+    }
+    if let Some(range) = settings.text("web_search_time_range") {
+        options.set_text("time_range", &range);
+    }
+    Some(options)
+}

@@ -1,0 +1,43 @@
+//! A request that was sent, until its answer is complete.
+
+use super::cut::Cuts;
+use super::detail_log::tell;
+use crate::cli::Notes;
+use crate::config::Secret;
+use crate::provider::Target;
+use crate::record::{Clock, Object};
+
+/// A request whose answer is awaited.
+pub(super) struct PendingRequest {
+    pub(super) target: Target,
+    pub(super) key: Option<Secret>,
+    /// The request's member `rsv`.
+    pub(super) rsv: Object,
+    pub(super) clock: Clock,
+    pub(super) begin: i64,
+}
+
+impl PendingRequest {
+    /// Logs an answer that was put together, if details are told.
+    pub(super) fn log_answer(&self, notes: &Notes, answer: &Object) {
+        if notes.is_verbose() {
+            tell(notes, "the answer of", &self.target, answer.to_json().as_bytes(), self.key.as_ref());
+        }
+    }
+
+    /// Adds `rsv` to the answer, with the provider, the status and the latency.
+    pub(super) fn complete(mut self, mut answer: Object, status: u16, cuts: &Cuts) -> Object {
+        let rsv = &mut self.rsv;
+        let partial = rsv.take("partial");
+        rsv.set_text("provider", self.target.name());
+        rsv.set("status", status.to_string());
+        rsv.set("latency_ms", (self.clock.now() - self.begin).max(0).to_string());
+        if let Some(partial) = partial {
+            rsv.set("partial", partial);
+        }
+        answer.take("rsv");
+        cuts.look(&self.target, &answer, rsv);
+        answer.set("rsv", rsv.to_json());
+        answer
+    }
+}

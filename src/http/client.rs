@@ -1,0 +1,180 @@
+//! The client: requests are sent over connections that stay open.
+
+use super::address::Address;
+use super::failed::{Failed, Kind, WHOLE_TIMEOUT, cause};
+use super::headers::Headers;
+use super::response::Response;
+use crate::config::{Secret, Settings};
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Method, RequestBuilder};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::runtime::{Handle, Id};
+
+/// The media type of what is posted, and of the answer.
+const JSON: &str = "application/json";
+
+/// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
+pub struct Client {
+    pub(super) connect: Duration,
+    first_byte: Duration,
+    pub(super) idle: Duration,
+    whole: Duration,
+    /// For each lane one client of each event loop that asks.
+    lanes: [Mutex<Vec<(Id, reqwest::Client)>>; 3],
+}
+
+/// How an address is reached.
+#[derive(Clone, Copy)]
+enum Lane {
+    /// This machine, in the clear: no certificates are needed, so that a container may have none.
+    Plain,
+    /// This machine, over TLS.
+    Local,
+    /// Any other, through the system's proxy if there is one.
+    Open,
+}
+
+/// What a posted request carries beside its body, and which answer it takes.
+#[derive(Clone, Copy)]
+pub struct RequestOptions<'a> {
+    /// Headers beside those that every request has, and those that go before them.
+    pub passed: Option<&'a HeaderMap>,
+    pub headers: Option<&'a Headers>,
+    /// How the body of the answer may be encoded, as `offer` has it.
+    pub encodings: &'a str,
+    /// Whether the answer may go on for as long as something of it arrives.
+    pub endless: bool,
+}
+
+impl RequestOptions<'_> {
+    /// Nothing more, and an answer in the clear within the limit.
+    pub const PLAIN: RequestOptions<'static> =
+        RequestOptions { passed: None, headers: None, encodings: "identity", endless: false };
+}
+
+impl Client {
+    /// A client with the settings' timeouts.
+    pub fn new(settings: &Settings) -> Client {
+        let time = |key, seconds| settings.duration(key).unwrap_or(Duration::from_secs(seconds));
+        Client {
+            connect: time("connect_timeout", 10),
+            first_byte: time("first_byte_timeout", 600),
+            idle: time("idle_timeout", 300),
+            whole: time("request_timeout", 600),
+            lanes: [const { Mutex::new(Vec::new()) }; 3],
+        }
+    }
+
+    /// Posts JSON and waits for the head of the answer. A key goes with it as `Authorization: Bearer`.
+    pub async fn post(
+        &self,
+        address: &Address,
+        key: Option<&Secret>,
+        options: RequestOptions<'_>,
+        json: Bytes,
+    ) -> Result<Response, Failed> {
+        let mut request = self.request(Method::POST, address, key)?.header(ACCEPT, JSON);
+        if let Some(headers) = options.passed {
+            request = request.headers(headers.clone());
+        }
+        if let Some(headers) = options.headers {
+            request = request.headers(headers.map().clone());
+        }
+        if !options.endless {
+            request = request.timeout(self.whole);
+        }
+        let request = request.header(ACCEPT_ENCODING, options.encodings);
+        self.send(request.header(CONTENT_TYPE, JSON).body(json)).await
+    }
+
+    /// Asks for what is at an address, and waits for the head of the answer.
+    pub async fn get(&self, address: &Address, key: Option<&Secret>) -> Result<Response, Failed> {
+        let request = self.request(Method::GET, address, key)?.header(ACCEPT, JSON);
+        self.send(request.timeout(self.whole)).await
+    }
+
+    pub(super) fn request(
+        &self,
+        method: Method,
+        address: &Address,
+        key: Option<&Secret>,
+    ) -> Result<RequestBuilder, Failed> {
+        let mut url = address.url().clone();
+        Ok(match key.map(bearer).transpose()? {
+            None => self.client(address)?.request(method, url),
+            Some(bearer) => {
+                // Else the address's user name would go as a second Authorization.
+                let _ = url.set_username("").and_then(|()| url.set_password(None));
+                self.client(address)?.request(method, url).header(AUTHORIZATION, bearer)
+            }
+        })
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Failed> {
+        Ok(Response::new(self.head(request).await?, self.idle, self.whole))
+    }
+
+    pub(super) async fn head(&self, request: RequestBuilder) -> Result<reqwest::Response, Failed> {
+        let late = Failed::late("first_byte_timeout", self.first_byte);
+        let sent = tokio::time::timeout(self.first_byte, request.send()).await.map_err(|_| late)?;
+        sent.map_err(|e| self.failed(&e))
+    }
+
+    /// The client of the event loop that asks: a connection belongs to the one that opened it.
+    fn client(&self, address: &Address) -> Result<reqwest::Client, Failed> {
+        let lane = if !address.is_here() {
+            Lane::Open
+        } else if address.is_plain() {
+            Lane::Plain
+        } else {
+            Lane::Local
+        };
+        let here = Handle::current().id();
+        let mut clients = self.lanes[lane as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, client)) = clients.iter().find(|(id, _)| *id == here) {
+            return Ok(client.clone());
+        }
+        let built = self.build(lane).map_err(|e| Failed { kind: Kind::Setup, cause: cause(&e) })?;
+        clients.push((here, built.clone()));
+        Ok(built)
+    }
+
+    fn build(&self, lane: Lane) -> reqwest::Result<reqwest::Client> {
+        // An error only says that one is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = reqwest::Client::builder()
+            .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(self.connect);
+        match lane {
+            Lane::Plain => builder.no_proxy().tls_certs_only([]),
+            Lane::Local => builder.no_proxy(),
+            Lane::Open => builder,
+        }
+        .build()
+    }
+
+    fn failed(&self, error: &reqwest::Error) -> Failed {
+        if error.is_connect() && error.is_timeout() {
+            Failed { kind: Kind::Connect, cause: format!("no connection within {:?}", self.connect) }
+        } else if error.is_timeout() {
+            Failed::late(WHOLE_TIMEOUT, self.whole)
+        } else if error.is_connect() {
+            Failed { kind: Kind::Connect, cause: cause(error) }
+        } else {
+            Failed::broken(cause(error))
+        }
+    }
+}
+
+fn bearer(key: &Secret) -> Result<HeaderValue, Failed> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| {
+        let cause = "the key holds a character that cannot stand in a header".to_owned();
+        Failed { kind: Kind::Key, cause }
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,71 @@
+//! What keeps a request from being answered.
+
+use std::error::Error as _;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+/// The setting that limits the time of a whole answer.
+pub(super) const WHOLE_TIMEOUT: &str = "request_timeout";
+
+/// Why a request was not answered: in words, and never with a key in them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Failed {
+    pub kind: Kind,
+    pub cause: String,
+}
+
+/// Where a request failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// No header can hold the key.
+    Key,
+    /// It could not even be tried, for want of certificates.
+    Setup,
+    /// There was no connection.
+    Connect,
+    /// The time was up: that of the setting.
+    Late(&'static str),
+    /// The connection broke before all had arrived.
+    Broken,
+}
+
+impl std::error::Error for Failed {}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+impl Failed {
+    pub(super) fn late(setting: &'static str, limit: Duration) -> Failed {
+        let what = match setting {
+            "first_byte_timeout" => "nothing arrived within",
+            "idle_timeout" => "nothing more arrived within",
+            _ => "not done within",
+        };
+        Failed { kind: Kind::Late(setting), cause: format!("{what} {limit:?}") }
+    }
+
+    pub(super) fn broken(cause: impl Into<String>) -> Failed {
+        Failed { kind: Kind::Broken, cause: cause.into() }
+    }
+}
+
+/// The innermost cause, since the outer ones only say that sending failed. It holds no address.
+pub(super) fn cause(error: &reqwest::Error) -> String {
+    let Some(mut inner) = error.source() else {
+        return "the request cannot be sent".to_owned();
+    };
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    match inner.downcast_ref::<io::Error>() {
+        // `connection refused` instead of `Connection refused (os error 111)`.
+        Some(e) if e.raw_os_error().is_some() && !e.kind().to_string().starts_with("uncategorized") => {
+            e.kind().to_string()
+        }
+        _ => inner.to_string(),
+    }
+}

@@ -1,0 +1,23 @@
+//! The threads on which work may block: for the store, the embedder and the disk.
+
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+/// The blocking threads of one event loop, whichever loop asks for them: each such thread costs memory.
+#[derive(Clone)]
+pub(super) struct BlockingPool(Handle);
+
+impl BlockingPool {
+    /// The threads of the current event loop. Panics outside of a loop.
+    pub(super) fn current() -> BlockingPool {
+        BlockingPool(Handle::current())
+    }
+
+    /// Runs `work` on a thread that may block.
+    pub(super) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.0.spawn_blocking(work)
+    }
+}

@@ -1,0 +1,63 @@
+//! A request for a turn as its client sent it, in OpenAI's format or in Ollama's.
+
+use super::memory_mode::MemoryMode;
+use super::relay_headers;
+use super::request_body;
+use crate::config::{Secret, Settings};
+use crate::error::Result;
+use crate::forward::Caller;
+use crate::record::{Object, Scope};
+use hyper::HeaderMap;
+use hyper::http::request::Parts;
+use std::sync::{Arc, Weak};
+
+/// The header by which a client says what is recalled.
+const RECALL_HEADER: &str = "x-rsv-recall";
+
+/// A setting that holds for one request.
+pub(super) struct Override {
+    pub(super) key: String,
+    /// Who sets it, as an error names it.
+    pub(super) source: &'static str,
+    pub(super) value: String,
+}
+
+/// A request for a turn.
+pub(super) struct ChatRequest {
+    pub(super) body: Object,
+    pub(super) scope: Scope,
+    pub(super) caller: Caller,
+    pub(super) mode: MemoryMode,
+    pub(super) overrides: Vec<Override>,
+    /// Alive as long as the client waits.
+    pub(super) client: Weak<()>,
+}
+
+impl ChatRequest {
+    /// Parses a request. `key` is the caller's for its provider; `client` lives as long as the client waits. Errors
+    /// name the member or the header at fault.
+    pub(super) fn parse(
+        head: &Parts,
+        body: &[u8],
+        scope: Scope,
+        key: Option<Secret>,
+        settings: &Settings,
+        client: &Arc<()>,
+    ) -> Result<ChatRequest> {
+        let mode = MemoryMode::of(&head.headers, settings, &scope)?;
+        Ok(ChatRequest {
+            body: request_body::parse(body)?,
+            scope,
+            caller: relay_headers::caller(head, key),
+            mode,
+            overrides: recall_override(&head.headers).into_iter().collect(),
+            client: Arc::downgrade(client),
+        })
+    }
+}
+
+/// What the client's header says is recalled.
+fn recall_override(headers: &HeaderMap) -> Option<Override> {
+    let value = String::from_utf8_lossy(headers.get(RECALL_HEADER)?.as_bytes()).into_owned();
+    Some(Override { key: "enrich.recall".to_owned(), source: RECALL_HEADER, value })
+}

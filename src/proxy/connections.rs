@@ -1,0 +1,96 @@
+//! Accepts connections, and serves each on one of the event loops.
+
+use super::http_errors::ErrorBodies;
+use super::response::HttpResponse;
+use super::router::Router;
+use crate::http::Loops;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// How long to wait if no connection can be accepted, for want of descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How many connections are accepted before their requests are looked at, so that the first client does not wait for
+/// all that connect with it, nor the last one for every answer.
+const ACCEPT_BATCH: usize = 8;
+
+/// Accepts connections.
+pub(super) struct Connections {
+    router: Arc<Router>,
+    loops: Arc<Loops>,
+    /// A permit for each connection that may be open.
+    permits: Arc<Semaphore>,
+    /// The longest header of a request, in bytes.
+    max_header: usize,
+}
+
+impl Connections {
+    /// Serves connections on `loops` with the limits of the settings.
+    pub(super) fn new(router: Arc<Router>, loops: Arc<Loops>) -> Connections {
+        let limit = |key| router.config.limit(key).unwrap_or(Semaphore::MAX_PERMITS);
+        let permits = Arc::new(Semaphore::new(limit("proxy.connections")));
+        let max_header = limit("proxy.header_bytes");
+        Connections { router, loops, permits, max_header }
+    }
+
+    /// Accepts connections until `ended` resolves. Returns what waits for the open ones.
+    pub(super) async fn accept_until(
+        self,
+        listener: TcpListener,
+        mut ended: oneshot::Receiver<()>,
+    ) -> GracefulShutdown {
+        let graceful = GracefulShutdown::new();
+        let mut accepted = 0_usize;
+        loop {
+            tokio::select! {
+                next = self.accept(&listener) => match next {
+                    Some((stream, permit)) => {
+                        self.serve(stream, permit, &graceful);
+                        accepted += 1;
+                        if accepted.is_multiple_of(ACCEPT_BATCH) {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                    None => tokio::time::sleep(ACCEPT_PAUSE).await,
+                },
+                _ = &mut ended => return graceful,
+            }
+        }
+    }
+
+    /// The next connection, as soon as there is a permit for it; `None` if it cannot be accepted.
+    async fn accept(&self, listener: &TcpListener) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+        let permit = self.permits.clone().acquire_owned().await.ok()?;
+        let (stream, _) = listener.accept().await.ok()?;
+        Some((stream, permit))
+    }
+
+    fn serve(&self, stream: TcpStream, permit: OwnedSemaphorePermit, graceful: &GracefulShutdown) {
+        // Responses are short: none must wait for more to be sent with it.
+        let _ = stream.set_nodelay(true);
+        let idle_timeout = self.router.idle_timeout;
+        let mut server = http1::Builder::new();
+        server.timer(TokioTimer::new()).header_read_timeout(idle_timeout);
+        server.max_buf_size(self.max_header);
+        let router = self.router.clone();
+        let service = service_fn(move |request| {
+            let router = router.clone();
+            async move { Ok::<HttpResponse, Infallible>(router.answer(request).await) }
+        });
+        // It is no error of ours if a client hangs up, or does not speak HTTP.
+        let _ = self.loops.spawn(stream, |stream| {
+            let stream = ErrorBodies::new(stream, idle_timeout);
+            let served = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
+            async move {
+                let _ = served.await;
+                drop(permit);
+            }
+        });
+    }
+}

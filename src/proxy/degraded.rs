@@ -1,0 +1,169 @@
+//! Decides whether memory is degraded, for which reason, and how that is worded. The turn pipeline, the store queue,
+//! the header of responses and `GET /health` all ask here.
+
+use crate::config::Settings;
+use crate::embed::Embedder;
+use crate::error::{Error, Result};
+use crate::fill;
+use crate::record::Account;
+use crate::store::Store;
+use std::fmt;
+use std::time::{Duration, Instant};
+use tokio::time::error::Elapsed;
+
+/// The header that gives the reason.
+pub(super) const DEGRADED_HEADER: &str = "x-rsv-degraded";
+/// How long one attempt to store turns may take before the store counts as too slow.
+const SLOW_WRITE: Duration = Duration::from_secs(2);
+
+/// Why memory serves in part only, or not at all.
+#[derive(Clone, Debug)]
+pub(super) enum Degraded {
+    /// The store cannot be read or written; the error in words.
+    StoreFailed(String),
+    /// An attempt to store turns has taken this long, and goes on.
+    StoreSlow(Duration),
+    /// Recall took longer than this limit.
+    RecallTimedOut(Duration),
+    /// The store's messages are to be found by meaning, and no embedder can be loaded.
+    EmbedderUnavailable(Error),
+    /// The reason in the account of an enriched request, which is in words already.
+    Enrichment(String),
+}
+
+impl fmt::Display for Degraded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Degraded::StoreFailed(reason) | Degraded::Enrichment(reason) => f.write_str(reason),
+            Degraded::StoreSlow(waited) => {
+                write!(f, "the store has kept a turn waiting for {} s", waited.as_secs())
+            }
+            Degraded::RecallTimedOut(limit) => write!(f, "memory did not answer within {limit:?}"),
+            Degraded::EmbedderUnavailable(error) => {
+                write!(f, "{error}; messages are found by their words only")
+            }
+        }
+    }
+}
+
+/// Judges a recall that could take as long as `limit`.
+pub(super) fn of_recall<T>(
+    recalled: std::result::Result<Result<T>, Elapsed>,
+    limit: Duration,
+) -> std::result::Result<T, Degraded> {
+    match recalled {
+        Ok(Ok(recalled)) => Ok(recalled),
+        Ok(Err(error)) => Err(Degraded::StoreFailed(error.to_string())),
+        Err(_) => Err(Degraded::RecallTimedOut(limit)),
+    }
+}
+
+/// Judges the embedder of a recall. It degrades nothing if it is loaded, or if none is installed and nobody asked for
+/// one. Errors if the store cannot be read.
+pub(super) fn of_embedder(
+    embedder: &Result<Embedder>,
+    store: &mut dyn Store,
+    settings: &Settings,
+) -> Result<Option<Degraded>> {
+    Ok(match embedder {
+        Err(error) if fill::is_wanted(store, settings)? => Some(Degraded::EmbedderUnavailable(error.clone())),
+        _ => None,
+    })
+}
+
+/// Judges storing, by the error of the last attempt and the beginning of the present one.
+pub(super) fn of_storing(last_error: Option<&String>, attempt: Option<Instant>) -> Option<Degraded> {
+    if let Some(error) = last_error {
+        return Some(Degraded::StoreFailed(error.clone()));
+    }
+    let waited = attempt.map(|begun| begun.elapsed()).filter(|waited| *waited > SLOW_WRITE);
+    waited.map(Degraded::StoreSlow)
+}
+
+/// Judges the store as a whole, by whether it can be read, and how storing goes.
+pub(super) fn of_store(read: Result<()>, storing: impl FnOnce() -> Option<Degraded>) -> Option<Degraded> {
+    match read {
+        Ok(()) => storing(),
+        Err(error) => Some(Degraded::StoreFailed(error.to_string())),
+    }
+}
+
+/// The reason in the account of an enriched request.
+fn of_account(account: &Account) -> Option<Degraded> {
+    account.members.text("degraded").ok().flatten().map(Degraded::Enrichment)
+}
+
+/// Which reason a response gives if recall and storing both have one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Precedence {
+    Recall,
+    Storing,
+}
+
+/// Judges a turn, by the account of its enrichment, if it has one, and how storing goes.
+pub(super) fn of_turn(
+    account: Option<&Account>,
+    storing: Option<Degraded>,
+    precedence: Precedence,
+) -> Option<Degraded> {
+    let recall = account.and_then(of_account);
+    match precedence {
+        Precedence::Recall => recall.or(storing),
+        Precedence::Storing => storing.or(recall),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Object, Scope};
+
+    fn words(degraded: Option<Degraded>) -> String {
+        degraded.map_or_else(|| "whole".to_owned(), |reason| reason.to_string())
+    }
+
+    #[test]
+    fn storing_is_degraded_by_an_error_or_by_a_slow_attempt() {
+        let now = Instant::now();
+        let slow = now.checked_sub(Duration::from_secs(3));
+        let error = "cannot open store".to_owned();
+        assert_eq!(words(of_storing(None, None)), "whole");
+        assert_eq!(words(of_storing(None, Some(now))), "whole");
+        assert_eq!(words(of_storing(None, slow)), "the store has kept a turn waiting for 3 s");
+        assert_eq!(words(of_storing(Some(&error), slow)), "cannot open store");
+    }
+
+    #[tokio::test]
+    async fn recall_is_degraded_by_an_error_or_by_its_limit() {
+        let limit = Duration::from_millis(1);
+        let late = tokio::time::timeout(limit, std::future::pending::<Result<()>>()).await;
+        assert_eq!(words(of_recall(late, limit).err()), "memory did not answer within 1ms");
+        assert_eq!(words(of_recall::<()>(Ok(Err(Error::new("no store"))), limit).err()), "no store");
+        assert_eq!(of_recall(Ok(Ok(7)), limit).ok(), Some(7));
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_read_goes_before_one_that_cannot_be_written() {
+        let storing = || Some(Degraded::StoreFailed("unwritable".to_owned()));
+        assert_eq!(words(of_store(Err(Error::new("unreadable")), storing)), "unreadable");
+        assert_eq!(words(of_store(Ok(()), storing)), "unwritable");
+        assert_eq!(words(of_store(Ok(()), || None)), "whole");
+    }
+
+    #[test]
+    fn a_turn_has_the_reason_that_goes_first() {
+        let mut members = Object::default();
+        members.set_text("degraded", "recall");
+        let account = Account::new("t", &Scope::of(None, None).unwrap(), 0, members);
+        let storing = || Some(Degraded::StoreFailed("storing".to_owned()));
+        for (storing, precedence, expected) in [
+            (storing(), Precedence::Recall, "recall"),
+            (storing(), Precedence::Storing, "storing"),
+            (None, Precedence::Storing, "recall"),
+        ] {
+            assert_eq!(words(of_turn(Some(&account), storing, precedence)), expected);
+        }
+        assert_eq!(words(of_turn(None, storing(), Precedence::Recall)), "storing");
+        assert_eq!(words(of_turn(None, None, Precedence::Recall)), "whole");
+    }
+}

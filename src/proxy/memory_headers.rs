@@ -1,0 +1,40 @@
+//! The headers by which the response to a turn says what memory did.
+
+use super::degraded::{DEGRADED_HEADER, Degraded};
+use super::memory_mode::{MEMORY_HEADER, MemoryMode};
+use super::response::{HttpResponse, set_header};
+use crate::record::Account;
+
+/// The header that says how many messages were recalled.
+pub(super) const RECALLED_HEADER: &str = "x-rsv-recalled";
+/// The header that says how many tokens the request had as it left.
+pub(super) const TOKENS_HEADER: &str = "x-rsv-tokens";
+
+/// Sets the headers of a turn: the account of its enrichment, why memory is degraded, and its mode.
+pub(super) fn set(
+    response: &mut HttpResponse,
+    account: Option<&Account>,
+    degraded: Option<Degraded>,
+    mode: MemoryMode,
+) {
+    if let Some(account) = account {
+        set_account(response, account);
+    }
+    if let Some(reason) = degraded {
+        set_header(response, DEGRADED_HEADER, &reason.to_string());
+    }
+    set_mode(response, mode);
+}
+
+/// Sets the header of the mode.
+pub(super) fn set_mode(response: &mut HttpResponse, mode: MemoryMode) {
+    set_header(response, MEMORY_HEADER, mode.name());
+}
+
+fn set_account(response: &mut HttpResponse, account: &Account) {
+    let members = &account.members;
+    let count = |list| members.objects(list).ok().flatten().map_or(0, |entries| entries.len());
+    let recalled = (count("recalled") + count("recent")).to_string();
+    set_header(response, RECALLED_HEADER, &recalled);
+    set_header(response, TOKENS_HEADER, members.get("counted").unwrap_or("0"));
+}

@@ -1,0 +1,63 @@
+//! Relays OpenAI's routes that memory has no part in.
+
+use super::memory_headers;
+use super::memory_mode::MemoryMode;
+use super::relay_headers;
+use super::response::{self, HttpResponse};
+use super::upstream::Upstream;
+use crate::config::Secret;
+use crate::record::Object;
+use bytes::Bytes;
+use hyper::http::request::Parts;
+use std::sync::Arc;
+
+/// The path of chat completions after `/v1/`.
+pub(super) const CHAT_ROUTE: &str = "chat/completions";
+
+/// Relays requests to the providers of their models.
+pub(super) struct Passthrough {
+    upstream: Arc<Upstream>,
+}
+
+impl Passthrough {
+    /// Relays to the providers that `upstream` knows.
+    pub(super) fn new(upstream: &Arc<Upstream>) -> Passthrough {
+        Passthrough { upstream: upstream.clone() }
+    }
+
+    /// Relays a request to `/v1/NAME` with its `bytes` as they came, but for the provider's name before the model's
+    /// and the member `rsv`. `body` is the object of the bytes, `key` the caller's.
+    pub(super) async fn relay(
+        &self,
+        name: &str,
+        head: &Parts,
+        mut body: Object,
+        bytes: Bytes,
+        key: Option<&Secret>,
+    ) -> HttpResponse {
+        let model = body.text("model").ok().flatten().filter(|model| !model.is_empty());
+        let target = match model.as_deref().or(name.strip_prefix("models/")) {
+            Some(model) => self.upstream.target_of(model),
+            None => self.upstream.default_target(key),
+        };
+        let target = match target {
+            Ok(target) => target,
+            Err(failure) => return response::failure(&failure),
+        };
+        let is_renamed = model.is_some_and(|model| model != target.model);
+        // It names a scope, and is sent to nobody else.
+        let had_rsv = body.take("rsv").is_some();
+        if is_renamed {
+            body.set_text("model", &target.model);
+        }
+        let bytes = if is_renamed || had_rsv { body.to_json().into() } else { bytes };
+        let query = head.uri.query();
+        let passing = relay_headers::passing(head, bytes);
+        let mut response = match name {
+            CHAT_ROUTE => self.upstream.relay_chat(&target, query, key, passing).await,
+            _ => self.upstream.relay(&target, target.beside(name, query), key, passing).await,
+        };
+        memory_headers::set_mode(&mut response, MemoryMode::Off);
+        response
+    }
+}

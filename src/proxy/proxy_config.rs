@@ -1,0 +1,20 @@
+//! The settings, the clock and the notes, which the parts of the proxy share.
+
+use crate::cli::Notes;
+use crate::config::Settings;
+use crate::record::Clock;
+
+/// What every part is configured with.
+pub(super) struct ProxyConfig {
+    pub(super) settings: Settings,
+    pub(super) clock: Clock,
+    /// Where the proxy reports what a person should know.
+    pub(super) notes: Notes,
+}
+
+impl ProxyConfig {
+    /// The value of a setting that limits something; `None` if there is no limit.
+    pub(super) fn limit(&self, key: &str) -> Option<usize> {
+        self.settings.integer(key).and_then(|n| usize::try_from(n).ok())
+    }
+}

@@ -1,0 +1,83 @@
+//! Which headers are relayed: from a client's request to a provider, and from a provider's answer to the client.
+
+use crate::config::Secret;
+use crate::forward::Caller;
+use crate::http::{Passing, offer};
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+
+/// The headers of a client's request that are sent to a provider, beside those that begin with one of
+/// `REQUEST_PREFIXES`. This lists what may pass, since nobody can list all headers that hold a key.
+const REQUEST_HEADERS: [&str; 6] =
+    ["accept", "accept-encoding", "content-encoding", "content-type", "idempotency-key", "user-agent"];
+const REQUEST_PREFIXES: [&str; 2] = ["openai-", "x-stainless-"];
+/// The headers of an answer that concern one connection or one server only (RFC 9110, 7.6.1; RFC 7838).
+const HOP_HEADERS: [&str; 11] = [
+    "alt-svc",
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "set-cookie",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+/// The beginning of the headers by which the proxy itself answers a browser.
+const CORS_PREFIX: &str = "access-control-";
+/// The beginning of the headers that only rsv sets.
+const RSV_PREFIX: &str = "x-rsv-";
+
+/// The part of a request that is relayed, with another body.
+pub(super) fn passing(head: &Parts, body: Bytes) -> Passing {
+    let mut headers = head.headers.clone();
+    let is_relayed = |name: &str| {
+        REQUEST_HEADERS.contains(&name) || REQUEST_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    };
+    retain(&mut headers, is_relayed);
+    Passing { method: head.method.clone(), headers, body }
+}
+
+/// Restricts the encodings of the answer to those that the client accepts and rsv can decode.
+pub(super) fn readable(mut passing: Passing) -> Passing {
+    if let Some(accepted) = passing.headers.get_mut(ACCEPT_ENCODING) {
+        let offered = HeaderValue::from_str(&offer(accepted.to_str().unwrap_or_default()));
+        *accepted = offered.unwrap_or(HeaderValue::from_static("identity"));
+    }
+    passing
+}
+
+/// The part of a client's request that is relayed where its body is written anew.
+pub(super) fn caller(head: &Parts, key: Option<Secret>) -> Caller {
+    let encodings = head.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+    let mut headers = passing(head, Bytes::new()).headers;
+    for name in [ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE] {
+        headers.remove(name);
+    }
+    let query = head.uri.query().map(str::to_owned);
+    Caller { key, encodings: encodings.map(str::to_owned), headers, query }
+}
+
+/// The part of a provider's headers that is relayed to the client.
+pub(super) fn to_client(mut headers: HeaderMap) -> HeaderMap {
+    let is_own = |name: &str| name.starts_with(CORS_PREFIX) || name.starts_with(RSV_PREFIX);
+    retain(&mut headers, |name| !HOP_HEADERS.contains(&name) && !is_own(name));
+    headers
+}
+
+/// Keeps the headers that `is_relayed` admits, except those that `Connection` names.
+fn retain(headers: &mut HeaderMap, is_relayed: impl Fn(&str) -> bool) {
+    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named = named.flat_map(|list| list.split(',')).map(|name| name.trim().to_ascii_lowercase());
+    let named: Vec<String> = named.collect();
+    let is_dropped =
+        |name: &HeaderName| !is_relayed(name.as_str()) || named.iter().any(|other| other == name.as_str());
+    let dropped: Vec<HeaderName> = headers.keys().filter(|name| is_dropped(name)).cloned().collect();
+    for name in &dropped {
+        headers.remove(name);
+    }
+}

@@ -1,0 +1,156 @@
+//! The responses that the proxy writes itself: always JSON. An error has OpenAI's shape with all three members, or
+//! Ollama's, which is a text.
+
+use super::relay_headers;
+use crate::error::Error;
+use crate::forward::{Failure, Head};
+use crate::record::{Object, quote};
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
+
+/// A body, whole or streamed.
+pub(super) type HttpBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+/// A response to a client.
+pub(super) type HttpResponse = Response<HttpBody>;
+
+/// The message of one of the proxy's own errors, kept beside its body.
+#[derive(Clone)]
+struct ErrorMessage(String);
+
+/// A JSON response.
+pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
+    let mut response = Response::new(whole(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A response that is streamed with the provider's status and headers.
+pub(super) fn stream<B>(head: &Head, body: B) -> HttpResponse
+where
+    B: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
+{
+    let mut response = Response::new(body.map_err(Into::into).boxed_unsync());
+    *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
+    *response.headers_mut() = relay_headers::to_client(head.headers.clone());
+    response.headers_mut().remove(CONTENT_LENGTH);
+    response
+}
+
+/// Adds the provider's headers to a response whose body is written anew.
+pub(super) fn with_provider_headers(mut response: HttpResponse, headers: &HeaderMap) -> HttpResponse {
+    let mut headers = relay_headers::to_client(headers.clone());
+    for name in [CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LENGTH] {
+        headers.remove(name);
+    }
+    response.headers_mut().extend(headers);
+    response
+}
+
+/// A response of server-sent events that are all known.
+pub(super) fn events(status: StatusCode, events: String) -> HttpResponse {
+    let mut response = json(status, events);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+/// A response without a body.
+pub(super) fn no_content() -> HttpResponse {
+    let mut response = Response::new(whole(Bytes::new()));
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
+fn whole(body: impl Into<Bytes>) -> HttpBody {
+    Full::new(body.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// An error of the proxy's own.
+pub(super) fn error(status: StatusCode, code: &str, message: &str) -> HttpResponse {
+    let mut response = json(status, openai_error_body(status, code, message));
+    response.extensions_mut().insert(ErrorMessage(message.to_owned()));
+    response
+}
+
+/// An error in OpenAI's shape: `{"error":{"message","type","code"}}`.
+pub(super) fn openai_error_body(status: StatusCode, code: &str, message: &str) -> String {
+    let kind = match status.as_u16() {
+        401 | 403 => "authentication_error",
+        429 => "rate_limit_error",
+        400..500 => "invalid_request_error",
+        _ => "api_error",
+    };
+    let (text, code) = (quote(message), quote(code));
+    format!("{{\"error\":{{\"message\":{text},\"type\":\"{kind}\",\"code\":{code}}}}}\n")
+}
+
+/// An error in Ollama's shape: `{"error":"…"}`.
+pub(super) fn ollama_error_body(message: &str) -> String {
+    format!("{{\"error\":{}}}\n", quote(message))
+}
+
+/// The same response for Ollama's clients: one of the proxy's own errors gets Ollama's shape.
+pub(super) fn for_ollama(mut response: HttpResponse) -> HttpResponse {
+    if let Some(ErrorMessage(message)) = response.extensions_mut().remove() {
+        *response.body_mut() = whole(ollama_error_body(&message));
+    }
+    response
+}
+
+/// The response to a malformed request.
+pub(super) fn bad_request(error: &Error) -> HttpResponse {
+    self::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string())
+}
+
+/// The response to a request that failed. A provider's refusal keeps its own status and body.
+pub(super) fn failure(failure: &Failure) -> HttpResponse {
+    let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let refusal =
+        failure.body.as_ref().filter(|body| failure.code == "provider_error" && is_openai_error(body));
+    let response = match refusal {
+        Some(body) => json(status, body.to_string() + "\n"),
+        None => error(status, failure.code, &failure.message),
+    };
+    match &failure.headers {
+        Some(headers) => with_provider_headers(response, headers),
+        None => response,
+    }
+}
+
+/// Whether an error has OpenAI's shape: not every client reads others.
+fn is_openai_error(body: &str) -> bool {
+    let error = Object::parse(body).and_then(|body| body.object("error"));
+    error.ok().flatten().is_some_and(|error| error.text("message").is_ok_and(|text| text.is_some()))
+}
+
+/// Sets a header. A character that is not visible ASCII becomes `?`.
+pub(super) fn set_header(response: &mut HttpResponse, name: &'static str, value: &str) {
+    let value = value.replace(|c: char| !(' '..='~').contains(&c), "?");
+    if let Ok(value) = HeaderValue::from_str(&value) {
+        response.headers_mut().insert(HeaderName::from_static(name), value);
+    }
+}
+
+/// The response where a thread or a task did not finish.
+pub(super) fn cut_short() -> HttpResponse {
+    error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a step was cut short")
+}
+
+/// The response where the proxy lacks something that it needs; the error's hint goes with it.
+pub(super) fn unavailable(code: &str, cause: &Error) -> HttpResponse {
+    let text = match cause.remedy() {
+        Some(remedy) => format!("{cause}: {remedy}"),
+        None => cause.to_string(),
+    };
+    error(StatusCode::SERVICE_UNAVAILABLE, code, &text)
+}
+
+/// The response where the path is known and the method is not.
+pub(super) fn wrong_method(allowed: &'static str) -> HttpResponse {
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &format!("use {allowed}"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}

@@ -1,0 +1,136 @@
+//! Recognises a turn that a client sends again after an error or a timeout. Equal messages in the same scope are the
+//! same turn until a client has received its answer. Such a turn keeps its trace id and its timestamp, so that the
+//! user's message is stored once.
+
+use crate::record::Scope;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The longest time between two attempts at the same turn.
+const RETRY_WINDOW: Duration = Duration::from_secs(600);
+/// How many turns are remembered.
+const MAX_TURNS: usize = 4096;
+
+/// The SHA-256 of a scope and its messages.
+type TurnKey = [u8; 32];
+
+/// The turns whose answer no client has received.
+#[derive(Default)]
+pub(super) struct RetryDedup(Mutex<HashMap<TurnKey, UnansweredTurn>>);
+
+struct UnansweredTurn {
+    /// When the last attempt began.
+    last_attempt: Instant,
+    attempts: usize,
+    identity: Option<TurnIdentity>,
+    /// Whether part of an answer is stored.
+    has_partial: bool,
+}
+
+/// The trace id and the timestamp of a turn's first attempt.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct TurnIdentity {
+    pub(super) trace_id: String,
+    /// In milliseconds.
+    pub(super) timestamp: i64,
+}
+
+/// One attempt at a turn.
+pub(super) struct Attempt {
+    key: TurnKey,
+    number: usize,
+    /// The identity of the first attempt, if this is a later one.
+    pub(super) first: Option<TurnIdentity>,
+}
+
+impl UnansweredTurn {
+    fn new(now: Instant) -> UnansweredTurn {
+        UnansweredTurn { last_attempt: now, attempts: 0, identity: None, has_partial: false }
+    }
+}
+
+impl RetryDedup {
+    fn turns(&self) -> MutexGuard<'_, HashMap<TurnKey, UnansweredTurn>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins an attempt; `messages` is the JSON text of the request's messages.
+    pub(super) fn begin(&self, scope: &Scope, messages: &str) -> Attempt {
+        let mut hash = Sha256::new();
+        for text in [&scope.partition, &scope.instance, messages] {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+        let key = hash.finalize().into();
+        let mut turns = self.turns();
+        if turns.len() >= MAX_TURNS {
+            turns.retain(|_, turn| turn.last_attempt.elapsed() < RETRY_WINDOW);
+        }
+        if turns.len() >= MAX_TURNS {
+            turns.clear();
+        }
+        let now = Instant::now();
+        let turn = turns.entry(key).or_insert_with(|| UnansweredTurn::new(now));
+        if turn.last_attempt.elapsed() >= RETRY_WINDOW {
+            *turn = UnansweredTurn::new(now);
+        }
+        (turn.last_attempt, turn.attempts) = (now, turn.attempts + 1);
+        Attempt { key, number: turn.attempts, first: turn.identity.clone() }
+    }
+
+    /// Remembers the identity of a turn, unless an earlier attempt has given it one.
+    pub(super) fn identify(&self, attempt: &Attempt, trace_id: &str, timestamp: i64) {
+        if let Some(turn) = self.turns().get_mut(&attempt.key) {
+            turn.identity.get_or_insert_with(|| TurnIdentity { trace_id: trace_id.to_owned(), timestamp });
+        }
+    }
+
+    /// Forgets a turn whose answer a client has received: the same messages are a new turn from now on.
+    pub(super) fn mark_answered(&self, attempt: &Attempt) {
+        self.turns().remove(&attempt.key);
+    }
+
+    /// Remembers that part of an answer is stored. Returns whether an earlier attempt has stored one.
+    pub(super) fn mark_partial(&self, attempt: &Attempt) -> bool {
+        self.turns().get_mut(&attempt.key).is_some_and(|turn| std::mem::replace(&mut turn.has_partial, true))
+    }
+
+    /// Whether a later attempt has begun, or one was answered.
+    pub(super) fn is_superseded(&self, attempt: &Attempt) -> bool {
+        self.turns().get(&attempt.key).is_none_or(|turn| turn.attempts > attempt.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_got_an_answer_to_is_the_same_turn() {
+        let dedup = RetryDedup::default();
+        let scope = Scope::of(None, None).unwrap();
+        let first = dedup.begin(&scope, "a");
+        dedup.identify(&first, "t", 7);
+        assert!(first.first.is_none() && !dedup.is_superseded(&first));
+        let second = dedup.begin(&scope, "a");
+        assert_eq!(second.first, Some(TurnIdentity { trace_id: "t".into(), timestamp: 7 }));
+        assert!(dedup.is_superseded(&first) && !dedup.is_superseded(&second));
+        assert!(dedup.begin(&scope, "b").first.is_none());
+        assert!(dedup.begin(&Scope::of(Some("p"), None).unwrap(), "a").first.is_none());
+        dedup.mark_answered(&second);
+        assert!(dedup.is_superseded(&first));
+        assert!(dedup.begin(&scope, "a").first.is_none());
+    }
+
+    #[test]
+    fn only_so_many_are_remembered() {
+        let dedup = RetryDedup::default();
+        let scope = Scope::of(None, None).unwrap();
+        for number in 0..=MAX_TURNS {
+            dedup.begin(&scope, &number.to_string());
+        }
+        assert!(dedup.turns().len() <= MAX_TURNS);
+    }
+}

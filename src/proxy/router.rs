@@ -1,0 +1,209 @@
+//! Takes a request to the part that answers it, and logs it.
+
+use super::chat_completions::ChatApi;
+use super::chat_request::ChatRequest;
+use super::command::CommandApi;
+use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
+use super::guard::Guard;
+use super::health::HealthApi;
+use super::memory_mode::MemoryMode;
+use super::models::ModelsApi;
+use super::ollama::{OllamaApi, OllamaRequest};
+use super::ollama_format::OllamaMethod;
+use super::passthrough::{CHAT_ROUTE, Passthrough};
+use super::proxy_config::ProxyConfig;
+use super::relay_headers;
+use super::request_body;
+use super::request_log::{LoggedRequest, RequestLog};
+use super::response::{self, HttpResponse};
+use super::route::Route;
+use crate::error::Result;
+use crate::http::Sent;
+use crate::record::{Object, Scope};
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::http::request::Parts;
+use hyper::{Method, Request, StatusCode};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The headers by which a client names its scope, if its address does not.
+const PARTITION_HEADER: &str = "x-rsv-partition";
+const INSTANCE_HEADER: &str = "x-rsv-instance";
+
+/// Answers every request.
+pub(super) struct Router {
+    pub(super) config: Arc<ProxyConfig>,
+    pub(super) guard: Guard,
+    pub(super) log: RequestLog,
+    /// The scope of requests that name none.
+    pub(super) scope: Scope,
+    /// The longest body, in bytes.
+    pub(super) max_body: usize,
+    /// How long a client may be silent in the middle of a request.
+    pub(super) idle_timeout: Duration,
+    pub(super) chat: ChatApi,
+    pub(super) ollama: OllamaApi,
+    pub(super) passthrough: Passthrough,
+    pub(super) embeddings: Arc<EmbeddingsApi>,
+    pub(super) commands: Arc<CommandApi>,
+    pub(super) models: ModelsApi,
+    pub(super) health: HealthApi,
+}
+
+impl Router {
+    /// Answers a request, unless the guard does.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
+        let (head, body) = request.into_parts();
+        let logged = LoggedRequest::begin(&head);
+        let parsed = self.parse(&head);
+        let scope = parsed.as_ref().ok().map(|(scope, _)| scope.clone());
+        let is_ollama = match &parsed {
+            Ok((_, Route::Unknown)) | Err(_) => Route::is_ollama_path(head.uri.path()),
+            Ok((_, route)) => route.is_ollama(),
+        };
+        let mut response = match (self.guard.response(&head), parsed) {
+            (Some(response), _) => response,
+            (None, Err(error)) => response::bad_request(&error),
+            (None, Ok((scope, route))) => self.dispatch(scope, route, &head, body).await,
+        };
+        if is_ollama {
+            response = response::for_ollama(response);
+        }
+        self.guard.add_cors_headers(&head, &mut response);
+        self.log.write(&logged, scope.as_ref(), &response);
+        response
+    }
+
+    /// The route of a request and its scope: that of its address, which its user was given; else that of its headers;
+    /// else the proxy's own.
+    fn parse(&self, head: &Parts) -> Result<(Scope, Route)> {
+        let (named, route) = Route::parse(head.uri.path())?;
+        let text = |name| head.headers.get(name).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
+        let scope = match (named, text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
+            (Some(scope), ..) => scope,
+            (None, None, None) => self.scope.clone(),
+            (None, partition, instance) => Scope::of(partition.as_deref(), instance.as_deref())?,
+        };
+        Ok((scope, route))
+    }
+
+    async fn dispatch(&self, scope: Scope, route: Route, head: &Parts, body: Incoming) -> HttpResponse {
+        let answered = match (route, &head.method) {
+            (Route::Chat, &Method::POST) => self.chat(scope, head, body).await,
+            (Route::Embeddings, &Method::POST) => self.embeddings(body).await,
+            (Route::OllamaChat, &Method::POST) => {
+                self.ollama_turn(OllamaMethod::Chat, scope, head, body).await
+            }
+            (Route::OllamaGenerate, &Method::POST) => {
+                self.ollama_turn(OllamaMethod::Generate, scope, head, body).await
+            }
+            (Route::Chat | Route::Embeddings | Route::OllamaChat | Route::OllamaGenerate, _) => {
+                Ok(response::wrong_method("POST"))
+            }
+            (Route::Other(name), _) => self.relay(&name, head, body).await,
+            (Route::Ollama(name), _) => self.relay_to_ollama(&name, head, body).await,
+            (route, &Method::GET | &Method::HEAD) => Ok(self.look_up(scope, route, head).await),
+            (Route::Unknown, _) => Ok(not_found(head)),
+            _ => Ok(response::wrong_method("GET, HEAD")),
+        };
+        answered.unwrap_or_else(|refusal| refusal)
+    }
+
+    /// Answers a route that has no body.
+    async fn look_up(&self, scope: Scope, route: Route, head: &Parts) -> HttpResponse {
+        match route {
+            Route::Models => self.models.list().await,
+            Route::Command(command, count) => {
+                let query = head.uri.query().unwrap_or_default();
+                self.commands.run(scope, command, count, query).await
+            }
+            Route::Health => self.health.report().await,
+            Route::Root => response::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n"),
+            _ => not_found(head),
+        }
+    }
+
+    async fn read_body(&self, body: Incoming) -> std::result::Result<Bytes, HttpResponse> {
+        request_body::read(body, self.max_body, self.idle_timeout).await
+    }
+
+    async fn read_chat(
+        &self,
+        scope: Scope,
+        head: &Parts,
+        body: Incoming,
+        client: &Arc<()>,
+    ) -> std::result::Result<(ChatRequest, Bytes), HttpResponse> {
+        let bytes = self.read_body(body).await?;
+        let key = self.guard.bearer(&head.headers);
+        let request = ChatRequest::parse(head, &bytes, scope, key, &self.config.settings, client);
+        Ok((request.map_err(|error| response::bad_request(&error))?, bytes))
+    }
+
+    async fn chat(
+        &self,
+        scope: Scope,
+        head: &Parts,
+        body: Incoming,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let client = Arc::new(());
+        let (request, bytes) = self.read_chat(scope, head, body, &client).await?;
+        if request.mode == MemoryMode::Off {
+            let key = self.guard.bearer(&head.headers);
+            return Ok(self.passthrough.relay(CHAT_ROUTE, head, request.body, bytes, key.as_ref()).await);
+        }
+        Ok(self.chat.complete(request, client).await)
+    }
+
+    async fn ollama_turn(
+        &self,
+        method: OllamaMethod,
+        scope: Scope,
+        head: &Parts,
+        body: Incoming,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let client = Arc::new(());
+        let (chat, bytes) = self.read_chat(scope, head, body, &client).await?;
+        Ok(self.ollama.turn(chat, OllamaRequest { method, head, bytes, client }).await)
+    }
+
+    async fn embeddings(&self, body: Incoming) -> std::result::Result<HttpResponse, HttpResponse> {
+        let bytes = self.read_body(body).await?;
+        let request = request_body::parse(&bytes).and_then(|body| EmbeddingsRequest::parse(&body));
+        let request = request.map_err(|error| response::bad_request(&error))?;
+        Ok(self.embeddings.run(request).await)
+    }
+
+    async fn relay(
+        &self,
+        name: &str,
+        head: &Parts,
+        body: Incoming,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let bytes = self.read_body(body).await?;
+        let object = Object::parse_bytes(&bytes).unwrap_or_default();
+        let key = self.guard.bearer(&head.headers);
+        Ok(self.passthrough.relay(name, head, object, bytes, key.as_ref()).await)
+    }
+
+    async fn relay_to_ollama(
+        &self,
+        name: &str,
+        head: &Parts,
+        body: Incoming,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        // The files of which Ollama makes models may have any length.
+        if name.starts_with("blobs/") {
+            let passing = relay_headers::passing(head, Bytes::new()).with(Sent::wrap(body));
+            return Ok(self.ollama.relay_passing(name, head.uri.query(), passing).await);
+        }
+        let bytes = self.read_body(body).await?;
+        Ok(self.ollama.relay(name, head, bytes).await)
+    }
+}
+
+fn not_found(head: &Parts) -> HttpResponse {
+    let text = format!("there is nothing at {}", head.uri.path());
+    response::error(StatusCode::NOT_FOUND, "not_found", &text)
+}

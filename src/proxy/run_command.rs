@@ -1,0 +1,121 @@
+//! Runs a command with the proxy's address in its environment.
+
+use super::guard::PLACEHOLDER_KEY;
+use super::stop_signals::StopSignals;
+use crate::config::{self, Layer, Settings};
+use crate::error::{Context, Error, Result};
+use crate::http::{self, Address};
+use crate::record::Object;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use tokio::process::Command;
+
+/// The variables that name an OpenAI-compatible server: for OpenAI's own clients and llm; for langchain, litellm and
+/// aider; for shell-gpt.
+const OPENAI_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_API_BASE", "API_BASE_URL"];
+/// The variables that name Ollama: for its own clients; for litellm.
+const OLLAMA_VARIABLES: [&str; 2] = ["OLLAMA_HOST", "OLLAMA_API_BASE"];
+/// The variables that list the hosts to ask without the network's proxy: some clients read the one, some the other.
+const NO_PROXY_VARIABLES: [&str; 2] = ["no_proxy", "NO_PROXY"];
+/// How long a running proxy may take to report its health.
+const HEALTH_TIMEOUT: &str = "1s";
+/// The longest health report, in bytes.
+const HEALTH_LIMIT: usize = 1 << 20;
+
+/// A command that is run as a client of the proxy.
+pub struct ClientCommand {
+    /// The program and its arguments.
+    words: Vec<OsString>,
+    /// The path of its scope; empty if none is named.
+    scope_path: String,
+    /// The key to send as OpenAI's, if the environment has none that would do.
+    key: Option<String>,
+}
+
+impl ClientCommand {
+    /// A command of at least one word, which asks in the scope of `partition` and `instance`.
+    pub fn new(
+        words: Vec<OsString>,
+        partition: Option<&str>,
+        instance: Option<&str>,
+        settings: &Settings,
+    ) -> ClientCommand {
+        let part = |kind: &str, name: Option<&str>| {
+            let encoded = name.map(|name| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string());
+            encoded.map(|name| format!("/{kind}/{name}")).unwrap_or_default()
+        };
+        let partition = partition.or(instance.map(|_| "default"));
+        let scope_path = part("partition", partition) + &part("instance", instance);
+        let token = settings.secret("proxy.token").map(|token| token.expose().to_owned());
+        let named = matches!(settings.layer("openai_api_key"), Some(Layer::Environment(_)));
+        ClientCommand { words, scope_path, key: token.or((!named).then(|| PLACEHOLDER_KEY.to_owned())) }
+    }
+
+    /// Runs the command to its end. Returns its exit status, or 128 plus the number of the signal that ended it.
+    /// SIGTERM is passed on; Ctrl-C reaches the command from the terminal.
+    pub async fn run(&self, proxy: SocketAddr, signals: &mut StopSignals) -> Result<u8> {
+        let proxy = reachable(proxy);
+        let base = format!("http://{proxy}{}", self.scope_path);
+        let near = config::no_proxy([&proxy.ip().to_string(), "localhost"]);
+        let name = self.words[0].to_string_lossy();
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]);
+        command.envs(OPENAI_VARIABLES.map(|variable| (variable, format!("{base}/v1"))));
+        command.envs(OLLAMA_VARIABLES.map(|variable| (variable, &base)));
+        command.envs(NO_PROXY_VARIABLES.map(|variable| (variable, &near)));
+        command.envs(self.key.iter().map(|key| ("OPENAI_API_KEY", key)));
+        let mut child = match command.spawn() {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let error = Error::new(format!("{name}: command not found"));
+                return Err(error.hint("without a command rsv-proxy serves until it is ended"));
+            }
+            child => child.context(format_args!("cannot run {name}"))?,
+        };
+        let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        loop {
+            tokio::select! {
+                ended = child.wait() => return Ok(exit_status(ended.context(format_args!("cannot wait for {name}"))?)),
+                terminated = signals.recv() => if let (true, Some(pid)) = (terminated, pid) {
+                    // It may have ended just now.
+                    let _ = kill_process(pid, Signal::TERM);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a proxy runs at an address and is healthy.
+pub async fn is_served(address: SocketAddr, settings: &Settings) -> Result<bool> {
+    let mut short_timeouts = settings.clone();
+    short_timeouts.overrule("connect_timeout", "connect_timeout", HEALTH_TIMEOUT)?;
+    short_timeouts.overrule("request_timeout", "request_timeout", HEALTH_TIMEOUT)?;
+    let health = Address::parse(&format!("http://{}/health", reachable(address)))?;
+    let client = http::Client::new(&short_timeouts);
+    let Ok(response) = client.get(&health, settings.secret("proxy.token").as_ref()).await else {
+        return Ok(false);
+    };
+    let is_healthy = response.status() == 200;
+    let report = Object::parse_bytes(&response.body(HEALTH_LIMIT).await.bytes).unwrap_or_default();
+    // Other servers may have a health report, without these members.
+    Ok(is_healthy && ["store", "upstreams", "version"].iter().all(|member| report.get(member).is_some()))
+}
+
+/// The address at which to reach a server that listens at `address`, which may stand for all of the machine's.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+fn exit_status(ended: ExitStatus) -> u8 {
+    let code = ended.code().or(ended.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2)
+}

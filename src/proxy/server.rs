@@ -1,0 +1,171 @@
+//! The proxy from its settings to its end: it puts the parts together, serves, and stores what was answered.
+
+use super::backfill::Backfill;
+use super::blocking_pool::BlockingPool;
+use super::chat_completions::ChatApi;
+use super::command::CommandApi;
+use super::connections::Connections;
+use super::embedder::{self, SharedEmbedder};
+use super::embeddings::EmbeddingsApi;
+use super::foreground::Foreground;
+use super::guard::Guard;
+use super::health::HealthApi;
+use super::models::ModelsApi;
+use super::ollama::OllamaApi;
+use super::passthrough::Passthrough;
+use super::proxy_config::ProxyConfig;
+use super::request_log::{LogFormat, RequestLog};
+use super::router::Router;
+use super::stop_signals::StopSignals;
+use super::store_pool::StorePool;
+use super::store_queue::StoreQueue;
+use super::turn_pipeline::TurnPipeline;
+use super::upstream::Upstream;
+use crate::cli::Notes;
+use crate::config::Settings;
+use crate::error::{Context, Error, Result};
+use crate::forward::Forwarder;
+use crate::http::Loops;
+use crate::provider::Windows;
+use crate::record::{Clock, Scope};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+/// How long a client may be silent, if the settings do not say.
+const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A proxy that is configured, and not started yet.
+pub struct Proxy {
+    pub(super) config: ProxyConfig,
+    pub(super) guard: Guard,
+    pub(super) upstream: Upstream,
+    /// The scope of requests that name none.
+    scope: Scope,
+    forwarder: Forwarder,
+    windows: Windows,
+    log_format: LogFormat,
+}
+
+/// The parts of a proxy that serves.
+struct Server {
+    config: Arc<ProxyConfig>,
+    router: Arc<Router>,
+    queue: Arc<StoreQueue>,
+    backfill: Arc<Backfill>,
+}
+
+impl Proxy {
+    /// Takes everything from the settings; nothing is opened yet. Errors name the setting.
+    pub fn new(settings: Settings, scope: Scope, clock: Clock, notes: Notes) -> Result<Proxy> {
+        Ok(Proxy {
+            forwarder: Forwarder::new(&settings, &notes)?,
+            windows: Windows::new(&settings)?,
+            upstream: Upstream::new(&settings, &notes)?,
+            guard: Guard::new(&settings),
+            scope,
+            log_format: LogFormat::None,
+            config: ProxyConfig { settings, clock, notes },
+        })
+    }
+
+    /// Logs every request on standard error.
+    pub fn logging(mut self, format: LogFormat) -> Proxy {
+        self.log_format = format;
+        self
+    }
+
+    /// Serves on `address` as long as `work` goes on, and returns what that returns; requests that were accepted are
+    /// answered and stored first. `work` gets the address that was bound, and the signals that ask for the end.
+    /// Errors if it cannot listen there, or if a turn that was answered could not be stored.
+    pub async fn serve<T>(
+        mut self,
+        address: SocketAddr,
+        work: impl AsyncFnOnce(SocketAddr, &mut StopSignals) -> Result<T>,
+    ) -> Result<T> {
+        self.may_listen(address)?;
+        if address.port() != 0 {
+            // This error says better who has the port than the one of listening.
+            self.upstream.check_not_own(address)?;
+        }
+        let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
+        let hint = "'rsv-config doctor' tells who listens there; or name another port with --port";
+        let listener = listener.map_err(|e| e.hint(hint))?;
+        let mut signals = StopSignals::new()?;
+        let bound = listener.local_addr().context("cannot tell the address")?;
+        self.upstream.check_not_own(bound)?;
+        if embedder::is_own_address(&self.config.settings, bound) {
+            self.config.settings.overrule("embed.via", "--listen", "local")?;
+        }
+        let server = self.start();
+        let loops = Arc::new(Loops::begin()?);
+        let (end, ended) = oneshot::channel();
+        let connections = Connections::new(server.router.clone(), loops.clone());
+        let accepting = tokio::spawn(connections.accept_until(listener, ended));
+        let done = work(bound, &mut signals).await;
+        drop(end);
+        let graceful = accepting.await.context("a step was cut short")?;
+        tokio::select! {
+            () = graceful.shutdown() => {}
+            // A second signal means that nobody wants to wait for answers.
+            _ = signals.recv() => {}
+        }
+        server.finish().await?;
+        done
+    }
+
+    /// Errors if anybody could send requests to this address.
+    pub(super) fn may_listen(&self, address: SocketAddr) -> Result<()> {
+        if address.ip().is_loopback() || self.guard.needs_token() {
+            return Ok(());
+        }
+        Err(Error::new(format!("{address} is not a loopback address, and anybody could ask there"))
+            .hint("set RSV_PROXY_TOKEN, which clients then must send, or listen on 127.0.0.1"))
+    }
+
+    /// Puts the parts together.
+    fn start(self) -> Server {
+        let Proxy { config, guard, upstream, scope, forwarder, windows, log_format } = self;
+        let (config, upstream) = (Arc::new(config), Arc::new(upstream));
+        let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
+        let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
+        let embedder = Arc::new(SharedEmbedder::new(&config, &stores));
+        let backfill = Backfill::new(&config, &blocking, &foreground, &stores, &embedder);
+        let backfill = Arc::new(backfill);
+        let queue = Arc::new(StoreQueue::new(&config, &blocking, &foreground, &stores, &backfill));
+        let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
+        let pipeline = Arc::new(pipeline);
+        let router = Router {
+            guard,
+            scope,
+            log: RequestLog::new(log_format, config.notes.clone()),
+            max_body: config.settings.max_line(),
+            idle_timeout: config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT),
+            chat: ChatApi::new(&config, &pipeline),
+            ollama: OllamaApi::new(&config, &upstream, &pipeline),
+            passthrough: Passthrough::new(&upstream),
+            embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
+            commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
+            models: ModelsApi::new(&config, &upstream),
+            health: HealthApi::new(&stores, &queue, &embedder, &upstream),
+            config: config.clone(),
+        };
+        Server { config, router: Arc::new(router), queue, backfill }
+    }
+}
+
+impl Server {
+    /// Stores what was answered.
+    async fn finish(&self) -> Result<()> {
+        let lost = self.queue.finish().await;
+        if !self.backfill.finish().await {
+            self.config.notes.note("not all messages have a vector yet: rsv-embed --pending");
+        }
+        match lost {
+            0 => Ok(()),
+            lost => Err(Error::new(format!("{lost} turns that were answered are not stored"))),
+        }
+    }
+}

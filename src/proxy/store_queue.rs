@@ -1,0 +1,301 @@
+//! Stores turns after they were answered, in their order. Turns that arrive during a write are written together, so
+//! that clients do not wait for the disk once each.
+//!
+//! The queue is bounded. A store that fails is tried again until the proxy ends; a turn that is not stored by then,
+//! or for which there is no room meanwhile, is named on standard error.
+
+use super::backfill::Backfill;
+use super::blocking_pool::BlockingPool;
+use super::degraded::{self, Degraded};
+use super::foreground::Foreground;
+use super::proxy_config::ProxyConfig;
+use super::store_pool::StorePool;
+use crate::error::{Error, Result};
+use crate::ingest::{Done, Ingest, Options};
+use crate::record::Scope;
+use crate::store::Store;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// The first and the longest pause between two attempts.
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// How many turns are written at once, and how many bytes of them, unless one alone has more.
+const BATCH_TURNS: usize = 64;
+const BATCH_BYTES: usize = 8 << 20;
+/// How long the end of the proxy waits for the turns that are still to be stored.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The turns that wait to be stored.
+pub(super) struct StoreQueue {
+    config: Arc<ProxyConfig>,
+    blocking: BlockingPool,
+    foreground: Arc<Foreground>,
+    stores: Arc<StorePool>,
+    backfill: Arc<Backfill>,
+    max_turns: usize,
+    max_bytes: usize,
+    state: Mutex<QueueState>,
+    /// Something was stored, failed or ended.
+    changed: Notify,
+    /// The proxy ends.
+    ending: Condvar,
+    /// The connection by which turns are written, unless the last write failed.
+    connection: Mutex<Option<Box<dyn Store>>>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    /// In the order of their answers; the first are being written.
+    waiting: VecDeque<Arc<QueuedTurn>>,
+    bytes: usize,
+    /// How many turns are under way and may still come to be stored.
+    pending: usize,
+    is_running: bool,
+    /// When the present attempt began.
+    attempt: Option<Instant>,
+    /// Why the last attempt failed, if it did.
+    last_error: Option<String>,
+    deadline: Option<Instant>,
+    lost: usize,
+}
+
+impl QueueState {
+    fn degraded(&self) -> Option<Degraded> {
+        degraded::of_storing(self.last_error.as_ref(), self.attempt)
+    }
+}
+
+/// A turn that is to be stored.
+pub(super) struct QueuedTurn {
+    /// With one line.
+    pub(super) ingest: Ingest,
+    pub(super) scope: Scope,
+    pub(super) trace_id: String,
+    /// Its size in memory, roughly.
+    pub(super) bytes: usize,
+}
+
+/// A turn that is under way as long as this is kept: the end of the proxy waits for it.
+pub(super) struct PendingGuard(Arc<StoreQueue>);
+
+impl Drop for PendingGuard {
+    fn drop(&mut self) {
+        self.0.state().pending -= 1;
+        self.0.changed.notify_waiters();
+    }
+}
+
+impl StoreQueue {
+    /// An empty queue, of which the settings say how long it may become.
+    pub(super) fn new(
+        config: &Arc<ProxyConfig>,
+        blocking: &BlockingPool,
+        foreground: &Arc<Foreground>,
+        stores: &Arc<StorePool>,
+        backfill: &Arc<Backfill>,
+    ) -> StoreQueue {
+        StoreQueue {
+            max_turns: config.limit("proxy.queue").unwrap_or(usize::MAX),
+            max_bytes: config.limit("proxy.queue_bytes").unwrap_or(usize::MAX),
+            config: config.clone(),
+            blocking: blocking.clone(),
+            foreground: foreground.clone(),
+            stores: stores.clone(),
+            backfill: backfill.clone(),
+            state: Mutex::default(),
+            changed: Notify::new(),
+            ending: Condvar::new(),
+            connection: Mutex::new(None),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many turns are under way, or wait to be stored.
+    pub(super) fn pending(&self) -> usize {
+        let state = self.state();
+        state.waiting.len() + state.pending
+    }
+
+    /// Why nothing can be stored at present, if so.
+    pub(super) fn degraded(&self) -> Option<Degraded> {
+        self.state().degraded()
+    }
+
+    /// Announces a turn.
+    pub(super) fn announce(self: &Arc<StoreQueue>) -> PendingGuard {
+        self.state().pending += 1;
+        PendingGuard(self.clone())
+    }
+
+    /// Waits until all turns of a scope are stored that were answered before; not while the store fails.
+    pub(super) async fn settled(&self, scope: &Scope) {
+        self.wait_until(|state| {
+            state.degraded().is_some() || state.waiting.iter().all(|turn| turn.scope != *scope)
+        })
+        .await;
+    }
+
+    async fn wait_until(&self, mut is_reached: impl FnMut(&mut QueueState) -> bool) {
+        loop {
+            let changed = self.changed.notified();
+            if is_reached(&mut self.state()) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Queues a turn. If there is no room, waits for some; while the store fails, the turn is lost instead.
+    pub(super) async fn push(self: &Arc<StoreQueue>, turn: QueuedTurn) {
+        let mut turn = Some(Arc::new(turn));
+        let mut refusal = None;
+        self.wait_until(|state| {
+            let Some(next) = &turn else { return true };
+            let has_room = state.waiting.len() < self.max_turns && state.bytes + next.bytes <= self.max_bytes;
+            if has_room || state.waiting.is_empty() {
+                state.bytes += next.bytes;
+                state.waiting.extend(turn.take());
+                return true;
+            }
+            refusal = state.degraded();
+            refusal.is_some()
+        })
+        .await;
+        match turn {
+            Some(turn) => {
+                self.state().lost += 1;
+                let reason = refusal.map(|reason| reason.to_string()).unwrap_or_default();
+                self.report_lost(&turn.trace_id, &format!("too many wait for the store: {reason}"));
+            }
+            None => self.start_worker(),
+        }
+    }
+
+    /// Waits until all is stored, within bounds. A turn that was answered and is not stored then is lost. Returns how
+    /// many were lost since the beginning.
+    pub(super) async fn finish(&self) -> usize {
+        self.state().deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
+        self.ending.notify_all();
+        let done = self.wait_until(|state| state.pending == 0 && state.waiting.is_empty());
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, done).await;
+        let mut state = self.state();
+        let reason = state.degraded().map(|reason| reason.to_string());
+        let reason = reason.unwrap_or_else(|| "there was no time left".to_owned());
+        for turn in std::mem::take(&mut state.waiting) {
+            self.report_lost(&turn.trace_id, &reason);
+            state.lost += 1;
+        }
+        state.lost
+    }
+
+    /// Reports that a turn cannot be stored.
+    pub(super) fn report_lost(&self, trace_id: &str, why: &str) {
+        self.config.notes.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
+    }
+
+    fn start_worker(self: &Arc<StoreQueue>) {
+        let mut state = self.state();
+        if !state.is_running && !state.waiting.is_empty() {
+            state.is_running = true;
+            let queue = self.clone();
+            self.blocking.spawn(move || queue.work());
+        }
+    }
+
+    /// Writes the turns that wait, until none does or the proxy has ended.
+    fn work(&self) {
+        let mut backoff = MIN_BACKOFF;
+        while let Some(turns) = self.next_batch() {
+            match self.write(&turns) {
+                Ok(done) => {
+                    backoff = MIN_BACKOFF;
+                    self.on_written(&turns, done);
+                }
+                Err(error) => {
+                    self.on_failed(error);
+                    if !self.pause(backoff) {
+                        break;
+                    }
+                    backoff = MAX_BACKOFF.min(backoff * 2);
+                }
+            }
+        }
+    }
+
+    /// The turns that are written next.
+    fn next_batch(&self) -> Option<Vec<Arc<QueuedTurn>>> {
+        let mut state = self.state();
+        let mut bytes = 0;
+        let fits = |turn: &&Arc<QueuedTurn>| {
+            let is_first = bytes == 0;
+            bytes += turn.bytes;
+            is_first || bytes <= BATCH_BYTES
+        };
+        let batch: Vec<_> = state.waiting.iter().take(BATCH_TURNS).take_while(fits).cloned().collect();
+        state.is_running = !batch.is_empty();
+        state.attempt = state.is_running.then(Instant::now);
+        state.is_running.then_some(batch)
+    }
+
+    /// Writes turns, all of them or none. Returns the result of each.
+    fn write(&self, turns: &[Arc<QueuedTurn>]) -> Result<Vec<Done>> {
+        let _active = self.foreground.enter();
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut store = match connection.take() {
+            Some(store) => store,
+            None => self.stores.open_to_serve()?,
+        };
+        let mut batch = Ingest::new(Options::default(), self.config.clock);
+        for turn in turns {
+            batch.append(turn.ingest.clone());
+        }
+        let done = batch.commit(&mut *store)?;
+        *connection = Some(store);
+        Ok(done)
+    }
+
+    fn on_written(&self, turns: &[Arc<QueuedTurn>], done: Vec<Done>) {
+        for (turn, done) in turns.iter().zip(done) {
+            if let Err(error) = done.line {
+                self.state().lost += 1;
+                self.report_lost(&turn.trace_id, &error.to_string());
+            }
+        }
+        {
+            let mut state = self.state();
+            for turn in turns {
+                state.waiting.pop_front();
+                state.bytes -= turn.bytes;
+            }
+            if state.last_error.take().is_some() {
+                self.config.notes.note("the store can be written again");
+            }
+        }
+        self.changed.notify_waiters();
+        self.backfill.wake();
+    }
+
+    fn on_failed(&self, error: Error) {
+        let text = error.to_string();
+        let last_error = self.state().last_error.replace(text.clone());
+        if last_error.as_ref() != Some(&text) {
+            self.config.notes.fault(&error.at("turns wait to be stored"));
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Waits before the next attempt, until the proxy ends. Returns whether there is time for another attempt.
+    fn pause(&self, backoff: Duration) -> bool {
+        let state = self.state();
+        let backoff = if state.deadline.is_some() { MIN_BACKOFF } else { backoff };
+        let waited = self.ending.wait_timeout_while(state, backoff, |state| state.deadline.is_none());
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.deadline.is_none_or(|deadline| Instant::now() < deadline)
+    }
+}

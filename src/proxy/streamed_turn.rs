@@ -1,0 +1,149 @@
+//! A turn whose answer is streamed: its bytes are sent to the client as they arrive, and the answer is stored when
+//! they end or break off.
+
+use super::chat_request::ChatRequest;
+use super::proxy_config::ProxyConfig;
+use super::response::{self, HttpResponse};
+use super::turn_pipeline::{ActiveTurn, TurnPipeline};
+use crate::forward::{Failure, Stream};
+use crate::record::{Account, Object, quote};
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::body::{Body, Frame};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+/// How many pieces are buffered for a slow client before its provider has to wait.
+const BUFFERED_PIECES: usize = 16;
+
+/// The body of a streamed response.
+struct StreamedBody(Receiver<Result<Bytes, BrokenStream>>);
+
+/// The stream ended before its end.
+#[derive(Debug)]
+struct BrokenStream;
+
+impl std::error::Error for BrokenStream {}
+
+impl fmt::Display for BrokenStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the answer broke off")
+    }
+}
+
+impl Body for StreamedBody {
+    type Data = Bytes;
+    type Error = BrokenStream;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenStream>>> {
+        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}
+
+/// Runs a turn. Returns the response, which is sent as the answer arrives, and the account of enrichment. `client`
+/// lives as long as the client waits.
+pub(super) async fn run(
+    pipeline: &Arc<TurnPipeline>,
+    config: &Arc<ProxyConfig>,
+    request: ChatRequest,
+    client: Arc<()>,
+) -> (HttpResponse, Option<Account>) {
+    let caller = request.caller.clone();
+    let (turn, enriched) = match pipeline.begin(request).await {
+        Ok(begun) => begun,
+        Err(failure) => return (response::failure(&failure), None),
+    };
+    let account = Some(enriched.account);
+    match enriched.too_long {
+        Some(error) if pipeline.is_strict() => {
+            return (response::failure(&Failure::too_long(&error)), account);
+        }
+        Some(_) => {
+            pipeline.keep(turn, &enriched.line).await;
+            return (response::events(StatusCode::OK, as_events(&enriched.line)), account);
+        }
+        None => {}
+    }
+    let stream = match pipeline.stream(enriched.line, &caller).await {
+        Ok(stream) => stream,
+        Err(failure) => return (response::failure(&failure), account),
+    };
+    let (sender, receiver) = channel(BUFFERED_PIECES);
+    let response = response::stream(stream.head(), StreamedBody(receiver));
+    let relay = Relay { pipeline: pipeline.clone(), turn, stream, sender, client, config: config.clone() };
+    tokio::spawn(relay.run());
+    (response, account)
+}
+
+/// A stream on its way to its client.
+struct Relay {
+    pipeline: Arc<TurnPipeline>,
+    turn: ActiveTurn,
+    stream: Stream,
+    sender: Sender<Result<Bytes, BrokenStream>>,
+    client: Arc<()>,
+    config: Arc<ProxyConfig>,
+}
+
+impl Relay {
+    /// Sends the pieces until they end, or the client leaves; then has the turn stored.
+    async fn run(mut self) {
+        let mut is_awaited = true;
+        loop {
+            let piece = tokio::select! {
+                piece = self.stream.next() => piece,
+                () = self.sender.closed() => {
+                    is_awaited = false;
+                    break;
+                }
+            };
+            let last = match piece {
+                Some(Ok(piece)) => {
+                    if self.sender.send(Ok(piece.bytes)).await.is_err() {
+                        is_awaited = false;
+                        break;
+                    }
+                    continue;
+                }
+                // An encoded stream cannot be added to, and must not look whole.
+                Some(Err(_)) if self.stream.head().encoded => Err(BrokenStream),
+                Some(Err(failure)) => Ok(as_error_event(&failure).into()),
+                None => break,
+            };
+            let _ = self.sender.send(last).await;
+            break;
+        }
+        drop(self.sender);
+        let end = self.stream.end();
+        if let Some(failure) = &end.failure {
+            self.config.notes.detail(&failure.message);
+        }
+        // Whether the client waits decides whether a turn that was attempted again is stored.
+        let _client = is_awaited.then_some(self.client);
+        if let Some(response) = end.response {
+            self.pipeline.keep(self.turn, &response).await;
+        }
+    }
+}
+
+/// The event that tells a client that its provider broke off.
+fn as_error_event(failure: &Failure) -> String {
+    let (message, code) = (quote(&failure.message), quote(failure.code));
+    format!("\n\ndata: {{\"error\":{{\"message\":{message},\"type\":\"api_error\",\"code\":{code}}}}}\n\n")
+}
+
+/// A whole answer as the events of a stream: one chunk, and the end.
+fn as_events(answer: &Object) -> String {
+    let mut chunk = answer.clone();
+    chunk.take("rsv");
+    chunk.set_text("object", "chat.completion.chunk");
+    let choices = answer.get("choices").unwrap_or("[]").replacen("\"message\":", "\"delta\":", 1);
+    chunk.set("choices", choices);
+    format!("data: {}\n\ndata: [DONE]\n\n", chunk.to_json())
+}

@@ -1,0 +1,228 @@
+//! One turn in its steps: enrich the request, forward it to its provider, keep the answer. The answer is the line that
+//! the pipe of the tools gives.
+
+use super::blocking_pool::BlockingPool;
+use super::chat_request::ChatRequest;
+use super::degraded::{self, Degraded};
+use super::embedder::SharedEmbedder;
+use super::memory_mode::{MEMORY_HEADER, MemoryMode};
+use super::proxy_config::ProxyConfig;
+use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
+use super::store_pool::StorePool;
+use super::store_queue::{PendingGuard, QueuedTurn, StoreQueue};
+use crate::chat::{self, Request};
+use crate::config::Settings;
+use crate::enrich::{self, Enriched, Memory, Turn};
+use crate::error::{Error, Result};
+use crate::forward::{Caller, Failure, Forwarder, Stream};
+use crate::http::HeaderMap;
+use crate::ingest::{Ingest, Options};
+use crate::provider::Windows;
+use crate::record::{Account, Clock, Object, Scope};
+use crate::store::Store;
+use std::borrow::Cow;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The result of a turn whose answer comes whole.
+pub(super) struct TurnOutcome {
+    /// The account of enrichment, if the turn came so far.
+    pub(super) account: Option<Account>,
+    /// The provider's headers and the line of the answer.
+    pub(super) answer: std::result::Result<(HeaderMap, Vec<u8>), Failure>,
+}
+
+/// A turn from its beginning until its answer is kept.
+pub(super) struct ActiveTurn {
+    scope: Scope,
+    attempt: Attempt,
+    mode: MemoryMode,
+    client: Weak<()>,
+    _pending: PendingGuard,
+}
+
+/// Takes turns through their steps.
+pub(super) struct TurnPipeline {
+    config: Arc<ProxyConfig>,
+    blocking: BlockingPool,
+    stores: Arc<StorePool>,
+    embedder: Arc<SharedEmbedder>,
+    queue: Arc<StoreQueue>,
+    forwarder: Forwarder,
+    windows: Windows,
+    dedup: RetryDedup,
+}
+
+impl TurnPipeline {
+    /// A pipeline without turns.
+    pub(super) fn new(
+        config: &Arc<ProxyConfig>,
+        blocking: &BlockingPool,
+        stores: &Arc<StorePool>,
+        embedder: &Arc<SharedEmbedder>,
+        queue: &Arc<StoreQueue>,
+        forwarder: Forwarder,
+        windows: Windows,
+    ) -> TurnPipeline {
+        let dedup = RetryDedup::default();
+        TurnPipeline {
+            config: config.clone(),
+            blocking: blocking.clone(),
+            stores: stores.clone(),
+            embedder: embedder.clone(),
+            queue: queue.clone(),
+            forwarder,
+            windows,
+            dedup,
+        }
+    }
+
+    /// Runs all steps of a turn whose answer comes whole. If memory fails, that is reported on standard error, and
+    /// the turn goes on without it.
+    pub(super) async fn run(self: &Arc<TurnPipeline>, request: ChatRequest) -> TurnOutcome {
+        let caller = request.caller.clone();
+        let (turn, enriched) = match self.begin(request).await {
+            Ok(begun) => begun,
+            Err(failure) => return TurnOutcome { account: None, answer: Err(failure) },
+        };
+        let account = Some(enriched.account);
+        let response = match enriched.too_long {
+            Some(error) if self.is_strict() => Err(Failure::too_long(&error)),
+            Some(_) => Ok((enriched.line, HeaderMap::new())),
+            None => self.forwarder.whole(enriched.line, &caller, &self.config.clock).await,
+        };
+        let (response, headers) = match response {
+            Ok(answered) => answered,
+            Err(failure) => return TurnOutcome { account, answer: Err(failure) },
+        };
+        self.keep(turn, &response).await;
+        TurnOutcome { account, answer: Ok((headers, (response.to_json() + "\n").into_bytes())) }
+    }
+
+    /// The first step: enriches the request.
+    pub(super) async fn begin(
+        self: &Arc<TurnPipeline>,
+        mut request: ChatRequest,
+    ) -> std::result::Result<(ActiveTurn, Enriched), Failure> {
+        // A client must not choose a scope or an account.
+        request.body.take("rsv");
+        let body = Request::parse(request.body)?;
+        let mut settings = Cow::Borrowed(&self.config.settings);
+        for one in &request.overrides {
+            settings.to_mut().overrule(&one.key, one.source, &one.value)?;
+        }
+        if !request.mode.recalls() {
+            settings.to_mut().overrule("enrich.recall", MEMORY_HEADER, "none")?;
+        }
+        let attempt = self.dedup.begin(&request.scope, &chat::array(&body.messages));
+        let pending = self.queue.announce();
+        let enriched = self.enrich(body, &request.scope, attempt.first.clone(), &settings).await?;
+        let account = &enriched.account;
+        self.dedup.identify(&attempt, &account.trace_id, account.timestamp);
+        self.config.notes.detail(format_args!("account {}", account.members.to_json()));
+        let ChatRequest { scope, mode, client, .. } = request;
+        Ok((ActiveTurn { scope, attempt, mode, client, _pending: pending }, enriched))
+    }
+
+    /// The second step where the answer is streamed: asks the provider.
+    pub(super) async fn stream(&self, line: Object, caller: &Caller) -> std::result::Result<Stream, Failure> {
+        self.forwarder.stream(line, caller, &self.config.clock).await
+    }
+
+    /// The last step: has a turn stored after it was answered. An answer that its client no longer waits for is
+    /// stored only if there was no later attempt at the turn.
+    pub(super) async fn keep(&self, turn: ActiveTurn, response: &Object) {
+        let is_awaited = turn.client.strong_count() > 0;
+        let is_superseded = self.dedup.is_superseded(&turn.attempt);
+        let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
+        let is_whole = !rsv.has("partial");
+        if is_awaited && is_whole {
+            self.dedup.mark_answered(&turn.attempt);
+        }
+        if !turn.mode.stores()
+            || !is_awaited && is_superseded
+            || !is_whole && self.dedup.mark_partial(&turn.attempt)
+        {
+            return;
+        }
+        let trace_id = rsv.text("trace_id").ok().flatten().unwrap_or_default();
+        let mut ingest = Ingest::new(Options::default(), self.config.clock);
+        match ingest.add_response(response) {
+            Ok(()) => {
+                let bytes = response.iter().map(|(name, json)| name.len() + json.len()).sum();
+                let queued = QueuedTurn { ingest, scope: turn.scope, trace_id, bytes };
+                self.queue.push(queued).await;
+            }
+            Err(error) => self.queue.report_lost(&trace_id, &error.to_string()),
+        }
+    }
+
+    /// Whether a request that does not fit is refused, instead of answered by rsv.
+    pub(super) fn is_strict(&self) -> bool {
+        self.config.settings.boolean("enrich.strict") == Some(true)
+    }
+
+    /// Why turns cannot be stored at present, if so.
+    pub(super) fn storing_degraded(&self) -> Option<Degraded> {
+        self.queue.degraded()
+    }
+
+    /// The request with what is recalled; without it, and saying so, if memory fails or takes too long. Turns of the
+    /// scope that were answered before are stored first.
+    async fn enrich(
+        self: &Arc<TurnPipeline>,
+        request: Request,
+        scope: &Scope,
+        first: Option<TurnIdentity>,
+        settings: &Settings,
+    ) -> std::result::Result<Enriched, Failure> {
+        let options = Arc::new(enrich::Options::of(settings, &request, scope)?);
+        let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
+        let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
+        let with_memory = async {
+            self.queue.settled(&scope).await;
+            let (pipeline, request) = (self.clone(), request.clone());
+            let (scope, first, options) = (scope.clone(), first.clone(), options.clone());
+            let work = move |store: &mut dyn Store| {
+                pipeline.enrich_with(Ok(store), request, &scope, first.as_ref().as_ref(), &options)
+            };
+            self.stores.with_store(work).await
+        };
+        let recalled = tokio::time::timeout(limit, with_memory).await;
+        let reason = match degraded::of_recall(recalled, limit) {
+            Ok(enriched) => return Ok(enriched),
+            Err(reason) => reason,
+        };
+        self.config.notes.note(format_args!("{reason}; the request goes on without memory"));
+        let pipeline = self.clone();
+        let without_memory = self.blocking.spawn(move || {
+            pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options)
+        });
+        Ok(without_memory.await.unwrap_or_else(|_| Err(Error::new("a step was cut short")))?)
+    }
+
+    /// Enriches a request on a thread that may block, from the store if there is one.
+    fn enrich_with(
+        &self,
+        store: std::result::Result<&mut dyn Store, Degraded>,
+        request: Request,
+        scope: &Scope,
+        first: Option<&TurnIdentity>,
+        options: &enrich::Options,
+    ) -> Result<Enriched> {
+        let served = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
+        let clock = first.map_or(self.config.clock, |first| Clock::fixed(first.timestamp));
+        let trace_id = first.map(|first| first.trace_id.clone());
+        let turn = Turn { scope, trace_id, clock: &clock, served: &served };
+        let store = match store {
+            Ok(store) => store,
+            Err(reason) => return enrich::enrich(Err(reason.to_string()), request, &turn, options),
+        };
+        let mut embedder = self.embedder.get();
+        let degraded = degraded::of_embedder(&embedder, store, &self.config.settings)?;
+        let degraded = degraded.map(|reason| reason.to_string());
+        let notes = &self.config.notes;
+        let memory = Memory { store, embedder: embedder.as_mut().ok(), notes, degraded };
+        enrich::enrich(Ok(memory), request, &turn, options)
+    }
+}
