@@ -36,7 +36,7 @@ use crate::error::{Context, Result};
 use crate::forward::Forwarder;
 use crate::provider::Windows;
 use crate::record::{Clock, Scope};
-use crate::store::{self, Access, Store};
+use crate::store::{self, OpenMode, Store};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -117,7 +117,7 @@ impl Proxy {
     /// Whether the store can be read: by one look at its records, however many there are.
     async fn check(self: &Arc<Proxy>) -> Result<()> {
         let proxy = self.clone();
-        let looked = self.apart(move || proxy.to_read()?.scope_of("").map(drop));
+        let looked = self.apart(move || Ok(proxy.to_read()?.scope_of("").map(drop)?));
         looked.await.context("a step was cut short")?
     }
 
@@ -134,7 +134,7 @@ impl Proxy {
             let free = stores().pop();
             let mut store = match free {
                 Some(store) => store,
-                None => store::open(&proxy.settings.store()?, Access::Serve)?,
+                None => store::open(&proxy.settings.store()?, OpenMode::Pooled)?,
             };
             let done = work(&proxy, &mut *store)?;
             stores().push(store);

@@ -4,7 +4,7 @@
 use super::upstream::told;
 use crate::error::Error;
 use crate::forward::{Failure, Head};
-use crate::record::{Account, Object, quote};
+use crate::record::{Account, Object, StoredRecord, quote};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -133,15 +133,13 @@ pub(super) fn tell(answer: &mut Answer, name: &'static str, value: &str) {
 
 /// Tells in headers what enrichment did: how many messages were recalled, the tokens of the request as it left,
 /// and why memory served in part only, if so.
-pub(super) fn account(answer: &mut Answer, account: &Account) {
-    let members = &account.members;
-    let count = |list| members.objects(list).ok().flatten().map_or(0, |entries| entries.len());
-    let recalled = (count("recalled") + count("recent")).to_string();
-    let counted = members.get("counted").unwrap_or("0").to_owned();
-    let degraded = members.text("degraded").ok().flatten();
-    tell(answer, "x-rsv-recalled", &recalled);
-    tell(answer, "x-rsv-tokens", &counted);
-    degraded.iter().for_each(|why| tell(answer, DEGRADED, why));
+pub(super) fn account(answer: &mut Answer, record: &StoredRecord) {
+    let account = Account::of(record);
+    tell(answer, "x-rsv-recalled", &(account.recalled.len() + account.recent.len()).to_string());
+    tell(answer, "x-rsv-tokens", &account.counted.to_string());
+    if let Some(why) = &account.degraded {
+        tell(answer, DEGRADED, why);
+    }
 }
 
 /// The header that says why memory served in part only.

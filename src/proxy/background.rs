@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::fill;
 use crate::link::synapse::{self, Plan};
 use crate::record::Scopes;
-use crate::store::{self, Access, Select, Store};
+use crate::store::{self, OpenMode, Select, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -109,7 +109,7 @@ impl Proxy {
     fn catch_up(&self) -> Result<Ended> {
         self.to_embed()?;
         // A store of its own: no turn has to wait until this one is free.
-        let mut store = store::open(&self.settings.store()?, Access::Serve)?;
+        let mut store = store::open(&self.settings.store()?, OpenMode::Pooled)?;
         self.follow(&mut *store)?;
         let all = Select::of(Scopes::All);
         for _ in 0..AT_ONCE / MESSAGES {

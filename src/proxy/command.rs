@@ -5,10 +5,9 @@ use super::Proxy;
 use super::answer::{self, Answer};
 use crate::error::{Error, Result};
 use crate::fill;
-use crate::record::{Message, Object, Scope, Scopes};
+use crate::record::{Object, Role, Scope, Scopes, StoredRecord};
 use crate::search::{self, By, CatchUp, Options};
-use crate::store::Select;
-use crate::store::words::Term;
+use crate::store::{Select, Term};
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 
@@ -51,7 +50,7 @@ impl Asked {
         if semantic && hybrid {
             return Err(Error::new("semantic: cannot be used with hybrid"));
         }
-        if Term::asked(&term).is_empty() {
+        if Term::parse(&term).is_empty() {
             return Err(Error::new("term: is empty"));
         }
         let (deduplicate, link) = (yes("deduplicate")?, yes("link")?);
@@ -92,7 +91,7 @@ impl Proxy {
 
     /// The last messages, oldest first, as JSON.
     fn view(&self, which: &Select, count: usize) -> Result<Vec<String>> {
-        let messages = self.to_read()?.last(which, count)?;
+        let messages = self.to_read()?.last_of(which, count)?;
         Ok(messages.iter().map(|message| told(message).to_json()).collect())
     }
 
@@ -113,7 +112,7 @@ impl Proxy {
             search::run(&mut *store, By::Words, &asked.term, which, &asked.options)?
         };
         let told = hits.iter().map(|hit| {
-            let mut told = told(&hit.message);
+            let mut told = told(&hit.record);
             told.set("score", hit.score.to_string());
             told.to_json()
         });
@@ -122,10 +121,10 @@ impl Proxy {
 }
 
 /// A message as clients of Reservoir know it, and after that what tells which it is.
-fn told(message: &Message) -> Object {
+fn told(message: &StoredRecord) -> Object {
     let mut told = Object::default();
-    told.set_text("role", message.role.name());
-    told.set("content", message.content.to_json());
+    told.set_text("role", message.role.map_or("", Role::name));
+    told.set("content", message.content_json());
     told.set_text("id", &message.id);
     told.set_text("trace_id", &message.trace_id);
     told.set("timestamp", message.timestamp.to_string());

@@ -7,7 +7,7 @@ use crate::embed::{Embedder, Side, Work};
 use crate::error::{Error, Result};
 use crate::fill;
 use crate::http::Address;
-use crate::store::{self, Access, Store};
+use crate::store::{self, OpenMode, Store};
 use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -117,7 +117,7 @@ impl Proxy {
 
     /// A connection of its own, for which no turn has to wait.
     pub(super) fn to_read(&self) -> Result<Box<dyn Store>> {
-        store::open(&self.settings.store()?, Access::Read)
+        Ok(store::open(&self.settings.store()?, OpenMode::Existing)?)
     }
 
     /// Goes with the store to another model; what is loaded stays as long as it is of the right one.

@@ -5,7 +5,7 @@ use super::Proxy;
 use super::answer::{self, Answer};
 use super::turn::{Asked, Begun};
 use crate::forward::{Failure, Stream};
-use crate::record::{Account, Object, quote};
+use crate::record::{Object, StoredRecord, quote};
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::body::{Body, Frame};
@@ -51,7 +51,7 @@ impl Proxy {
         self: &Arc<Proxy>,
         asked: Asked,
         client: Arc<()>,
-    ) -> (Answer, Option<Account>) {
+    ) -> (Answer, Option<StoredRecord>) {
         let caller = asked.caller.clone();
         let (begun, enriched) = match self.begin(asked).await {
             Ok(begun) => begun,

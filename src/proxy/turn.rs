@@ -13,7 +13,7 @@ use crate::fill;
 use crate::forward::{Caller, Failure};
 use crate::http::HeaderMap;
 use crate::ingest::{Ingest, Options};
-use crate::record::{Account, Clock, Object, Scope};
+use crate::record::{Clock, Object, Scope, StoredRecord};
 use crate::store::Store;
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
@@ -34,7 +34,7 @@ pub(super) struct Asked {
 /// What came of it.
 pub(super) struct Told {
     /// What enrichment did, if it came to that.
-    pub(super) account: Option<Account>,
+    pub(super) account: Option<StoredRecord>,
     pub(super) answer: std::result::Result<(HeaderMap, Vec<u8>), Failure>,
 }
 

@@ -9,7 +9,7 @@ use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::ingest::{Done, Ingest, Options};
 use crate::record::Scope;
-use crate::store::{self, Access, Store};
+use crate::store::{self, OpenMode, Store};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -148,7 +148,7 @@ impl Writer {
         let mut held = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let mut store = match held.take() {
             Some(store) => store,
-            None => store::open(&proxy.settings.store()?, Access::Serve)?,
+            None => store::open(&proxy.settings.store()?, OpenMode::Pooled)?,
         };
         let mut batch = Ingest::new(Options::default(), proxy.clock);
         turns.iter().for_each(|turn| batch.append(turn.ingest.clone()));
