@@ -4,7 +4,7 @@
 pub mod fence;
 
 use crate::error::{Error, Result};
-use crate::record::{Account, Content, Object, Role, Scope, unexpected};
+use crate::record::{ACCOUNT, Content, Fill, Object, Role, Scope, StoredRecord, unexpected};
 
 /// What a request has at the least.
 const LEAST: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
@@ -120,6 +120,12 @@ pub fn answer(response: &Object) -> Result<Object> {
         .ok_or_else(|| Error::new("choices[0].message: is missing"))
 }
 
+/// An account as it stands in `rsv`. All of its head is there: nothing is filled in.
+fn account(members: Object) -> Result<StoredRecord> {
+    let nothing = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
+    (ACCOUNT.read)(members)?.complete(&nothing)
+}
+
 /// Who answers where no provider is asked, as in `rsv.provider`.
 const HERE: &str = "rsv";
 
@@ -133,7 +139,8 @@ pub struct Rsv {
     pub user: Option<Object>,
     /// What tools gave since the model last spoke, if that is to be stored.
     pub tools: Vec<Object>,
-    pub account: Option<Account>,
+    /// With all its members, whoever added them.
+    pub account: Option<StoredRecord>,
     /// provider, status, latency_ms and partial, on a response.
     pub more: Object,
 }
@@ -152,11 +159,7 @@ impl Rsv {
             trace_id: members.text("trace_id")?,
             user: members.object("user")?,
             tools: members.objects("tools")?.unwrap_or_default(),
-            account: members
-                .object("account")?
-                .map(Account::parse)
-                .transpose()
-                .map_err(|e| e.at("account"))?,
+            account: members.object("account")?.map(account).transpose().map_err(|e| e.at("account"))?,
             more: Object::default(),
         };
         members.retain(|name| {
@@ -184,7 +187,9 @@ impl Rsv {
             account.write(&mut json);
             object.set("account", String::from_utf8_lossy(&json));
         }
-        self.more.iter().for_each(|(name, json)| object.set(name, json));
+        for (name, json) in self.more.iter() {
+            object.set(name, json);
+        }
         object
     }
 

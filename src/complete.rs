@@ -30,7 +30,7 @@ fn settings(given: &Given) -> Option<Settings> {
 /// Those that the store holds, and those that the settings name.
 fn partitions(given: &Given) -> Vec<Candidate> {
     let Some(settings) = settings(given) else { return Vec::new() };
-    let held = settings.store().map(|place| store::glance(&place)).unwrap_or_default();
+    let held = settings.store().map(|place| store::peek_scopes(&place)).unwrap_or_default();
     let mut names = settings.names("partitions");
     names.extend(held.into_iter().map(|scope| scope.partition));
     sorted(names)
@@ -39,7 +39,7 @@ fn partitions(given: &Given) -> Vec<Candidate> {
 /// Those of the partition that is given.
 fn instances(given: &Given) -> Vec<Candidate> {
     let place = settings(given).and_then(|settings| settings.store().ok());
-    let held = place.map(|place| store::glance(&place)).unwrap_or_default();
+    let held = place.map(|place| store::peek_scopes(&place)).unwrap_or_default();
     let partition = given.common.partition.as_deref().unwrap_or("default");
     sorted(
         held.into_iter().filter(|scope| scope.partition == partition).map(|scope| scope.instance).collect(),

@@ -1,7 +1,7 @@
 //! Messages in the shapes of other programs: Reservoir's JSON array, CSV for spreadsheets, Markdown.
 
 use crate::error::{Context, Result};
-use crate::record::{Message, Vectors, quote, reservoir_model, time, write_vector};
+use crate::record::{Role, StoredRecord, Vectors, quote, reservoir_model, time, write_vector};
 
 /// The format of a whole export.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -40,12 +40,12 @@ impl Format {
     }
 
     /// Whether the format can say what a message is. Reservoir knows no message without words.
-    pub fn holds(self, message: &Message) -> bool {
-        !self.is_reservoirs() || !message.content.text().is_empty()
+    pub fn holds(self, message: &StoredRecord) -> bool {
+        !self.is_reservoirs() || !message.text.is_empty()
     }
 
     /// Appends one message, the `at`-th from 0.
-    pub fn message(self, at: usize, message: &Message, out: &mut Vec<u8>) -> Result<()> {
+    pub fn message(self, at: usize, message: &StoredRecord, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Format::Reservoir { rfc3339 } => reservoir(at, message, rfc3339, out),
             Format::Csv => return csv_row(message, out),
@@ -55,20 +55,23 @@ impl Format {
     }
 }
 
-fn reservoir(at: usize, message: &Message, rfc3339: bool, out: &mut Vec<u8>) {
+fn role(message: &StoredRecord) -> &'static str {
+    message.role.map_or("", Role::name)
+}
+
+fn reservoir(at: usize, message: &StoredRecord, rfc3339: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(if at == 0 { b"\n  {" } else { b",\n  {" });
-    let content = message.content.text();
     let members = [
         ("id", &message.id),
         ("trace_id", &message.trace_id),
         ("partition", &message.scope.partition),
         ("instance", &message.scope.instance),
-        ("content", &content),
+        ("content", &message.text),
     ];
     for (name, value) in members {
         out.extend_from_slice(format!("\"{name}\":{},", quote(value)).as_bytes());
     }
-    out.extend_from_slice(format!("\"role\":\"{}\",\"embedding\":", message.role).as_bytes());
+    out.extend_from_slice(format!("\"role\":\"{}\",\"embedding\":", role(message)).as_bytes());
     match &message.vector {
         Some(vector) => {
             write_vector(&vector.numbers, Vectors::Numbers, out);
@@ -79,36 +82,34 @@ fn reservoir(at: usize, message: &Message, rfc3339: bool, out: &mut Vec<u8>) {
         }
         None => out.extend_from_slice(b"[]"),
     }
-    let url = message.extra.get("url").unwrap_or("null");
-    let timestamp = match rfc3339 {
-        true => quote(&time::rfc3339(message.timestamp)),
-        false => message.timestamp.to_string(),
-    };
+    let url = message.members.get("url").unwrap_or("null");
+    let timestamp =
+        if rfc3339 { quote(&time::rfc3339(message.timestamp)) } else { message.timestamp.to_string() };
     out.extend_from_slice(format!(",\"url\":{url},\"timestamp\":{timestamp}}}").as_bytes());
 }
 
-fn csv_row(message: &Message, out: &mut Vec<u8>) -> Result<()> {
+fn csv_row(message: &StoredRecord, out: &mut Vec<u8>) -> Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    let (created, content) = (time::rfc3339(message.timestamp), message.content.text());
+    let created = time::rfc3339(message.timestamp);
     let scope = &message.scope;
     let row = [
         &*created,
         &*scope.partition,
         &*scope.instance,
         &*message.trace_id,
-        message.role.name(),
-        &*content,
+        role(message),
+        &*message.text,
         &*message.id,
     ];
     writer.write_record(row).context("cannot write CSV")?;
     writer.flush().context("cannot write CSV")
 }
 
-fn markdown(message: &Message, out: &mut Vec<u8>) {
+fn markdown(message: &StoredRecord, out: &mut Vec<u8>) {
     let created = time::rfc3339(message.timestamp);
-    let (scope, text) = (&message.scope, message.content.text());
-    let head = format!("**{}** · {created} · {}/{}\n\n", message.role, scope.partition, scope.instance);
+    let scope = &message.scope;
+    let head = format!("**{}** · {created} · {}/{}\n\n", role(message), scope.partition, scope.instance);
     out.extend_from_slice(head.as_bytes());
-    out.extend_from_slice(text.trim_end().as_bytes());
+    out.extend_from_slice(message.text.trim_end().as_bytes());
     out.extend_from_slice(b"\n\n");
 }

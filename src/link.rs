@@ -7,7 +7,7 @@ pub mod synapse;
 pub use graph::{Graph, Stats};
 
 use crate::error::Result;
-use crate::record::{Link, Message, RESPONDED_WITH, Record, Role, Scope, Scopes};
+use crate::record::{Link, RESPONDED_WITH, Record, Role, Scope, Scopes, StoredRecord};
 use crate::store::{Select, Store, Walk};
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +19,8 @@ const BATCH: usize = 1000;
 pub fn missing(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Link>> {
     let mut open: HashMap<(Scope, String), Option<String>> = HashMap::new();
     let mut pairs = Vec::new();
-    store.walk(&Walk::messages(Select::of(scopes.clone())), &mut |record| {
-        if let Record::Message(message) = record {
+    store.walk(&Walk::records(Select::of(scopes.clone())), &mut |record| {
+        if let Record::Stored(message) = record {
             pairs.extend(pair(&mut open, &message));
         }
         Ok(())
@@ -41,15 +41,15 @@ pub fn missing(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Link>> {
 }
 
 /// Notes a turn of a trace; an answer gives the link from the question before it.
-fn pair(open: &mut HashMap<(Scope, String), Option<String>>, message: &Message) -> Option<Link> {
+fn pair(open: &mut HashMap<(Scope, String), Option<String>>, message: &StoredRecord) -> Option<Link> {
     let before = match message.role {
-        Role::User => {
+        Some(Role::User) => {
             let trace = (message.scope.clone(), message.trace_id.clone());
             open.insert(trace, Some(message.id.clone()));
             None
         }
-        Role::Assistant => open.get_mut(&(message.scope.clone(), message.trace_id.clone()))?.take(),
-        Role::System | Role::Tool => None,
+        Some(Role::Assistant) => open.get_mut(&(message.scope.clone(), message.trace_id.clone()))?.take(),
+        Some(Role::System | Role::Tool) | None => None,
     };
     before.map(|from| Link::responded_with(&from, &message.id, message.timestamp))
 }

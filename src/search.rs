@@ -1,87 +1,27 @@
 //! What is related to a question: hits, best first. By its words, by its meaning, or by both.
 
-mod beside;
 mod expand;
 mod hybrid;
+mod options;
 
-use crate::cli::Notes;
+pub use options::{By, CatchUp, Options};
+
 use crate::embed::{Embedder, Side};
 use crate::error::{Error, Result};
 use crate::fill;
-use crate::record::{Hit, Message, Scopes};
-use crate::store::words::Term;
-use crate::store::{Around, Occur, Select, Store};
-use beside::Beside;
-use hybrid::{Meant, ranked};
+use crate::record::{Hit, Scopes, StoredRecord, kinds};
+use crate::store::{Around, Evidence, Occur, Question, QuestionVector, Select, Store, Term};
+use expand::Surroundings;
+use hybrid::Wanted;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Words that say nothing about what a question is about, and that are in most messages: they cost more
-/// to look up than all others together.
-const STOP_WORDS: &str = "a about all also am an and any are as at be been but by can could did do does done for from \
-    get got had has have he her him his how i if in into is it its just like me my no not of on or our out say said \
-    she should so some tell than that the their them then there these they this to too up us was we were what when \
-    where which who why will with would you your";
-
 /// How many times as many hits are asked for where some fell to others that say the same.
-const MORE: usize = 4;
+const GROWTH: usize = 4;
 
 /// How many characters of either end of a long question are embedded: what is asked stands before or after
 /// what was pasted, and a hundred thousand characters would be embedded for half a minute.
-const END: usize = 2000;
-
-/// How many words of a long text are looked up.
-const TERMS: usize = 64;
-
-/// What a search goes by.
-pub enum By<'a> {
-    /// Every word of the question, be it as a part of a word; words between double quotes stand together.
-    Words,
-    /// What the question means to a model.
-    Meaning(&'a mut Embedder, Option<CatchUp<'a>>),
-    /// Words and meaning together, and what stands around a hit.
-    Both(&'a mut Embedder, Option<CatchUp<'a>>),
-    /// The same where there is no model: any telling word of the question, and what stands around a hit.
-    Any,
-}
-
-/// So many messages without a vector get one before they are searched; the notes say how many are left.
-pub struct CatchUp<'a> {
-    pub limit: usize,
-    pub notes: &'a Notes,
-}
-
-/// Which of the hits are wanted.
-#[derive(Clone)]
-pub struct Options<'a> {
-    /// At most so many.
-    pub limit: usize,
-    /// None of a lower score.
-    pub min_score: Option<f64>,
-    /// Of messages of one role that say the same, white space around it aside, only the best.
-    pub deduplicate: bool,
-    /// After the hits what hangs together with them, at most as many again.
-    pub link: bool,
-    /// Only those that the caller lets pass.
-    pub admits: &'a dyn Fn(&Hit) -> bool,
-    /// Of so many, the best: where nearly all say the same there may be fewer hits than are wanted.
-    pub among: usize,
-}
-
-impl Options<'_> {
-    /// Whether each of some hits, from the best on, is wanted.
-    fn sieve(&self) -> impl FnMut(&Hit) -> bool {
-        let admits = self.admits;
-        let (least, deduplicate) = (self.min_score.unwrap_or(f64::NEG_INFINITY), self.deduplicate);
-        let mut said = HashSet::new();
-        move |hit| {
-            let Hit { message, score, .. } = hit;
-            *score >= least
-                && admits(hit)
-                && (!deduplicate || said.insert((message.role, message.content.text().trim().to_owned())))
-        }
-    }
-}
+const EMBEDDED_END: usize = 2000;
 
 /// The hits of a question, best first, and what hangs together with them if that is wanted. Errors if there is
 /// nothing in it to search for.
@@ -100,7 +40,15 @@ pub fn run(
 pub struct Found<'a> {
     pub hits: Vec<Hit>,
     which: &'a Select,
-    beside: Beside,
+    evidence: Evidence,
+}
+
+impl Found<'_> {
+    /// The hits, and after them what hangs together with them within the selection: at most as many as are wanted
+    /// of the hits themselves, the nearest steps first.
+    pub fn linked(self, store: &mut dyn Store, options: &Options) -> Result<Vec<Hit>> {
+        Surroundings::new(store, self.which, &self.evidence).expand(self.hits, options)
+    }
 }
 
 /// As `run`, before anything is known of what hangs together with the hits.
@@ -111,84 +59,74 @@ pub fn find<'a>(
     which: &'a Select,
     options: &Options,
 ) -> Result<Found<'a>> {
-    let mut beside = Beside::default();
+    let mut evidence = Evidence::default();
+    let mut hybrid = |store: &mut dyn Store, question: &Question| {
+        filtered(options, |limit| {
+            let wanted = Wanted { limit, link: options.link };
+            hybrid::search(store, question, which, wanted, &mut evidence)
+        })
+    };
     let hits = match by {
         By::Words => {
-            let terms = Term::asked(question);
+            let terms = Term::parse(question);
             if terms.is_empty() {
                 return Err(nothing());
             }
-            sifted(options, |limit| store.find(&terms, Occur::All, which, limit))?
+            filtered(options, |limit| Ok(store.find(&terms, Occur::All, which, limit)?))?
         }
         By::Meaning(embedder, behind) => {
             let vector = vector(embedder, question)?;
-            if let Some(CatchUp { limit, notes }) = behind {
-                fill::catch_up(store, embedder, which, limit, notes);
-            }
-            sifted(options, |limit| store.nearest(embedder.model(), &vector, which, limit))?
+            catch_up(store, embedder, which, behind);
+            filtered(options, |limit| Ok(store.nearest(embedder.model(), &vector, which, limit)?))?
         }
         By::Both(embedder, behind) => {
-            let vector = vector(embedder, question)?;
-            if let Some(CatchUp { limit, notes }) = behind {
-                hybrid::begin(store, question, Meant::of(embedder, &vector), which, options.limit);
-                fill::catch_up(store, embedder, which, limit, notes);
-            }
-            let meant = Meant::of(embedder, &vector);
-            sifted(options, |limit| ranked(store, question, Some(meant), which, limit, &mut beside))?
+            let numbers = vector(embedder, question)?;
+            catch_up(store, embedder, which, behind);
+            let (model, floor) = (embedder.model().to_owned(), f64::from(embedder.floor()));
+            let vector = QuestionVector { model, numbers, floor };
+            hybrid(store, &Question::parse(question, Some(vector)))?
         }
-        By::Any => sifted(options, |limit| ranked(store, question, None, which, limit, &mut beside))?,
+        By::Any => hybrid(store, &Question::parse(question, None))?,
     };
-    Ok(Found { hits, which, beside })
+    Ok(Found { hits, which, evidence })
 }
 
-/// Tells the store of a search by words and meaning that is to come, while its question is not embedded yet. At most
-/// so many hits will be wanted.
-pub fn prefetch(store: &mut dyn Store, question: &str, which: &Select, limit: usize) {
-    hybrid::prefetch(store, question, which, limit);
-}
-
-/// The hits that are wanted of those that `find` gives, which is asked for more until there are enough.
-fn sifted(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) -> Result<Vec<Hit>> {
-    let mut asked = options.limit;
-    loop {
-        let mut hits = find(asked)?;
-        let too_low = |hit: &Hit| options.min_score.is_some_and(|least| hit.score < least);
-        let all = hits.len() < asked || hits.last().is_some_and(too_low);
-        hits.retain(options.sieve());
-        if all || hits.len() >= options.limit || asked >= options.among {
-            hits.truncate(options.limit);
-            return Ok(hits);
-        }
-        asked = asked.saturating_mul(MORE).min(options.among);
+/// Embeds records that lack a vector, if that is wanted.
+fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, behind: Option<CatchUp>) {
+    if let Some(CatchUp { limit, notes }) = behind {
+        fill::catch_up(store, embedder, which, limit, notes);
     }
 }
 
-/// What stands around each hit in its scope, whatever the hits were chosen by: up to `reach` messages before it
-/// and as many after it, nearest first. No message twice, and none that is a hit.
+/// The hits that are wanted of those that `find` gives, which is asked for more until there are enough.
+fn filtered(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) -> Result<Vec<Hit>> {
+    let mut asked_for = options.limit;
+    loop {
+        let mut hits = find(asked_for)?;
+        let too_low = |hit: &Hit| options.min_score.is_some_and(|least| hit.score < least);
+        let all = hits.len() < asked_for || hits.last().is_some_and(too_low);
+        hits.retain(options.filter());
+        if all || hits.len() >= options.limit || asked_for >= options.among {
+            hits.truncate(options.limit);
+            return Ok(hits);
+        }
+        asked_for = asked_for.saturating_mul(GROWTH).min(options.among);
+    }
+}
+
+/// What stands around each hit in its collection, whatever the hits were chosen by: up to `reach` records before it
+/// and as many after it, nearest first. No record twice, and none that is a hit.
 pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<Around>> {
     if reach == 0 {
         return Ok(vec![Around::default(); hits.len()]);
     }
-    let found: Vec<&Message> = hits.iter().map(|hit| &hit.message).collect();
-    let mut seen: HashSet<String> = found.iter().map(|message| message.id.clone()).collect();
-    let mut around = store.around(&found, &Select::of(Scopes::All), reach)?;
+    let found: Vec<&StoredRecord> = hits.iter().map(|hit| &hit.record).collect();
+    let mut seen: HashSet<String> = found.iter().map(|record| record.id.clone()).collect();
+    let mut around = store.around(&found, &Select::of_kinds(kinds(), Scopes::All), reach)?;
     for side in around.iter_mut().flat_map(|around| [&mut around.before, &mut around.after]) {
-        side.retain(|message| seen.insert(message.id.clone()));
+        side.retain(|record| seen.insert(record.id.clone()));
     }
     Ok(around)
-}
-
-/// The words that say what a text is about, which may be long.
-fn telling(text: &str) -> Vec<Term> {
-    let mut terms = Term::said(text);
-    // What an apostrophe cut off is none either: `what's`.
-    let stops = |run: &String| STOP_WORDS.split(' ').any(|stop| run == stop);
-    terms.retain(|term| {
-        let cut_off = |run: &String| run.len() == 1 && term.runs.len() > 1;
-        !term.runs.iter().all(|run| stops(run) || cut_off(run))
-    });
-    terms.truncate(TERMS);
-    terms
 }
 
 /// The vector of a question.
@@ -197,15 +135,15 @@ fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
         return Err(nothing());
     }
     embedder
-        .embed(&[&*gist(question)], Side::Query)?
+        .embed(&[&*embedded_part(question)], Side::Query)?
         .pop()
         .ok_or_else(|| Error::new("the model made no vector"))
 }
 
 /// What is embedded of a question: all of it, or the two ends of a long one.
-fn gist(question: &str) -> Cow<'_, str> {
-    let first = question.char_indices().nth(END).map(|(at, _)| at);
-    let last = question.char_indices().nth_back(END).map(|(at, _)| at);
+fn embedded_part(question: &str) -> Cow<'_, str> {
+    let first = question.char_indices().nth(EMBEDDED_END).map(|(at, _)| at);
+    let last = question.char_indices().nth_back(EMBEDDED_END).map(|(at, _)| at);
     match (first, last) {
         (Some(first), Some(last)) if first < last => {
             format!("{}\n{}", &question[..first], &question[last..]).into()

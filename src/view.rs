@@ -1,51 +1,50 @@
-//! Messages as text for people: one paragraph each, wrapped, and what could play tricks on a terminal made
+//! Records as text for people: one paragraph each, wrapped, and what could play tricks on a terminal made
 //! visible.
 
 use crate::cli::{Layout, Style};
-use crate::record::{Account, Hit, Message, Role};
+use crate::record::{Account, Hit, Role, StoredRecord};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
 
 /// `2026-11-21 07:03 user: text`, wrapped, with a line end.
-pub fn message(message: &Message, layout: &Layout) -> String {
-    paragraph("", message, layout)
+pub fn record(record: &StoredRecord, layout: &Layout) -> String {
+    paragraph("", record, layout)
 }
 
-/// A message with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`.
-pub fn hit(rank: usize, score: f64, message: &Message, layout: &Layout) -> String {
-    paragraph(&format!("{rank:>2}. {score:.2} "), message, layout)
+/// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`.
+pub fn hit(rank: usize, hit: &Hit, layout: &Layout) -> String {
+    paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, layout)
 }
 
 /// What enrichment did for a request, on one line:
 /// `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens (o200k_base), 2 left out`.
-pub fn account(account: &Account, layout: &Layout) -> String {
-    let members = &account.members;
-    let count = |list| members.objects(list).ok().flatten().map_or(0, |entries| entries.len());
-    let number = |member| members.get(member).unwrap_or("0");
-    let mut line = layout.paint(Style::Dim, &date(account.timestamp, &layout.zone));
-    let counter = members.text("counter").ok().flatten().unwrap_or_default();
+pub fn account(record: &StoredRecord, layout: &Layout) -> String {
+    let account = Account::of(record);
+    let mut line = layout.paint(Style::Dim, &date(record.timestamp, &layout.zone));
     let _ = write!(
         line,
         " {} related, {} recent, {} of {} tokens ({})",
-        count("recalled"),
-        count("recent"),
-        number("counted"),
-        number("window"),
-        visible(&counter)
+        account.recalled.len(),
+        account.recent.len(),
+        account.counted,
+        account.window,
+        visible(&account.counter)
     );
-    for (list, told) in [("left_out", "left out"), ("dropped", "of the request dropped")] {
-        match count(list) {
-            0 => {}
-            some => drop(write!(line, ", {some} {told}")),
+    for (count, what) in
+        [(account.left_out.len(), "left out"), (account.dropped.len(), "of the request dropped")]
+    {
+        if count > 0 {
+            let _ = write!(line, ", {count} {what}");
         }
     }
-    if let Ok(Some(why)) = members.text("degraded") {
-        let _ = write!(line, ", degraded: {}", visible(&why).replace('\n', " "));
+    if let Some(why) = &account.degraded {
+        let _ = write!(line, ", degraded: {}", visible(why).replace('\n', " "));
     }
-    if members.get("cut") == Some("true") {
-        let _ = write!(line, ", of which the provider read only {}", number("prompt_tokens"));
+    if account.cut {
+        let read = account.prompt_tokens.unwrap_or_default();
+        let _ = write!(line, ", of which the provider read only {read}");
     }
     line + "\n"
 }
@@ -57,12 +56,17 @@ pub fn parts(hit: &Hit) -> String {
     if parts.is_empty() { String::new() } else { format!("    {}\n", parts.join(" + ")) }
 }
 
-fn paragraph(lead: &str, message: &Message, layout: &Layout) -> String {
-    let (date, role) = (date(message.timestamp, &layout.zone), message.role);
-    let indent = lead.len() + date.len() + role.name().len() + 3;
-    let (date, name) = (layout.paint(Style::Dim, &date), layout.paint(style_of(role), role.name()));
-    let head = format!("{lead}{date} {name}: ");
-    let text = visible(&message.content.text());
+fn paragraph(lead: &str, record: &StoredRecord, layout: &Layout) -> String {
+    let date = date(record.timestamp, &layout.zone);
+    let heading = visible(&(record.kind.heading)(record)).replace('\n', " ");
+    let indent = lead.len() + date.len() + columns(&heading) + 3;
+    let date = layout.paint(Style::Dim, &date);
+    let heading = match record.role {
+        Some(role) => layout.paint(style_of(role), &heading),
+        None => heading,
+    };
+    let head = format!("{lead}{date} {heading}: ");
+    let text = visible(&record.text);
     // Long heads on narrow terminals would leave no room beside them.
     let hanging = if indent * 2 > layout.width { 4 } else { indent };
     let mut out = head;

@@ -7,7 +7,7 @@ use rsv::error::{Error, Result};
 use rsv::fill::{self, Replayed};
 use rsv::link::synapse::{self, Plan};
 use rsv::record::{Feed, Next, Object, Place, Scopes, Value};
-use rsv::store::{self, Access, Select, Store};
+use rsv::store::{self, OpenMode, Store};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -106,10 +106,10 @@ fn models(settings: &Settings, io: &mut Io) -> Result<()> {
 }
 
 fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
-    let which = Select::of(io.common.to_cover()?);
-    let mut store = store::open(&settings.store()?, Access::Read)?;
+    let which = fill::embeddable(io.common.to_cover()?);
+    let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
     let _claim = fill::claim(&mut *store, "embed", &io.notes())?;
-    if store.mend()? > 0 {
+    if store.repair_vectors()? > 0 {
         io.note("the index of the vectors was not as it must be: it was made anew");
     }
     let mut embedder = fill::embedder(&mut *store, settings, Work::Many, &io.notes())?;
@@ -127,15 +127,16 @@ fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: boo
     let _claim = fill::claim(store, "link", &io.notes())?;
     let mut bar = io.progress();
     let mut report = |done, of| bar.set("linking", done, Some(of));
-    match update {
-        true => synapse::update(store, &plan, scopes, false, &mut report, &mut |_| Ok(())),
-        false => synapse::grow(store, &plan, scopes, usize::MAX, &mut report, &mut |_| Ok(())),
+    if update {
+        synapse::update(store, &plan, scopes, false, &mut report, &mut |_| Ok(()))
+    } else {
+        synapse::grow(store, &plan, scopes, usize::MAX, &mut report, &mut |_| Ok(()))
     }
 }
 
 fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> Result<()> {
-    let which = Select::of(io.common.to_cover()?);
-    let mut store = store::open(&settings.store()?, Access::Read)?;
+    let which = fill::embeddable(io.common.to_cover()?);
+    let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
     let _claim = fill::claim(&mut *store, "embed", &io.notes())?;
     let mut embedder = Embedder::named(settings, model, Work::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());

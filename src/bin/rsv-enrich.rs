@@ -8,7 +8,7 @@ use rsv::enrich::{self, Memory, Options, Turn};
 use rsv::error::Result;
 use rsv::provider::Windows;
 use rsv::record::{Object, Reader, Scope};
-use rsv::store::{self, Access, Store};
+use rsv::store::{self, OpenMode, Store};
 use rsv::{chat, config, fill};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -94,7 +94,7 @@ impl Held {
     /// Opens the store; what it lacks is told, and requests go on without it.
     fn open(settings: &Settings, io: &Io) -> std::result::Result<Held, String> {
         let notes = io.notes();
-        let opened = settings.store().and_then(|address| store::open(&address, Access::Read));
+        let opened = settings.store().and_then(|place| Ok(store::open(&place, OpenMode::Existing)?));
         let mut store = opened.map_err(|error| {
             io.note(format_args!("{error}; requests go on without memory"));
             error.to_string()

@@ -4,7 +4,7 @@ use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
 use rsv::foreign::Format;
-use rsv::record::{Record, Vectors};
+use rsv::record::{Record, Vectors, kinds};
 use rsv::store::{self, Select, Walk};
 use std::process::ExitCode;
 
@@ -45,12 +45,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         "csv" => Format::Csv,
         "md" => Format::Markdown,
         _ => {
-            let what = Walk {
-                accounts: true,
-                embeddings: args.vectors.is_some(),
-                links: true,
-                ..Walk::messages(which)
-            };
+            let which = Select { kinds: kinds(), ..which };
+            let embeddings = args.vectors.is_some();
+            let what = Walk { embeddings, links: true, ..Walk::records(which) };
             let form =
                 if args.vectors.as_deref() == Some("base64") { Vectors::Base64 } else { Vectors::Numbers };
             let out = &mut io.out;
@@ -58,12 +55,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             return Ok(Outcome::Yes);
         }
     };
-    let what = Walk { vectors: format.is_reservoirs(), ..Walk::messages(which) };
+    let what = Walk { vectors: format.is_reservoirs(), ..Walk::records(which) };
     let out = &mut io.out;
     let mut count = 0;
     out.write(format.begin().as_bytes())?;
     store.walk(&what, &mut |record| {
-        let Record::Message(message) = record else { return Ok(()) };
+        let Record::Stored(message) = record else { return Ok(()) };
         if !format.holds(&message) {
             return Ok(());
         }

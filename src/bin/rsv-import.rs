@@ -4,7 +4,7 @@ use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
 use rsv::ingest::{Gathered, Ingest, Options};
-use rsv::store::{self, Access, Store};
+use rsv::store::{self, OpenMode, Store};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -36,10 +36,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ..Options::default()
     };
     let mut feed = io.feed(&args.files, settings.max_line())?;
-    let mut store = match args.dry_run {
-        true => None,
-        false => Some(store::open(&settings.store()?, Access::Write)?),
-    };
+    let mut store =
+        if args.dry_run { None } else { Some(store::open(&settings.store()?, OpenMode::Create)?) };
     let mut ingest = Ingest::new(options, io.clock);
     let mut counts = Counts::default();
     loop {
@@ -52,9 +50,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             break;
         }
     }
-    match args.dry_run {
-        true => io.note(format_args!("{} records can be imported; nothing was written", counts.read)),
-        false => io.detail(format_args!("{} lines read, {} records new", counts.read, counts.new)),
+    if args.dry_run {
+        io.note(format_args!("{} records can be imported; nothing was written", counts.read));
+    } else {
+        io.detail(format_args!("{} lines read, {} records new", counts.read, counts.new));
     }
     Ok(Outcome::Yes)
 }

@@ -6,7 +6,7 @@ use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::record::{Feed, Role};
-use rsv::store::{self, Access, Store};
+use rsv::store::{self, OpenMode, Store};
 use std::process::ExitCode;
 
 /// Stores messages and passes them on, completed
@@ -44,7 +44,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     io.common.scope()?;
     let mut ingest = Ingest::new(options, io.clock);
     let limit = settings.max_line();
-    let open = || store::open(&settings.store()?, Access::Write);
+    let open = || -> Result<Box<dyn Store>> { Ok(store::open(&settings.store()?, OpenMode::Create)?) };
     let role = args.role.unwrap_or(Role::User);
     if let Some(text) = args.text {
         ingest.add_text(role, &text)?;

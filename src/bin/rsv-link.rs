@@ -107,9 +107,10 @@ fn make(
     let out = &mut io.out;
     let mut made = |link| out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out));
     let mut report = |done, of| bar.set("linking", done, Some(of));
-    match args.dry_run {
-        true => synapse::rehearse(store, &plan, scopes, args.rebuild, &mut made)?,
-        false => synapse::update(store, &plan, scopes, args.rebuild, &mut report, &mut made)?,
+    if args.dry_run {
+        synapse::rehearse(store, &plan, scopes, args.rebuild, &mut made)?;
+    } else {
+        synapse::update(store, &plan, scopes, args.rebuild, &mut report, &mut made)?;
     }
     Ok(Outcome::Yes)
 }
@@ -151,7 +152,7 @@ fn draw(store: &mut dyn Store, scopes: &Scopes, format: &str, args: &Args, io: &
 
 /// The scope of a message, which must be one of those that are asked for.
 fn known(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
-    let message = store.messages(&[id], &Select::of(scopes.clone()))?.pop();
+    let message = store.get(&[id], &Select::of(scopes.clone()))?.pop();
     message.map(|message| Scopes::One(message.scope)).ok_or_else(|| {
         Error::new(format!("there is no message {id}"))
             .hint("rsv-view and rsv-search show the ids of messages")

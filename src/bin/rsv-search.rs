@@ -170,20 +170,18 @@ impl Search<'_> {
         }
         let around = search::around(store, &hits, self.context)?;
         let found = !hits.is_empty();
-        for ((rank, mut hit), around) in (1..).zip(hits).zip(&around) {
+        for ((rank, hit), around) in (1..).zip(&hits).zip(&around) {
             match &self.layout {
-                Some(layout) => io.out.write(self.block(rank, &hit, around, layout).as_bytes())?,
-                None => {
-                    if self.explain {
-                        hit.explain();
+                Some(layout) => io.out.write(self.block(rank, hit, around, layout).as_bytes())?,
+                None => io.out.with(|out| {
+                    for record in around.before.iter().rev() {
+                        hit.write_neighbour(record, query, out);
                     }
-                    io.out.with(|out| {
-                        let (before, after) = (around.before.iter().rev(), &around.after);
-                        before.for_each(|message| hit.write_neighbour(message, query, out));
-                        hit.write_line(rank, query, out);
-                        after.iter().for_each(|message| hit.write_neighbour(message, query, out));
-                    })?;
-                }
+                    hit.write_line(rank, self.explain, query, out);
+                    for record in &around.after {
+                        hit.write_neighbour(record, query, out);
+                    }
+                })?,
             }
         }
         io.out.flush().map(|()| found)
@@ -195,12 +193,16 @@ impl Search<'_> {
         if self.context > 0 && rank > 1 {
             block.push_str("--\n");
         }
-        around.before.iter().rev().for_each(|message| block.push_str(&view::message(message, layout)));
-        block.push_str(&view::hit(rank, hit.score, &hit.message, layout));
+        for record in around.before.iter().rev() {
+            block.push_str(&view::record(record, layout));
+        }
+        block.push_str(&view::hit(rank, hit, layout));
         if self.explain {
             block.push_str(&view::parts(hit));
         }
-        around.after.iter().for_each(|message| block.push_str(&view::message(message, layout)));
+        for record in &around.after {
+            block.push_str(&view::record(record, layout));
+        }
         block
     }
 

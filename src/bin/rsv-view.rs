@@ -2,7 +2,7 @@
 
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::error::Result;
-use rsv::record::{Record, Vectors};
+use rsv::record::{ACCOUNT, MESSAGE, Record, Vectors};
 use rsv::store::{self, Select};
 use rsv::{config, view};
 use std::process::ExitCode;
@@ -38,29 +38,22 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
+    let kind = if args.accounts { &ACCOUNT } else { &MESSAGE };
     let which = Select {
         trace_id: args.trace,
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
-        ..Select::of(io.common.to_read(args.all)?)
+        ..Select::of_kinds(vec![kind], io.common.to_read(args.all)?)
     };
     let mut store = store::open_to_read(&settings, io)?;
     let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
     let layout = text.then(|| io.layout());
-    if args.accounts {
-        for account in store.accounts(&which, None, args.count)? {
-            match &layout {
-                Some(layout) => io.out.write(view::account(&account, layout).as_bytes())?,
-                None => io.out.with(|out| Record::Account(account).write_line(Vectors::Numbers, out))?,
-            }
-        }
-        return Ok(Outcome::Yes);
-    }
-    for message in store.last(&which, args.count)? {
+    for record in store.last_of(&which, args.count)? {
         match &layout {
-            Some(layout) => io.out.write(view::message(&message, layout).as_bytes())?,
-            None => io.out.with(|out| Record::Message(message).write_line(Vectors::Numbers, out))?,
+            Some(layout) if args.accounts => io.out.write(view::account(&record, layout).as_bytes())?,
+            Some(layout) => io.out.write(view::record(&record, layout).as_bytes())?,
+            None => io.out.with(|out| Record::Stored(record).write_line(Vectors::Numbers, out))?,
         }
     }
     Ok(Outcome::Yes)

@@ -8,14 +8,14 @@ use crate::embed::{Embedder, Side, Work};
 use crate::error::{Error, Result};
 use crate::fill;
 use crate::record::Scopes;
-use crate::store::{self, Access, Select, Store};
-use rustix::fs::{Access as May, access, statvfs};
+use crate::store::{self, OpenMode, Store};
+use rustix::fs::{Access, access, statvfs};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// How many faults of a store are told.
-const FAULTS: u32 = 3;
+const MAX_FAULTS: u32 = 3;
 
 /// A store that grows needs at least so many bytes: room for its log, and for an index that is made anew.
 const ROOM: u64 = 100 << 20;
@@ -71,11 +71,11 @@ fn open(place: &StorePlace) -> Result<(String, Box<dyn Store>)> {
     if let Some(path) = place.path() {
         writable(path)?;
     }
-    let mut store = store::open(&place, Access::Read)?;
+    let mut store = store::open(&place, OpenMode::Existing)?;
     if !there {
         return Ok((format!("{}, which is made when something is stored", place.address), store));
     }
-    if let Some(fault) = store.faults(FAULTS)?.first() {
+    if let Some(fault) = store.integrity_errors(MAX_FAULTS)?.first() {
         return Err(Error::new(format!("{} is damaged: {fault}", place.address))
             .hint("restore a backup, or save what can be read: rsv-export > FILE"));
     }
@@ -91,7 +91,7 @@ fn writable(path: &Path) -> Result<()> {
     while !nearest.exists() {
         nearest = directory(&nearest).unwrap_or_else(|| ".".into());
     }
-    let wanted = if nearest.is_dir() { May::WRITE_OK | May::EXEC_OK } else { May::WRITE_OK };
+    let wanted = if nearest.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::WRITE_OK };
     let at_fault = match access(&nearest, wanted) {
         Ok(()) if nearest == path || nearest.is_dir() => return Ok(()),
         Ok(()) => "is not a directory",
@@ -162,11 +162,12 @@ fn vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<
         let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());
         return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
     }
-    let pending = store.pending(wanted.model(), &Select::of(Scopes::All), 0)?.total;
-    let told = format!("{pending} messages have no vector");
+    let unembedded = store.unembedded(wanted.model(), &fill::embeddable(Scopes::All), 0)?.total;
+    let told = format!("{unembedded} messages have no vector");
     // So many are embedded by the next search.
-    Ok(Some(match pending > fill::catch_up_limit(settings) as u64 {
-        true => Finding::trouble("vectors", &Error::new(told).hint("rsv-embed --pending")),
-        false => Finding::ok("vectors", told),
+    Ok(Some(if unembedded > fill::catch_up_limit(settings) as u64 {
+        Finding::trouble("vectors", &Error::new(told).hint("rsv-embed --pending"))
+    } else {
+        Finding::ok("vectors", told)
     }))
 }

@@ -1,21 +1,22 @@
 //! How much fits into the model's window: of what was recalled, and of the request itself.
 
+use super::options::Options;
 use super::placement::Placing;
-use super::recall::{Candidate, LeftOut};
+use super::recall::Candidate;
+use super::turn::Turn;
 use super::units::Units;
-use super::{Options, Turn};
 use crate::chat::Request;
-use crate::record::{Object, quote};
+use crate::record::{Account, Dropped, LeftOut, Part};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
 
 /// A request that has at most so many bytes together with all that is recalled fits into the least window that a
 /// server is likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: nobody
 /// is asked how large the window is.
-const UNASKED: usize = 3072;
+const UNASKED_BYTES: usize = 3072;
 
 /// Of a window that a server tells, at most this part is kept free, unless somebody said how much.
-const RESERVED: usize = 4;
+const RESERVE_DIVISOR: usize = 4;
 
 /// What goes to the model, and what it costs.
 pub(super) struct Plan {
@@ -78,11 +79,11 @@ impl Plan {
         let mut counter = Counter::bound(&options.model);
         let mut count = Count::of(&counter, request, &found, options);
         let mut limits = options.limits;
-        if count.request() + count.recalled() > UNASKED
+        if count.request() + count.recalled() > UNASKED_BYTES
             && let Some(window) = (turn.served)()
         {
             limits.window = window;
-            limits.reserve = limits.reserve.min(window / RESERVED);
+            limits.reserve = limits.reserve.min(window / RESERVE_DIVISOR);
         }
         limits.reserve = options.reserve.unwrap_or(limits.reserve);
         let share = (limits.window as f64 * options.share) as usize;
@@ -116,9 +117,10 @@ impl Plan {
         let room = room.saturating_sub(count.fence);
         let mut left_out = Vec::new();
         for (candidate, tokens) in found.into_iter().zip(&count.candidates) {
-            match *tokens <= room {
-                true => self.kept.push((candidate, *tokens)),
-                false => left_out.push(candidate),
+            if *tokens <= room {
+                self.kept.push((candidate, *tokens));
+            } else {
+                left_out.push(candidate);
             }
         }
         let mut sum: usize = self.kept.iter().map(|(_, tokens)| tokens).sum();
@@ -128,9 +130,8 @@ impl Plan {
             sum -= tokens;
             left_out.push(candidate);
         }
-        self.left_out.extend(
-            left_out.into_iter().map(|candidate| LeftOut { id: candidate.message.id, reason: "budget" }),
-        );
+        let left_out = left_out.into_iter().map(|candidate| candidate.record.id);
+        self.left_out.extend(left_out.map(|id| LeftOut { id, reason: "budget".to_owned() }));
     }
 
     /// Lets the oldest turns of the request leave until the others fit.
@@ -177,40 +178,34 @@ impl Plan {
 
     /// What was done, in tokens: `counted` is `request`, less what was dropped, and what is recalled with its
     /// `fence`.
-    pub(super) fn account(&self, request: &Request) -> Object {
-        let mut account = Object::default();
-        account.set("window", self.limits.window.to_string());
-        account.set("reserve", self.limits.reserve.to_string());
-        account.set("counted", self.counted().to_string());
-        account.set_text("counter", self.counter);
-        account.set("request", self.request.to_string());
-        account.set("fence", self.fence.to_string());
-        account.set("recalled", self.list(|candidate| candidate.score.is_some()));
-        account.set("recent", self.list(|candidate| candidate.score.is_none()));
-        let left_out = self.left_out.iter().map(|left| {
-            let (id, reason) = (quote(&left.id), left.reason);
-            format!("{{\"id\":{id},\"reason\":\"{reason}\"}}")
-        });
-        account.set("left_out", array(left_out));
+    pub(super) fn account(&self, request: &Request) -> Account {
         let dropped = self.dropped.iter().map(|(at, tokens)| {
-            let role = request.messages[*at].get("role").unwrap_or("null");
-            format!("{{\"at\":{at},\"role\":{role},\"tokens\":{tokens}}}")
+            let role = request.messages[*at].text("role").ok().flatten();
+            Dropped { at: *at as u64, role, tokens: *tokens as u64 }
         });
-        account.set("dropped", array(dropped));
-        account
+        Account {
+            window: self.limits.window as u64,
+            reserve: self.limits.reserve as u64,
+            counted: self.counted() as u64,
+            counter: self.counter.to_owned(),
+            request: self.request as u64,
+            fence: self.fence as u64,
+            recalled: self.parts(|candidate| candidate.score.is_some()),
+            recent: self.parts(|candidate| candidate.score.is_none()),
+            left_out: self.left_out.clone(),
+            dropped: dropped.collect(),
+            ..Account::default()
+        }
     }
 
-    /// Candidates as `[{"id":…,"score":…,"hop":…,"tokens":…}]`.
-    fn list(&self, wanted: impl Fn(&Candidate) -> bool) -> String {
+    fn parts(&self, wanted: impl Fn(&Candidate) -> bool) -> Vec<Part> {
         let kept = self.kept.iter().filter(|(candidate, _)| wanted(candidate));
-        array(kept.map(|(candidate, tokens)| {
-            let score = candidate.score.map_or(String::new(), |score| format!(",\"score\":{score}"));
-            let hop = if candidate.hop > 0 { format!(",\"hop\":{}", candidate.hop) } else { String::new() };
-            format!("{{\"id\":{}{score}{hop},\"tokens\":{tokens}}}", quote(&candidate.message.id))
-        }))
+        let part = |(candidate, tokens): &(Candidate, usize)| Part {
+            id: candidate.record.id.clone(),
+            score: candidate.score,
+            hop: candidate.hop,
+            tokens: *tokens as u64,
+        };
+        kept.map(part).collect()
     }
-}
-
-fn array(entries: impl Iterator<Item = String>) -> String {
-    format!("[{}]", entries.collect::<Vec<_>>().join(","))
 }

@@ -1,21 +1,21 @@
 //! Which messages to recall: those related to the question and the last ones, of the same scope, each
 //! once, and none that the request already holds.
 
-use super::again::Found;
-use super::{Memory, Options, Turn};
+use super::options::Options;
+use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
-use crate::record::{Hit, Message, Object, Role, Scopes};
+use crate::record::{Hit, LeftOut, Object, Part, Role, Scopes, StoredRecord};
 use crate::search::{self, By, CatchUp};
 use crate::store::Select;
 use memchr::memmem;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// A message that may be recalled.
+/// A record that may be recalled.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    pub(super) message: Message,
+    pub(super) record: StoredRecord,
     /// The score of the search; `None` for one that is only recent.
     pub(super) score: Option<f64>,
     /// How many steps from a hit it was found along links; 0 for a hit.
@@ -32,15 +32,8 @@ pub(super) struct Recalled {
     pub(super) degraded: Option<String>,
 }
 
-/// A message that was found and is not recalled.
-#[derive(Clone, Debug)]
-pub(super) struct LeftOut {
-    pub(super) id: String,
-    pub(super) reason: &'static str,
-}
-
 /// What of the priority of a related message is how related it is; the rest is how recent.
-const SIMILARITY: f64 = 0.7;
+const SIMILARITY_WEIGHT: f64 = 0.7;
 
 /// Finds what may be recalled for a question.
 pub(super) fn recall(
@@ -52,38 +45,38 @@ pub(super) fn recall(
 ) -> Result<Recalled> {
     let mut which = Select::of(Scopes::One(turn.scope.clone()));
     which.roles = vec![Role::User, Role::Assistant];
-    let sieve = Sieve::of(request);
+    let duplicates = DuplicateFilter::of(request);
     let text = fence::remove(&chat::text(question));
-    let asked = options.similar > 0 && !text.trim().is_empty();
-    if asked && memory.embedder.is_some() {
-        search::prefetch(&mut *memory.store, &text, &which, options.similar + options.recent);
-    }
-    let mut recent = memory.store.last(&which, options.recent)?;
-    let empty = recent.is_empty() && memory.store.last(&which, 1)?.is_empty();
+    let is_question = options.similar > 0 && !text.trim().is_empty();
+    let mut recent = memory.store.last_of(&which, options.recent)?;
+    let empty = recent.is_empty() && memory.store.last_of(&which, 1)?.is_empty();
     recent.reverse();
-    recent.retain(|message| sieve.passes(message));
+    recent.retain(|record| duplicates.passes(record));
     let mut recalled = Recalled { degraded: memory.degraded.clone(), ..Recalled::default() };
-    let hits = if asked && !empty {
-        related(memory, &text, &which, (&sieve, recent.len()), options, &mut recalled.degraded)?
+    let hits = if is_question && !empty {
+        let limit = options.similar + recent.len();
+        let search =
+            RelatedSearch { which: &which, duplicates: &duplicates, limit, catch_up: options.catch_up };
+        search.run(memory, &text, &mut recalled.degraded)?
     } else {
         Vec::new()
     };
     recalled.candidates = in_order(recent, hits, turn, options);
-    recalled.left_out = sieve.left_out.take();
+    recalled.left_out = duplicates.left_out.take();
     // What did not pass by itself may hang together with what did.
-    recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.message.id == left.id));
+    recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
     Ok(recalled)
 }
 
-/// What was found for an earlier request of the same turn.
-pub(super) fn again(memory: &mut Memory, found: &[Found], turn: &Turn) -> Result<Vec<Candidate>> {
+/// What was recalled for an earlier request of the same turn.
+pub(super) fn recall_decided(memory: &mut Memory, decided: &[Part], turn: &Turn) -> Result<Vec<Candidate>> {
     let which = Select::of(Scopes::One(turn.scope.clone()));
-    let ids: Vec<&str> = found.iter().map(|found| found.id.as_str()).collect();
-    let messages = memory.store.messages(&ids, &which)?;
-    let mut messages: HashMap<String, Message> =
-        messages.into_iter().map(|message| (message.id.clone(), message)).collect();
-    let candidates = found.iter().filter_map(|Found { id, score, hop }| {
-        Some(Candidate { message: messages.remove(id)?, score: *score, hop: *hop })
+    let ids: Vec<&str> = decided.iter().map(|part| part.id.as_str()).collect();
+    let records = memory.store.get(&ids, &which)?;
+    let mut records: HashMap<String, StoredRecord> =
+        records.into_iter().map(|record| (record.id.clone(), record)).collect();
+    let candidates = decided.iter().filter_map(|Part { id, score, hop, .. }| {
+        Some(Candidate { record: records.remove(id)?, score: *score, hop: *hop })
     });
     Ok(candidates.collect())
 }
@@ -91,21 +84,22 @@ pub(super) fn again(memory: &mut Memory, found: &[Found], turn: &Turn) -> Result
 /// The recent messages; then the related ones that are not among them by their priority, `0.7 * similarity +
 /// 0.3 * recency` (Reservoir's documents): similarity as a part of the best score, recency halved with every
 /// half-life; then those along links.
-fn in_order(recent: Vec<Message>, hits: Vec<Hit>, turn: &Turn, options: &Options) -> Vec<Candidate> {
+fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Options) -> Vec<Candidate> {
     let mut candidates: Vec<Candidate> =
-        recent.into_iter().map(|message| Candidate { message, score: None, hop: 0 }).collect();
+        recent.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect();
     let best = hits.first().map_or(1.0, |hit| hit.score);
     let now = turn.clock.now();
     let mut rated: Vec<(f64, Candidate)> = Vec::new();
-    for Hit { message, score, why, .. } in hits {
-        let hop = why.get("hop").and_then(|hop| hop.parse().ok()).unwrap_or(0);
-        if let Some(known) = candidates.iter_mut().find(|known| known.message.id == message.id) {
+    for hit in hits {
+        let hop = hit.hop();
+        let Hit { record, score, .. } = hit;
+        if let Some(known) = candidates.iter_mut().find(|known| known.record.id == record.id) {
             // It is there already; that it is related as well is worth telling.
             known.score = Some(score).filter(|_| hop == 0);
         } else if rated.len() < options.similar {
-            let age = (now - message.timestamp).max(0) as f64 / options.half_life.as_millis().max(1) as f64;
-            let priority = SIMILARITY * score / best + (1.0 - SIMILARITY) * (-age).exp2();
-            rated.push((priority, Candidate { message, score: Some(score), hop }));
+            let age = (now - record.timestamp).max(0) as f64 / options.half_life.as_millis().max(1) as f64;
+            let priority = SIMILARITY_WEIGHT * score / best + (1.0 - SIMILARITY_WEIGHT) * (-age).exp2();
+            rated.push((priority, Candidate { record, score: Some(score), hop }));
         }
     }
     rated.sort_by(|(a, one), (b, other)| (one.hop > 0).cmp(&(other.hop > 0)).then(b.total_cmp(a)));
@@ -113,124 +107,133 @@ fn in_order(recent: Vec<Message>, hits: Vec<Hit>, turn: &Turn, options: &Options
     candidates
 }
 
-/// The related messages, best first, then what hangs together with them. Some of them may be recent; why they
-/// were found by their words only, if that is so, goes to `degraded`.
-fn related(
-    memory: &mut Memory,
-    text: &str,
-    which: &Select,
-    (sieve, recent): (&Sieve, usize),
-    options: &Options,
-    degraded: &mut Option<String>,
-) -> Result<Vec<Hit>> {
-    let admits = |hit: &Hit| sieve.passes(&hit.message);
-    let limit = options.similar + recent;
-    let among = limit.saturating_mul(AMONG);
-    let wanted =
-        search::Options { limit, min_score: None, deduplicate: false, link: false, admits: &admits, among };
-    let Memory { store, embedder, notes, .. } = memory;
-    let mut found = None;
-    if let Some(embedder) = embedder.as_deref_mut() {
-        let behind = Some(CatchUp { limit: options.catch_up, notes });
-        match search::find(&mut **store, By::Both(embedder, behind), text, which, &wanted) {
-            Ok(hits) => found = Some(hits),
-            Err(error) => {
-                let why = format!("{error}; messages are found by their words only");
-                notes.note(&why);
-                *degraded = Some(why);
+/// A search for what is related to a question.
+struct RelatedSearch<'a> {
+    which: &'a Select,
+    duplicates: &'a DuplicateFilter,
+    limit: usize,
+    /// How many messages without a vector are embedded first, at most.
+    catch_up: usize,
+}
+
+impl RelatedSearch<'_> {
+    /// The related messages, best first, then what hangs together with them. Some of them may be recent; why they
+    /// were found by their words only, if that is so, goes to `degraded`.
+    fn run(&self, memory: &mut Memory, text: &str, degraded: &mut Option<String>) -> Result<Vec<Hit>> {
+        let RelatedSearch { which, duplicates, limit, catch_up } = *self;
+        let admits = |hit: &Hit| duplicates.passes(&hit.record);
+        let among = limit.saturating_mul(OVERFETCH);
+        let wanted = search::Options {
+            limit,
+            min_score: None,
+            deduplicate: false,
+            link: true,
+            admits: &admits,
+            among,
+        };
+        let Memory { store, embedder, notes, .. } = memory;
+        let mut found = None;
+        if let Some(embedder) = embedder.as_deref_mut() {
+            let behind = Some(CatchUp { limit: catch_up, notes });
+            match search::find(&mut **store, By::Both(embedder, behind), text, which, &wanted) {
+                Ok(hits) => found = Some(hits),
+                Err(error) => {
+                    let why = format!("{error}; messages are found by their words only");
+                    notes.note(&why);
+                    *degraded = Some(why);
+                }
             }
         }
+        let by_meaning = found.is_some();
+        let mut found = match found {
+            Some(found) => found,
+            None => search::find(&mut **store, By::Any, text, which, &wanted)?,
+        };
+        let messages = store.count(&Select::of(which.scopes.clone()), SATURATION)?;
+        duplicates.keep_relevant(&mut found.hits, relevance_threshold(by_meaning.then_some(messages)));
+        found.linked(&mut **store, &wanted)
     }
-    let meant = found.is_some();
-    let mut found = match found {
-        Some(found) => found,
-        None => search::find(&mut **store, By::Any, text, which, &wanted)?,
-    };
-    let messages = store.count(&Select::of(which.scopes.clone()), CROWD)?;
-    sieve.gate(&mut found.hits, bar(meant.then_some(messages)));
-    found.linked(&mut **store, &wanted)
 }
 
 /// For each message that is wanted so many are looked at at most, where a question is asked every day.
-const AMONG: usize = 8;
+const OVERFETCH: usize = 8;
 
 /// A related message counts if its score is at least this part of the best one's: below lie those that
 /// share a common word only.
-const FLOOR: f64 = 0.3;
+const SCORE_FLOOR: f64 = 0.3;
 
 /// The relevance from which on a message is recalled: with a model it rises with the number of messages in the
 /// scope, since among more of them one resembles any question by chance; by words alone it does not. Both were
 /// chosen on conversations with questions that they answer, questions of other conversations and general ones.
-fn bar(messages: Option<usize>) -> f64 {
+fn relevance_threshold(messages: Option<usize>) -> f64 {
     match messages {
-        Some(messages) => 0.05 + 0.09 * (messages.clamp(1, CROWD) as f64).log10(),
+        Some(messages) => 0.05 + 0.09 * (messages.clamp(1, SATURATION) as f64).log10(),
         None => 0.2,
     }
 }
 
-/// With more messages than these the bar rises no more.
-const CROWD: usize = 1000;
+/// With more messages than these the threshold rises no more.
+const SATURATION: usize = 1000;
 
 /// Lets every message through once, and none that the request holds. Asked again about the same message, it says
 /// the same.
-struct Sieve {
+struct DuplicateFilter {
     /// The request's own turns, by role.
     request: HashMap<Role, String>,
-    /// Who said what first, of those that passed.
-    said: RefCell<HashMap<(Role, String), String>>,
+    /// The id of the first that said a text, of those that passed.
+    seen: RefCell<HashMap<(Option<Role>, String), String>>,
     left_out: RefCell<Vec<LeftOut>>,
 }
 
 /// Stands between the turns of a request, so that no text is found across two of them.
-const BETWEEN: char = '\0';
+const TURN_SEPARATOR: char = '\0';
 
-impl Sieve {
-    fn of(request: &Request) -> Sieve {
+impl DuplicateFilter {
+    fn of(request: &Request) -> DuplicateFilter {
         let mut turns: HashMap<Role, String> = HashMap::new();
         for turn in &request.messages {
             if let Some(role) = chat::role(turn) {
                 let held = turns.entry(role).or_default();
                 held.push_str(&fence::remove(&chat::text(turn)));
-                held.push(BETWEEN);
+                held.push(TURN_SEPARATOR);
             }
         }
-        Sieve { request: turns, said: RefCell::default(), left_out: RefCell::default() }
+        DuplicateFilter { request: turns, seen: RefCell::default(), left_out: RefCell::default() }
     }
 
-    fn passes(&self, message: &Message) -> bool {
-        let role = message.role;
-        let text = message.content.text().trim().to_owned();
+    fn passes(&self, record: &StoredRecord) -> bool {
+        let role = record.role;
+        let text = record.text.trim().to_owned();
         let held = |turns: &String| memmem::find(turns.as_bytes(), text.as_bytes()).is_some();
         let reason = if text.is_empty() {
             "duplicate"
         } else if fence::is_fragment(&text) {
             "fragment"
-        } else if self.request.get(&role).is_some_and(held) {
+        } else if role.and_then(|role| self.request.get(&role)).is_some_and(held) {
             "in_request"
-        } else if *self.said.borrow_mut().entry((role, text)).or_insert(message.id.clone()) != message.id {
+        } else if *self.seen.borrow_mut().entry((role, text)).or_insert(record.id.clone()) != record.id {
             "duplicate"
         } else {
             return true;
         };
-        self.leave_out(message, reason);
+        self.leave_out(record, reason);
         false
     }
 
-    fn leave_out(&self, message: &Message, reason: &'static str) {
+    fn leave_out(&self, record: &StoredRecord, reason: &str) {
         let mut left_out = self.left_out.borrow_mut();
-        if !left_out.iter().any(|left| left.id == message.id) {
-            left_out.push(LeftOut { id: message.id.clone(), reason });
+        if !left_out.iter().any(|left| left.id == record.id) {
+            left_out.push(LeftOut { id: record.id.clone(), reason: reason.to_owned() });
         }
     }
 
     /// Keeps the hits that have to do with the question.
-    fn gate(&self, hits: &mut Vec<Hit>, bar: f64) {
-        let floor = hits.first().map_or(0.0, |best| best.score * FLOOR);
-        let relevance = |hit: &Hit| hit.why.number("relevance").ok().flatten().unwrap_or_default();
+    fn keep_relevant(&self, hits: &mut Vec<Hit>, threshold: f64) {
+        let floor = hits.first().map_or(0.0, |best| best.score * SCORE_FLOOR);
         hits.retain(|hit| {
-            let passes = hit.score >= floor && relevance(hit) >= bar;
+            let passes = hit.score >= floor && hit.why.relevance.unwrap_or_default() >= threshold;
             if !passes {
-                self.leave_out(&hit.message, "threshold");
+                self.leave_out(&hit.record, "threshold");
             }
             passes
         });

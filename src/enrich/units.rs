@@ -41,7 +41,9 @@ impl Units {
         }
         let last = request.messages.len().checked_sub(1);
         for at in [last_user, last].into_iter().flatten() {
-            units.of[at].into_iter().for_each(|unit| units.stays[unit] = true);
+            if let Some(unit) = units.of[at] {
+                units.stays[unit] = true;
+            }
         }
         units
     }
@@ -50,7 +52,9 @@ impl Units {
     pub(super) fn leaving(&self) -> Vec<Vec<usize>> {
         let mut leaving = vec![Vec::new(); self.stays.len()];
         for (at, unit) in self.of.iter().enumerate() {
-            unit.filter(|unit| !self.stays[*unit]).into_iter().for_each(|unit| leaving[unit].push(at));
+            if let Some(unit) = unit.filter(|unit| !self.stays[*unit]) {
+                leaving[unit].push(at);
+            }
         }
         leaving.retain(|unit| !unit.is_empty());
         leaving

@@ -1,9 +1,10 @@
 //! Embedding everything anew: with another model, or once more with the same. What is stopped goes on.
 
-use super::{MODEL, all, count, model_of, vectors};
+use super::backfill::{all, embeddable, vectors};
+use super::model::{MODEL, model_of};
 use crate::embed::{Embedder, Pace};
 use crate::error::{Error, Result};
-use crate::record::{Message, Object, Position, Scopes};
+use crate::record::{Object, Position, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 use std::time::Instant;
 
@@ -42,7 +43,7 @@ pub fn replay(
             all(store, embedder, which, report, fault)?;
             return switch(store, embedder.model(), before, keep);
         }
-        Some(_) if !finished => again(store, embedder, which, report, fault)?,
+        Some(_) if !finished => replace_vectors(store, embedder, which, report, fault)?,
         _ => {}
     }
     all(store, embedder, which, report, fault)?;
@@ -51,10 +52,9 @@ pub fn replay(
 
 /// Makes the embedder's model the store's, if nothing lacks a vector of it.
 fn switch(store: &mut dyn Store, model: &str, before: String, keep: bool) -> Result<Replayed> {
-    let everything = Select::of(Scopes::All);
-    let lacking = store.pending(model, &everything, 0)?.total;
-    if lacking > 0 {
-        return Ok(Replayed::Partly(lacking, before));
+    let unembedded = store.unembedded(model, &embeddable(Scopes::All), 0)?.total;
+    if unembedded > 0 {
+        return Ok(Replayed::Partly(unembedded, before));
     }
     if !keep {
         store.set_fact(LEAVING, Some(&before))?;
@@ -72,7 +72,7 @@ fn finish(store: &mut dyn Store, model: Option<&str>) -> Result<bool> {
     // Stopped before the change, the store has not left it.
     let left = model != Some(&leaving);
     if left {
-        store.forget(&leaving)?;
+        store.drop_model(&leaving)?;
     }
     store.set_fact(LEAVING, None)?;
     Ok(left)
@@ -80,7 +80,7 @@ fn finish(store: &mut dyn Store, model: Option<&str>) -> Result<bool> {
 
 /// Replaces the vectors of a model, from the newest message to the oldest. How far it is stands in the store,
 /// written together with the vectors.
-fn again(
+fn replace_vectors(
     store: &mut dyn Store,
     embedder: &mut Embedder,
     which: &Select,
@@ -88,34 +88,37 @@ fn again(
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
     let task = format!("{} {:?}", embedder.model(), which.scopes);
-    let mut way = store.fact(REPLAY)?.and_then(|fact| Way::read(&fact, &task)).unwrap_or_default();
+    let mut progress = store.fact(REPLAY)?.and_then(|fact| Progress::read(&fact, &task)).unwrap_or_default();
     let total = count(store, &which.scopes)?;
     let mut pace = Pace::default();
     loop {
-        report(way.done, total.max(way.done));
-        let page = store.last(&Select { before: way.before.clone(), ..which.clone() }, pace.size())?;
+        report(progress.done, total.max(progress.done));
+        let before = progress.before.clone();
+        let page = store.last_of(&Select { before, ..which.clone() }, pace.size())?;
         let Some(oldest) = page.first() else { break };
-        way = Way { before: Some(oldest.position()), done: way.done + page.len() as u64 };
-        let worded: Vec<Message> =
-            page.into_iter().filter(|message| !message.content.text().trim().is_empty()).collect();
+        progress = Progress { before: Some(oldest.position()), done: progress.done + page.len() as u64 };
+        let worded: Vec<StoredRecord> =
+            page.into_iter().filter(|record| record.embedded_text().is_some()).collect();
         let begun = Instant::now();
         let (made, faults) = vectors(embedder, &worded)?;
-        store.replace(&made, Some((REPLAY, &way.fact(&task))))?;
+        store.put_vectors(&made, Some((REPLAY, &progress.fact(&task))))?;
         pace.took(begun.elapsed());
-        faults.into_iter().for_each(|(of, error)| fault(error.at(format_args!("message {of}"))));
+        for (of, error) in faults {
+            fault(error.at(format_args!("message {of}")));
+        }
     }
-    store.set_fact(REPLAY, None)
+    Ok(store.set_fact(REPLAY, None)?)
 }
 
 /// How far a replay with the same model is.
 #[derive(Default)]
-struct Way {
+struct Progress {
     /// What stands before this is left to do; `None` at the beginning.
     before: Option<Position>,
     done: u64,
 }
 
-impl Way {
+impl Progress {
     fn fact(&self, task: &str) -> String {
         let mut fact = Object::default();
         fact.set_text("task", task);
@@ -129,12 +132,18 @@ impl Way {
     }
 
     /// Where a replay of the same task had got to.
-    fn read(fact: &str, task: &str) -> Option<Way> {
+    fn read(fact: &str, task: &str) -> Option<Progress> {
         let fact = Object::parse(fact).ok()?;
         let same = fact.text("task").ok()?.as_deref() == Some(task);
         let number = |name: &str| fact.integer(name).ok().flatten();
         let (timestamp, seq) = (number("timestamp")?, u32::try_from(number("seq")?).ok()?);
         let before = Some(Position { timestamp, seq, id: fact.text("id").ok()?? });
-        same.then_some(Way { before, done: u64::try_from(number("done")?).ok()? })
+        same.then_some(Progress { before, done: u64::try_from(number("done")?).ok()? })
     }
+}
+
+/// The number of messages in scopes.
+fn count(store: &mut dyn Store, scopes: &Scopes) -> Result<u64> {
+    let all = store.scopes()?;
+    Ok(all.into_iter().filter(|(scope, _)| scopes.hold(scope)).map(|(_, messages)| messages).sum())
 }

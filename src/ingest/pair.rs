@@ -1,8 +1,8 @@
 //! Which turns of a batch follow which: their order within one timestamp, and the answer to each question.
 
-use super::Entry;
+use super::entry::Entry;
 use crate::error::Result;
-use crate::record::{Link, Message, Record, Role, Scopes};
+use crate::record::{Link, Record, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 use std::collections::{HashMap, HashSet};
 
@@ -10,32 +10,38 @@ use std::collections::{HashMap, HashSet};
 /// their trace has at that time, in the batch or in the store.
 pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn Store) -> Result<()> {
     let unordered = || entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone());
-    let mut latest = stored(unordered().filter_map(|at| message_of(&records[at])), store)?;
+    let mut latest = stored(
+        unordered().filter_map(|at| records[at].stored().filter(|one| is_in_conversation(one))),
+        store,
+    )?;
     for at in unordered() {
-        let Record::Message(message) = &mut records[at] else { continue };
-        let last = latest.entry(trace_of(message).map(str::to_owned)).or_insert((i64::MIN, 0));
-        if last.0 == message.timestamp && last.1 >= message.seq {
-            message.seq = last.1 + 1;
+        let Record::Stored(record) = &mut records[at] else { continue };
+        if !is_in_conversation(record) {
+            continue;
         }
-        *last = (message.timestamp, message.seq);
+        let last = latest.entry(trace_of(record).map(str::to_owned)).or_insert((i64::MIN, 0));
+        if last.0 == record.timestamp && last.1 >= record.seq {
+            record.seq = last.1 + 1;
+        }
+        *last = (record.timestamp, record.seq);
     }
     Ok(())
 }
 
 /// The time and seq of what the store has last of each trace at the time of its first message here, itself aside.
 fn stored<'a>(
-    messages: impl Iterator<Item = &'a Message>,
+    messages: impl Iterator<Item = &'a StoredRecord>,
     store: &mut dyn Store,
 ) -> Result<HashMap<[String; 3], (i64, u32)>> {
-    let mut firsts: Vec<&Message> = Vec::new();
+    let mut firsts: Vec<&StoredRecord> = Vec::new();
     let mut seen = HashSet::new();
     firsts.extend(messages.filter(|message| seen.insert(trace_of(message))));
-    let at_its_time = |message: &&Message| {
+    let at_its_time = |message: &&StoredRecord| {
         let time = Some(message.timestamp);
         Select { since: time, until: time, ..of_trace(message) }
     };
     let which: Vec<Select> = firsts.iter().map(at_its_time).collect();
-    let lasts = firsts.iter().zip(store.last_of_each(&which, 2)?).map(|(message, there)| {
+    let lasts = firsts.iter().zip(store.last(&which, 2)?).map(|(message, there)| {
         let last = there.into_iter().rfind(|other| other.id != message.id);
         let place = last.map_or((i64::MIN, 0), |last| (last.timestamp, last.seq));
         (trace_of(message).map(str::to_owned), place)
@@ -43,36 +49,38 @@ fn stored<'a>(
     Ok(lasts.collect())
 }
 
-fn message_of(record: &Record) -> Option<&Message> {
-    match record {
-        Record::Message(message) => Some(message),
-        _ => None,
-    }
+/// Whether a record is a turn of a conversation.
+fn is_in_conversation(record: &StoredRecord) -> bool {
+    record.role.is_some()
 }
 
-fn of_trace(message: &Message) -> Select {
+fn of_trace(message: &StoredRecord) -> Select {
     let trace_id = Some(message.trace_id.clone());
-    Select { trace_id, ..Select::of(Scopes::One(message.scope.clone())) }
+    Select { trace_id, ..Select::of_kinds(vec![message.kind], Scopes::One(message.scope.clone())) }
 }
 
 /// The links between the answers of a batch and their questions, in the batch or in the store: an answer
 /// belongs to the turn before it in its trace, if that is a user's.
 pub(super) fn links(entries: &[Entry], records: &[Record], store: &mut dyn Store) -> Result<Vec<Record>> {
     let paired = entries.iter().filter(|entry| entry.pair);
-    let all: Vec<&Message> =
+    let all: Vec<&StoredRecord> =
         paired.flat_map(|entry| entry.records.clone()).filter_map(|at| turn(&records[at])).collect();
-    let mut traces: HashMap<[&str; 3], Vec<&Message>> = HashMap::new();
+    let mut traces: HashMap<[&str; 3], Vec<&StoredRecord>> = HashMap::new();
     for message in &all {
         traces.entry(trace_of(message)).or_default().push(message);
     }
-    traces.values_mut().for_each(|turns| turns.sort_by_cached_key(|turn| turn.position()));
+    for turns in traces.values_mut() {
+        turns.sort_by_cached_key(|turn| turn.position());
+    }
     let mut links = Vec::new();
-    for answer in all.iter().filter(|message| message.role == Role::Assistant) {
+    for answer in all.iter().filter(|message| message.role == Some(Role::Assistant)) {
         let place = answer.position();
         let turns = &traces[&trace_of(answer)];
         let before = turns.partition_point(|turn| turn.position() < place);
         let question = match before.checked_sub(1) {
-            Some(at) => Some(turns[at]).filter(|turn| turn.role == Role::User).map(|turn| turn.id.clone()),
+            Some(at) => {
+                Some(turns[at]).filter(|turn| turn.role == Some(Role::User)).map(|turn| turn.id.clone())
+            }
             None => stored_question(answer, store)?,
         };
         let link = |from: String| Link::responded_with(&from, &answer.id, answer.timestamp);
@@ -81,21 +89,18 @@ pub(super) fn links(entries: &[Entry], records: &[Record], store: &mut dyn Store
     Ok(links)
 }
 
-fn trace_of(message: &Message) -> [&str; 3] {
+fn trace_of(message: &StoredRecord) -> [&str; 3] {
     [&message.scope.partition, &message.scope.instance, &message.trace_id]
 }
 
-fn turn(record: &Record) -> Option<&Message> {
-    match record {
-        Record::Message(message) if matches!(message.role, Role::User | Role::Assistant) => Some(message),
-        _ => None,
-    }
+fn turn(record: &Record) -> Option<&StoredRecord> {
+    record.stored().filter(|record| matches!(record.role, Some(Role::User | Role::Assistant)))
 }
 
 /// The id of the turn that stands before an answer in the store, if it is a user's.
-fn stored_question(answer: &Message, store: &mut dyn Store) -> Result<Option<String>> {
+fn stored_question(answer: &StoredRecord, store: &mut dyn Store) -> Result<Option<String>> {
     let roles = vec![Role::User, Role::Assistant];
     let which = Select { roles, before: Some(answer.position()), ..of_trace(answer) };
-    let before = store.last(&which, 1)?.pop();
-    Ok(before.filter(|turn| turn.role == Role::User).map(|turn| turn.id))
+    let before = store.last_of(&which, 1)?.pop();
+    Ok(before.filter(|turn| turn.role == Some(Role::User)).map(|turn| turn.id))
 }

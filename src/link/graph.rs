@@ -1,7 +1,7 @@
 //! The graph of a scope as a whole: how it hangs together, the strongest path through it, and a picture of it.
 
 use crate::error::Result;
-use crate::record::{Link, Message, Object, RESPONDED_WITH, Record, SYNAPSE, Scope, Scopes, Vectors};
+use crate::record::{Link, Object, RESPONDED_WITH, Record, SYNAPSE, Scope, Scopes, StoredRecord, Vectors};
 use crate::store::{Select, Store, Walk};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 /// Messages in the order of time, and the links between them.
 #[derive(Debug)]
 pub struct Graph {
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<StoredRecord>,
     pub(super) links: Vec<Link>,
     places: HashMap<String, usize>,
 }
@@ -29,7 +29,7 @@ pub struct Stats {
     pub components: usize,
     pub largest: usize,
     /// The messages with the most links, and how many they have.
-    pub hubs: Vec<(Message, usize)>,
+    pub hubs: Vec<(StoredRecord, usize)>,
 }
 
 /// How many hubs are named.
@@ -57,7 +57,7 @@ impl Stats {
             let mut hub = Object::default();
             hub.set_text("id", &message.id);
             hub.set("degree", degree.to_string());
-            hub.set_text("content", &message.content.text());
+            hub.set_text("content", &message.text);
             hub.to_json()
         });
         line.set("hubs", format!("[{}]", hubs.collect::<Vec<_>>().join(",")));
@@ -69,19 +69,19 @@ impl Graph {
     /// Reads what some scopes hold.
     pub fn of(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
         let (mut messages, mut links) = (Vec::new(), Vec::new());
-        let what = Walk { links: true, ..Walk::messages(Select::of(scopes.clone())) };
+        let what = Walk { links: true, ..Walk::records(Select::of(scopes.clone())) };
         store.walk(&what, &mut |record| {
             match record {
-                Record::Message(message) => messages.push(message),
+                Record::Stored(message) => messages.push(message),
                 Record::Link(link) => links.push(link),
-                _ => {}
+                Record::Embedding(_) => {}
             }
             Ok(())
         })?;
         Ok(Graph::new(messages, links))
     }
 
-    fn new(messages: Vec<Message>, mut links: Vec<Link>) -> Graph {
+    fn new(messages: Vec<StoredRecord>, mut links: Vec<Link>) -> Graph {
         let places: HashMap<String, usize> =
             messages.iter().enumerate().map(|(place, message)| (message.id.clone(), place)).collect();
         links.retain(|link| places.contains_key(&link.from) && places.contains_key(&link.to));
@@ -198,7 +198,7 @@ impl Graph {
     /// As one JSON object of `nodes` and `links`, as programs that draw graphs take it.
     pub fn to_json(&self) -> String {
         let mut text = Vec::from("{\"nodes\":[");
-        let records = self.messages.iter().cloned().map(Record::Message);
+        let records = self.messages.iter().cloned().map(Record::Stored);
         join(records, &mut text);
         text.extend_from_slice(b"],\"links\":[");
         join(self.links.iter().cloned().map(Record::Link), &mut text);

@@ -2,8 +2,8 @@
 //! from each question to its answer, a dotted line from each message to the next, and synapses are the thicker
 //! the stronger they are among those that are drawn.
 
-use super::Graph;
-use crate::record::{Link, Message, RESPONDED_WITH, Role, SYNAPSE, time};
+use super::graph::Graph;
+use crate::record::{Link, RESPONDED_WITH, Role, SYNAPSE, StoredRecord, time};
 use std::fmt::Write;
 
 /// How much of a message stands in its box: lines, and characters in a line.
@@ -64,21 +64,21 @@ impl Graph {
     }
 }
 
-fn colour(role: Role) -> &'static str {
+fn colour(role: Option<Role>) -> &'static str {
     match role {
-        Role::User => "#eef4fb",
-        Role::Assistant => "#f3f8ee",
-        Role::System => "#f7f3ea",
-        Role::Tool => "#f4eef8",
+        Some(Role::User) => "#eef4fb",
+        Some(Role::Assistant) => "#f3f8ee",
+        Some(Role::System) => "#f7f3ea",
+        Some(Role::Tool) => "#f4eef8",
+        None => "white",
     }
 }
 
 /// The day, the role and the beginning of a message, in lines of one width.
-fn label(message: &Message) -> String {
-    let text = message.content.text();
+fn label(message: &StoredRecord) -> String {
     let mut lines = vec![String::new()];
     let mut cut = false;
-    for word in text.split_whitespace() {
+    for word in message.text.split_whitespace() {
         let room = lines.last().is_some_and(|line| line.chars().count() + word.chars().count() < WIDTH);
         if !room && lines.len() == LINES {
             cut = true;
@@ -98,7 +98,7 @@ fn label(message: &Message) -> String {
     }
     let day = time::rfc3339(message.timestamp);
     let end = if cut { "…" } else { "" };
-    let head = format!("{} · {}", day.get(..10).unwrap_or(&day), message.role.name());
+    let head = format!("{} · {}", day.get(..10).unwrap_or(&day), (message.kind.heading)(message));
     quoted(&format!("{head}\n{}{end}", lines.join("\n"))).replace("\\n", "\\l").replacen("\\l", "\\n", 1)
 }
 

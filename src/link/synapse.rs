@@ -1,6 +1,6 @@
-//! Synapses: which messages of a scope resemble each other, by the vectors that they have.
+//! Synapses: which records of a collection resemble each other, by the vectors that they have.
 //!
-//! A message is linked when its vector is there: it is compared with all that are linked already, so that the
+//! A record is linked when its vector is there: it is compared with all that are linked already, so that the
 //! graph grows with the store and is never made as a whole. Neighbours in time are compared like all others:
 //! what follows them needs no synapse.
 
@@ -8,13 +8,12 @@ use crate::config::Settings;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::fill;
-use crate::record::{Link, SYNAPSE, Scope, Scopes};
-use crate::store::Store;
-use crate::store::graph::{Alike, Changes, Linked, Of, Rule};
+use crate::record::{Link, SYNAPSE, Scopes};
+use crate::store::{Changes, Collection, Compare, Compared, LinkState, Rule, Store};
 use std::collections::{HashMap, HashSet};
 
-/// How many messages are compared and linked at a time: what is stopped has lost no more.
-const SLAB: usize = 8192;
+/// How many records are compared and linked at a time: what is stopped has lost no more.
+const BATCH: usize = 8192;
 
 /// How the synapses of a store are kept.
 #[derive(Clone, Debug)]
@@ -46,8 +45,8 @@ impl Plan {
     }
 }
 
-/// Links messages that have a vector and are not linked yet, in some scopes, `most` of them. `report` gets how
-/// many are done, and of how many; `made` each synapse that there is then, scope by scope, by its ends.
+/// Links records that have a vector and are not linked yet, in some scopes, `most` of them. `report` gets how
+/// many are done, and of how many; `made` each synapse that there is then, collection by collection, by its ends.
 pub fn grow(
     store: &mut dyn Store,
     plan: &Plan,
@@ -56,22 +55,22 @@ pub fn grow(
     report: &mut dyn FnMut(u64, u64),
     made: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    let linked = store.linked(&plan.model, scopes)?;
-    let total = linked.iter().map(|linked| linked.waiting).sum();
+    let states = store.link_states(&plan.model, scopes)?;
+    let total = states.iter().map(|state| state.unlinked).sum();
     let mut done = 0;
-    for Linked { scope, .. } in linked.iter().filter(|linked| linked.waiting > 0) {
+    for LinkState { collection, .. } in states.iter().filter(|state| state.unlinked > 0) {
         let (mut web, mut links) = (Web::default(), Links::default());
         loop {
             report(done as u64, total);
-            let slab = compared(store, plan, scope, Of::Waiting(SLAB.min(most - done)))?;
-            if slab.is_empty() {
+            let batch = compared(store, plan, collection, Compare::Unlinked(BATCH.min(most - done)))?;
+            if batch.is_empty() {
                 break;
             }
-            web.read(store, &slab)?;
-            let changes = web.grow(&slab, plan.rule.degree);
-            if store.relink(&plan.model, scope, plan.rule, &slab, &changes)? {
+            web.read(store, &batch)?;
+            let changes = web.grow(&batch, plan.rule.degree);
+            if store.relink(&plan.model, collection, plan.rule, &batch, &changes)? {
                 links.note(changes, &plan.model);
-                done += slab.len();
+                done += batch.len();
             } else {
                 web = Web::default();
             }
@@ -121,15 +120,15 @@ pub fn update(
     report: &mut dyn FnMut(u64, u64),
     made: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    for Linked { scope, rule, wild, .. } in store.linked(&plan.model, scopes)? {
-        if anew || wild || rule != Some(plan.rule) {
-            store.prune(&plan.model, &scope, plan.rule, anew || widened(rule, plan.rule))?;
+    for LinkState { collection, rule, foreign_synapses, .. } in store.link_states(&plan.model, scopes)? {
+        if anew || foreign_synapses || rule != Some(plan.rule) {
+            store.prune(&plan.model, &collection, plan.rule, anew || widened(rule, plan.rule))?;
         }
     }
     grow(store, plan, scopes, usize::MAX, report, made)
 }
 
-/// What `update` would make, in one scope after the other. Nothing is written.
+/// What `update` would make, in one collection after the other. Nothing is written.
 pub fn rehearse(
     store: &mut dyn Store,
     plan: &Plan,
@@ -137,14 +136,15 @@ pub fn rehearse(
     anew: bool,
     made: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
-    for Linked { scope, rule, .. } in store.linked(&plan.model, scopes)? {
+    for LinkState { collection, rule, .. } in store.link_states(&plan.model, scopes)? {
         let anew = anew || widened(rule, plan.rule);
-        let slab = compared(store, plan, &scope, if anew { Of::All } else { Of::Waiting(usize::MAX) })?;
+        let which = if anew { Compare::All } else { Compare::Unlinked(usize::MAX) };
+        let batch = compared(store, plan, &collection, which)?;
         let (mut web, mut links) = (Web::default(), Links::default());
         if !anew {
-            web.read(store, &slab)?;
+            web.read(store, &batch)?;
         }
-        links.note(web.grow(&slab, plan.rule.degree), &plan.model);
+        links.note(web.grow(&batch, plan.rule.degree), &plan.model);
         links.there().into_iter().try_for_each(&mut *made)?;
     }
     Ok(())
@@ -155,14 +155,19 @@ fn widened(before: Option<Rule>, now: Rule) -> bool {
     before.is_some_and(|before| now.threshold < before.threshold || now.degree != before.degree)
 }
 
-fn compared(store: &mut dyn Store, plan: &Plan, scope: &Scope, of: Of) -> Result<Vec<Alike>> {
-    store.alike(&plan.model, scope, of, plan.rule.threshold, plan.rule.degree)
+fn compared(
+    store: &mut dyn Store,
+    plan: &Plan,
+    collection: &Collection,
+    which: Compare,
+) -> Result<Vec<Compared>> {
+    Ok(store.compare(&plan.model, collection, which, plan.rule.threshold, plan.rule.degree)?)
 }
 
-/// The synapses of a scope, as far as they were read, and those that are made.
+/// The synapses of a collection, as far as they were read, and those that are made.
 #[derive(Default)]
 struct Web {
-    /// The messages by their ids, and in that order what each is linked with, and how strongly.
+    /// The records by their ids, and in that order what each is linked with, and how strongly.
     places: HashMap<String, usize>,
     ids: Vec<String>,
     ends: Vec<Vec<(usize, f64)>>,
@@ -172,9 +177,9 @@ struct Web {
 
 impl Web {
     /// Reads the synapses that messages and what they resemble have already.
-    fn read(&mut self, store: &mut dyn Store, slab: &[Alike]) -> Result<()> {
+    fn read(&mut self, store: &mut dyn Store, batch: &[Compared]) -> Result<()> {
         let mut new = Vec::new();
-        for of in slab.iter().filter(|of| !of.near.is_empty()) {
+        for of in batch.iter().filter(|of| !of.near.is_empty()) {
             for id in of.near.iter().map(|near| &near.id).chain([&of.id]) {
                 let place = self.place(id);
                 if !std::mem::replace(&mut self.read[place], true) {
@@ -214,10 +219,10 @@ impl Web {
 
     /// What follows from what messages resemble: each gets its strongest synapses, as many as it may have, and
     /// takes the place of a weaker one where another has all that it may.
-    fn grow<'a>(&mut self, slab: &'a [Alike], degree: usize) -> Changes<'a> {
+    fn grow<'a>(&mut self, batch: &'a [Compared], degree: usize) -> Changes<'a> {
         let mut changes = Changes::default();
         let mut added = HashMap::new();
-        for of in slab {
+        for of in batch {
             let place = self.place(&of.id);
             for near in &of.near {
                 let other = self.place(&near.id);
@@ -231,7 +236,7 @@ impl Web {
                     match self.weakest(other) {
                         Some((weakest, score)) if score < near.score => {
                             self.part(other, weakest);
-                            // What came and goes within a slab was never there.
+                            // What came and goes within a batch was never there.
                             if added.remove(&ordered(other, weakest)).is_none() {
                                 changes.remove.push(self.ends_of(other, weakest));
                             }

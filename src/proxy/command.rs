@@ -10,10 +10,9 @@ use super::route::Command;
 use super::store_pool::StorePool;
 use crate::error::{Error, Result};
 use crate::fill;
-use crate::record::{Message, Object, Scope, Scopes};
+use crate::record::{Object, Role, Scope, Scopes, StoredRecord};
 use crate::search::{self, By, CatchUp, Options};
-use crate::store::Select;
-use crate::store::words::Term;
+use crate::store::{Select, Term};
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ impl SearchQuery {
         if semantic && hybrid {
             return Err(Error::new("semantic: cannot be used with hybrid"));
         }
-        if Term::asked(&term).is_empty() {
+        if Term::parse(&term).is_empty() {
             return Err(Error::new("term: is empty"));
         }
         let (deduplicate, link) = (flag("deduplicate")?, flag("link")?);
@@ -116,7 +115,7 @@ impl CommandApi {
 
     /// The last messages, oldest first, as JSON.
     fn view(&self, which: &Select, count: usize) -> Result<Vec<String>> {
-        let messages = self.stores.open_to_read()?.last(which, count)?;
+        let messages = self.stores.open_to_read()?.last_of(which, count)?;
         Ok(messages.iter().map(|message| entry(message).to_json()).collect())
     }
 
@@ -138,7 +137,7 @@ impl CommandApi {
             search::run(&mut *store, By::Words, &query.term, which, &query.options)?
         };
         let entries = hits.iter().map(|hit| {
-            let mut entry = entry(&hit.message);
+            let mut entry = entry(&hit.record);
             entry.set("score", hit.score.to_string());
             entry.to_json()
         });
@@ -147,10 +146,10 @@ impl CommandApi {
 }
 
 /// A message with the members that clients of Reservoir know, and after them those that identify it.
-fn entry(message: &Message) -> Object {
+fn entry(message: &StoredRecord) -> Object {
     let mut entry = Object::default();
-    entry.set_text("role", message.role.name());
-    entry.set("content", message.content.to_json());
+    entry.set_text("role", message.role.map_or("", Role::name));
+    entry.set("content", message.content_json());
     entry.set_text("id", &message.id);
     entry.set_text("trace_id", &message.trace_id);
     entry.set("timestamp", message.timestamp.to_string());

@@ -90,7 +90,7 @@ pub(super) fn of_store(read: Result<()>, storing: impl FnOnce() -> Option<Degrad
 
 /// The reason in the account of an enriched request.
 fn of_account(account: &Account) -> Option<Degraded> {
-    account.members.text("degraded").ok().flatten().map(Degraded::Enrichment)
+    account.degraded.clone().map(Degraded::Enrichment)
 }
 
 /// Which reason a response gives if recall and storing both have one.
@@ -116,7 +116,6 @@ pub(super) fn of_turn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Object, Scope};
 
     fn words(degraded: Option<Degraded>) -> String {
         degraded.map_or_else(|| "whole".to_owned(), |reason| reason.to_string())
@@ -152,9 +151,7 @@ mod tests {
 
     #[test]
     fn a_turn_has_the_reason_that_goes_first() {
-        let mut members = Object::default();
-        members.set_text("degraded", "recall");
-        let account = Account::new("t", &Scope::of(None, None).unwrap(), 0, members);
+        let account = Account { degraded: Some("recall".to_owned()), ..Account::default() };
         let storing = || Some(Degraded::StoreFailed("storing".to_owned()));
         for (storing, precedence, expected) in [
             (storing(), Precedence::Recall, "recall"),

@@ -32,9 +32,7 @@ pub(super) fn set_mode(response: &mut HttpResponse, mode: MemoryMode) {
 }
 
 fn set_account(response: &mut HttpResponse, account: &Account) {
-    let members = &account.members;
-    let count = |list| members.objects(list).ok().flatten().map_or(0, |entries| entries.len());
-    let recalled = (count("recalled") + count("recent")).to_string();
-    set_header(response, RECALLED_HEADER, &recalled);
-    set_header(response, TOKENS_HEADER, members.get("counted").unwrap_or("0"));
+    let recalled = account.recalled.len() + account.recent.len();
+    set_header(response, RECALLED_HEADER, &recalled.to_string());
+    set_header(response, TOKENS_HEADER, &account.counted.to_string());
 }

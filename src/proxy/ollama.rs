@@ -18,7 +18,7 @@ use crate::enrich::Enriched;
 use crate::forward::{self, Failure};
 use crate::http::{Decoder, Passed, Passing, Sent};
 use crate::provider::Target;
-use crate::record::Object;
+use crate::record::{Account, Object};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::header::CONTENT_ENCODING;
@@ -76,7 +76,7 @@ impl OllamaApi {
         chat.overrides.extend(ollama_format::window_overrides(&body));
         let (mut response, account) = match self.pipeline.begin(chat).await {
             Ok((turn, enriched)) => {
-                let account = enriched.account.clone();
+                let account = Account::of(&enriched.account);
                 let answered = self.answer(&body, enriched, turn, request).await;
                 (answered.unwrap_or_else(|failure| response::failure(&failure)), Some(account))
             }

@@ -4,7 +4,7 @@ use super::blocking_pool::BlockingPool;
 use super::foreground::Foreground;
 use super::proxy_config::ProxyConfig;
 use crate::error::{Context, Result};
-use crate::store::{self, Access, Store};
+use crate::store::{self, OpenMode, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
@@ -44,18 +44,18 @@ impl StorePool {
 
     /// Opens a connection that only reads, and for which no turn has to wait.
     pub(super) fn open_to_read(&self) -> Result<Box<dyn Store>> {
-        store::open(&self.config.settings.store()?, Access::Read)
+        Ok(store::open(&self.config.settings.store()?, OpenMode::Existing)?)
     }
 
     /// Opens a connection as a server does, and for which no turn has to wait.
     pub(super) fn open_to_serve(&self) -> Result<Box<dyn Store>> {
-        store::open(&self.config.settings.store()?, Access::Serve)
+        Ok(store::open(&self.config.settings.store()?, OpenMode::Pooled)?)
     }
 
     /// Errors if the store cannot be read. Looks at one record, however many there are.
     pub(super) async fn check(self: &Arc<StorePool>) -> Result<()> {
         let pool = self.clone();
-        let checked = self.blocking.spawn(move || pool.open_to_read()?.scope_of("").map(drop));
+        let checked = self.blocking.spawn(move || Ok(pool.open_to_read()?.scope_of("").map(drop)?));
         checked.await.context("a step was cut short")?
     }
 

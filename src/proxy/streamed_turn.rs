@@ -59,7 +59,7 @@ pub(super) async fn run(
         Ok(begun) => begun,
         Err(failure) => return (response::failure(&failure), None),
     };
-    let account = Some(enriched.account);
+    let account = Some(Account::of(&enriched.account));
     match enriched.too_long {
         Some(error) if pipeline.is_strict() => {
             return (response::failure(&Failure::too_long(&error)), account);

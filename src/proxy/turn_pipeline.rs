@@ -85,7 +85,7 @@ impl TurnPipeline {
             Ok(begun) => begun,
             Err(failure) => return TurnOutcome { account: None, answer: Err(failure) },
         };
-        let account = Some(enriched.account);
+        let account = Some(Account::of(&enriched.account));
         let response = match enriched.too_long {
             Some(error) if self.is_strict() => Err(Failure::too_long(&error)),
             Some(_) => Ok((enriched.line, HeaderMap::new())),

@@ -1,10 +1,10 @@
 //! Accounts: what enrichment did for one request.
 
+use super::Scope;
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
 use super::stored::{Draft, Kind, StoredRecord, TextSource};
-use super::{Role, Scope};
 use crate::error::{Error, Result};
 
 /// What enrichment did for one request, as it is stored.
@@ -101,7 +101,8 @@ pub struct LeftOut {
 pub struct Dropped {
     /// Its place in the request, from 0.
     pub at: u64,
-    pub role: Option<Role>,
+    /// As its client names it, which need not be one of rsv's.
+    pub role: Option<String>,
     pub tokens: u64,
 }
 
@@ -117,9 +118,10 @@ impl Account {
         let left_out = |entry: &Object| {
             Some(LeftOut { id: text(entry, "id")?, reason: text(entry, "reason").unwrap_or_default() })
         };
-        let dropped = |entry: &Object| {
-            let role = text(entry, "role").and_then(|role| role.parse().ok());
-            Dropped { at: number(entry, "at"), role, tokens: number(entry, "tokens") }
+        let dropped = |entry: &Object| Dropped {
+            at: number(entry, "at"),
+            role: text(entry, "role"),
+            tokens: number(entry, "tokens"),
         };
         Account {
             window: number(members, "window"),
@@ -199,7 +201,7 @@ impl LeftOut {
 
 impl Dropped {
     fn to_json(&self) -> String {
-        let role = self.role.map_or("null".to_owned(), |role| quote(role.name()));
+        let role = self.role.as_deref().map_or("null".to_owned(), quote);
         format!("{{\"at\":{},\"role\":{role},\"tokens\":{}}}", self.at, self.tokens)
     }
 }

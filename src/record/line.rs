@@ -105,7 +105,8 @@ impl Record {
         match self {
             Record::Stored(record) => {
                 let numbers = record.vector.as_ref().map_or(0, |vector| vector.numbers.len());
-                REST + record.text.len() + 4 * numbers
+                let members: usize = record.members.iter().map(|(name, json)| name.len() + json.len()).sum();
+                REST + record.text.len() + members + 4 * numbers
             }
             Record::Embedding(embedding) => 4 * embedding.vector.len(),
             Record::Link(_) => REST,

@@ -44,6 +44,11 @@ pub trait Records {
     /// The last `count` records of each selection, each oldest first.
     fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>>;
 
+    /// The last `count` records of one selection, oldest first.
+    fn last_of(&mut self, which: &Select, count: usize) -> Result<Vec<StoredRecord>> {
+        Ok(self.last(std::slice::from_ref(which), count)?.pop().unwrap_or_default())
+    }
+
     /// How many records a selection holds; counts no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
 

@@ -4,7 +4,7 @@ use crate::support::{Dice, Home};
 use proptest::prelude::*;
 use proptest::sample::select;
 use rsv::chat::fence;
-use rsv::record::{Content, Link, Message, Object, Record, Role, Scope};
+use rsv::record::{Content, Draft, Fill, Link, Object, Record, Role, Scope, StoredRecord};
 use rsv::store::Store;
 use serde_json::{Value, json};
 
@@ -40,18 +40,16 @@ const PIECES: [&str; 24] = [
 ];
 
 /// A message of the store.
-fn stored(scope: &Scope, at: i64, role: Role, text: String) -> Message {
-    Message {
-        id: format!("{}-{at}", scope.partition),
+fn stored(scope: &Scope, at: i64, role: Role, text: String) -> StoredRecord {
+    let fill = Fill {
+        partition: Some(scope.partition.clone()),
+        instance: Some(scope.instance.clone()),
         trace_id: format!("t{}", at / 2),
-        scope: scope.clone(),
-        role,
-        content: Content::Text(text),
         timestamp: NOW - (1000 - at) * DAY,
         seq: 0,
-        vector: None,
-        extra: Object::default(),
-    }
+    };
+    let id = Some(format!("{}-{at}", scope.partition));
+    Draft { id, ..Draft::message(role, Content::Text(text)) }.complete(&fill).unwrap()
 }
 
 /// The scopes of the store: one with nothing, few and many messages, long ones, and whole blocks.
@@ -79,10 +77,10 @@ pub(crate) fn filled(home: &Home) -> Box<dyn Store> {
             let mut message = stored(&scope, at, role, text(pieces));
             if name == "blocks" {
                 let block = fence::enclose(fence::NOTE, &[&message]);
-                message.content = Content::Text(block + &text(2));
+                message.text = block + &text(2);
             }
             let to = message.id.clone();
-            batch.push(Record::Message(message));
+            batch.push(Record::Stored(message));
             if at % 5 == 4 {
                 batch.push(Record::Link(Link {
                     rel: "SYNAPSE".into(),

@@ -5,7 +5,7 @@ use crate::neo4j::Graph;
 use crate::proxy::{Proxy, REPLY, asking, post};
 use crate::support::Home;
 use rsv::record::{Embedding, Object, Record};
-use rsv::store::{self, Access};
+use rsv::store::{self, OpenMode};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
@@ -331,7 +331,7 @@ fn who_waited_too_long_keeps_nobody_waiting() {
     let mut place = home.place();
     place.address = place.address.replace("127.0.0.1", "localhost");
     place.server.query_patience = Duration::from_secs(1);
-    let mut hasty = store::open(&place, Access::Write).unwrap();
+    let mut hasty = store::open(&place, OpenMode::Create).unwrap();
     let of_nothing =
         Embedding { of: "?".into(), model: "m".into(), vector: vec![1.0], extra: Object::default() };
     let of_nothing = [Record::Embedding(of_nothing)];

@@ -456,15 +456,23 @@ fn what_is_no_store_is_refused_and_left_alone() {
         drop(marked);
         refused(&home, mark, "is the database of another program", another);
     }
+}
 
-    home.run("rsv-ingest", &["hello", "--store", "newer.db"], "").ok();
-    let newer = rusqlite::Connection::open(home.path("newer.db")).unwrap();
-    let version: i32 = newer.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-    newer.pragma_update(None, "user_version", version + 1).unwrap();
-    newer.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
-    drop(newer);
-    let said = format!("is of a newer rsv (version {}; this one knows {version})", version + 1);
-    refused(&home, "newer.db", &said, "update rsv, or name another store with --store");
+#[test]
+fn a_store_of_another_version_is_refused_and_left_alone() {
+    let home = Home::new();
+    for version in [1, 2, 6, 8, 70] {
+        let name = format!("of-{version}.db");
+        home.run("rsv-ingest", &["hello", "--store", &name], "").ok();
+        let other = rusqlite::Connection::open(home.path(&name)).unwrap();
+        other.pragma_update(None, "user_version", version).unwrap();
+        other.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        drop(other);
+        let cause = format!("is of another version of rsv ({version}; this one reads 7)");
+        let hint =
+            "export it with the version that made it, then import that: rsv-export > FILE, rsv-import FILE";
+        refused(&home, &name, &cause, hint);
+    }
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use crate::support::Home;
 use rsv::record::{
-    Account, Content, Draft, Embedding, Fill, Link, Message, Object, Record, Role, Scope, Scopes, Vector,
+    ACCOUNT, Content, Draft, Embedding, Fill, Link, Object, Record, Role, Scope, Scopes, StoredRecord,
+    Vector, kinds,
 };
-use rsv::store::words::Term;
-use rsv::store::{Occur, Select, Store, Walk, Written};
+use rsv::store::{Occur, Select, Store, Term, Walk, Written};
 
 /// Opens the one store that the story is about, which is empty at first; again is as another process.
 type Open<'a> = dyn Fn() -> Box<dyn Store> + 'a;
@@ -36,7 +36,11 @@ fn scope(name: &str) -> Scope {
 }
 
 /// A message with an id of its own, at a time.
-fn message(id: &str, at: i64, role: Role, content: &str) -> Message {
+fn message(id: &str, at: i64, role: Role, content: &str) -> StoredRecord {
+    message_of(id, at, role, Content::Text(content.into()))
+}
+
+fn message_of(id: &str, at: i64, role: Role, content: Content) -> StoredRecord {
     let fill = Fill {
         partition: Some("p".into()),
         instance: Some("p".into()),
@@ -44,12 +48,34 @@ fn message(id: &str, at: i64, role: Role, content: &str) -> Message {
         timestamp: at,
         seq: 0,
     };
-    let draft = Draft::new(role, Content::Text(content.into()));
-    Draft { id: Some(id.into()), ..draft }.complete(&fill).unwrap()
+    Draft { id: Some(id.into()), ..Draft::message(role, content) }.complete(&fill).unwrap()
+}
+
+/// The record with more members.
+fn with_members(mut record: StoredRecord, members: &Object) -> StoredRecord {
+    for (name, json) in members.iter() {
+        record.members.set(name, json);
+    }
+    record
+}
+
+fn account(id: &str, at: i64, members: &Object) -> StoredRecord {
+    let (scope, trace_id) = (Some("p".to_owned()), Some("t".to_owned()));
+    let draft = Draft {
+        id: Some(id.into()),
+        trace_id,
+        partition: scope.clone(),
+        instance: scope.clone(),
+        timestamp: Some(at),
+        members: members.clone(),
+        ..Draft::of(&ACCOUNT, String::new())
+    };
+    let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
+    draft.complete(&fill).unwrap()
 }
 
 fn user(id: &str, at: i64, content: &str) -> Record {
-    Record::Message(message(id, at, Role::User, content))
+    Record::Stored(message(id, at, Role::User, content))
 }
 
 fn embedding(of: &str, model: &str, vector: &[f32]) -> Record {
@@ -71,7 +97,8 @@ fn link(rel: &str, from: &str, to: &str) -> Link {
 }
 
 fn everything() -> Walk {
-    Walk { accounts: true, embeddings: true, links: true, ..Walk::messages(Select::of(Scopes::All)) }
+    let which = Select::of_kinds(kinds(), Scopes::All);
+    Walk { embeddings: true, links: true, ..Walk::records(which) }
 }
 
 fn visited(store: &mut dyn Store, what: &Walk) -> Vec<Record> {
@@ -91,20 +118,20 @@ fn all(open: &Open) -> Vec<Record> {
 
 /// The ids of what the last of a selection are.
 fn last(open: &Open, which: &Select, count: usize) -> Vec<String> {
-    open().last(which, count).unwrap().into_iter().map(|message| message.id).collect()
+    open().last_of(which, count).unwrap().into_iter().map(|message| message.id).collect()
 }
 
 fn found(open: &Open, question: &str, occur: Occur, which: &Select, limit: usize) -> Vec<String> {
-    let terms = if occur == Occur::All { Term::asked(question) } else { Term::said(question) };
+    let terms = if occur == Occur::All { Term::parse(question) } else { Term::content(question) };
     let hits = open().find(&terms, occur, which, limit).unwrap();
     assert!(hits.is_sorted_by(|a, b| a.score >= b.score));
-    hits.into_iter().map(|hit| hit.message.id).collect()
+    hits.into_iter().map(|hit| hit.record.id).collect()
 }
 
 fn nothing_is_there(open: &Open) {
     let mut store = open();
-    assert_eq!(store.last(&Select::of(Scopes::All), 10).unwrap(), []);
-    assert_eq!(store.find(&Term::asked("owl"), Occur::All, &Select::of(Scopes::All), 10).unwrap(), []);
+    assert_eq!(store.last_of(&Select::of(Scopes::All), 10).unwrap(), []);
+    assert_eq!(store.find(&Term::parse("owl"), Occur::All, &Select::of(Scopes::All), 10).unwrap(), []);
     assert_eq!(visited(&mut *store, &everything()), []);
     assert_eq!(store.scopes().unwrap(), []);
     assert_eq!(store.write(&[]).unwrap(), []);
@@ -118,24 +145,14 @@ fn what_is_written_is_there(open: &Open) {
         r#"[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"u"}}]"#.into(),
     );
     let batch = [
-        Record::Message(Message {
-            extra: extra.clone(),
+        Record::Stored(StoredRecord {
+            members: extra.clone(),
             seq: 3,
             ..message("m1", 1000, Role::User, "An owl\0 '\"🦉")
         }),
-        Record::Message(Message { content: parts, ..message("m2", 2000, Role::Assistant, "") }),
-        Record::Message(Message {
-            content: Content::Null,
-            extra: extra.clone(),
-            ..message("m3", 3000, Role::Tool, "")
-        }),
-        Record::Account(Account {
-            id: "a1".into(),
-            trace_id: "t".into(),
-            scope: scope("p"),
-            timestamp: 1500,
-            members: extra,
-        }),
+        Record::Stored(message_of("m2", 2000, Role::Assistant, parts)),
+        Record::Stored(with_members(message_of("m3", 3000, Role::Tool, Content::Null), &extra)),
+        Record::Stored(account("a1", 1500, &extra)),
         embedding("m1", "small", &[0.5, -1e-7, f32::MAX]),
         embedding("m1", "large", &[1.0; 2000]),
         embedding("a1", "small", &[0.0, 0.0, 0.0]),
@@ -156,18 +173,18 @@ fn what_is_there_changes_nothing(open: &Open) {
     let same = |id: &str| Written::Same(id.into());
     let written = open().write(&before).unwrap();
     assert!(written.iter().all(|written| matches!(written, Written::Same(_))), "{written:?}");
-    let Record::Message(m1) = &before[0] else { panic!("{:?}", before[0]) };
+    let Record::Stored(m1) = &before[0] else { panic!("{:?}", before[0]) };
     // The same scope, trace, role, content and time under another id is the same message.
-    let again = Message { id: "other".into(), extra: Object::default(), ..m1.clone() };
-    let differs = Message { content: Content::Text("else".into()), ..m1.clone() };
-    let elsewhere = Message { scope: scope("q"), ..m1.clone() };
-    let batch = [again, differs, elsewhere].map(Record::Message);
+    let again = StoredRecord { id: "other".into(), members: Object::default(), ..m1.clone() };
+    let differs = StoredRecord { text: "else".into(), ..m1.clone() };
+    let elsewhere = StoredRecord { scope: scope("q"), ..m1.clone() };
+    let batch = [again, differs, elsewhere].map(Record::Stored);
     assert_eq!(open().write(&batch).unwrap(), [same("m1"), Written::Differs, Written::Differs]);
     assert_eq!(open().write(&[embedding("m1", "small", &[9.0; 3])]).unwrap(), [Written::Differs]);
     assert_eq!(all(open), before);
     // A vector that comes with a message that is there is kept all the same, once.
     let vector = Some(Vector { model: "late".into(), numbers: vec![2.0] });
-    let late = Record::Message(Message { vector, ..m1.clone() });
+    let late = Record::Stored(StoredRecord { vector, ..m1.clone() });
     assert_eq!(open().write(&[late.clone(), late]).unwrap(), [same("m1"), same("m1")]);
     assert_eq!(all(open).len(), before.len() + 1);
     // Within one batch too a thing is written once.
@@ -184,7 +201,7 @@ fn what_leads_nowhere_is_refused(open: &Open) {
         embedding("m1", "small", &[1.0; 2]),
         Record::Link(link("SYNAPSE", "none", "m1")),
         Record::Link(link("SYNAPSE", "m1", "none")),
-        Record::Message(Message { vector, ..message("m6", 5000, Role::User, "with a misfit") }),
+        Record::Stored(StoredRecord { vector, ..message("m6", 5000, Role::User, "with a misfit") }),
         // What stands later in a batch is not there yet.
         Record::Link(link("SYNAPSE", "m1", "m7")),
         user("m7", 6000, "next"),
@@ -207,7 +224,7 @@ fn what_leads_nowhere_is_refused(open: &Open) {
 }
 
 fn a_question_has_one_answer(open: &Open) {
-    let answer = |id: &str, at| Record::Message(message(id, at, Role::Assistant, id));
+    let answer = |id: &str, at| Record::Stored(message(id, at, Role::Assistant, id));
     let batch = [answer("b1", 7000), answer("b2", 7001), user("q2", 6999, "second question")];
     assert_eq!(open().write(&batch).unwrap(), [Written::New, Written::New, Written::New]);
     let pair = |from: &str, to: &str| Record::Link(Link::responded_with(from, to, 1));
@@ -227,12 +244,12 @@ fn a_question_has_one_answer(open: &Open) {
 }
 
 fn the_last_come_oldest_first(open: &Open) {
-    let at = |id: &str, seq| Record::Message(Message { seq, ..message(id, 9000, Role::User, id) });
+    let at = |id: &str, seq| Record::Stored(StoredRecord { seq, ..message(id, 9000, Role::User, id) });
     let other =
-        Record::Message(Message { scope: scope("q"), ..message("z9", 8500, Role::System, "elsewhere") });
-    let traced = Message { trace_id: "u".into(), ..message("u1", 8000, Role::Tool, "traced") };
+        Record::Stored(StoredRecord { scope: scope("q"), ..message("z9", 8500, Role::System, "elsewhere") });
+    let traced = StoredRecord { trace_id: "u".into(), ..message("u1", 8000, Role::Tool, "traced") };
     let place = traced.position();
-    open().write(&[at("c", 1), at("a", 2), at("b", 1), other, Record::Message(traced)]).unwrap();
+    open().write(&[at("c", 1), at("a", 2), at("b", 1), other, Record::Stored(traced)]).unwrap();
     let one = Select::of(Scopes::One(scope("p")));
     assert_eq!(last(open, &one, 4), ["u1", "b", "c", "a"]);
     assert_eq!(last(open, &one, 0), [""; 0]);
@@ -261,8 +278,8 @@ fn words_are_found(open: &Open) {
     ];
     let records: Vec<Record> = (0..).zip(said).map(|(n, (id, text))| user(id, 20_000 + n, text)).collect();
     open().write(&records).unwrap();
-    let elsewhere = Message { scope: scope("q"), ..message("f9", 21_000, Role::User, "owl mice night") };
-    open().write(&[Record::Message(elsewhere)]).unwrap();
+    let elsewhere = StoredRecord { scope: scope("q"), ..message("f9", 21_000, Role::User, "owl mice night") };
+    open().write(&[Record::Stored(elsewhere)]).unwrap();
     let which = Select { since: Some(20_000), ..Select::of(Scopes::One(scope("p"))) };
     let set = |question: &str, occur: Occur| {
         let mut ids = found(open, question, occur, &which, 100);
@@ -290,29 +307,27 @@ fn words_are_found(open: &Open) {
 fn all_is_visited_in_order(open: &Open) {
     let records = all(open);
     let kind = |record: &Record| match record {
-        Record::Message(_) | Record::Account(_) => 0,
+        Record::Stored(_) => 0,
         Record::Embedding(_) => 1,
         Record::Link(_) => 2,
     };
     assert!(records.is_sorted_by_key(kind));
     let places: Vec<(i64, u32, &str)> = records
         .iter()
-        .filter_map(|record| match record {
-            Record::Message(message) => Some((message.timestamp, message.seq, message.id.as_str())),
-            Record::Account(account) => Some((account.timestamp, 0, account.id.as_str())),
-            _ => None,
-        })
+        .filter_map(Record::stored)
+        .map(|record| (record.timestamp, record.seq, record.id.as_str()))
         .collect();
     assert!(places.is_sorted() && places.len() > 15);
     // Of a selection only what belongs to it, links by both their ends.
     let which = Select { until: Some(2500), ..Select::of(Scopes::One(scope("p"))) };
-    let early = visited(&mut *open(), &Walk { which: which.clone(), ..everything() });
+    let of_all_kinds = Select { kinds: kinds(), ..which.clone() };
+    let early = visited(&mut *open(), &Walk { which: of_all_kinds, ..everything() });
     assert_eq!(early.iter().filter(|record| kind(record) == 2).count(), 2);
-    let messages = visited(&mut *open(), &Walk::messages(which.clone()));
+    let messages = visited(&mut *open(), &Walk::records(which.clone()));
     assert_eq!(messages.len(), 2);
     // With vectors a message carries that of the model that has the most.
-    let with = visited(&mut *open(), &Walk { vectors: true, ..Walk::messages(which) });
-    let Record::Message(first) = &with[0] else { panic!("{:?}", with[0]) };
+    let with = visited(&mut *open(), &Walk { vectors: true, ..Walk::records(which) });
+    let Record::Stored(first) = &with[0] else { panic!("{:?}", with[0]) };
     assert_eq!(first.vector.as_ref().map(|vector| vector.model.as_str()), Some("small"));
 }
 
@@ -326,9 +341,9 @@ fn a_visitor_can_stop(open: &Open) {
 }
 
 fn scopes_are_counted(open: &Open) {
-    let lone = Message { scope: scope("a'b"), ..message("s1", 1, Role::User, "alone") };
-    open().write(&[Record::Message(lone)]).unwrap();
+    let lone = StoredRecord { scope: scope("a'b"), ..message("s1", 1, Role::User, "alone") };
+    open().write(&[Record::Stored(lone)]).unwrap();
     let scopes = open().scopes().unwrap();
-    let messages = open().last(&Select::of(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
+    let messages = open().last_of(&Select::of(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
     assert_eq!(scopes, [(scope("a'b"), 1), (scope("p"), messages), (scope("q"), 2)]);
 }

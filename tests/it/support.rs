@@ -2,7 +2,7 @@
 
 use crate::neo4j::Graph;
 use rsv::config::StorePlace;
-use rsv::store::{self, Access, Store};
+use rsv::store::{self, OpenMode, Store};
 use serde_json::Value;
 use std::fmt;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -59,7 +59,7 @@ impl Home {
 
     /// Opens the store, as a process of its own would.
     pub(crate) fn open(&self) -> Box<dyn Store> {
-        store::open(&self.place(), Access::Write).unwrap()
+        store::open(&self.place(), OpenMode::Create).unwrap()
     }
 
     /// Makes a home in which the model of the tests is installed, and not to be changed.

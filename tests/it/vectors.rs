@@ -3,9 +3,10 @@
 use crate::support::{Dice, Home};
 use rsv::config::StorePlace;
 use rsv::record::{
-    Account, Content, Embedding, Link, Message, Object, Position, Record, Role, Scope, Scopes, Vector,
+    ACCOUNT, Content, Draft, Embedding, Fill, Link, Object, Position, Record, Role, Scope, Scopes,
+    StoredRecord, Vector, Why,
 };
-use rsv::store::{self, Access, Model, Select, Store, Walk, Written};
+use rsv::store::{self, Model, OpenMode, Select, Store, Walk, Written};
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write as _;
 
@@ -19,18 +20,18 @@ fn scope(partition: &str, instance: &str) -> Scope {
     Scope { partition: partition.into(), instance: instance.into() }
 }
 
-fn message(id: &str, timestamp: i64, text: &str) -> Message {
-    Message {
-        id: id.into(),
-        trace_id: "t".into(),
-        scope: scope("p", "p"),
-        role: Role::User,
-        content: Content::Text(text.into()),
-        timestamp,
-        seq: 0,
-        vector: None,
-        extra: Object::default(),
-    }
+fn message(id: &str, timestamp: i64, text: &str) -> StoredRecord {
+    message_of(id, timestamp, Content::Text(text.into()))
+}
+
+fn message_of(id: &str, timestamp: i64, content: Content) -> StoredRecord {
+    record_of(id, timestamp, Draft::message(Role::User, content))
+}
+
+fn record_of(id: &str, timestamp: i64, draft: Draft) -> StoredRecord {
+    let scope = Some("p".to_owned());
+    let fill = Fill { partition: scope.clone(), instance: scope, trace_id: "t".into(), timestamp, seq: 0 };
+    Draft { id: Some(id.into()), ..draft }.complete(&fill).unwrap()
 }
 
 fn embedding(of: &str, model: &str, vector: &[f32]) -> Embedding {
@@ -41,7 +42,7 @@ fn all() -> Select {
     Select::of(Scopes::All)
 }
 
-fn ids(messages: &[Message]) -> Vec<&str> {
+fn ids(messages: &[StoredRecord]) -> Vec<&str> {
     messages.iter().map(|message| message.id.as_str()).collect()
 }
 
@@ -54,26 +55,27 @@ fn nearest(
     limit: usize,
 ) -> Vec<(String, f64)> {
     let hits = store.nearest(model, vector, which, limit).unwrap();
-    assert!(hits.iter().all(|hit| hit.why.to_json() == format!("{{\"similarity\":{}}}", hit.score)));
-    hits.into_iter().map(|hit| (hit.message.id, hit.score)).collect()
+    let told = |score: f64| Why { similarity: Some(score), ..Why::default() };
+    assert!(hits.iter().all(|hit| hit.why == told(hit.score)));
+    hits.into_iter().map(|hit| (hit.record.id, hit.score)).collect()
 }
 
 /// The newest messages that lack a vector, and how many do.
-fn pending(store: &mut dyn Store, model: &str, which: &Select, limit: usize) -> (Vec<Message>, u64) {
-    let pending = store.pending(model, which, limit).unwrap();
-    (pending.newest, pending.total)
+fn unembedded(store: &mut dyn Store, model: &str, which: &Select, limit: usize) -> (Vec<StoredRecord>, u64) {
+    let unembedded = store.unembedded(model, which, limit).unwrap();
+    (unembedded.newest, unembedded.total)
 }
 
 /// Messages with their vectors, of which what is nearest is found by comparing all.
 #[derive(Default)]
-struct Shadow(Vec<(Message, Vec<f32>)>);
+struct Shadow(Vec<(StoredRecord, Vec<f32>)>);
 
 /// So many vectors of a scope are compared one by one in any store; of more a server's index may miss one now and then.
 const FEW: usize = 500;
 
 impl Shadow {
     fn nearest(&self, vector: &[f32], which: &Select, limit: usize) -> Vec<(String, f64)> {
-        let mut scored: Vec<(&Message, f64)> = self
+        let mut scored: Vec<(&StoredRecord, f64)> = self
             .0
             .iter()
             .filter(|(message, _)| meets(message, which))
@@ -141,14 +143,14 @@ impl Shadow {
         });
         match dice.below(9) {
             0 => which.trace_id = Some(other.trace_id),
-            1 => which.roles = vec![other.role, Role::Tool],
+            1 => which.roles = other.role.into_iter().chain([Role::Tool]).collect(),
             2 => which.since = Some(other.timestamp),
             3 => which.until = Some(other.timestamp),
             4 => which.before = Some(other.position()),
             5 => {
                 which.before = Some(Position { seq: 0, id: String::new(), ..one.position() });
                 which.since = Some(other.timestamp.min(one.timestamp));
-                which.roles = vec![one.role];
+                which.roles = Vec::from_iter(one.role);
             }
             6 => which.except.traces = vec![one.trace_id, other.trace_id],
             7 => which.except.ids = vec![one.id, other.id],
@@ -159,10 +161,10 @@ impl Shadow {
 }
 
 /// Whether a message is of a selection, said anew.
-fn meets(message: &Message, which: &Select) -> bool {
+fn meets(message: &StoredRecord, which: &Select) -> bool {
     which.scopes.hold(&message.scope)
         && which.trace_id.as_ref().is_none_or(|trace| message.trace_id == *trace)
-        && (which.roles.is_empty() || which.roles.contains(&message.role))
+        && (which.roles.is_empty() || message.role.is_some_and(|role| which.roles.contains(&role)))
         && which.since.is_none_or(|since| since <= message.timestamp)
         && which.until.is_none_or(|until| message.timestamp <= until)
         && which.before.as_ref().is_none_or(|before| message.position() < *before)
@@ -196,13 +198,13 @@ fn vector(dim: usize, others: &Shadow, dice: &mut Dice) -> Vec<f32> {
 }
 
 /// A message in one of the scopes: few in some, many in another; times repeat.
-fn any_message(n: usize, dice: &mut Dice) -> Message {
+fn any_message(n: usize, dice: &mut Dice) -> StoredRecord {
     let instance = ["few", "many", "many", "many", "some"][dice.below(5)];
     let partition = if dice.below(40) == 0 { "rare" } else { "p" };
-    Message {
+    StoredRecord {
         scope: scope(partition, instance),
         trace_id: format!("t{}", dice.below(20)),
-        role: ROLES[dice.below(4)],
+        role: Some(ROLES[dice.below(4)]),
         seq: dice.below(3) as u32,
         ..message(&format!("m{n}-{}", dice.below(1000)), dice.below(300) as i64, &format!("said {n}"))
     }
@@ -223,7 +225,7 @@ fn what_is_nearest_is_what_comparing_all_would_find() {
                 let numbers = vector(dim, &shadow, &mut dice);
                 let travelling = dice.below(2) == 0;
                 let with = Some(Vector { model: "m".into(), numbers: numbers.clone() });
-                batch.push(Record::Message(Message {
+                batch.push(Record::Stored(StoredRecord {
                     vector: with.filter(|_| travelling),
                     ..message.clone()
                 }));
@@ -252,10 +254,10 @@ fn what_is_nearest_is_what_comparing_all_would_find() {
                 vectors.push(embedding(&shadow.0[at].0.id, "m", &numbers));
                 shadow.0[at].1 = numbers;
             }
-            store.replace(&vectors, None).unwrap();
+            store.put_vectors(&vectors, None).unwrap();
             astray += shadow.check(&mut *open(&home), "m", &mut dice);
         }
-        store.forget("other").unwrap();
+        store.drop_model("other").unwrap();
         astray += shadow.check(&mut *store, "m", &mut dice);
         assert!(astray <= 2, "{astray} questions missed something");
         let models = [Model { name: "m".into(), dim, vectors: shadow.0.len() as u64 }];
@@ -276,15 +278,18 @@ fn a_few_among_many_are_found() {
                 let few = n % 1000 == 500;
                 let middle = if few { -1.0 } else { 1.0 };
                 let numbers: Vec<f32> = (0..8).map(|_| middle + 0.1 * number(&mut dice)).collect();
-                let message = Message {
+                let message = StoredRecord {
                     scope: scope("p", if few { "few" } else { "many" }),
-                    role: if few { Role::Tool } else { Role::User },
+                    role: Some(if few { Role::Tool } else { Role::User }),
                     ..message(&format!("m{n}"), n, "said")
                 };
                 if few {
                     lone.0.push((message.clone(), numbers.clone()));
                 }
-                Record::Message(Message { vector: Some(Vector { model: "m".into(), numbers }), ..message })
+                Record::Stored(StoredRecord {
+                    vector: Some(Vector { model: "m".into(), numbers }),
+                    ..message
+                })
             })
             .collect();
         store.write(&records).unwrap();
@@ -304,7 +309,7 @@ fn of_equals_the_newest_is_first_however_many_there_are() {
         .map(|n| {
             let vector = Some(Vector { model: "m".into(), numbers: vec![0.3, 0.4, 0.5] });
             // The order of time is not that of arrival.
-            Record::Message(Message {
+            Record::Stored(StoredRecord {
                 vector,
                 ..message(&format!("m{n:03}"), n * 7 % 900 / 2, &format!("said {n}"))
             })
@@ -335,13 +340,13 @@ fn many_that_write_at_once_leave_one_index() {
                                 (any_message(id, &mut dice), vector(16, &shadow, &mut dice));
                             shadow.0.push((message.clone(), numbers.clone()));
                             let vector = Some(Vector { model: "m".into(), numbers });
-                            Record::Message(Message { vector, ..message })
+                            Record::Stored(StoredRecord { vector, ..message })
                         })
                         .collect();
                     store.write(&records).unwrap();
                     let at = dice.below(shadow.0.len());
                     shadow.0[at].1 = vector(16, &Shadow::default(), &mut dice);
-                    store.replace(&[embedding(&shadow.0[at].0.id, "m", &shadow.0[at].1)], None).unwrap();
+                    store.put_vectors(&[embedding(&shadow.0[at].0.id, "m", &shadow.0[at].1)], None).unwrap();
                 }
                 shadow
             }
@@ -353,7 +358,7 @@ fn many_that_write_at_once_leave_one_index() {
     let mut store = open(&home);
     whole.check(&mut *store, "m", &mut Dice(9));
     assert_eq!(store.models().unwrap()[0].vectors, whole.0.len() as u64);
-    assert_eq!(pending(&mut *store, "m", &all(), 9), (vec![], 0));
+    assert_eq!(unembedded(&mut *store, "m", &all(), 9), (vec![], 0));
     home.check();
 }
 
@@ -389,10 +394,10 @@ fn what_is_killed_while_it_writes_leaves_an_index_of_all_there_is() {
     }
     let mut store = open(&home);
     let mut shadow = Shadow::default();
-    let what = Walk { vectors: true, ..Walk::messages(all()) };
+    let what = Walk { vectors: true, ..Walk::records(all()) };
     store
         .walk(&what, &mut |record| {
-            if let Record::Message(mut message) = record {
+            if let Record::Stored(mut message) = record {
                 let vector = message.vector.take().unwrap();
                 shadow.0.push((message, vector.numbers));
             }
@@ -402,16 +407,16 @@ fn what_is_killed_while_it_writes_leaves_an_index_of_all_there_is() {
     assert!(shadow.0.len() > 256, "{}", shadow.0.len());
     shadow.check(&mut *store, "m", &mut dice);
     assert_eq!(store.models().unwrap()[0].vectors, shadow.0.len() as u64);
-    assert_eq!(store.pending("m", &all(), 1).unwrap().total, 0);
+    assert_eq!(store.unembedded("m", &all(), 1).unwrap().total, 0);
     home.check();
 }
 
 /// Messages and their vectors as the store has them, whatever its index says.
 fn shadow_of(store: &mut dyn Store) -> Shadow {
     let mut shadow = Shadow::default();
-    let what = Walk { vectors: true, ..Walk::messages(all()) };
+    let what = Walk { vectors: true, ..Walk::records(all()) };
     let mut add = |record| {
-        if let Record::Message(mut message) = record
+        if let Record::Stored(mut message) = record
             && let Some(vector) = message.vector.take()
         {
             shadow.0.push((message, vector.numbers));
@@ -462,13 +467,13 @@ fn after_a_thousand_changes_what_is_nearest_is_exact() {
             0..50 => {
                 let (message, numbers) = (any_message(step, &mut dice), vector(16, &shadow, &mut dice));
                 let embedded = Some(Vector { model: "m".into(), numbers: numbers.clone() });
-                store.write(&[Record::Message(Message { vector: embedded, ..message.clone() })]).unwrap();
+                store.write(&[Record::Stored(StoredRecord { vector: embedded, ..message.clone() })]).unwrap();
                 shadow.0.push((message, numbers));
             }
             50..80 if !shadow.0.is_empty() => {
                 let at = dice.below(shadow.0.len());
                 let numbers = vector(16, &shadow, &mut dice);
-                store.replace(&[embedding(&shadow.0[at].0.id, "m", &numbers)], None).unwrap();
+                store.put_vectors(&[embedding(&shadow.0[at].0.id, "m", &numbers)], None).unwrap();
                 shadow.0[at].1 = numbers;
             }
             80..95 => {
@@ -480,10 +485,10 @@ fn after_a_thousand_changes_what_is_nearest_is_exact() {
                 shadow = shadow_of(&mut *store);
             }
             99 => {
-                store.forget("m").unwrap();
+                store.drop_model("m").unwrap();
                 let vectors: Vec<Embedding> =
                     shadow.0.iter().map(|(message, numbers)| embedding(&message.id, "m", numbers)).collect();
-                store.replace(&vectors, None).unwrap();
+                store.put_vectors(&vectors, None).unwrap();
             }
             _ => {}
         }
@@ -492,8 +497,8 @@ fn after_a_thousand_changes_what_is_nearest_is_exact() {
         }
     }
     assert!(shadow.0.len() > 400, "{}", shadow.0.len());
-    store.mend().unwrap();
-    assert_eq!(store.mend().unwrap(), 0, "what is mended is whole");
+    store.repair_vectors().unwrap();
+    assert_eq!(store.repair_vectors().unwrap(), 0, "what is mended is whole");
     shadow.check(&mut *store, "m", &mut dice);
     assert_eq!(store.models().unwrap()[0].vectors, shadow.0.len() as u64);
     home.check();
@@ -509,16 +514,16 @@ fn who_asks_again_and_again_finds_what_others_changed() {
             6 => {
                 for _ in 0..20 {
                     let (at, numbers) = (dice.below(shadow.0.len()), vector(384, &shadow, &mut dice));
-                    writing.replace(&[embedding(&shadow.0[at].0.id, "m", &numbers)], None).unwrap();
+                    writing.put_vectors(&[embedding(&shadow.0[at].0.id, "m", &numbers)], None).unwrap();
                     shadow.0[at].1 = numbers;
                 }
             }
             7 => {
                 // The same model by its name, with other numbers of the same messages.
-                writing.forget("m").unwrap();
+                writing.drop_model("m").unwrap();
                 shadow.0.iter_mut().for_each(|(_, numbers)| numbers.rotate_left(1));
                 let vectors = shadow.0.iter().map(|(message, numbers)| embedding(&message.id, "m", numbers));
-                writing.replace(&vectors.collect::<Vec<_>>(), None).unwrap();
+                writing.put_vectors(&vectors.collect::<Vec<_>>(), None).unwrap();
             }
             _ => {
                 let mut batch = Vec::new();
@@ -526,7 +531,7 @@ fn who_asks_again_and_again_finds_what_others_changed() {
                     let numbers = vector(384, &shadow, &mut dice);
                     let message = message(&format!("m{step}-{at}"), step * 1000 + at, "said");
                     let embedded = Some(Vector { model: "m".into(), numbers: numbers.clone() });
-                    batch.push(Record::Message(Message { vector: embedded, ..message.clone() }));
+                    batch.push(Record::Stored(StoredRecord { vector: embedded, ..message.clone() }));
                     shadow.0.push((message, numbers));
                 }
                 writing.write(&batch).unwrap();
@@ -547,9 +552,9 @@ fn of_fifty_thousand_too_the_nearest_are_exact() {
     let mut records = Vec::new();
     for n in 0..50_300 {
         let numbers: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
-        let message = Message { scope: scope("p", "many"), ..message(&format!("m{n}"), n, "said") };
+        let message = StoredRecord { scope: scope("p", "many"), ..message(&format!("m{n}"), n, "said") };
         shadow.0.push((message.clone(), numbers.clone()));
-        records.push(Record::Message(Message {
+        records.push(Record::Stored(StoredRecord {
             vector: Some(Vector { model: "m".into(), numbers }),
             ..message
         }));
@@ -598,22 +603,22 @@ fn an_index_that_is_behind_is_mended() {
         let (message, numbers) = (any_message(n, &mut dice), vector(8, &shadow, &mut dice));
         shadow.0.push((message.clone(), numbers.clone()));
         let embedded = Some(Vector { model: "m".into(), numbers });
-        store.write(&[Record::Message(Message { vector: embedded, ..message })]).unwrap();
+        store.write(&[Record::Stored(StoredRecord { vector: embedded, ..message })]).unwrap();
     }
-    assert_eq!(store.mend().unwrap(), 0);
+    assert_eq!(store.repair_vectors().unwrap(), 0);
     // Another program adds vectors, and knows of no index.
     store
-        .write(&[Record::Message(Message { scope: scope("far", "far"), ..message("new", 9, "new") })])
+        .write(&[Record::Stored(StoredRecord { scope: scope("far", "far"), ..message("new", 9, "new") })])
         .unwrap();
     let numbers: Vec<u8> = [9.0_f32; 8].iter().flat_map(|x| x.to_le_bytes()).collect();
     let outside = rusqlite::Connection::open(home.store()).unwrap();
     let sql = "INSERT INTO embedding (record, model, vector)
                SELECT record.n, model.n, ? FROM record, model WHERE record.id = 'new'";
     outside.execute(sql, [numbers]).unwrap();
-    assert_eq!(store.mend().unwrap(), 1);
-    shadow.0.push((Message { scope: scope("far", "far"), ..message("new", 9, "new") }, vec![9.0; 8]));
+    assert_eq!(store.repair_vectors().unwrap(), 1);
+    shadow.0.push((StoredRecord { scope: scope("far", "far"), ..message("new", 9, "new") }, vec![9.0; 8]));
     shadow.check(&mut *store, "m", &mut dice);
-    assert_eq!(store.pending("m", &all(), 1).unwrap().total, 0);
+    assert_eq!(store.unembedded("m", &all(), 1).unwrap().total, 0);
 }
 
 #[test]
@@ -623,31 +628,21 @@ fn what_has_words_and_no_vector_is_pending() {
         let parts = |json: &str| Content::Parts(json.into());
         let empty = [
             message("e1", 1, " \t\r\n\u{a0}\u{2003}\u{3000}\u{85}"),
-            Message { content: Content::Null, ..message("e2", 2, "") },
-            Message {
-                content: parts(r#"[{"type":"image_url","image_url":{"url":"u"}}]"#),
-                ..message("e3", 3, "")
-            },
+            message_of("e2", 2, Content::Null),
+            message_of("e3", 3, parts(r#"[{"type":"image_url","image_url":{"url":"u"}}]"#)),
         ];
         let said = [
             message("a", 50, "first"),
             message("b", 40, "\0"),
-            Message { scope: scope("q", "q"), role: Role::Tool, ..message("c", 60, "c") },
-            Message { content: parts(r#"[{"type":"text","text":"d"}]"#), ..message("d", 30, "") },
+            StoredRecord { scope: scope("q", "q"), role: Some(Role::Tool), ..message("c", 60, "c") },
+            message_of("d", 30, parts(r#"[{"type":"text","text":"d"}]"#)),
         ];
-        let account = Account {
-            id: "account".into(),
-            trace_id: "t".into(),
-            scope: scope("p", "p"),
-            timestamp: 99,
-            members: Object::default(),
-        };
-        let batch: Vec<Record> =
-            empty.into_iter().chain(said).map(Record::Message).chain([Record::Account(account)]).collect();
+        let account = record_of("account", 99, Draft::of(&ACCOUNT, String::new()));
+        let batch: Vec<Record> = empty.into_iter().chain(said).chain([account]).map(Record::Stored).collect();
         store.write(&batch).unwrap();
         let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
             for model in ["new", "known"] {
-                let (messages, count) = pending(&mut *store, model, which, limit);
+                let (messages, count) = unembedded(&mut *store, model, which, limit);
                 assert_eq!((ids(&messages), count), (ids_wanted.to_vec(), total), "{model} {which:?}");
             }
             if store.models().unwrap().is_empty() {
@@ -670,19 +665,19 @@ fn what_has_words_and_no_vector_is_pending() {
         wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
         // What has a vector is pending no longer; what comes late is, however old it is.
         store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))]).unwrap();
-        store.replace(&[embedding("b", "known", &[1.0])], None).unwrap();
+        store.put_vectors(&[embedding("b", "known", &[1.0])], None).unwrap();
         let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });
         let late = [
-            Message { vector, ..message("l1", 1000, "with its vector") },
+            StoredRecord { vector, ..message("l1", 1000, "with its vector") },
             message("l2", -5, "very old"),
             message("l3", 70, "new"),
         ];
-        store.write(&late.map(Record::Message)).unwrap();
-        let (messages, total) = pending(&mut *store, "known", &all(), 9);
+        store.write(&late.map(Record::Stored)).unwrap();
+        let (messages, total) = unembedded(&mut *store, "known", &all(), 9);
         assert_eq!((ids(&messages), total), (vec!["l3", "a", "d", "l2"], 4));
-        assert_eq!(store.pending("new", &all(), 0).unwrap().total, 7);
-        store.forget("known").unwrap();
-        assert_eq!(store.pending("known", &all(), 0).unwrap().total, 7);
+        assert_eq!(store.unembedded("new", &all(), 0).unwrap().total, 7);
+        store.drop_model("known").unwrap();
+        assert_eq!(store.unembedded("known", &all(), 0).unwrap().total, 7);
         home.check();
     }
 }
@@ -692,29 +687,30 @@ fn what_is_pending_is_what_a_scan_finds() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
         let mut dice = Dice(3);
-        let mut bare: Vec<Message> = Vec::new();
+        let mut bare: Vec<StoredRecord> = Vec::new();
         for round in 0..25 {
-            let fresh: Vec<Message> =
+            let fresh: Vec<StoredRecord> =
                 (0..dice.below(40)).map(|n| any_message(round * 100 + n, &mut dice)).collect();
             bare.extend(fresh.iter().cloned());
-            store.write(&fresh.into_iter().map(Record::Message).collect::<Vec<_>>()).unwrap();
+            store.write(&fresh.into_iter().map(Record::Stored).collect::<Vec<_>>()).unwrap();
             let mut vectors = Vec::new();
             for _ in 0..dice.below(40).min(bare.len()) {
                 vectors.push(embedding(&bare.swap_remove(dice.below(bare.len())).id, "m", &[1.0]));
             }
             if round % 2 == 0 {
-                store.replace(&vectors, None).unwrap();
+                store.put_vectors(&vectors, None).unwrap();
             } else {
                 store.write(&vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>()).unwrap();
             }
             let shadow = Shadow(bare.iter().map(|message| (message.clone(), vec![])).collect());
             for _ in 0..10 {
                 let which = if bare.is_empty() { all() } else { shadow.selection(&mut dice) };
-                let mut wanted: Vec<Message> = bare.iter().filter(|m| meets(m, &which)).cloned().collect();
+                let mut wanted: Vec<StoredRecord> =
+                    bare.iter().filter(|m| meets(m, &which)).cloned().collect();
                 wanted.sort_by_key(|message| std::cmp::Reverse(message.position()));
                 let total = wanted.len() as u64;
                 wanted.truncate(7);
-                assert_eq!(pending(&mut *store, "m", &which, 7), (wanted, total), "{which:?}");
+                assert_eq!(unembedded(&mut *store, "m", &which, 7), (wanted, total), "{which:?}");
             }
         }
     }
@@ -724,14 +720,14 @@ fn what_is_pending_is_what_a_scan_finds() {
 fn what_replaces_vectors_does_so_whole_or_not_at_all() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
-        store.write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Message)).unwrap();
+        store.write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Stored)).unwrap();
         let note = {
             let mut extra = Object::default();
             extra.set("note", "1.0");
             Embedding { extra, ..embedding("a", "m", &[1.0, 0.0]) }
         };
         store
-            .replace(
+            .put_vectors(
                 &[embedding("none", "m", &[1.0]), note, embedding("b", "m", &[0.0, 2.0])],
                 Some(("k", "v")),
             )
@@ -739,7 +735,7 @@ fn what_replaces_vectors_does_so_whole_or_not_at_all() {
         assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
         let vectors = |store: &mut dyn Store| {
             let mut all = Vec::new();
-            let what = Walk { embeddings: true, ..Walk::messages(all_of("p")) };
+            let what = Walk { embeddings: true, ..Walk::records(all_of("p")) };
             store
                 .walk(&what, &mut |record| {
                     if let Record::Embedding(embedding) = record {
@@ -753,12 +749,14 @@ fn what_replaces_vectors_does_so_whole_or_not_at_all() {
         let before = [("a".to_owned(), vec![1.0, 0.0], false), ("b".to_owned(), vec![0.0, 2.0], true)];
         assert_eq!(vectors(&mut *store), before);
         let misfit = [embedding("a", "m", &[5.0, 5.0]), embedding("b", "m", &[5.0])];
-        let error = store.replace(&misfit, Some(("k", "w"))).unwrap_err();
+        let error = store.put_vectors(&misfit, Some(("k", "w"))).unwrap_err();
         assert_eq!(error.to_string(), "embedding: has 1 numbers, but those of m have 2");
         assert_eq!(vectors(&mut *store), before);
         assert_eq!(store.fact("k").unwrap().as_deref(), Some("v"));
         // Of two for the same message the later stays, and it is counted once.
-        store.replace(&[embedding("a", "m", &[3.0, 0.0]), embedding("a", "m", &[0.0, -4.0])], None).unwrap();
+        store
+            .put_vectors(&[embedding("a", "m", &[3.0, 0.0]), embedding("a", "m", &[0.0, -4.0])], None)
+            .unwrap();
         assert_eq!(vectors(&mut *store)[0], ("a".to_owned(), vec![0.0, -4.0], true));
         assert_eq!(store.models().unwrap()[0].vectors, 2);
         assert_eq!(
@@ -787,8 +785,8 @@ fn a_model_is_forgotten_with_all_it_made() {
             })
         };
         let batch = [
-            Record::Message(message("a", 1, "a")),
-            Record::Message(message("b", 2, "b")),
+            Record::Stored(message("a", 1, "a")),
+            Record::Stored(message("b", 2, "b")),
             Record::Embedding(embedding("a", "old", &[1.0])),
             Record::Embedding(embedding("a", "new", &[1.0, 2.0])),
             synapse("a", "b", "SYNAPSE", "old"),
@@ -796,9 +794,9 @@ fn a_model_is_forgotten_with_all_it_made() {
             synapse("a", "b", "CONSOLIDATED_INTO", "old"),
         ];
         store.write(&batch).unwrap();
-        store.forget("old").unwrap();
+        store.drop_model("old").unwrap();
         let mut left = Vec::new();
-        let what = Walk { embeddings: true, links: true, ..Walk::messages(all()) };
+        let what = Walk { embeddings: true, links: true, ..Walk::records(all()) };
         store
             .walk(&what, &mut |record| {
                 left.push(record);
@@ -814,7 +812,7 @@ fn a_model_is_forgotten_with_all_it_made() {
             store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))]).unwrap(),
             [Written::New]
         );
-        store.forget("nothing").unwrap();
+        store.drop_model("nothing").unwrap();
         home.check();
     }
 }
@@ -852,40 +850,11 @@ fn a_job_is_one_process_at_a_time() {
 #[test]
 fn a_store_that_is_missing_has_no_vectors() {
     let home = Home::new();
-    let mut store = store::open(&StorePlace::file(&home.store()), Access::Read).unwrap();
+    let mut store = store::open(&StorePlace::file(&home.store()), OpenMode::Existing).unwrap();
     assert_eq!(store.models().unwrap(), []);
-    assert_eq!(pending(&mut *store, "m", &all(), 9), (vec![], 0));
+    assert_eq!(unembedded(&mut *store, "m", &all(), 9), (vec![], 0));
     assert_eq!(nearest(&mut *store, "m", &[1.0], &all(), 9), []);
     assert_eq!(store.fact("model").unwrap(), None);
     assert!(store.claim("embed").unwrap().is_some());
     assert!(!home.path(".local").exists());
-}
-
-/// The tables of a store as they were before there was an index of vectors.
-const BEFORE_VECTORS: &str = "DROP TABLE chunk; DROP TABLE loose; DROP TABLE lacking; DROP TABLE fact;
-    DROP INDEX account_digest; DROP TABLE space; DROP TABLE waiting; DROP TABLE graph;
-    ALTER TABLE model DROP COLUMN vectors; ALTER TABLE part DROP COLUMN length; DROP TABLE vocabulary; DROP TABLE block;
-    ALTER TABLE part ADD COLUMN places BLOB; ALTER TABLE part ADD COLUMN words BLOB; PRAGMA user_version = 1;";
-
-#[test]
-fn a_store_of_the_first_version_is_brought_up_to_date() {
-    let home = Home::new();
-    let (mut dice, mut shadow) = (Dice(5), Shadow::default());
-    let mut records =
-        vec![Record::Message(message("bare", 5, "no vector")), Record::Message(message("none", 6, " "))];
-    for n in 0..700 {
-        let (message, numbers) = (any_message(n, &mut dice), vector(16, &shadow, &mut dice));
-        shadow.0.push((message.clone(), numbers.clone()));
-        let vector = Some(Vector { model: "m".into(), numbers });
-        records.push(Record::Message(Message { vector, ..message }));
-    }
-    open(&home).write(&records).unwrap();
-    rusqlite::Connection::open(home.store()).unwrap().execute_batch(BEFORE_VECTORS).unwrap();
-    // Reading is enough.
-    let mut store = store::open(&StorePlace::file(&home.store()), Access::Read).unwrap();
-    shadow.check(&mut *store, "m", &mut dice);
-    let (messages, total) = pending(&mut *store, "m", &all(), 9);
-    assert_eq!((ids(&messages), total), (vec!["bare"], 1));
-    assert_eq!(store.models().unwrap(), [Model { name: "m".into(), dim: 16, vectors: 700 }]);
-    home.check();
 }

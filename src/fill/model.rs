@@ -1,0 +1,102 @@
+//! The one model that a store keeps to.
+
+use crate::cli::Notes;
+use crate::config::Settings;
+use crate::embed::{Embedder, Work};
+use crate::error::Result;
+use crate::store::Store;
+
+/// The fact that names the model by which a store is searched.
+pub(super) const MODEL: &str = "model";
+
+/// The fact that names the model of which it was told that the settings choose it.
+const ANNOUNCED: &str = "announced";
+
+/// The value of `embed.via` that nobody has to set.
+const LOCAL: &str = "local";
+
+/// The model that a store is searched by: the one it remembers, else that of most of its vectors.
+pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
+    if let Some(model) = store.fact(MODEL)? {
+        return Ok(Some(model));
+    }
+    Ok(store.models()?.into_iter().max_by_key(|model| model.vectors).map(|model| model.name))
+}
+
+/// The embedder for what a store holds: of the store's model as long as it can be used, else of the
+/// settings'. That the two differ is told once.
+pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &Notes) -> Result<Embedder> {
+    let wanted = Embedder::of(settings, work, notes);
+    let Some(stored) = model_of(store)? else { return wanted };
+    if wanted.as_ref().is_ok_and(|wanted| wanted.model() == stored) {
+        return wanted;
+    }
+    match (stored_one(settings, &stored, work, notes), wanted) {
+        (Ok(own), Ok(wanted)) => {
+            announce(store, &stored, wanted.model(), notes)?;
+            Ok(own)
+        }
+        (Err(_), Ok(wanted)) => {
+            notes.note(format_args!(
+                "the vectors of this store are of {stored}, which is not installed; only messages with vectors of {} \
+                 are found by meaning: rsv-embed --replay",
+                wanted.model()
+            ));
+            Ok(wanted)
+        }
+        (Ok(own), Err(_)) => {
+            // It may not be installed yet.
+            settings.text("embed.model").map_or(Ok(()), |named| announce(store, &stored, &named, notes))?;
+            Ok(own)
+        }
+        (Err(why), Err(_)) => Err(why),
+    }
+}
+
+/// The embedder of the store's model, which the settings do not name: what is installed here goes before the
+/// server that they may name for their own.
+fn stored_one(settings: &Settings, stored: &str, work: Work, notes: &Notes) -> Result<Embedder> {
+    let mut here = settings.clone();
+    here.overrule("embed.via", "embed.via", LOCAL)?;
+    Embedder::named(&here, Some(stored), work, notes)
+        .or_else(|_| Embedder::named(settings, Some(stored), work, notes))
+}
+
+/// Tells of a change of the model, once a store.
+fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) -> Result<()> {
+    if notes.is_quiet() || store.fact(ANNOUNCED)?.as_deref() == Some(wanted) {
+        return Ok(());
+    }
+    notes.note(format_args!(
+        "the vectors of this store are of {stored}, and the model is now {wanted}; to change them: rsv-embed --replay"
+    ));
+    // A store that cannot be written to tells it again.
+    let _ = store.set_fact(ANNOUNCED, Some(wanted));
+    Ok(())
+}
+
+/// Who has just chosen a store's model need not be told that the settings would choose another.
+pub fn settle(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<()> {
+    let wanted = Embedder::of(settings, Work::Many, notes).ok();
+    Ok(store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))?)
+}
+
+/// The `embedder`, where one can do without: `None` if no model is installed. Errors if one that was asked for, or
+/// that the store has vectors of, cannot be had.
+pub fn optional(
+    store: &mut dyn Store,
+    settings: &Settings,
+    work: Work,
+    notes: &Notes,
+) -> Result<Option<Embedder>> {
+    match embedder(store, settings, work, notes) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if is_wanted(store, settings)? => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether a model was asked for, or the store has vectors of one.
+pub fn is_wanted(store: &mut dyn Store, settings: &Settings) -> Result<bool> {
+    Ok(settings.text("embed.model").is_some() || model_of(store)?.is_some())
+}

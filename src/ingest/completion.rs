@@ -1,0 +1,44 @@
+//! What a draft lacks is filled in here: scope, trace, time and order.
+
+use super::options::Options;
+use crate::chat::fence;
+use crate::error::{Error, Result};
+use crate::record::{Clock, Draft, Fill, StoredRecord, id};
+
+/// Completes drafts, one after the other.
+#[derive(Clone)]
+pub(super) struct Completion {
+    pub(super) options: Options,
+    pub(super) clock: Clock,
+    /// The timestamp and seq that were given last.
+    last: (i64, u32),
+}
+
+impl Completion {
+    pub(super) fn new(options: Options, clock: Clock) -> Completion {
+        Completion { options, clock, last: (i64::MIN, 0) }
+    }
+
+    /// Fills in what a draft lacks, and takes out of a turn of a conversation what an earlier recall put into it.
+    /// Errors if nothing is left of that.
+    pub(super) fn complete(&mut self, mut draft: Draft) -> Result<StoredRecord> {
+        if draft.role.is_some() {
+            draft.set_content(fence::strip(draft.content()));
+            if !draft.says_something() {
+                return Err(Error::new("content: is empty"));
+            }
+        }
+        let now = self.clock.now();
+        let seq = if now == self.last.0 { self.last.1 + 1 } else { 0 };
+        if draft.timestamp.is_none() {
+            self.last = (now, seq);
+        }
+        let (partition, instance) = (self.options.partition.clone(), self.options.instance.clone());
+        let trace_id = match (&draft.trace_id, &self.options.trace_id) {
+            (None, None) if draft.kind.traced => id::fresh(&self.clock, &format!("{seq} {}", draft.text))?,
+            (None, Some(trace)) => trace.clone(),
+            _ => String::new(),
+        };
+        draft.complete(&Fill { partition, instance, trace_id, timestamp: now, seq })
+    }
+}
