@@ -106,7 +106,7 @@ fn a_store_that_is_written_to_is_read_at_once() {
     let home = furnished();
     let writer = rusqlite::Connection::open(home.store()).unwrap();
     writer
-        .execute_batch("BEGIN IMMEDIATE; INSERT INTO scope (partition, instance) VALUES ('not', 'yet')")
+        .execute_batch("BEGIN IMMEDIATE; INSERT INTO collection (kind, partition, instance) VALUES ('message', 'not', 'yet')")
         .unwrap();
     assert_eq!(offered(&home, &["rsv-view", "-p", ""]), ["code", "garden", ODD, "work"]);
     drop(writer);

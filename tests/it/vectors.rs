@@ -450,10 +450,10 @@ fn killed_import(home: &Home, round: usize, dice: &mut Dice) {
 const DAMAGE: [&str; 6] = [
     "DELETE FROM embedding WHERE rowid = (SELECT rowid FROM embedding ORDER BY random() LIMIT 1)",
     "DELETE FROM embedding WHERE rowid IN (SELECT rowid FROM embedding ORDER BY random() LIMIT 20)",
-    "DELETE FROM chunk WHERE n = (SELECT n FROM chunk ORDER BY random() LIMIT 1)",
-    "UPDATE chunk SET codes = substr(codes, 1, length(codes) / 2)",
-    "UPDATE chunk SET heads = substr(heads, 1, length(heads) - 7)",
-    "DELETE FROM loose WHERE record % 3 = 0",
+    "DELETE FROM code_page WHERE n = (SELECT n FROM code_page ORDER BY random() LIMIT 1)",
+    "UPDATE code_page SET codes = substr(codes, 1, length(codes) / 2)",
+    "UPDATE code_page SET metas = substr(metas, 1, length(metas) - 7)",
+    "DELETE FROM pending_code WHERE record % 3 = 0",
 ];
 
 #[test]
@@ -567,9 +567,9 @@ fn of_fifty_thousand_too_the_nearest_are_exact() {
         let wanted = shadow.nearest(&vector, &which, 10);
         assert_eq!(ids_of(&nearest(&mut *store, "m", &vector, &which, 10)), ids_of(&wanted));
     }
-    // That two of some two hundred chunks are gone is noticed.
+    // That two of some two hundred pages are gone is noticed.
     let outside = rusqlite::Connection::open(home.store()).unwrap();
-    outside.execute_batch("DELETE FROM chunk WHERE n = 7; DELETE FROM chunk WHERE n = 20").unwrap();
+    outside.execute_batch("DELETE FROM code_page WHERE n = 7; DELETE FROM code_page WHERE n = 20").unwrap();
     let vector: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
     let found = nearest(&mut *open(&home), "m", &vector, &all(), 100);
     assert_eq!(ids_of(&found), ids_of(&shadow.nearest(&vector, &all(), 100)));
