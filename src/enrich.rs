@@ -2,6 +2,7 @@
 //! What it did is told in the request's account.
 
 mod budget;
+mod degraded;
 mod options;
 mod placement;
 mod recall;
@@ -10,6 +11,7 @@ mod turn;
 mod turn_cache;
 mod units;
 
+pub use degraded::Degraded;
 pub use options::{Options, Placement, Wording};
 pub use turn::{Memory, Turn};
 
@@ -32,7 +34,7 @@ pub struct Enriched {
 /// as it fits into the model's window. Memory that cannot serve, or is not there, is told in the account, and the
 /// request goes on without it. Errors if the request itself is not sound.
 pub fn enrich(
-    mut memory: std::result::Result<Memory, String>,
+    mut memory: std::result::Result<Memory, Degraded>,
     mut request: Request,
     turn: &Turn,
     options: &Options,
@@ -57,7 +59,8 @@ pub fn enrich(
         Ok(memory) => remember(memory, &request, &mut trace_id, digest.as_deref(), turn, options)
             .unwrap_or_else(|error| {
                 memory.notes.note(format_args!("{error}; the request goes on without memory"));
-                Recalled { degraded: Some(error.to_string()), ..Recalled::default() }
+                let why = Degraded::StoreFailed(error.to_string());
+                Recalled { degraded: Some(why), ..Recalled::default() }
             }),
         Err(why) => Recalled { degraded: Some(why.clone()), ..Recalled::default() },
     };
@@ -66,7 +69,8 @@ pub fn enrich(
         None => id::fresh(turn.clock, &request.clone().into_object(&Rsv::default()).to_json())?,
     };
     let plan = Plan::of(&request, found.candidates, found.left_out, turn, options);
-    let account = Account { digest, degraded: found.degraded, ..plan.account(&request) };
+    let account =
+        Account { digest, degraded: found.degraded.map(|why| why.to_string()), ..plan.account(&request) };
     let account = account.to_record(&trace_id, turn.scope, turn.clock.now());
     plan.drop_from(&mut request);
     if let Some(user) = request.last_user() {

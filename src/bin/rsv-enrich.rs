@@ -4,7 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::Settings;
 use rsv::embed::{Embedder, Work};
-use rsv::enrich::{self, Memory, Options, Turn};
+use rsv::enrich::{self, Degraded, Memory, Options, Turn};
 use rsv::error::Result;
 use rsv::provider::Windows;
 use rsv::record::{Object, Reader, Scope};
@@ -79,7 +79,7 @@ struct Enricher {
     trace: Option<String>,
     strict: bool,
     windows: Windows,
-    memory: std::result::Result<Held, String>,
+    memory: std::result::Result<Held, Degraded>,
     settings: Settings,
 }
 
@@ -87,22 +87,22 @@ struct Enricher {
 struct Held {
     store: Box<dyn Store>,
     embedder: Option<Embedder>,
-    degraded: Option<String>,
+    degraded: Option<Degraded>,
 }
 
 impl Held {
     /// Opens the store; what it lacks is told, and requests go on without it.
-    fn open(settings: &Settings, io: &Io) -> std::result::Result<Held, String> {
+    fn open(settings: &Settings, io: &Io) -> std::result::Result<Held, Degraded> {
         let notes = io.notes();
         let opened = settings.store().and_then(|place| Ok(store::open(&place, OpenMode::Existing)?));
         let mut store = opened.map_err(|error| {
             io.note(format_args!("{error}; requests go on without memory"));
-            error.to_string()
+            Degraded::StoreFailed(error.to_string())
         })?;
         let (embedder, degraded) = match fill::optional(&mut *store, settings, Work::Few, &notes) {
             Ok(embedder) => (embedder, None),
             Err(error) => {
-                let why = format!("{error}; messages are found by their words only");
+                let why = Degraded::EmbedderUnavailable(error);
                 io.note(&why);
                 (None, Some(why))
             }

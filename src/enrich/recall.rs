@@ -1,6 +1,7 @@
 //! Which messages to recall: those related to the question and the last ones, of the same scope, each
 //! once, and none that the request already holds.
 
+use super::degraded::Degraded;
 use super::options::Options;
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
@@ -29,7 +30,7 @@ pub(super) struct Recalled {
     pub(super) candidates: Vec<Candidate>,
     pub(super) left_out: Vec<LeftOut>,
     /// Why memory served in part only.
-    pub(super) degraded: Option<String>,
+    pub(super) degraded: Option<Degraded>,
 }
 
 /// What of the priority of a related message is how related it is; the rest is how recent.
@@ -119,7 +120,7 @@ struct RelatedSearch<'a> {
 impl RelatedSearch<'_> {
     /// The related messages, best first, then what hangs together with them. Some of them may be recent; why they
     /// were found by their words only, if that is so, goes to `degraded`.
-    fn run(&self, memory: &mut Memory, text: &str, degraded: &mut Option<String>) -> Result<Vec<Hit>> {
+    fn run(&self, memory: &mut Memory, text: &str, degraded: &mut Option<Degraded>) -> Result<Vec<Hit>> {
         let RelatedSearch { which, duplicates, limit, catch_up } = *self;
         let admits = |hit: &Hit| duplicates.passes(&hit.record);
         let among = limit.saturating_mul(OVERFETCH);
@@ -138,7 +139,7 @@ impl RelatedSearch<'_> {
             match search::find(&mut **store, By::Both(embedder, behind), text, which, &wanted) {
                 Ok(hits) => found = Some(hits),
                 Err(error) => {
-                    let why = format!("{error}; messages are found by their words only");
+                    let why = Degraded::EmbedderUnavailable(error);
                     notes.note(&why);
                     *degraded = Some(why);
                 }

@@ -1,5 +1,6 @@
 //! What is recalled from, and for whom.
 
+use super::degraded::Degraded;
 use crate::cli::Notes;
 use crate::embed::Embedder;
 use crate::record::{Clock, Scope};
@@ -11,7 +12,7 @@ pub struct Memory<'a> {
     pub embedder: Option<&'a mut Embedder>,
     pub notes: &'a Notes,
     /// Why it serves in part only.
-    pub degraded: Option<String>,
+    pub degraded: Option<Degraded>,
 }
 
 /// Who asks, and when.

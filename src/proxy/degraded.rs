@@ -1,13 +1,13 @@
-//! Decides whether memory is degraded, for which reason, and how that is worded. The turn pipeline, the store queue,
-//! the header of responses and `GET /health` all ask here.
+//! Decides whether memory is degraded, and for which reason, by how recall and storing go. The turn pipeline, the
+//! store queue, the header of responses and `GET /health` all ask here.
 
 use crate::config::Settings;
 use crate::embed::Embedder;
-use crate::error::{Error, Result};
+use crate::enrich::Degraded;
+use crate::error::Result;
 use crate::fill;
 use crate::record::Account;
 use crate::store::Store;
-use std::fmt;
 use std::time::{Duration, Instant};
 use tokio::time::error::Elapsed;
 
@@ -15,36 +15,6 @@ use tokio::time::error::Elapsed;
 pub(super) const DEGRADED_HEADER: &str = "x-rsv-degraded";
 /// How long one attempt to store turns may take before the store counts as too slow.
 const SLOW_WRITE: Duration = Duration::from_secs(2);
-
-/// Why memory serves in part only, or not at all.
-#[derive(Clone, Debug)]
-pub(super) enum Degraded {
-    /// The store cannot be read or written; the error in words.
-    StoreFailed(String),
-    /// An attempt to store turns has taken this long, and goes on.
-    StoreSlow(Duration),
-    /// Recall took longer than this limit.
-    RecallTimedOut(Duration),
-    /// The store's messages are to be found by meaning, and no embedder can be loaded.
-    EmbedderUnavailable(Error),
-    /// The reason in the account of an enriched request, which is in words already.
-    Enrichment(String),
-}
-
-impl fmt::Display for Degraded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Degraded::StoreFailed(reason) | Degraded::Enrichment(reason) => f.write_str(reason),
-            Degraded::StoreSlow(waited) => {
-                write!(f, "the store has kept a turn waiting for {} s", waited.as_secs())
-            }
-            Degraded::RecallTimedOut(limit) => write!(f, "memory did not answer within {limit:?}"),
-            Degraded::EmbedderUnavailable(error) => {
-                write!(f, "{error}; messages are found by their words only")
-            }
-        }
-    }
-}
 
 /// Judges a recall that could take as long as `limit`.
 pub(super) fn of_recall<T>(
@@ -116,6 +86,7 @@ pub(super) fn of_turn(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn words(degraded: Option<Degraded>) -> String {
         degraded.map_or_else(|| "whole".to_owned(), |reason| reason.to_string())

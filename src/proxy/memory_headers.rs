@@ -1,8 +1,9 @@
 //! The headers by which the response to a turn says what memory did.
 
-use super::degraded::{DEGRADED_HEADER, Degraded};
+use super::degraded::DEGRADED_HEADER;
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
 use super::response::{HttpResponse, set_header};
+use crate::enrich::Degraded;
 use crate::record::Account;
 
 /// The header that says how many messages were recalled.

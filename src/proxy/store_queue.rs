@@ -6,10 +6,11 @@
 
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
-use super::degraded::{self, Degraded};
+use super::degraded;
 use super::foreground::Foreground;
 use super::proxy_config::ProxyConfig;
 use super::store_pool::StorePool;
+use crate::enrich::Degraded;
 use crate::error::{Error, Result};
 use crate::ingest::{Done, Ingest, Options};
 use crate::record::Scope;

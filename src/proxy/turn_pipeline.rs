@@ -3,7 +3,7 @@
 
 use super::blocking_pool::BlockingPool;
 use super::chat_request::ChatRequest;
-use super::degraded::{self, Degraded};
+use super::degraded;
 use super::embedder::SharedEmbedder;
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
 use super::proxy_config::ProxyConfig;
@@ -12,7 +12,7 @@ use super::store_pool::StorePool;
 use super::store_queue::{PendingGuard, QueuedTurn, StoreQueue};
 use crate::chat::{self, Request};
 use crate::config::Settings;
-use crate::enrich::{self, Enriched, Memory, Turn};
+use crate::enrich::{self, Degraded, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
@@ -216,11 +216,10 @@ impl TurnPipeline {
         let turn = Turn { scope, trace_id, clock: &clock, served: &served };
         let store = match store {
             Ok(store) => store,
-            Err(reason) => return enrich::enrich(Err(reason.to_string()), request, &turn, options),
+            Err(reason) => return enrich::enrich(Err(reason), request, &turn, options),
         };
         let mut embedder = self.embedder.get();
         let degraded = degraded::of_embedder(&embedder, store, &self.config.settings)?;
-        let degraded = degraded.map(|reason| reason.to_string());
         let notes = &self.config.notes;
         let memory = Memory { store, embedder: embedder.as_mut().ok(), notes, degraded };
         enrich::enrich(Ok(memory), request, &turn, options)
