@@ -1,6 +1,7 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod changes;
 mod clients;
 mod completion;
 mod config;
@@ -24,6 +25,7 @@ mod functions;
 mod hub;
 mod ingest;
 mod install;
+mod kinds;
 mod levels;
 mod link;
 mod mistakes;

@@ -52,6 +52,11 @@ impl Home {
         self.graph.as_ref().unwrap()
     }
 
+    /// Whether its store is at a server.
+    pub(crate) fn is_at_server(&self) -> bool {
+        self.graph.is_some()
+    }
+
     /// Where the store is.
     pub(crate) fn place(&self) -> StorePlace {
         self.graph.as_ref().map_or_else(|| StorePlace::file(&self.store()), |graph| graph.place())
@@ -64,18 +69,22 @@ impl Home {
 
     /// Makes a home in which the model of the tests is installed, and not to be changed.
     pub(crate) fn with_model() -> Home {
+        Home::new().and_model()
+    }
+
+    /// The same home with the model of the tests, which is not to be changed.
+    pub(crate) fn and_model(self) -> Home {
         static INSTALLED: OnceLock<Home> = OnceLock::new();
         let installed = INSTALLED.get_or_init(|| {
             let home = Home::new();
             home.fetch(&[MODEL, "--from", model_files().to_str().unwrap()]).ok();
             home
         });
-        let home = Home::new();
         for directory in [".local/share/rsv/models", ".local/share/rsv/onnxruntime", ".cache/rsv/models"] {
-            std::fs::create_dir_all(home.path(directory).parent().unwrap()).unwrap();
-            std::os::unix::fs::symlink(installed.path(directory), home.path(directory)).unwrap();
+            std::fs::create_dir_all(self.path(directory).parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(installed.path(directory), self.path(directory)).unwrap();
         }
-        home
+        self
     }
 
     /// Runs rsv-embed --fetch.
@@ -120,7 +129,18 @@ impl Home {
 
     /// A command that is ready to run; its working directory is the home.
     pub(crate) fn command(&self, tool: &str) -> Command {
-        let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_rsv-config")).with_file_name(tool));
+        self.command_of(&Path::new(env!("CARGO_BIN_EXE_rsv-config")).with_file_name(tool))
+    }
+
+    /// One test of this binary, which is ignored by itself, in a process whose environment is that of the home.
+    pub(crate) fn test_process(&self, test: &str) -> Command {
+        let mut command = self.command_of(&std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--ignored", "--nocapture"]).env(TEST_PROCESS, "1");
+        command
+    }
+
+    fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         command.env_clear().env("HOME", self.directory.path()).env("TZ", "UTC");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         for name in &self.absent {
@@ -198,6 +218,20 @@ impl Home {
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
         Talk { child, input, output: BufReader::new(output).lines() }
     }
+}
+
+/// The variable that tells a test that it runs in a process of its own.
+const TEST_PROCESS: &str = "RSV_TEST_PROCESS";
+
+/// Whether this is such a process. Else a test that is for one alone has nothing to do.
+pub(crate) fn is_test_process() -> bool {
+    std::env::var_os(TEST_PROCESS).is_some()
+}
+
+/// A number that a variable gives, such as how long a test goes on; `None` if it is not set.
+pub(crate) fn number_from(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}: expected a number, found {text:?}")))
 }
 
 /// The model of the tests: all-MiniLM-L6-v2 with weights of 8 bits.

@@ -1,0 +1,641 @@
+//! A store whose records change: whatever is written, replaced and removed, it answers as if what is there now had
+//! been written alone; and a process that is killed leaves every change whole or undone.
+
+use crate::support::{Dice, Home, is_test_process, number_from};
+use rsv::cli::Common;
+use rsv::config;
+use rsv::record::{
+    Content, Draft, Embedding, Fill, Link, Object, Record, Role, SYNAPSE, Scope, Scopes, StoredRecord,
+    Vector, kinds,
+};
+use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::{BufRead, BufReader, Write as _};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const MODEL: &str = "m";
+const RELATED: &str = "RELATED";
+
+/// Words of which none has the stem of another; some lie within others.
+const WORDS: [&str; 26] = [
+    "zork",
+    "blim",
+    "trand",
+    "quolt",
+    "fask",
+    "glunt",
+    "horp",
+    "jolm",
+    "karn",
+    "lupt",
+    "narb",
+    "plok",
+    "rask",
+    "spolt",
+    "tavok",
+    "umbrak",
+    "vornt",
+    "wexol",
+    "yarp",
+    "zorkam",
+    "blimtrand",
+    "akarnok",
+    "unplok",
+    "jolmhorp",
+    "quolt7",
+    "42",
+];
+
+/// BM25, told anew: its constants, and how much a word counts that only contains what was asked for.
+const K1: f64 = 0.9;
+const B: f64 = 0.4;
+const PIECE: f32 = 0.5;
+
+/// What is in a store: records with their vectors, and links.
+#[derive(Default)]
+struct Model {
+    live: BTreeMap<String, (StoredRecord, Option<Vec<f32>>)>,
+    links: Vec<Link>,
+}
+
+/// All that a store holds: records in their order, vectors by what they are of, links by their ends.
+#[derive(PartialEq, Default, Debug)]
+struct Everything {
+    records: Vec<StoredRecord>,
+    vectors: BTreeMap<String, Vec<f32>>,
+    links: BTreeSet<[String; 3]>,
+}
+
+impl Model {
+    fn collection(&self, which: &Select) -> impl Iterator<Item = &StoredRecord> {
+        let records = self.live.values().map(|(record, _)| record);
+        records.filter(|record| which.kinds.contains(&record.kind) && which.scopes.hold(&record.scope))
+    }
+
+    /// The best records and their scores, by looking at every record there is.
+    fn find(&self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Vec<(String, f64)> {
+        let documents: Vec<(&StoredRecord, Vec<String>)> =
+            self.collection(which).map(|record| (record, words(&record.text))).collect();
+        let count = documents.len() as f64;
+        let length: f64 = documents.iter().map(|(_, words)| words.len() as f64).sum();
+        let average = (length / count.max(1.0)).max(1.0);
+        let idf = |doc_freq: usize| {
+            let doc_freq = doc_freq as f64;
+            (1.0 + (count - doc_freq + 0.5) / (doc_freq + 0.5)).ln()
+        };
+        // How often each document holds each token, the rarest token first.
+        let mut tokens: Vec<Vec<f32>> = Vec::new();
+        for term in terms {
+            let weight = |word: &String| match word {
+                word if *word == term.text => 1.0,
+                word if term.within && word.contains(&term.text) => PIECE,
+                _ => 0.0,
+            };
+            tokens.push(documents.iter().map(|(_, words)| words.iter().map(weight).sum()).collect());
+        }
+        let doc_freq = |times: &[f32]| times.iter().filter(|times| **times > 0.0).count();
+        tokens.sort_by_key(|times| doc_freq(times));
+        let known: f64 = tokens.iter().map(|times| doc_freq(times)).filter(|n| *n > 0).map(idf).sum();
+        let wanted = if occur == Occur::All { tokens.len() } else { 1 };
+        let mut scored = Vec::new();
+        for (at, (record, words)) in documents.iter().enumerate() {
+            let norm = K1 * (1.0 - B + B * words.len() as f64 / average);
+            let (mut matches, mut score, mut share) = (0, 0.0, 0.0);
+            for times in &tokens {
+                if times[at] > 0.0 {
+                    let (idf, times) = (idf(doc_freq(times)), f64::from(times[at]));
+                    score += idf * times * (K1 + 1.0) / (times + norm);
+                    share += idf;
+                    matches += 1;
+                }
+            }
+            if matches >= wanted && matches > 0 && admits(which, record) {
+                scored.push((*record, score * share / known));
+            }
+        }
+        best(scored, limit)
+    }
+
+    /// The nearest records and their cosines, by comparing all.
+    fn nearest(&self, vector: &[f32], which: &Select, limit: usize) -> Vec<(String, f64)> {
+        let of = |record: &StoredRecord| self.live[&record.id].1.as_deref();
+        let admitted = self.collection(which).filter(|record| admits(which, record));
+        best(admitted.filter_map(|record| Some((record, cosine(vector, of(record)?)))).collect(), limit)
+    }
+
+    /// Takes a record with its vector, if it has one.
+    fn put(&mut self, mut record: StoredRecord) {
+        let vector = record.vector.take().map(|vector| vector.numbers);
+        self.live.insert(record.id.clone(), (record, vector));
+    }
+
+    /// Takes the synapses of a record away.
+    fn cut(&mut self, id: &str) {
+        self.links.retain(|link| link.rel != SYNAPSE || link.from != id && link.to != id);
+    }
+
+    /// All there is.
+    fn everything(&self) -> Everything {
+        let mut records: Vec<StoredRecord> = self.live.values().map(|(record, _)| record.clone()).collect();
+        records.sort_by_cached_key(StoredRecord::position);
+        let vectors = self.live.iter().filter_map(|(id, (_, vector))| Some((id.clone(), vector.clone()?)));
+        Everything { records, vectors: vectors.collect(), links: self.links.iter().map(ends).collect() }
+    }
+}
+
+fn ends(link: &Link) -> [String; 3] {
+    [link.from.clone(), link.rel.clone(), link.to.clone()]
+}
+
+fn words(text: &str) -> Vec<String> {
+    let lower = text.to_lowercase();
+    lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+fn admits(which: &Select, record: &StoredRecord) -> bool {
+    (which.roles.is_empty() || record.role.is_some_and(|role| which.roles.contains(&role)))
+        && which.since.is_none_or(|since| since <= record.timestamp)
+        && which.until.is_none_or(|until| record.timestamp <= until)
+}
+
+/// Best first; ties by time, newest first, then by id.
+fn best(mut scored: Vec<(&StoredRecord, f64)>, limit: usize) -> Vec<(String, f64)> {
+    scored.sort_by(|(one, a), (other, b)| {
+        b.total_cmp(a).then(other.timestamp.cmp(&one.timestamp)).then_with(|| one.id.cmp(&other.id))
+    });
+    scored.truncate(limit);
+    scored.into_iter().map(|(record, score)| (record.id.clone(), score)).collect()
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+    let lengths = dot(a, a).sqrt() * dot(b, b).sqrt();
+    if lengths > 0.0 { (dot(a, b) / lengths).clamp(-1.0, 1.0) } else { 0.0 }
+}
+
+/// The scopes, of which the last is seldom written to.
+fn scope(dice: &mut Dice) -> Scope {
+    let instance = ["many", "many", "many", "few", "few", "rare"][dice.below(6)];
+    Scope { partition: "p".into(), instance: instance.into() }
+}
+
+/// A few words, the first of the list more often than the last.
+fn some_words(count: usize, dice: &mut Dice) -> Vec<&'static str> {
+    (0..count)
+        .map(|_| {
+            let most = 1 + dice.below(WORDS.len());
+            WORDS[dice.below(most)]
+        })
+        .collect()
+}
+
+/// Small whole numbers, so that cosines are equal now and then, and the sums exact.
+fn vector(dice: &mut Dice) -> Vec<f32> {
+    (0..4).map(|_| dice.below(7) as f32 - 3.0).collect()
+}
+
+/// A store that is changed at random, and what should be in it.
+struct Changed<'a> {
+    home: &'a Home,
+    store: Box<dyn Store>,
+    model: Model,
+    dice: Dice,
+    step: usize,
+}
+
+impl Changed<'_> {
+    /// A record whose trace no other has, so that none is the same under another id.
+    fn record(&mut self, id: String) -> StoredRecord {
+        let dice = &mut self.dice;
+        let count = 1 + dice.below(12);
+        let text = some_words(count, dice).join([" ", ", ", "! ", "\n"][dice.below(4)]);
+        let role = [Role::User, Role::Assistant, Role::Tool][dice.below(3)];
+        let Scope { partition, instance } = scope(dice);
+        let numbers = vector(dice);
+        let with_vector = dice.below(3) > 0;
+        self.step += 1;
+        let fill = Fill {
+            partition: Some(partition),
+            instance: Some(instance),
+            trace_id: format!("t{}", self.step),
+            timestamp: self.dice.below(100) as i64,
+            seq: self.dice.below(3) as u32,
+        };
+        let vector = with_vector.then(|| Vector { model: MODEL.into(), numbers });
+        let draft = Draft { id: Some(id), vector, ..Draft::message(role, Content::Text(text)) };
+        draft.complete(&fill).unwrap()
+    }
+
+    /// Some of the ids that there may be, each once.
+    fn ids(&mut self, most: usize) -> Vec<String> {
+        let count = 1 + self.dice.below(most);
+        let ids: BTreeSet<usize> = (0..count).map(|_| self.dice.below(150)).collect();
+        ids.into_iter().map(|n| format!("r{n}")).collect()
+    }
+
+    fn embedding(of: &str, vector: &[f32]) -> Embedding {
+        Embedding { of: of.into(), model: MODEL.into(), vector: vector.into(), extra: Object::default() }
+    }
+
+    fn change(&mut self) {
+        match self.dice.below(100) {
+            0..45 => self.write(),
+            45..65 => self.replace(),
+            65..80 => self.remove(),
+            80..88 => self.put_vectors(),
+            88..97 => self.link(),
+            _ => self.store = self.home.open(),
+        }
+    }
+
+    fn write(&mut self) {
+        let (mut batch, mut wanted) = (Vec::new(), Vec::new());
+        for id in self.ids(5) {
+            let record = self.record(id.clone());
+            match self.model.live.get(&id) {
+                None => {
+                    self.model.put(record.clone());
+                    wanted.push(Written::New);
+                    batch.push(Record::Stored(record));
+                }
+                Some((there, _)) if self.dice.below(2) == 0 => {
+                    wanted.push(Written::Same(id));
+                    batch.push(Record::Stored(there.clone()));
+                }
+                Some(_) => {
+                    wanted.push(Written::Differs);
+                    let text = format!("{} else", record.text);
+                    batch.push(Record::Stored(StoredRecord { vector: None, text, ..record }));
+                }
+            }
+        }
+        for id in self.ids(2) {
+            let numbers = vector(&mut self.dice);
+            wanted.push(match self.model.live.get_mut(&id) {
+                None => Written::Refused(format!("of: the store has no record {id}")),
+                Some((_, Some(there))) if *there == numbers => Written::Same(id.clone()),
+                Some((_, Some(_))) => Written::Differs,
+                Some((_, none)) => {
+                    *none = Some(numbers.clone());
+                    Written::New
+                }
+            });
+            batch.push(Record::Embedding(Self::embedding(&id, &numbers)));
+        }
+        assert_eq!(self.store.write(&batch).unwrap(), wanted, "{batch:?}");
+    }
+
+    fn replace(&mut self) {
+        let ids = self.ids(3);
+        let records: Vec<StoredRecord> = ids.into_iter().map(|id| self.record(id)).collect();
+        let mut wanted = Vec::new();
+        for record in &records {
+            let there = self.model.live.contains_key(&record.id);
+            wanted.push(if there { Written::Replaced } else { Written::New });
+            self.model.cut(&record.id);
+            self.model.put(record.clone());
+        }
+        assert_eq!(self.store.replace(&records).unwrap(), wanted);
+    }
+
+    fn remove(&mut self) {
+        let ids = self.ids(4);
+        let count = ids.iter().filter(|id| self.model.live.remove(*id).is_some()).count();
+        self.model.links.retain(|link| !ids.contains(&link.from) && !ids.contains(&link.to));
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        assert_eq!(self.store.remove(&ids).unwrap(), count as u64);
+    }
+
+    fn put_vectors(&mut self) {
+        let ids = self.ids(4);
+        let vectors: Vec<(String, Vec<f32>)> =
+            ids.into_iter().map(|id| (id, vector(&mut self.dice))).collect();
+        for (id, vector) in &vectors {
+            let Some((_, there)) = self.model.live.get_mut(id) else { continue };
+            // What the vector before gave goes with it.
+            if there.replace(vector.clone()).is_some() {
+                self.model.cut(id);
+            }
+        }
+        let vectors: Vec<Embedding> =
+            vectors.iter().map(|(id, vector)| Self::embedding(id, vector)).collect();
+        self.store.put_vectors(&vectors, None).unwrap();
+    }
+
+    /// Links two records of one scope: by a synapse if both have a vector.
+    fn link(&mut self) {
+        let ids: Vec<String> = self.model.live.keys().cloned().collect();
+        if ids.len() < 2 {
+            return;
+        }
+        let (from, to) = (&ids[self.dice.below(ids.len())], &ids[self.dice.below(ids.len())]);
+        let [(one, vector), (other, near)] = [from, to].map(|id| &self.model.live[id]);
+        if from == to || one.scope != other.scope {
+            return;
+        }
+        let link = if vector.is_some() && near.is_some() && self.dice.below(2) == 0 {
+            Link::synapse(from, to, 1, 0.5, MODEL)
+        } else {
+            Link { rel: RELATED.into(), ..Link::responded_with(from, to, 1) }
+        };
+        let there = self.model.links.iter().any(|other| ends(other) == ends(&link));
+        let written = self.store.write(&[Record::Link(link.clone())]).unwrap();
+        assert_eq!(written[0] == Written::New, !there, "{written:?}");
+        if !there {
+            self.model.links.push(link);
+        }
+    }
+
+    fn selection(&mut self) -> Select {
+        let scopes = match self.dice.below(6) {
+            0 => Scopes::All,
+            1 => Scopes::Partition("p".into()),
+            _ => Scopes::One(scope(&mut self.dice)),
+        };
+        let mut which = Select::of(scopes);
+        match self.dice.below(8) {
+            0 => which.roles = vec![Role::User],
+            1 => which.since = Some(self.dice.below(100) as i64),
+            2 => which.until = Some(self.dice.below(100) as i64),
+            _ => {}
+        }
+        which
+    }
+
+    /// Fails unless the store answers a question as the model does.
+    fn ask(&mut self) {
+        let (which, limit) = (self.selection(), [1, 5, 20, 1000][self.dice.below(4)]);
+        match self.dice.below(10) {
+            0..7 => {
+                let count = 1 + self.dice.below(3);
+                let question: BTreeSet<&str> = some_words(count, &mut self.dice).into_iter().collect();
+                let question = Vec::from_iter(question).join(" ");
+                for (occur, terms) in
+                    [(Occur::All, Term::parse(&question)), (Occur::Any, Term::content(&question))]
+                {
+                    let hits = self.store.find(&terms, occur, &which, limit).unwrap();
+                    let found: Vec<(String, f64)> =
+                        hits.into_iter().map(|hit| (hit.record.id, hit.score)).collect();
+                    let wanted = self.model.find(&terms, occur, &which, limit);
+                    assert_eq!(found, wanted, "{question:?} {occur:?} {which:?} {limit}");
+                }
+            }
+            7..9 => self.ask_by_meaning(&which, limit),
+            _ => self.check_all(),
+        }
+    }
+
+    fn ask_by_meaning(&mut self, which: &Select, limit: usize) {
+        let question = vector(&mut self.dice);
+        let hits = self.store.nearest(MODEL, &question, which, limit).unwrap();
+        let found: Vec<(String, f64)> = hits.into_iter().map(|hit| (hit.record.id, hit.score)).collect();
+        let wanted = self.model.nearest(&question, which, limit);
+        let exact: BTreeMap<String, f64> =
+            self.model.nearest(&question, which, usize::MAX).into_iter().collect();
+        let told = format!("{question:?} {which:?} {limit}: {found:?} {wanted:?}");
+        // A server may reckon to the seventh digit only, and then order by that.
+        if found.iter().all(|(id, score)| exact.get(id) == Some(score)) {
+            assert_eq!(found, wanted, "{told}");
+        }
+        let ids: HashSet<&String> = found.iter().map(|(id, _)| id).collect();
+        assert!(ids.len() == found.len() && found.len() == wanted.len(), "{told}");
+        assert!(found.iter().all(|(id, score)| (score - exact[id]).abs() < 1e-6), "{told}");
+        assert!(found.windows(2).all(|two| two[0].1 >= two[1].1), "{told}");
+        let last = found.last().map_or(0.0, |(_, score)| *score);
+        assert!(wanted.iter().all(|(id, score)| *score <= last + 1e-6 || ids.contains(id)), "{told}");
+    }
+
+    /// Fails unless all that is there is there, and nothing else.
+    fn check_all(&mut self) {
+        let wanted = self.model.everything();
+        assert_eq!(everything(&mut *self.store), wanted);
+        let unembedded = self.model.live.values().filter(|(_, vector)| vector.is_none()).count();
+        let found = self.store.unembedded(MODEL, &Select::of(Scopes::All), 1000).unwrap();
+        assert_eq!((found.total, found.newest.len()), (unembedded as u64, unembedded));
+        let scopes: BTreeMap<Scope, u64> = self.store.scopes().unwrap().into_iter().collect();
+        let mut counted: BTreeMap<Scope, u64> = BTreeMap::new();
+        for (record, _) in self.model.live.values() {
+            *counted.entry(record.scope.clone()).or_default() += 1;
+        }
+        assert_eq!(scopes, counted);
+        let id = format!("r{}", self.dice.below(150));
+        let links: BTreeSet<[String; 3]> = self.store.links(&[&id], None).unwrap().iter().map(ends).collect();
+        let of_id = |link: &&[String; 3]| link[0] == id || link[2] == id;
+        assert_eq!(links, wanted.links.iter().filter(of_id).cloned().collect());
+    }
+
+    /// Removes what is left: then the store answers like an empty one.
+    fn end(mut self) {
+        self.check_all();
+        let ids: Vec<String> = self.model.live.keys().cloned().collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        assert_eq!(self.store.remove(&ids).unwrap(), ids.len() as u64);
+        self.model = Model::default();
+        for mut store in [self.store, self.home.open()] {
+            assert_eq!(everything(&mut *store), Everything::default());
+            let all = Select::of(Scopes::All);
+            for word in WORDS {
+                for occur in [Occur::All, Occur::Any] {
+                    assert_eq!(store.find(&Term::parse(word), occur, &all, 10).unwrap(), []);
+                }
+            }
+            assert_eq!(store.nearest(MODEL, &[1.0; 4], &all, 10).unwrap(), []);
+            assert_eq!(store.last_of(&all, 10).unwrap(), []);
+            assert_eq!(store.count(&all, 10).unwrap(), 0);
+            assert_eq!(store.scopes().unwrap(), []);
+            assert!(store.models().unwrap().iter().all(|model| model.vectors == 0));
+            assert_eq!(store.unembedded(MODEL, &all, 10).unwrap().total, 0);
+            assert_eq!(store.repair_vectors().unwrap(), 0);
+            assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
+        }
+        self.home.check();
+    }
+}
+
+/// What a walk visits.
+fn everything(store: &mut dyn Store) -> Everything {
+    let mut all = Everything::default();
+    let which = Select::of_kinds(kinds(), Scopes::All);
+    let mut visit = |record| {
+        match record {
+            Record::Stored(record) => all.records.push(record),
+            Record::Embedding(embedding) => drop(all.vectors.insert(embedding.of, embedding.vector)),
+            Record::Link(link) => drop(all.links.insert(ends(&link))),
+        }
+        Ok(())
+    };
+    store.walk(&Walk { embeddings: true, links: true, ..Walk::records(which) }, &mut visit).unwrap();
+    all
+}
+
+/// How many steps are done where nobody says it, and how long they may take at a server, of which so many are done
+/// however slow it is.
+const STEPS: usize = 2000;
+const TIME_AT_SERVER: Duration = Duration::from_secs(20);
+const STEPS_AT_SERVER: usize = 300;
+
+#[test]
+#[allow(clippy::print_stdout)] // Shown where the test fails.
+fn any_changes_leave_what_is_there_as_if_it_had_been_written_alone() {
+    let steps = number_from("RSV_TEST_STEPS").map(|steps| steps as usize);
+    let seed = number_from("RSV_TEST_SEED").unwrap_or(41);
+    for home in Home::of_each_store() {
+        println!("RSV_TEST_SEED={seed}");
+        let (begun, at_server) = (Instant::now(), home.is_at_server());
+        let (store, dice) = (home.open(), Dice(seed));
+        let mut changed = Changed { home: &home, store, model: Model::default(), dice, step: 0 };
+        for step in 0..steps.unwrap_or(STEPS) {
+            let slow = at_server && steps.is_none() && begun.elapsed() > TIME_AT_SERVER;
+            if slow && step >= STEPS_AT_SERVER {
+                break;
+            }
+            changed.change();
+            changed.ask();
+        }
+        changed.end();
+    }
+}
+
+/// The records of the test of kills: pairs, of which both are changed together, and what they are linked with.
+const PAIRS: usize = 40;
+const HUB: &str = "hub";
+const IN_ALL: &str = "pooled";
+
+/// One of a pair in a version, with its vector.
+fn versioned(pair: usize, side: usize, version: usize) -> StoredRecord {
+    let fill = Fill {
+        partition: Some("p".into()),
+        instance: Some("p".into()),
+        trace_id: format!("t{pair}-{side}-{version}"),
+        timestamp: version as i64,
+        seq: 0,
+    };
+    let text = format!("{IN_ALL} {}{}", "more ".repeat(version % 7), token(pair, side, version));
+    let numbers = vector_of(pair, side, version);
+    let draft = Draft {
+        id: Some(format!("r{pair}-{side}")),
+        vector: Some(Vector { model: MODEL.into(), numbers }),
+        ..Draft::message(Role::User, Content::Text(text))
+    };
+    draft.complete(&fill).unwrap()
+}
+
+/// A word that nothing else has.
+fn token(pair: usize, side: usize, version: usize) -> String {
+    format!("x{pair}y{side}z{version}w")
+}
+
+/// A vector that nothing else has.
+fn vector_of(pair: usize, side: usize, version: usize) -> Vec<f32> {
+    let mut dice = Dice(((version * PAIRS + pair) * 2 + side) as u64);
+    (0..8).map(|_| dice.below(2001) as f32 / 1000.0 - 1.0).collect()
+}
+
+fn hub() -> StoredRecord {
+    let scope = Some("p".to_owned());
+    let fill = Fill { partition: scope.clone(), instance: scope, trace_id: "t".into(), timestamp: 0, seq: 0 };
+    let draft = Draft::message(Role::Assistant, Content::Text("The hub of all".into()));
+    Draft { id: Some(HUB.into()), ..draft }.complete(&fill).unwrap()
+}
+
+#[test]
+#[ignore = "a process of its own, which another test starts and kills"]
+fn a_process_that_changes_records_until_it_is_killed() {
+    if !is_test_process() {
+        return;
+    }
+    let settings = config::load(&Common::default()).unwrap();
+    let mut store = store::open(&settings.store().unwrap(), OpenMode::Create).unwrap();
+    store.write(&[Record::Stored(hub())]).unwrap();
+    let seed = number_from("RSV_TEST_SEED").unwrap();
+    let mut dice = Dice(seed);
+    // No version is one of an earlier process.
+    for version in seed as usize * 100_000.. {
+        let pair = dice.below(PAIRS);
+        let both = [0, 1].map(|side| versioned(pair, side, version));
+        let ids = both.each_ref().map(|record| record.id.as_str());
+        let there = store.get(&ids, &Select::of(Scopes::All)).unwrap().len();
+        match (there, dice.below(3)) {
+            (0, _) => {
+                let links = ids.map(|id| Link { rel: RELATED.into(), ..Link::responded_with(id, HUB, 1) });
+                let batch = both.into_iter().map(Record::Stored).chain(links.map(Record::Link));
+                store.write(&batch.collect::<Vec<_>>()).unwrap();
+            }
+            (_, 0) => drop(store.remove(&ids).unwrap()),
+            _ => drop(store.replace(&both).unwrap()),
+        }
+        writeln!(std::io::stdout(), "changed {pair}").unwrap();
+    }
+}
+
+/// Fails unless both of every pair are there, in one version and whole, or neither is, without a trace of it.
+fn check_pairs(home: &Home) {
+    let mut store = home.open();
+    let Everything { records, vectors, links } = everything(&mut *store);
+    let mut wanted_links = BTreeSet::new();
+    let mut model = Model::default();
+    let records: BTreeMap<&str, &StoredRecord> =
+        records.iter().map(|record| (record.id.as_str(), record)).collect();
+    let which = Select::of(Scopes::All);
+    let mut whole = 0;
+    for pair in 0..PAIRS {
+        let both = [0, 1].map(|side| records.get(format!("r{pair}-{side}").as_str()));
+        let [Some(one), Some(_)] = both else {
+            assert_eq!(both, [None, None], "half of a pair is there");
+            continue;
+        };
+        let version = one.timestamp as usize;
+        for (side, record) in both.into_iter().flatten().enumerate() {
+            let mut wanted = versioned(pair, side, version);
+            model.put(wanted.clone());
+            wanted.vector = None;
+            assert_eq!(**record, wanted);
+            let numbers = vector_of(pair, side, version);
+            assert_eq!(vectors.get(&wanted.id), Some(&numbers));
+            wanted_links.insert([wanted.id.clone(), RELATED.to_owned(), HUB.to_owned()]);
+            let terms = Term::parse(&token(pair, side, version));
+            let found = store.find(&terms, Occur::All, &which, 10).unwrap();
+            assert_eq!(found.iter().map(|hit| &hit.record).collect::<Vec<_>>(), [&wanted]);
+            let nearest = store.nearest(MODEL, &numbers, &which, 1).unwrap();
+            assert!(nearest[0].record.id == wanted.id && nearest[0].score > 0.999_999, "{nearest:?}");
+            whole += 1;
+        }
+    }
+    assert_eq!((vectors.len(), links), (whole, wanted_links));
+    // Nothing that was removed or replaced still counts among the words.
+    if records.contains_key(HUB) {
+        model.put(hub());
+    }
+    let terms = Term::parse(IN_ALL);
+    let found = store.find(&terms, Occur::All, &which, 1000).unwrap();
+    let found: Vec<(String, f64)> = found.into_iter().map(|hit| (hit.record.id, hit.score)).collect();
+    assert_eq!(found, model.find(&terms, Occur::All, &which, 1000));
+    let models = store.models().unwrap();
+    assert_eq!(models.iter().map(|model| model.vectors).sum::<u64>(), whole as u64);
+    assert_eq!(store.integrity_errors(10).unwrap(), [""; 0]);
+    home.check();
+}
+
+#[test]
+fn a_kill_leaves_every_change_whole_or_undone() {
+    let kills = number_from("RSV_TEST_KILLS").unwrap_or(8);
+    for home in Home::of_each_store() {
+        let mut dice = Dice(17);
+        for round in 1..=kills {
+            let test = "changes::a_process_that_changes_records_until_it_is_killed";
+            let mut command = home.test_process(test);
+            command.env("RSV_TEST_SEED", round.to_string());
+            let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+            let mut changes = dice.below(120);
+            while changes > 0 {
+                let line = lines.next().expect("the process ended by itself").unwrap();
+                changes -= usize::from(line.starts_with("changed "));
+            }
+            process.kill().unwrap();
+            process.wait().unwrap();
+            check_pairs(&home);
+        }
+    }
+}
