@@ -1,227 +1,314 @@
-//! What becomes of each record of a batch, by what is there.
+//! What becomes of each record of a batch, by what is there; and what follows for the graph.
 
-use super::changes;
-use super::values::{Params, or_null};
-use super::write::Models;
-use crate::record::{
-    Account, Content, Embedding, Link, Message, Object, RESPONDED_WITH, Record, SYNAPSE, Scope,
-};
-use crate::store::{Written, words};
+use super::changes::{VectorLabels, is_relation};
+use super::fulltext;
+use super::lock::Models;
+use super::rows::{link_row, too_long, vector_row};
+use super::selection::collection_params;
+use super::values::Params;
+use crate::record::{Embedding, Kind, Link, MESSAGE, Object, Record, SYNAPSE, Scope, StoredRecord};
+use crate::store::identity::{self, Written};
+use crate::store::terms;
 use neo4rs::BoltType;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A name that is longer cannot be found by an index of the server's, in bytes.
-const LONGEST: usize = 2000;
+/// A collection by the name of its kind, and its scope.
+pub(super) type CollectionKey = (&'static str, Scope);
 
-/// A record that is there, or will be.
-#[derive(Clone)]
-pub(super) struct Place {
-    pub(super) scope: Scope,
-    pub(super) timestamp: i64,
-    pub(super) message: bool,
+/// What makes a record what it is, whatever its id: kind, time, and the parts of its natural key.
+pub(super) type NaturalKey = (&'static str, i64, Vec<String>);
+
+/// A link by its ends and its relation: from, rel, to.
+pub(super) type LinkKey = (String, String, String);
+
+/// What has a natural key.
+#[derive(Clone, PartialEq)]
+pub(super) enum Twin {
+    /// The record that has this id.
+    Record(String),
+    /// What rsv did not write, at this element.
+    Unadopted(String),
 }
 
-/// A message that is there under an id: what must agree if another is to be the same.
-pub(super) type Said = (Scope, String, Option<String>, Option<String>);
-
-/// What a message without its id is known by.
-pub(super) type Face = (Scope, String, String, i64, String, Option<String>);
+/// A version that another takes the place of, or that is removed: what was counted of it.
+#[derive(Clone)]
+pub(super) struct OldVersion {
+    pub(super) n: i64,
+    pub(super) kind: &'static Kind,
+    pub(super) scope: Scope,
+    /// What the index of words has of it, and how many words it has.
+    pub(super) indexed: Option<String>,
+    pub(super) length: i64,
+    /// The models that it has vectors of.
+    pub(super) models: Vec<String>,
+}
 
 /// What is there, and what will be.
+#[derive(Default)]
 pub(super) struct Batch {
     pub(super) next: i64,
-    pub(super) records: HashMap<String, Place>,
-    pub(super) said: HashMap<String, Said>,
-    /// Messages by what they are: their ids; or, of those that have none, where they are.
-    pub(super) faces: HashMap<Face, Result<String, String>>,
-    pub(super) scopes: HashMap<Scope, i64>,
+    /// By their ids; `None` where this process does not know the kind.
+    pub(super) records: HashMap<String, Option<StoredRecord>>,
+    pub(super) twins: HashMap<NaturalKey, Twin>,
+    pub(super) collections: HashMap<CollectionKey, i64>,
     pub(super) models: Models,
     pub(super) vectors: HashMap<(String, String), Vec<f32>>,
-    pub(super) links: HashSet<(String, String, String)>,
-    /// Who is linked as a question, and as an answer.
-    pub(super) questions: HashSet<String>,
-    pub(super) answers: HashSet<String>,
+    pub(super) links: HashSet<LinkKey>,
+    /// What has a link that it may have only one of: relation and id, as its source, and as its target.
+    pub(super) sources: HashSet<(String, String)>,
+    pub(super) targets: HashSet<(String, String)>,
+    pub(super) old_versions: HashMap<String, OldVersion>,
     pub(super) new: New,
-}
-
-/// What a vector's labels follow from.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Kind {
-    pub(super) model: i64,
-    pub(super) dim: usize,
-    /// Only those of messages are searched for and compared.
-    pub(super) of_message: bool,
-    /// Whether its record was there without it.
-    pub(super) late: bool,
 }
 
 /// What is to be written.
 #[derive(Default)]
 pub(super) struct New {
-    /// By the models of which they lack vectors.
-    pub(super) messages: BTreeMap<Vec<i64>, Vec<Params>>,
-    pub(super) adopted: BTreeMap<Vec<i64>, Vec<Params>>,
-    pub(super) accounts: Vec<Params>,
-    pub(super) vectors: BTreeMap<Kind, Vec<Params>>,
+    /// By their kinds and the models of which they lack vectors.
+    pub(super) records: BTreeMap<(&'static str, Vec<i64>), Vec<Params>>,
+    pub(super) adopted: BTreeMap<(&'static str, Vec<i64>), Vec<Params>>,
+    pub(super) replaced: BTreeMap<(&'static str, Vec<i64>), Vec<Params>>,
+    /// By their ids.
+    pub(super) without_vectors: Vec<String>,
+    pub(super) removed: Vec<String>,
+    pub(super) vectors: BTreeMap<VectorLabels, Vec<Params>>,
     pub(super) links: BTreeMap<String, Vec<Params>>,
-    /// New messages and their words, by scope.
-    pub(super) scopes: BTreeMap<Scope, (i64, i64)>,
-    /// New messages that hold a word of a stem, by the number of their scope.
-    pub(super) words: BTreeMap<i64, BTreeMap<String, i64>>,
     pub(super) models: BTreeSet<String>,
-    /// New vectors by model, and those of messages by model and scope.
-    pub(super) counts: BTreeMap<String, i64>,
-    pub(super) spaces: BTreeMap<(i64, Scope), i64>,
-    pub(super) wild: BTreeSet<String>,
+    /// Ends of synapses that came from elsewhere.
+    pub(super) foreign: BTreeSet<String>,
+    pub(super) counts: Counts,
+}
+
+/// By how much there is more of something, or less.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Records and their words.
+    pub(super) collections: BTreeMap<CollectionKey, (i64, i64)>,
+    /// Records that hold a word of a stem, by the number and the kind of their collection.
+    pub(super) words: BTreeMap<(i64, &'static str), BTreeMap<String, i64>>,
+    /// Vectors, by model.
+    pub(super) vectors: BTreeMap<String, i64>,
+    /// Vectors that are searched for, by the number of their model and their collection.
+    pub(super) collection_vectors: BTreeMap<(i64, &'static str, Scope), i64>,
+}
+
+impl Counts {
+    /// Counts a record that goes.
+    pub(super) fn subtract(&mut self, old: &OldVersion, models: &Models) {
+        let counted = self.collections.entry((old.kind.name, old.scope.clone())).or_default();
+        *counted = (counted.0 - 1, counted.1 - old.length);
+        if let Some((collection, stems)) = old.indexed.as_deref().and_then(fulltext::indexed_stems) {
+            let words = self.words.entry((collection, old.kind.name)).or_default();
+            for stem in stems {
+                *words.entry(stem.to_owned()).or_default() -= 1;
+            }
+        }
+        for name in &old.models {
+            self.add_vectors((name, models), old.kind, &old.scope, -1);
+        }
+    }
+
+    /// Counts vectors of a model.
+    pub(super) fn add_vectors(
+        &mut self,
+        (name, models): (&str, &Models),
+        kind: &'static Kind,
+        scope: &Scope,
+        count: i64,
+    ) {
+        *self.vectors.entry(name.to_owned()).or_default() += count;
+        if let Some((n, _)) = models.get(name).filter(|_| kind.embedded.is_some()) {
+            *self.collection_vectors.entry((*n, kind.name, scope.clone())).or_default() += count;
+        }
+    }
 }
 
 impl Batch {
-    fn number(&mut self) -> i64 {
-        self.next += 1;
-        self.next
-    }
-
     /// What becomes of a record; what is new of it is kept to be written.
     pub(super) fn add(&mut self, record: &Record) -> Written {
-        if let Some(name) = too_long(record) {
-            return Written::Refused(format!(
-                "{name}: is longer than {LONGEST} bytes, which Neo4j cannot index"
-            ));
+        if let Some(refused) = too_long(record) {
+            return refused;
         }
         match record {
-            Record::Message(message) => self.message(message),
-            Record::Account(account) => self.account(account),
+            Record::Stored(record) => self.record(record),
             Record::Embedding(embedding) => self.embedding(embedding, true),
             Record::Link(link) => self.link(link),
         }
     }
 
-    /// Adds a message and the vector that came with it, or neither.
-    fn message(&mut self, message: &Message) -> Written {
-        let Some(vector) = &message.vector else { return self.with_or_without(message, None) };
-        if let Some(misfit) = self.misfit(&vector.model, vector.numbers.len()) {
-            return misfit;
+    /// Adds a record and the vector that came with it, or neither.
+    fn record(&mut self, record: &StoredRecord) -> Written {
+        if let Some(refused) = self.wrong_dimension(record) {
+            return refused;
         }
-        let written = self.with_or_without(message, Some(&vector.model));
+        let there = self.records.get(&record.id);
+        let twin = natural_key(record).and_then(|key| self.twins.get(&key)).filter(|_| there.is_none());
+        let written = match (there, twin) {
+            (Some(None), _) => Written::Differs,
+            (None, Some(Twin::Unadopted(element))) => {
+                let element = element.clone();
+                self.adopt(record, element);
+                Written::Same(record.id.clone())
+            }
+            (there, twin) => identity::of_record(record, there.and_then(Option::as_ref), id_of(twin)),
+        };
+        if written == Written::New {
+            self.create(record);
+        }
         let of = match &written {
-            Written::New => message.id.clone(),
+            Written::New => record.id.clone(),
             Written::Same(id) => id.clone(),
             _ => return written,
         };
-        let (model, vector) = (vector.model.clone(), vector.numbers.clone());
-        let late = written != Written::New;
-        self.embedding(&Embedding { of, model, vector, extra: Object::default() }, late);
+        self.vector_of(record, of, written != Written::New);
         written
     }
 
-    /// Adds a message; with a vector of `model`, or without.
-    fn with_or_without(&mut self, message: &Message, model: Option<&str>) -> Written {
-        let (text, parts) = content(message);
-        let said = (message.scope.clone(), message.role.name().to_owned(), text, parts);
-        if self.records.contains_key(&message.id) {
-            let same = self.said.get(&message.id) == Some(&said);
-            return if same { Written::Same(message.id.clone()) } else { Written::Differs };
+    /// What becomes of a record that is to take the place of what has its id.
+    pub(super) fn replace(&mut self, record: &StoredRecord) -> Written {
+        let as_record = Record::Stored(record.clone());
+        if let Some(refused) = too_long(&as_record).or_else(|| self.wrong_dimension(record)) {
+            return refused;
         }
-        let face = face(message);
-        match self.faces.get(&face).cloned() {
-            Some(Ok(id)) => return Written::Same(id),
-            Some(Err(element)) => {
-                let properties = self.properties(message, &said);
-                let row = Params::new().with("properties", BoltType::Map(properties.into()));
-                let lacks = self.lacking(&said, None);
-                self.new.adopted.entry(lacks).or_default().push(row.with("element", element));
-                self.note(message, said, face);
-                return Written::Same(message.id.clone());
+        let there = self.records.get(&record.id);
+        let twin = natural_key(record).and_then(|key| self.twins.get(&key)).cloned();
+        let written = match (there, &twin) {
+            (Some(None), _) => Written::Differs,
+            (None, Some(Twin::Unadopted(element))) => {
+                self.adopt(record, element.clone());
+                self.vector_of(record, record.id.clone(), true);
+                return Written::Same(record.id.clone());
             }
-            None => {}
+            (there, twin) => {
+                identity::of_replacement(record, there.and_then(Option::as_ref), id_of(twin.as_ref()))
+            }
+        };
+        match written {
+            Written::New => self.create(record),
+            Written::Replaced => self.put_in_place(record),
+            _ => return written,
         }
-        // Reservoir reads no message without it, nor one whose `id` is no number.
-        let properties = self.properties(message, &said).with("embedding", BoltType::from_iter([0.0; 0]));
-        let lacks = self.lacking(&said, model);
-        self.new.messages.entry(lacks).or_default().push(properties);
-        self.note(message, said, face);
-        Written::New
+        self.vector_of(record, record.id.clone(), written == Written::Replaced);
+        written
     }
 
-    fn note(&mut self, message: &Message, said: Said, face: Face) {
-        let place = Place { scope: message.scope.clone(), timestamp: message.timestamp, message: true };
-        self.records.insert(message.id.clone(), place);
-        self.said.insert(message.id.clone(), said);
-        self.faces.insert(face, Ok(message.id.clone()));
+    /// Keeps the vector that came with a record; a late one is of a record that was there without it.
+    fn vector_of(&mut self, record: &StoredRecord, of: String, late: bool) {
+        if let Some(vector) = &record.vector {
+            let (model, vector) = (vector.model.clone(), vector.numbers.clone());
+            self.embedding(&Embedding { of, model, vector, extra: Object::default() }, late);
+        }
     }
 
-    /// The models of which a message lacks a vector when it has one of `model`.
-    fn lacking(&self, (_, _, text, _): &Said, model: Option<&str>) -> Vec<i64> {
-        let blank = text.as_deref().unwrap_or_default().trim().is_empty();
-        let others = self.models.iter().filter(|(name, _)| !blank && model != Some(name.as_str()));
+    /// Writes a node.
+    fn create(&mut self, record: &StoredRecord) {
+        let n = self.number();
+        let properties = for_reservoir(record, self.properties(record, n));
+        let lacks = self.lacks(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
+        self.new.records.entry((record.kind.name, lacks)).or_default().push(properties);
+        self.note(record);
+    }
+
+    /// Makes a node of Reservoir's rsv's own.
+    fn adopt(&mut self, record: &StoredRecord, element: String) {
+        let n = self.number();
+        let properties = BoltType::Map(self.properties(record, n).into());
+        let row = Params::new().with("properties", properties).with("element", element);
+        let lacks = self.lacks(record, None);
+        self.new.adopted.entry((record.kind.name, lacks)).or_default().push(row);
+        self.note(record);
+    }
+
+    /// Has a node say something else: all its vectors go.
+    fn put_in_place(&mut self, record: &StoredRecord) {
+        let Some(old) = self.old_versions.remove(&record.id) else { return };
+        self.new.counts.subtract(&old, &self.models);
+        self.new.without_vectors.push(record.id.clone());
+        self.vectors.retain(|(of, _), _| *of != record.id);
+        if record.kind.natural_key.is_some() {
+            self.twins.retain(|_, twin| *twin != Twin::Record(record.id.clone()));
+        }
+        let properties = for_reservoir(record, self.properties(record, old.n));
+        let lacks = self.lacks(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
+        self.new.replaced.entry((record.kind.name, lacks)).or_default().push(properties);
+        self.note(record);
+    }
+
+    /// Removes a record that is there; tells whether it is.
+    pub(super) fn remove(&mut self, id: &str) -> bool {
+        let Some(old) = self.old_versions.remove(id) else { return false };
+        self.new.counts.subtract(&old, &self.models);
+        self.new.removed.push(id.to_owned());
+        true
+    }
+
+    fn note(&mut self, record: &StoredRecord) {
+        self.records.insert(record.id.clone(), Some(record.clone()));
+        if let Some(key) = natural_key(record) {
+            self.twins.insert(key, Twin::Record(record.id.clone()));
+        }
+    }
+
+    /// The models of which a record lacks a vector when it has one of `model`.
+    fn lacks(&self, record: &StoredRecord, model: Option<&str>) -> Vec<i64> {
+        if record.embedded_text().is_none() {
+            return Vec::new();
+        }
+        let others = self.models.iter().filter(|(name, _)| model != Some(name.as_str()));
         others.map(|(_, (n, _))| *n).collect()
     }
 
-    /// The properties of a message.
-    fn properties(&mut self, message: &Message, (scope, role, text, parts): &Said) -> Params {
-        let text = text.as_deref().unwrap_or_default();
-        let folded = words::fold(text);
-        let all: Vec<&str> = words::words(&folded).collect();
-        let number = self.scope(scope);
-        let counts = self.new.scopes.entry(scope.clone()).or_default();
-        *counts = (counts.0 + 1, counts.1 + all.len() as i64);
-        let n = self.number();
-        let url = message.extra.text("url").ok().flatten();
-        let stems = super::find::stems(&all);
-        let counts = self.new.words.entry(number).or_default();
-        stems.iter().for_each(|stem| *counts.entry(stem.clone().into_owned()).or_default() += 1);
-        let properties = Params::new()
-            .with("rsv_id", message.id.as_str())
+    /// The properties of a record's node, whose number is given; they are counted.
+    fn properties(&mut self, record: &StoredRecord, n: i64) -> Params {
+        let (kind, scope) = (record.kind, &record.scope);
+        let collection = self.collection(kind, scope);
+        let counted = self.new.counts.collections.entry((kind.name, scope.clone())).or_default();
+        counted.0 += 1;
+        let mut properties = Params::new()
+            .with("rsv_id", record.id.as_str())
             .with("n", n)
-            .with("trace_id", message.trace_id.as_str())
             .with("partition", scope.partition.as_str())
             .with("instance", scope.instance.as_str())
-            .with("role", role.as_str())
-            .with("content", text)
-            .with("parts", or_null(parts.as_deref()))
-            .with("timestamp", message.timestamp)
-            .with("seq", i64::from(message.seq))
-            .with("extra", as_json(&message.extra))
-            .with("words", super::find::indexed(number, &stems, &all));
-        let properties = if let Some(url) = url { properties.with("url", url) } else { properties };
-        if text.trim().is_empty() { properties.with("blank", true) } else { properties }
-    }
-
-    fn account(&mut self, account: &Account) -> Written {
-        if self.records.contains_key(&account.id) {
-            return Written::Same(account.id.clone());
+            .with("timestamp", record.timestamp)
+            .with("seq", i64::from(record.seq))
+            .with("content", record.text.as_str())
+            .with_some("trace_id", kind.traced.then_some(record.trace_id.as_str()))
+            .with_some("role", record.role.map(|role| role.name()))
+            .with_some("key", record.lookup_key())
+            .with_some("extra", (!record.members.is_empty()).then(|| record.members.to_json()))
+            .with_some("blank", record.embedded_text().is_none().then_some(true));
+        if let Some(text) = record.indexed_text() {
+            let folded = terms::fold(&text);
+            let words: Vec<&str> = terms::words(&folded).collect();
+            let stems = fulltext::stems(&words);
+            counted.1 += words.len() as i64;
+            let counted = self.new.counts.words.entry((collection, kind.name)).or_default();
+            for stem in &stems {
+                *counted.entry(stem.clone().into_owned()).or_default() += 1;
+            }
+            let indexed = fulltext::indexed(collection, &stems, &words);
+            properties = properties.with("words", indexed).with("length", words.len() as i64);
         }
-        self.scope(&account.scope);
-        self.new.scopes.entry(account.scope.clone()).or_default();
-        let properties = Params::new()
-            .with("rsv_id", account.id.as_str())
-            .with("n", self.number())
-            .with("trace_id", account.trace_id.as_str())
-            .with("partition", account.scope.partition.as_str())
-            .with("instance", account.scope.instance.as_str())
-            .with("timestamp", account.timestamp)
-            .with("digest", or_null(account.members.text("digest").ok().flatten()))
-            .with("extra", account.members.to_json());
-        self.new.accounts.push(properties);
-        let (scope, timestamp) = (account.scope.clone(), account.timestamp);
-        let place = Place { scope, timestamp, message: false };
-        self.records.insert(account.id.clone(), place);
-        Written::New
+        if *kind == MESSAGE {
+            properties = properties.with_some("url", record.members.text("url").ok().flatten());
+        }
+        properties
     }
 
     /// Adds a vector; a late one is of a record that was there without it.
     fn embedding(&mut self, embedding: &Embedding, late: bool) -> Written {
-        let Some(place) = self.records.get(&embedding.of).cloned() else {
-            return unknown("of", &embedding.of);
+        let (kind, scope, timestamp) = match self.records.get(&embedding.of) {
+            None => return identity::unknown_record("of", &embedding.of),
+            Some(None) => return Written::Differs,
+            Some(Some(record)) => (record.kind, record.scope.clone(), record.timestamp),
         };
         let dim = embedding.vector.len();
-        if let Some(misfit) = self.misfit(&embedding.model, dim) {
-            return misfit;
+        if let Some(why) = self.other_dimension(&embedding.model, dim) {
+            return Written::Refused(why);
         }
         let key = (embedding.of.clone(), embedding.model.clone());
         if let Some(known) = self.vectors.get(&key) {
-            let same = known.iter().map(|x| x.to_bits()).eq(embedding.vector.iter().map(|x| x.to_bits()));
-            return if same { Written::Same(embedding.of.clone()) } else { Written::Differs };
+            return identity::of_vector(&embedding.of, known, &embedding.vector);
         }
         let model = match self.models.get(&embedding.model) {
             Some((model, _)) => *model,
@@ -232,142 +319,89 @@ impl Batch {
                 model
             }
         };
-        let mark = self.number();
-        let kind = Kind { model, dim, of_message: place.message, late };
-        self.new.vectors.entry(kind).or_default().push(vector_row(embedding, &place, mark));
-        *self.new.counts.entry(embedding.model.clone()).or_default() += 1;
-        if place.message {
-            *self.new.spaces.entry((model, place.scope)).or_default() += 1;
-        }
+        let version = self.number();
+        let row = vector_row(embedding, collection_params(kind.name, &scope), timestamp, version);
+        self.new.vectors.entry(VectorLabels::of(kind, model, dim, late)).or_default().push(row);
+        self.new.counts.add_vectors((&embedding.model, &self.models), kind, &scope, 1);
         self.vectors.insert(key, embedding.vector.clone());
         Written::New
     }
 
-    /// The refusal of a vector whose length is not that of its model's others.
-    fn misfit(&self, model: &str, dim: usize) -> Option<Written> {
-        let (_, known) = self.models.get(model).filter(|(_, known)| *known != dim)?;
-        Some(Written::Refused(misfit(model, dim, *known)))
+    fn wrong_dimension(&self, record: &StoredRecord) -> Option<Written> {
+        let vector = record.vector.as_ref()?;
+        self.other_dimension(&vector.model, vector.numbers.len()).map(Written::Refused)
     }
 
-    /// Adds a link. A question has one answer and an answer one question.
+    fn other_dimension(&self, model: &str, dim: usize) -> Option<String> {
+        let (_, known) = self.models.get(model)?;
+        identity::other_dimension(model, dim, *known)
+    }
+
+    /// Adds a link.
     fn link(&mut self, link: &Link) -> Written {
-        if changes::of_relation("", &link.rel).is_none() {
+        if !is_relation(&link.rel) {
             return Written::Refused("rel: expected a name in capitals".to_owned());
         }
         for (end, id) in [("from", &link.from), ("to", &link.to)] {
             if !self.records.contains_key(id) {
-                return unknown(end, id);
+                return identity::unknown_record(end, id);
             }
         }
         let key = (link.from.clone(), link.rel.clone(), link.to.clone());
         if self.links.contains(&key) {
             return Written::Same(link.from.clone());
         }
-        if link.rel == RESPONDED_WITH {
-            if self.questions.contains(&link.from) || self.answers.contains(&link.to) {
-                let why = "one of the two is linked to another already, which stays";
-                return Written::Refused(format!("{}: {why}", link.rel));
+        if identity::is_one_to_one(&link.rel) {
+            let [source, target] = [&link.from, &link.to].map(|id| (link.rel.clone(), id.clone()));
+            if self.sources.contains(&source) || self.targets.contains(&target) {
+                return identity::second_answer(link);
             }
-            self.questions.insert(link.from.clone());
-            self.answers.insert(link.to.clone());
+            self.sources.insert(source);
+            self.targets.insert(target);
         }
         if link.rel == SYNAPSE {
-            self.new.wild.insert(link.from.clone());
+            self.new.foreign.extend([link.from.clone(), link.to.clone()]);
         }
-        let properties = Params::new()
-            .with("n", self.number())
-            .with("timestamp", link.timestamp.unwrap_or_default())
-            .with("score", link.score)
-            .with("model", or_null(link.model.as_deref()))
-            .with("extra", as_json(&link.extra));
-        let row = Params::new()
-            .with("from", link.from.as_str())
-            .with("to", link.to.as_str())
-            .with("properties", BoltType::Map(properties.into()));
-        self.new.links.entry(link.rel.clone()).or_default().push(row);
+        let n = self.number();
+        self.new.links.entry(link.rel.clone()).or_default().push(link_row(link, n));
         self.links.insert(key);
         Written::New
     }
 
-    /// The number of a scope, which may be new.
-    fn scope(&mut self, scope: &Scope) -> i64 {
-        if let Some(n) = self.scopes.get(scope) {
+    /// The number of a collection, which may be new.
+    fn collection(&mut self, kind: &'static Kind, scope: &Scope) -> i64 {
+        let key = (kind.name, scope.clone());
+        if let Some(n) = self.collections.get(&key) {
             return *n;
         }
         let n = self.number();
-        self.scopes.insert(scope.clone(), n);
+        self.collections.insert(key, n);
         n
     }
-}
 
-/// The content of a message in the properties that it has.
-fn content(message: &Message) -> (Option<String>, Option<String>) {
-    let parts = match &message.content {
-        Content::Text(_) => None,
-        Content::Parts(json) => Some(json.to_string()),
-        Content::Null => Some("null".to_owned()),
-    };
-    (Some(message.content.text()), parts)
-}
-
-pub(super) fn face(message: &Message) -> Face {
-    let (text, parts) = content(message);
-    let text = text.unwrap_or_default();
-    (
-        message.scope.clone(),
-        message.trace_id.clone(),
-        message.role.name().into(),
-        message.timestamp,
-        text,
-        parts,
-    )
-}
-
-/// Members that have no property of their own, if there are any.
-fn as_json(extra: &Object) -> BoltType {
-    or_null((!extra.is_empty()).then(|| extra.to_json()))
-}
-
-/// A vector as a row to write.
-pub(super) fn vector_row(embedding: &Embedding, place: &Place, mark: i64) -> Params {
-    let properties = Params::new()
-        .with("n", mark)
-        .with("model", embedding.model.as_str())
-        .with("near", super::vectors::nearness(&embedding.vector))
-        .with("partition", place.scope.partition.as_str())
-        .with("instance", place.scope.instance.as_str())
-        .with("timestamp", place.timestamp)
-        .with("extra", as_json(&embedding.extra));
-    Params::new()
-        .with("of", embedding.of.as_str())
-        .with_vector("vector", &embedding.vector)
-        .with("properties", BoltType::Map(properties.into()))
-}
-
-/// Why a vector cannot be one of its model's.
-pub(super) fn misfit(model: &str, dim: usize, known: usize) -> String {
-    format!("embedding: has {dim} numbers, but those of {model} have {known}")
-}
-
-/// The first name of a record that is too long to be found by it.
-fn too_long(record: &Record) -> Option<&'static str> {
-    let head = |id: &str, trace: &str, scope: &Scope| {
-        let names =
-            [("id", id), ("trace_id", trace), ("partition", &scope.partition), ("instance", &scope.instance)];
-        names.iter().find(|(_, name)| name.len() > LONGEST).map(|(member, _)| *member)
-    };
-    match record {
-        Record::Message(message) => head(&message.id, &message.trace_id, &message.scope),
-        Record::Account(account) => {
-            let digest =
-                account.members.text("digest").ok().flatten().filter(|digest| digest.len() > LONGEST);
-            head(&account.id, &account.trace_id, &account.scope).or(digest.map(|_| "digest"))
-        }
-        Record::Embedding(embedding) => (embedding.model.len() > LONGEST).then_some("model"),
-        Record::Link(_) => None,
+    fn number(&mut self) -> i64 {
+        self.next += 1;
+        self.next
     }
 }
 
-fn unknown(member: &str, id: &str) -> Written {
-    Written::Refused(format!("{member}: the store has no record {id}"))
+/// What Reservoir wants of a message: it reads none without an embedding, nor one whose `id` is no number.
+fn for_reservoir(record: &StoredRecord, properties: Params) -> Params {
+    match *record.kind == MESSAGE {
+        true => properties.with("embedding", BoltType::from_iter([0.0; 0])),
+        false => properties,
+    }
+}
+
+/// What makes a record what it is, if its kind can tell without an id.
+pub(super) fn natural_key(record: &StoredRecord) -> Option<NaturalKey> {
+    let key = record.kind.natural_key?;
+    Some((record.kind.name, record.timestamp, key(record)))
+}
+
+fn id_of(twin: Option<&Twin>) -> Option<String> {
+    match twin? {
+        Twin::Record(id) => Some(id.clone()),
+        Twin::Unadopted(_) => None,
+    }
 }

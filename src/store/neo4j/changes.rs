@@ -1,11 +1,11 @@
-//! Every statement that changes the graph, and what is asked before: what is there already.
+//! Every statement that changes the graph, and what is read before: what is there already.
 
-use super::batch::Kind;
-use super::statements::of_model;
+use super::statements::{fulltext_index, kind_position, of_model};
+use crate::record::{Kind, MESSAGE};
 
 /// Takes the writers' lock; the first of so many numbers, and the models. The numbers of everything that is written
-/// come from one node. Who writes holds it from the beginning of the
-/// transaction, so that a number is seen after all smaller ones, and no two writers wait for each other twice.
+/// come from one node. Whoever writes holds it from the beginning of the transaction, so that a number is seen after all
+/// smaller ones, and no two writers wait for each other twice.
 macro_rules! lock {
     () => {
         "MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
@@ -16,72 +16,56 @@ macro_rules! lock {
 }
 pub(super) const LOCK: &str = concat!(lock!(), "RETURN n, models");
 /// What the store says of itself, and the version of the server.
-pub(super) const MARK: &str = "
+pub(super) const STORE: &str = "
     CALL dbms.components() YIELD name, versions WITH versions[0] AS server LIMIT 1
     OPTIONAL MATCH (store:RsvStore {one: true})
-    RETURN server, store.version AS version, store.n AS n";
+    RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
 
 /// What must be there before anything is written; each is made once, and stays.
-pub(super) const SCHEMA: [&str; 15] = [
-    "DROP CONSTRAINT rsv_record IF EXISTS",
+pub(super) const SCHEMA: [&str; 8] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
-    "CREATE CONSTRAINT rsv_scope IF NOT EXISTS FOR (s:RsvScope) REQUIRE (s.partition, s.instance) IS UNIQUE",
-    "CREATE CONSTRAINT rsv_word IF NOT EXISTS FOR (w:RsvWord) REQUIRE (w.stem, w.scope) IS UNIQUE",
+    "CREATE CONSTRAINT rsv_collection IF NOT EXISTS
+     FOR (c:RsvCollection) REQUIRE (c.kind, c.partition, c.instance) IS UNIQUE",
+    "CREATE CONSTRAINT rsv_collection_word IF NOT EXISTS FOR (w:RsvWord) REQUIRE (w.stem, w.collection) IS UNIQUE",
     "CREATE CONSTRAINT rsv_model IF NOT EXISTS FOR (m:RsvModel) REQUIRE m.name IS UNIQUE",
-    "CREATE CONSTRAINT rsv_space IF NOT EXISTS
-     FOR (s:RsvSpace) REQUIRE (s.model, s.partition, s.instance) IS UNIQUE",
+    "CREATE CONSTRAINT rsv_vector_count IF NOT EXISTS
+     FOR (s:RsvVectorCount) REQUIRE (s.model, s.kind, s.partition, s.instance) IS UNIQUE",
     "CREATE CONSTRAINT rsv_fact IF NOT EXISTS FOR (f:RsvFact) REQUIRE f.name IS UNIQUE",
     "CREATE CONSTRAINT rsv_claim IF NOT EXISTS FOR (c:RsvClaim) REQUIRE c.job IS UNIQUE",
-    "CREATE INDEX rsv_message_scope IF NOT EXISTS FOR (m:MessageNode) ON (m.partition, m.instance, m.timestamp)",
-    "CREATE INDEX rsv_message_time IF NOT EXISTS FOR (m:MessageNode) ON (m.timestamp)",
-    "CREATE INDEX rsv_message_trace IF NOT EXISTS FOR (m:MessageNode) ON (m.trace_id, m.timestamp)",
-    "CREATE INDEX rsv_account_scope IF NOT EXISTS FOR (a:RsvAccount) ON (a.partition, a.instance, a.timestamp)",
-    "CREATE INDEX rsv_account_digest IF NOT EXISTS FOR (a:RsvAccount) ON (a.digest)",
-    "CREATE FULLTEXT INDEX rsv_words IF NOT EXISTS FOR (m:MessageNode) ON EACH [m.words]
-     OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}",
 ];
-/// What a store of the first two versions lacks, or has under a name that Reservoir takes for a number of its own.
-pub(super) const EARLIER: [&str; 3] = [
-    "MATCH (m:MessageNode:RsvRecord) WHERE m.rsv_id IS NULL AND m.embedding IS NULL SET m.embedding = []",
-    "MATCH (r:RsvRecord) WHERE r.rsv_id IS NULL SET r.rsv_id = r.id REMOVE r.id",
-    COUNT_WORDS,
-];
-const COUNT_WORDS: &str = "
-    MATCH (m:RsvRecord) WHERE m.words IS NOT NULL
-    WITH split(m.words, ' ') AS all
-    WITH [word IN all WHERE word STARTS WITH '_' | substring(word, 1)] AS stems,
-      toInteger(substring(head([word IN all WHERE word STARTS WITH '@']), 1)) AS scope
-    UNWIND stems AS stem WITH stem, scope, count(*) AS messages
-    MERGE (w:RsvWord {stem: stem, scope: scope}) SET w.messages = messages";
-pub(super) const SET_VERSION: &str = "MATCH (store:RsvStore {one: true}) SET store.version = $version";
+const SCOPE_INDEX: &str = "
+    CREATE INDEX rsv_{name}_scope IF NOT EXISTS FOR (m:{label}) ON (m.partition, m.instance, m.timestamp)";
+const TIME_INDEX: &str = "CREATE INDEX rsv_{name}_time IF NOT EXISTS FOR (m:{label}) ON (m.timestamp)";
+const TRACE_INDEX: &str =
+    "CREATE INDEX rsv_{name}_trace IF NOT EXISTS FOR (m:{label}) ON (m.trace_id, m.timestamp)";
+const KEY_INDEX: &str = "CREATE INDEX rsv_{name}_key IF NOT EXISTS FOR (m:{label}) ON (m.key, m.timestamp)";
+const FULLTEXT_INDEX: &str = "
+    CREATE FULLTEXT INDEX {fulltext} IF NOT EXISTS FOR (m:{label}) ON EACH [m.words]
+    OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}";
+pub(super) const SET_VERSION: &str = "
+    MATCH (store:RsvStore {one: true}) SET store.version = $version
+    SET store.kinds = coalesce(store.kinds, []) + [kind IN $kinds WHERE NOT kind IN coalesce(store.kinds, [])]";
 pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
 
 pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
-pub(super) const FORGET_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
+pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 /// Holds a job as long as the transaction lasts.
 pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.held = true";
 
 /// What is there of what is to be written: one row of lists. It is read after `n` is known, with the lock.
-macro_rules! known {
+macro_rules! existing {
     () => {
         "CALL (n) {
            UNWIND $ids AS row MATCH (r:RsvRecord {rsv_id: row.id})
-           RETURN collect([r.rsv_id, r.partition, r.instance, r.timestamp, r:MessageNode, r.role,
-             CASE WHEN row.compare THEN r.content END, CASE WHEN row.compare THEN r.parts END]) AS records
+           RETURN collect([r.rsv_id, {kind}, r.partition, r.instance, r.timestamp, r.role,
+             CASE WHEN row.compare THEN r.content END, CASE WHEN row.compare THEN r.extra END]) AS records
          }
+         CALL (n) { {twins} }
          CALL (n) {
-           UNWIND $messages AS row
-           MATCH (m:MessageNode) WHERE m.trace_id = row.trace_id AND m.timestamp = row.timestamp
-           AND m.partition = row.partition AND m.instance = row.instance AND m.role = row.role
-           AND NOT m:RsvDouble
-           OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
-           WITH row, m, e ORDER BY COUNT { (m)--() } DESC
-           RETURN collect([row.i, m.rsv_id, elementId(m), m.content, m.parts, e.embedding]) AS same
-         }
-         CALL (n) {
-           UNWIND $scopes AS row MATCH (s:RsvScope {partition: row.partition, instance: row.instance})
-           RETURN collect([s.partition, s.instance, s.n]) AS scopes
+           UNWIND $collections AS row
+           MATCH (c:RsvCollection {kind: row.kind, partition: row.partition, instance: row.instance})
+           RETURN collect([c.kind, c.partition, c.instance, c.n]) AS collections
          }
          CALL (n) {
            UNWIND $vectors AS row
@@ -94,64 +78,127 @@ macro_rules! known {
            RETURN collect(DISTINCT [row.from, row.rel, row.to]) AS links
          }
          CALL (n) {
-           UNWIND $ends AS id MATCH (r:RsvRecord {rsv_id: id})-[l:RESPONDED_WITH]-(:RsvRecord)
-           RETURN collect(DISTINCT [startNode(l).rsv_id, endNode(l).rsv_id]) AS answers
+           UNWIND $ends AS row MATCH (r:RsvRecord {rsv_id: row.id})-[l]-(:RsvRecord) WHERE type(l) = row.rel
+           RETURN collect(DISTINCT [row.rel, startNode(l).rsv_id, endNode(l).rsv_id]) AS pairs
          }
-         RETURN records, same, scopes, vectors, links, answers"
+         RETURN records, twins, collections, vectors, links, pairs"
     };
 }
-pub(super) const KNOWN: &str = concat!("WITH 0 AS n ", known!());
-pub(super) const LOCK_AND_KNOWN: &str = concat!(lock!(), known!(), ", n, models");
+const EXISTING: &str = concat!("WITH 0 AS n ", existing!());
+const LOCK_AND_EXISTING: &str = concat!(lock!(), existing!(), ", n, models");
+/// What may be the same as a record of a kind with a natural key: it has the same time, scope, trace and role. Of two
+/// the one with more links is first.
+const TWINS: &str = "
+    UNWIND $twins{at} AS row
+    MATCH (m:{label}) USING INDEX m:{label}({index}) WHERE {trace} m.timestamp = row.timestamp
+    AND m.partition = row.partition AND m.instance = row.instance
+    AND (row.role IS NULL OR m.role = row.role) AND NOT m:RsvDouble
+    OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
+    WITH row, m, e ORDER BY COUNT { (m)--() } DESC
+    RETURN row.i AS i, elementId(m) AS element,
+      [{at}, m.rsv_id, m.trace_id, m.partition, m.instance, m.role, m.content, m.timestamp, m.seq, m.extra, m.url]
+      AS record, e.embedding AS vector ";
+
+const COLLECT_TWINS: &str = "
+    CALL () { {each} } RETURN collect([i, element, record, vector]) AS twins";
+
+/// What is there of records: with the lock, or after it was taken. Those of the kinds in `keyed` may be there under
+/// another id.
+pub(super) fn existing(with_lock: bool, kinds: &[&Kind], keyed: &[&Kind]) -> String {
+    let of_kind = |(at, kind): (usize, &&Kind)| {
+        let (index, trace) = match kind.traced {
+            true => ("trace_id, timestamp", "m.trace_id = row.trace_id AND"),
+            false => ("partition, instance, timestamp", ""),
+        };
+        TWINS
+            .replace("{at}", &at.to_string())
+            .replace("{label}", kind.label)
+            .replace("{index}", index)
+            .replace("{trace}", trace)
+    };
+    let each: Vec<String> = keyed.iter().enumerate().map(of_kind).collect();
+    let twins = match &each[..] {
+        [] => "RETURN [] AS twins".to_owned(),
+        each => COLLECT_TWINS.replace("{each}", &each.join(" UNION ALL ")),
+    };
+    let statement = if with_lock { LOCK_AND_EXISTING } else { EXISTING };
+    statement.replace("{kind}", &kind_position("r", kinds)).replace("{twins}", &twins)
+}
+
+/// The versions that others take the place of, or that are removed: what was counted of each.
+const OLD_VERSIONS: &str = "
+    UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e:RsvVector)
+    WITH r, collect(e.model) AS models
+    RETURN [{kind}, r.rsv_id, r.n, r.partition, r.instance, r.words, r.length, models] AS row";
+
+pub(super) fn old_versions(kinds: &[&Kind]) -> String {
+    OLD_VERSIONS.replace("{kind}", &kind_position("r", kinds))
+}
 
 /// What is new.
-pub(super) const ADD_SCOPES: &str = "
-    UNWIND $rows AS row MERGE (s:RsvScope {partition: row.partition, instance: row.instance})
-    ON CREATE SET s.n = row.n, s.messages = 0, s.words = 0
-    SET s.messages = s.messages + row.messages, s.words = s.words + row.words";
-/// How many messages of a scope hold a word of a stem.
+pub(super) const ADD_COLLECTIONS: &str = "
+    UNWIND $rows AS row MERGE (c:RsvCollection {kind: row.kind, partition: row.partition, instance: row.instance})
+    ON CREATE SET c.n = row.n, c.documents = 0, c.words = 0
+    SET c.documents = c.documents + row.documents, c.words = c.words + row.words";
+/// How many records of a collection hold a word of a stem.
 pub(super) const ADD_WORDS: &str = "
     UNWIND $rows AS row UNWIND row.stems AS each
-    MERGE (w:RsvWord {stem: each[0], scope: row.scope}) ON CREATE SET w.messages = 0
-    SET w.messages = w.messages + each[1]";
-pub(super) const ADD_MESSAGES: &str = "
-    UNWIND $rows AS row CREATE (m:MessageNode:RsvRecord{lacks}) SET m = row";
+    MERGE (w:RsvWord {stem: each[0], collection: row.collection}) ON CREATE SET w.documents = 0, w.kind = row.kind
+    SET w.documents = w.documents + each[1]";
+/// The same with numbers below 0: what no record holds any more is not kept.
+pub(super) const SUBTRACT_WORDS: &str = "
+    UNWIND $rows AS row UNWIND row.stems AS each
+    MATCH (w:RsvWord {stem: each[0], collection: row.collection}) SET w.documents = w.documents + each[1]
+    WITH w WHERE w.documents <= 0 DELETE w";
+pub(super) const ADD_RECORDS: &str = "
+    UNWIND $rows AS row CREATE (m{labels}) SET m = row";
 pub(super) const ADOPT: &str = "
     UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element
-    SET m:RsvRecord{lacks} SET m += row.properties";
+    SET m{labels} SET m += row.properties";
+/// A node stays what it is, with its links, and says something else.
+pub(super) const REPLACE_RECORDS: &str = "
+    UNWIND $rows AS row MATCH (m:RsvRecord {rsv_id: row.rsv_id}) {reset} SET m{labels} SET m = row";
+pub(super) const REMOVE_RECORDS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e)
+    WITH r, collect(e) AS vectors FOREACH (e IN vectors | DETACH DELETE e) DETACH DELETE r";
 /// Reservoir that imports what it exported holds all of it twice. Of two that are the same one is taken over.
 pub(super) const MARK_DOUBLES: &str = "
     MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble AND EXISTS {
       (o:MessageNode&RsvRecord) WHERE o.trace_id = m.trace_id AND o.timestamp = m.timestamp AND o.partition = m.partition
       AND o.instance = m.instance AND o.role = m.role AND o.content = m.content
     } SET m:RsvDouble RETURN count(m) AS count";
-pub(super) const ADD_ACCOUNTS: &str = "
-    UNWIND $rows AS row CREATE (a:RsvAccount:RsvRecord) SET a = row";
 /// As numbers of 32 bits, which are read faster than the 64 of a list.
 const ADD_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})
     CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector{labels}) SET e = row.properties {late}
     WITH e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)";
+const REMOVE_LACKS: &str = "REMOVE r:RsvLacks{model}";
 /// A message that Reservoir wrote has an embedding of Reservoir's, which would take a second one for another message's.
-const ADD_VECTORS_LATE: &str = "REMOVE r:RsvLacks{model}
+const LABEL_FOR_RESERVOIR: &str = "
     FOREACH (_ IN CASE WHEN size(r.embedding) > 0 THEN [] ELSE [1] END | SET e:Embedding{dim})";
 /// One statement for each relation: of a type that is a value the server (5.26.0) keeps the first that it was given.
-pub(super) const ADD_LINKS: &str = "
+const ADD_LINKS: &str = "
     UNWIND $rows AS row MATCH (a:RsvRecord {rsv_id: row.from}) MATCH (b:RsvRecord {rsv_id: row.to})
     CREATE (a)-[l:{rel}]->(b) SET l = row.properties";
 pub(super) const ADD_MODELS: &str = "
     UNWIND $rows AS row MERGE (m:RsvModel {name: row.name}) ON CREATE SET m.n = row.n, m.dim = row.dim, m.vectors = 0
     SET m.vectors = m.vectors + row.vectors";
-pub(super) const ADD_SPACES: &str = "
+/// Models that have no vectors any more are as if there never had been any.
+pub(super) const DELETE_EMPTY_MODELS: &str = "
+    UNWIND $names AS name MATCH (m:RsvModel {name: name}) WHERE m.vectors <= 0
+    WITH m, m.n AS n DELETE m RETURN n";
+pub(super) const ADD_VECTOR_COUNTS: &str = "
     UNWIND $rows AS row
-    MERGE (s:RsvSpace {model: row.model, partition: row.partition, instance: row.instance})
-    ON CREATE SET s.vectors = 0, s.wild = true SET s.vectors = s.vectors + row.vectors";
-/// Every message with words lacks a vector of a new model.
+    MERGE (s:RsvVectorCount {model: row.model, kind: row.kind, partition: row.partition, instance: row.instance})
+    ON CREATE SET s.vectors = 0, s.foreign = true SET s.vectors = s.vectors + row.vectors";
+/// Every record with a text to embed lacks a vector of a new model.
 pub(super) const BEGIN_LACKING: &str = "
-    MATCH (m:MessageNode:RsvRecord) WHERE m.blank IS NULL SET m:RsvLacks{model}";
+    MATCH (m:RsvRecord) WHERE m.blank IS NULL SET m:RsvLacks{model}";
 /// Synapses came from elsewhere.
-pub(super) const NOTE_WILD: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) WITH DISTINCT r.partition AS partition, r.instance AS instance
-    MATCH (s:RsvSpace {partition: partition, instance: instance}) SET s.wild = true";
+pub(super) const NOTE_FOREIGN: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})
+    WITH DISTINCT r.partition AS partition, r.instance AS instance
+    MATCH (s:RsvVectorCount {partition: partition, instance: instance}) SET s.foreign = true";
 
 /// The vectors of a model, in the index as numbers of 8 bits. The server (5.26) keeps what it has indexed since it
 /// started in buffers of a kilobyte, and each vector that goes across two of them costs an exception: of numbers of 32
@@ -162,69 +209,143 @@ pub(super) const MAKE_VECTOR_INDEX: &str = "
       `vector.quantization.enabled`: true}}";
 pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
 
-/// Where records are.
-pub(super) const PLACES: &str = "
+/// What records are, and where.
+const PLACES: &str = "
     UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})
-    RETURN r.rsv_id AS id, r:MessageNode AS message, r.partition AS partition, r.instance AS instance,
+    RETURN r.rsv_id AS id, {kind} AS kind, r.partition AS partition, r.instance AS instance,
       r.timestamp AS timestamp";
-/// Takes vectors away with the synapses that they gave.
+
+pub(super) fn places(kinds: &[&Kind]) -> String {
+    PLACES.replace("{kind}", &kind_position("r", kinds))
+}
+
+/// Removes vectors with the synapses that they gave.
 pub(super) const REMOVE_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
     CALL (r, row) { MATCH (r)-[l:SYNAPSE {model: row.model}]-() DELETE l }
     DETACH DELETE e RETURN row.of AS of, row.model AS model";
-pub(super) const FORGET_VECTORS: &str = "MATCH (e:RsvVector {model: $name}) DETACH DELETE e";
-pub(super) const FORGET_LACKING: &str = "MATCH (m:RsvLacks{model}) REMOVE m:RsvLacks{model}";
-pub(super) const FORGET_SPACES: &str = "MATCH (s:RsvSpace {model: $model}) DELETE s";
-pub(super) const FORGET_MODEL: &str = "MATCH (m:RsvModel {name: $name}) DELETE m";
-pub(super) const FORGET_SYNAPSES: &str = "MATCH (:RsvRecord)-[l:SYNAPSE {model: $name}]->() DELETE l";
+/// All that records have, those of Reservoir's too.
+pub(super) const REMOVE_ALL_VECTORS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})-[:HAS_EMBEDDING]->(e)
+    CALL (r, e) { MATCH (r)-[l:SYNAPSE]-() WHERE l.model = e.model DELETE l }
+    DETACH DELETE e";
+pub(super) const DELETE_VECTORS: &str = "MATCH (e:RsvVector {model: $name}) DETACH DELETE e";
+pub(super) const DELETE_LACKING: &str = "MATCH (m:RsvLacks{model}) REMOVE m:RsvLacks{model}";
+pub(super) const DELETE_VECTOR_COUNTS: &str = "MATCH (s:RsvVectorCount {model: $model}) DELETE s";
+pub(super) const DELETE_MODEL: &str = "MATCH (m:RsvModel {name: $name}) DELETE m";
+pub(super) const DELETE_SYNAPSES: &str = "MATCH (:RsvRecord)-[l:SYNAPSE {model: $name}]->() DELETE l";
 
-pub(super) const COMPARED: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})-[:HAS_EMBEDDING]->(e:RsvWaiting{model} {n: row.mark})
-    REMOVE e:RsvWaiting{model} RETURN count(e) AS count";
+pub(super) const MARK_LINKED: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})-[:HAS_EMBEDDING]->(e:RsvUnlinked{model} {n: row.version})
+    REMOVE e:RsvUnlinked{model} RETURN count(e) AS count";
 pub(super) const CUT_SYNAPSES: &str = "
     UNWIND $rows AS row MATCH (:RsvRecord {rsv_id: row.from})-[l:SYNAPSE]->(:RsvRecord {rsv_id: row.to}) DELETE l";
 /// One that has got another vector meanwhile is compared with the others when its turn comes.
 pub(super) const ADD_SYNAPSES: &str = "
     UNWIND $rows AS row MATCH (near:RsvRecord {rsv_id: row.near})
-    WHERE NOT EXISTS { (near)-[:HAS_EMBEDDING]->(:RsvWaiting{model}) }
+    WHERE NOT EXISTS { (near)-[:HAS_EMBEDDING]->(:RsvUnlinked{model}) }
     MATCH (a:RsvRecord {rsv_id: row.from}) MATCH (b:RsvRecord {rsv_id: row.to})
     MERGE (a)-[l:SYNAPSE]->(b) ON CREATE SET l = row.properties";
 pub(super) const BEGIN_RULE: &str = "
-    MATCH (s:RsvSpace {model: $model, partition: $partition, instance: $instance}) WHERE s.threshold IS NULL
-    SET s.threshold = $threshold, s.degree = $degree, s.wild = true";
+    MATCH (s:RsvVectorCount {model: $model, kind: $kind, partition: $partition, instance: $instance})
+    WHERE s.threshold IS NULL SET s.threshold = $threshold, s.degree = $degree, s.foreign = true";
 pub(super) const SET_RULE: &str = "
-    MATCH (s:RsvSpace {model: $model, partition: $partition, instance: $instance})
-    SET s.threshold = $threshold, s.degree = $degree, s.wild = false";
+    MATCH (s:RsvVectorCount {model: $model, kind: $kind, partition: $partition, instance: $instance})
+    SET s.threshold = $threshold, s.degree = $degree, s.foreign = false";
+/// Those between a record of the collection and any other.
 pub(super) const PRUNE: &str = "
-    MATCH (r:MessageNode|RsvAccount) WHERE r.partition = $partition AND r.instance = $instance
-    MATCH (r)-[l:SYNAPSE]->(:RsvRecord)
+    MATCH (r:{label}) WHERE r.partition = $partition AND r.instance = $instance
+    MATCH (r)-[l:SYNAPSE]-(:RsvRecord)
     WHERE $anew OR l.model IS NULL OR l.model <> $name OR l.score IS NULL OR l.score < $threshold
-    DELETE l RETURN count(l) AS count";
-pub(super) const BEGIN_WAITING: &str = "
-    MATCH (m:MessageNode) WHERE m.partition = $partition AND m.instance = $instance
-    MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model}) SET e:RsvWaiting{model}";
+    WITH DISTINCT l DELETE l RETURN count(l) AS count";
+pub(super) const BEGIN_UNLINKED: &str = "
+    MATCH (m:{label}) WHERE m.partition = $partition AND m.instance = $instance
+    MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model}) SET e:RsvUnlinked{model}";
+
+/// The statements that make the indexes of a kind.
+pub(super) fn indexes_of(kind: &Kind) -> Vec<String> {
+    let has_key = kind.lookup_key.is_some();
+    let wanted = [
+        (true, SCOPE_INDEX),
+        (true, TIME_INDEX),
+        (kind.traced, TRACE_INDEX),
+        (has_key, KEY_INDEX),
+        (kind.indexed.is_some(), FULLTEXT_INDEX),
+    ];
+    let of_kind = |statement: &str| {
+        let statement = statement.replace("{fulltext}", &fulltext_index(kind));
+        statement.replace("{name}", kind.name).replace("{label}", kind.label)
+    };
+    wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, statement)| of_kind(statement)).collect()
+}
 
 /// A statement about a relation, which stands in it as `{rel}`; `None` if that is no name in capitals.
-pub(super) fn of_relation(statement: &str, rel: &str) -> Option<String> {
-    let plain = !rel.is_empty() && rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    plain.then(|| statement.replace("{rel}", rel))
+fn of_relation(statement: &str, rel: &str) -> Option<String> {
+    is_relation(rel).then(|| statement.replace("{rel}", rel))
 }
 
-/// A statement that writes messages which lack vectors of some models: their labels stand in it as `{lacks}`.
-pub(super) fn of_lacking(statement: &str, models: &[i64]) -> String {
-    let labels: String = models.iter().map(|model| format!(":RsvLacks{model}")).collect();
-    statement.replace("{lacks}", &labels)
+/// Whether the name of a relation is one in capitals.
+pub(super) fn is_relation(rel: &str) -> bool {
+    !rel.is_empty() && rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
 }
 
-/// The statement that writes vectors of a kind.
-pub(super) fn of_vectors(kind: &Kind) -> String {
-    let Kind { model, dim, of_message, late } = kind;
-    let own = if *of_message { format!(":RsvVector{model}:RsvWaiting{model}") } else { String::new() };
-    let (labels, late) = match late {
-        true => (own, of_model(ADD_VECTORS_LATE, *model).replace("{dim}", &dim.to_string())),
-        false => (format!(":Embedding{dim}{own}"), String::new()),
+/// The statement that writes links of a relation.
+pub(super) fn add_links(rel: &str) -> Option<String> {
+    of_relation(ADD_LINKS, rel)
+}
+
+/// A statement that writes records of a kind which lack vectors of some models: their labels stand in it as `{labels}`.
+pub(super) fn of_labels(statement: &str, kind: &Kind, lacks: &[i64]) -> String {
+    let own = if *kind == MESSAGE { ":RsvMessage" } else { "" };
+    let labels = format!(":{}:RsvRecord{own}{}", kind.label, lacking_labels(lacks));
+    statement.replace("{labels}", &labels)
+}
+
+/// The statement that replaces records of a kind; `models` are all that there are.
+pub(super) fn replace_records(kind: &Kind, lacks: &[i64], models: &[i64]) -> String {
+    let reset = match models {
+        [] => String::new(),
+        models => format!("REMOVE m{}", lacking_labels(models)),
     };
-    ADD_VECTORS.replace("{labels}", &labels).replace("{late}", &late)
+    of_labels(REPLACE_RECORDS, kind, lacks).replace("{reset}", &reset)
+}
+
+fn lacking_labels(models: &[i64]) -> String {
+    models.iter().map(|model| format!(":RsvLacks{model}")).collect()
+}
+
+/// What the labels of a vector follow from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct VectorLabels {
+    pub(super) model: i64,
+    pub(super) dim: usize,
+    /// Whether its kind has vectors: only those are searched for and compared.
+    pub(super) searched: bool,
+    /// Whether Reservoir may read it: it is a message's.
+    pub(super) of_message: bool,
+    /// Whether its record was there without it.
+    pub(super) late: bool,
+}
+
+impl VectorLabels {
+    pub(super) fn of(kind: &Kind, model: i64, dim: usize, late: bool) -> VectorLabels {
+        VectorLabels { model, dim, searched: kind.embedded.is_some(), of_message: *kind == MESSAGE, late }
+    }
+}
+
+/// The statement that writes vectors with these labels.
+pub(super) fn add_vectors(labels: &VectorLabels) -> String {
+    let VectorLabels { model, dim, searched, of_message, late } = *labels;
+    let own = if searched { format!(":RsvVector{model}:RsvUnlinked{model}") } else { String::new() };
+    let for_reservoir = if of_message && !late { format!(":Embedding{dim}") } else { String::new() };
+    let mut afterwards = String::new();
+    if late {
+        afterwards.push_str(&of_model(REMOVE_LACKS, model));
+    }
+    if late && of_message {
+        afterwards.push_str(&LABEL_FOR_RESERVOIR.replace("{dim}", &dim.to_string()));
+    }
+    ADD_VECTORS.replace("{labels}", &(for_reservoir + &own)).replace("{late}", &afterwards)
 }
 
 /// Several statements as one; the rows of the first stand in it as `$rows0`, and so on.

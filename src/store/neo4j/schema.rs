@@ -1,51 +1,65 @@
 //! What must be there before a store is used: constraints and indexes, each made once.
 
 use super::changes;
-use super::fault::Answer;
+use super::error::{DbError, DbResult};
+use super::lock::{VERSION, lock};
+use super::selection::with_kinds;
 use super::server::Server;
 use super::values::Params;
-use super::write::lock;
-use crate::error::{Error, Result};
+use crate::config::StorePlace;
+use crate::record::kinds;
+use crate::store::error::{ErrorKind, Result, StoreError};
 use std::time::Duration;
 
-/// The version of what rsv adds to a graph; a store tells which it has.
-pub(super) const VERSION: i64 = 3;
+/// The oldest server that has all that the statements ask for, and what helps if it is older.
+const OLDEST_SERVER: (u32, u32) = (5, 26);
+const USE_NEWER_SERVER: &str = "use Neo4j 5.26 or a later one";
 
-/// The oldest server that has all that the statements ask for.
-const SERVER: (u32, u32) = (5, 26);
+/// How long making indexes may take, in seconds.
+const INDEXING_TIMEOUT: u64 = 300;
 
-/// How long that may take, in seconds.
-const INDEXED: u64 = 300;
-
-/// Looks whose graph it is, and makes what is missing. The inner error says why it cannot be used.
-pub(super) fn prepare(server: &Server) -> Answer<Result<()>> {
-    let Some(mark) = server.row(changes::MARK, Params::new())? else { return Ok(Ok(())) };
-    let release: String = mark.get("server")?;
-    if release_of(&release).is_some_and(|release| release < SERVER) {
-        let (major, minor) = SERVER;
-        let text = format!("the server is Neo4j {release}, which is too old");
-        return Ok(Err(Error::new(text).hint(format!("use Neo4j {major}.{minor} or a later one"))));
+/// Checks whose graph it is, and makes what is missing, for every kind that this process knows.
+pub(super) fn prepare(server: &Server, place: &StorePlace) -> Result<()> {
+    let refused = |kind: ErrorKind, cause: String| {
+        Err(StoreError::new(kind, format!("cannot open store {}", place.address), cause))
+    };
+    let told = |error: DbError| error.at("open", place);
+    let Some(store) = server.row(changes::STORE, Params::new()).map_err(told)? else { return Ok(()) };
+    let release: String = store.get("server").map_err(told)?;
+    if release_of(&release).is_some_and(|release| release < OLDEST_SERVER) {
+        let cause = format!("the server is Neo4j {release}, which is too old");
+        return refused(ErrorKind::ServerTooOld(USE_NEWER_SERVER), cause);
     }
-    match mark.get::<Option<i64>>("version")? {
-        Some(VERSION) => return Ok(Ok(())),
-        Some(newer) if newer > VERSION => {
-            let text = format!("is of a newer rsv (version {newer}; this one knows {VERSION})");
-            return Ok(Err(Error::new(text).hint("update rsv, or name another store with --store")));
+    let version: Option<i64> = store.get("version").map_err(told)?;
+    if let Some(other) = version.filter(|version| *version != VERSION) {
+        let cause = format!("is of another version of rsv ({other}; this one reads {VERSION})");
+        return refused(ErrorKind::OtherVersion, cause);
+    }
+    let prepared: Vec<String> = store.get("kinds").map_err(told)?;
+    make_missing(server, version.is_none(), &prepared).map_err(told)
+}
+
+/// Makes the constraints of a new store, and the indexes of the kinds that it has none of yet.
+fn make_missing(server: &Server, is_new: bool, prepared: &[String]) -> DbResult<()> {
+    let mut missing = kinds();
+    missing.retain(|kind| is_new || !prepared.iter().any(|name| name == kind.name));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if is_new {
+        for statement in changes::SCHEMA {
+            server.make(statement, Params::new())?;
         }
-        _ => {}
     }
-    for statement in changes::SCHEMA {
-        server.make(statement, Params::new())?;
+    for statement in missing.iter().flat_map(|kind| changes::indexes_of(kind)) {
+        server.make(&statement, Params::new())?;
     }
-    server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXED as i64))?;
+    server.run(changes::AWAIT_INDEXES, Params::new().with("seconds", INDEXING_TIMEOUT as i64))?;
     server.write(|transaction| {
-        lock(transaction.within(Duration::from_secs(INDEXED)), 0)?;
-        for statement in changes::EARLIER {
-            transaction.run(statement, Params::new())?;
-        }
-        transaction.run(changes::SET_VERSION, Params::new().with("version", VERSION))
-    })?;
-    Ok(Ok(()))
+        lock(transaction.within(Duration::from_secs(INDEXING_TIMEOUT)), 0)?;
+        let params = with_kinds(Params::new(), &missing).with("version", VERSION);
+        transaction.run(changes::SET_VERSION, params)
+    })
 }
 
 /// `5.26.0` as two numbers.

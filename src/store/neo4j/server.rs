@@ -1,6 +1,6 @@
 //! The connection to the server, for threads that may wait: statements in, rows out, each within its time.
 
-use super::fault::{Answer, Fault};
+use super::error::{DbError, DbResult};
 use super::statements::in_one;
 use super::values::{Params, Row};
 use crate::config::{Server as Settings, StorePlace};
@@ -12,57 +12,57 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 /// How many rows the server sends at a time, or lists in one row.
-pub(super) const FETCHED: usize = 1000;
+pub(super) const FETCH_SIZE: usize = 1000;
 
 /// A request of more bytes goes out in pieces, the last of which waits until the server has acknowledged the first:
 /// 40 ms, since the driver leaves Nagle's algorithm on.
-const PROMPT: usize = 8192;
+const PROMPT_REQUEST: usize = 8192;
 
 /// What a number of a question's vector takes of them, and what the values of a selection take.
-const NUMBER: usize = 5;
-const SELECTION: usize = 400;
+const NUMBER_BYTES: usize = 5;
+const SELECTION_BYTES: usize = 400;
 
 /// A request that is kept short holds so many of what it is about at least.
-const WORTHWHILE: usize = 20;
+const LEAST_IDS: usize = 20;
 
 /// How often it is tried to send what did not arrive. What the server itself calls passing, as that it met another
 /// transaction or that the leader changes, is tried as long as one waits for a connection. The pause before the second
 /// try grows by half of it each time.
 const TRIES: u32 = 8;
-const PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const MAX_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long the server may take to take a transaction back.
-const TAKING_BACK: Duration = Duration::from_secs(1);
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A server, and the connections to it that all stores of this process share.
 #[derive(Clone)]
 pub(super) struct Server {
     config: Config,
     graph: Arc<Mutex<Graph>>,
-    patience: Duration,
-    query_patience: Duration,
+    connect_timeout: Duration,
+    query_timeout: Duration,
 }
 
 /// The event loop of every connection, in the proxy too: a connection stays with the loop that made it, and who asks
 /// are threads without one. Whoever waits drives it.
-fn runtime() -> Result<&'static Runtime, Fault> {
+fn runtime() -> DbResult<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
     let made = Builder::new_current_thread().enable_all().build();
-    let made = made.map_err(|e| Fault::Odd(format!("no event loop: {e}")))?;
+    let made = made.map_err(|e| DbError::Unexpected(format!("no event loop: {e}")))?;
     Ok(RUNTIME.get_or_init(|| made))
 }
 
-fn wait<T>(task: impl Future<Output = Answer<T>>) -> Answer<T> {
+fn wait<T>(task: impl Future<Output = DbResult<T>>) -> DbResult<T> {
     runtime()?.block_on(task)
 }
 
 impl Server {
     /// The server at a place; nothing is sent yet.
-    pub(super) fn of(place: &StorePlace) -> Answer<Server> {
+    pub(super) fn of(place: &StorePlace) -> DbResult<Server> {
         static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
         let Settings { user, password, database, .. } = &place.server;
         let name = format!("{}\n{user}\n{}\n{database:?}", place.address, password.expose());
@@ -76,7 +76,7 @@ impl Server {
     }
 
     /// As `of`, with connections of its own, which are closed when it is dropped.
-    pub(super) fn new(place: &StorePlace, connections: usize) -> Answer<Server> {
+    pub(super) fn new(place: &StorePlace, connections: usize) -> DbResult<Server> {
         // The same maker of keys as for HTTPS; who was first stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Settings { user, password, database, patience, query_patience, .. } = &place.server;
@@ -88,7 +88,7 @@ impl Server {
             // This bounds the wait for one that is free; it ends before that for the server does, so that one is
             // told what was waited for.
             .max_lifetime(Some(patience.mul_f64(0.9)))
-            .fetch_size(FETCHED)
+            .fetch_size(FETCH_SIZE)
             // This bounds every read as well.
             .connection_timeout((*query_patience).max(*patience));
         if let Some(database) = database {
@@ -96,7 +96,7 @@ impl Server {
         }
         let config = config.build()?;
         let graph = Arc::new(Mutex::new(connect(&config)?));
-        Ok(Server { config, graph, patience: *patience, query_patience: *query_patience })
+        Ok(Server { config, graph, connect_timeout: *patience, query_timeout: *query_patience })
     }
 
     fn graph(&self) -> Graph {
@@ -105,39 +105,39 @@ impl Server {
 
     /// Leaves the connections to themselves: one that still waits for the server cannot tell it to stop waiting, and
     /// who gets the lock that it waits for would keep it. They are closed when nobody uses them.
-    fn leave(&self) {
+    fn replace_pool(&self) {
         if let Ok(graph) = connect(&self.config) {
             *self.graph.lock().unwrap_or_else(PoisonError::into_inner) = graph;
         }
     }
 
     /// The rows that a statement gives; the statement changes nothing.
-    pub(super) fn rows(&self, statement: &str, params: Params) -> Answer<Vec<Row>> {
+    pub(super) fn rows(&self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
         let mut rows = Vec::new();
         self.each(statement, params, &mut |row| {
             rows.push(row);
-            Ok::<_, Fault>(())
+            Ok(())
         })?;
         Ok(rows)
     }
 
     /// Visits the rows that a statement gives, as they come.
-    pub(super) fn each<E: From<Fault>>(
+    pub(super) fn each(
         &self,
         statement: &str,
         params: Params,
-        visit: &mut dyn FnMut(Row) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let late = || Fault::TooLong(self.query_patience);
-        let mut stream = self.again(|| {
+        visit: &mut dyn FnMut(Row) -> DbResult<()>,
+    ) -> DbResult<()> {
+        let late = || DbError::QueryTimeout(self.query_timeout);
+        let mut stream = self.retry(|| {
             let graph = self.graph();
             wait(async {
                 let sent = graph.execute_read(query(statement, params.clone()));
-                Ok(timeout(self.query_patience, sent).await.map_err(|_| late())??)
+                Ok(timeout(self.query_timeout, sent).await.map_err(|_| late())??)
             })
         })?;
         while let Some(row) =
-            wait(async { Ok(timeout(self.query_patience, stream.next()).await.map_err(|_| late())??) })?
+            wait(async { Ok(timeout(self.query_timeout, stream.next()).await.map_err(|_| late())??) })?
         {
             visit(Row(row))?;
         }
@@ -151,8 +151,8 @@ impl Server {
         statement: &str,
         params: Params,
         most: usize,
-    ) -> Answer<Vec<T>> {
-        if most > FETCHED {
+    ) -> DbResult<Vec<T>> {
+        if most > FETCH_SIZE {
             return self.rows(statement, params)?.iter().map(|row| row.get("row")).collect();
         }
         let row = self.row(&in_one(statement), params)?;
@@ -160,56 +160,56 @@ impl Server {
     }
 
     /// Waits for a connection, no longer than for that.
-    pub(super) fn reach(&self) -> Answer<()> {
+    pub(super) fn reach(&self) -> DbResult<()> {
         self.begin().map(drop)
     }
 
     /// The first row of a statement that changes nothing.
-    pub(super) fn row(&self, statement: &str, params: Params) -> Answer<Option<Row>> {
+    pub(super) fn row(&self, statement: &str, params: Params) -> DbResult<Option<Row>> {
         Ok(self.rows(statement, params)?.into_iter().next())
     }
 
     /// Starts a transaction.
-    pub(super) fn begin(&self) -> Answer<Transaction> {
-        let begun = self.again(|| {
+    pub(super) fn begin(&self) -> DbResult<Transaction> {
+        let begun = self.retry(|| {
             let graph = self.graph();
             let begun = wait(async {
-                let begun = timeout(self.patience, graph.start_txn()).await;
-                Ok(begun.map_err(|_| Fault::NoConnection(self.patience))??)
+                let begun = timeout(self.connect_timeout, graph.start_txn()).await;
+                Ok(begun.map_err(|_| DbError::ConnectTimeout(self.connect_timeout))??)
             })?;
             Ok(begun)
         })?;
-        Ok(Transaction { inner: Some(begun), patience: self.query_patience })
+        Ok(Transaction { inner: Some(begun), query_timeout: self.query_timeout })
     }
 
     /// Works in one transaction, and commits it. If it met another it is tried again as a whole, also where
     /// nobody knows whether it was committed: what is there already must change nothing.
-    pub(super) fn write<T>(&self, mut work: impl FnMut(&mut Transaction) -> Answer<T>) -> Answer<T> {
+    pub(super) fn write<T>(&self, mut work: impl FnMut(&mut Transaction) -> DbResult<T>) -> DbResult<T> {
         let mut once = || {
             let mut transaction = self.begin()?;
             let done = work(&mut transaction)?;
             transaction.commit()?;
             Ok(done)
         };
-        self.again(|| {
-            once().inspect_err(|fault| {
-                if let Fault::TooLong(_) = fault {
-                    self.leave();
+        self.retry(|| {
+            once().inspect_err(|error| {
+                if let DbError::QueryTimeout(_) = error {
+                    self.replace_pool();
                 }
             })
         })
     }
 
-    fn again<T>(&self, mut work: impl FnMut() -> Answer<T>) -> Answer<T> {
+    fn retry<T>(&self, mut work: impl FnMut() -> DbResult<T>) -> DbResult<T> {
         let began = Instant::now();
-        let (mut tried, mut pause) = (0, PAUSE);
+        let (mut tried, mut pause) = (0, FIRST_PAUSE);
         loop {
             tried += 1;
-            let again = |fault: &Fault| fault.is_passing() || fault.is_of_connection() && tried < TRIES;
+            let again = |error: &DbError| error.is_transient() || error.is_of_connection() && tried < TRIES;
             match work() {
-                Err(fault) if again(&fault) && began.elapsed() < self.patience => {
+                Err(error) if again(&error) && began.elapsed() < self.connect_timeout => {
                     std::thread::sleep(pause);
-                    pause = (pause + pause / 2).min(LONGEST_PAUSE);
+                    pause = (pause + pause / 2).min(MAX_PAUSE);
                 }
                 other => return other,
             }
@@ -217,23 +217,21 @@ impl Server {
     }
 
     /// Makes something that must be there, in a transaction of its own; another process may have done it meanwhile.
-    pub(super) fn make(&self, statement: &str, params: Params) -> Answer<()> {
+    pub(super) fn make(&self, statement: &str, params: Params) -> DbResult<()> {
         match self.run(statement, params) {
-            Err(Fault::Driver(neo4rs::Error::Neo4j(error))) if error.code().ends_with("AlreadyExists") => {
-                Ok(())
-            }
+            Err(error) if error.is_already_there() => Ok(()),
             other => other,
         }
     }
 
     /// Runs one statement that must stand outside of a transaction of several.
-    pub(super) fn run(&self, statement: &str, params: Params) -> Answer<()> {
-        self.again(|| {
+    pub(super) fn run(&self, statement: &str, params: Params) -> DbResult<()> {
+        self.retry(|| {
             let graph = self.graph();
             wait(async {
                 let run = graph.run(query(statement, params.clone()));
-                let done = timeout(self.query_patience, run).await;
-                Ok(done.map_err(|_| Fault::TooLong(self.query_patience))??)
+                let done = timeout(self.query_timeout, run).await;
+                Ok(done.map_err(|_| DbError::QueryTimeout(self.query_timeout))??)
             })
         })
     }
@@ -241,13 +239,13 @@ impl Server {
 
 /// How many of the things that a statement is about fit into one prompt request, beside a question's vector of so
 /// many numbers, if each takes so many bytes; no end of them if that is hardly any.
-pub(super) fn promptly(statement: &str, dim: usize, each: usize) -> usize {
-    let room = PROMPT.saturating_sub(statement.len() + NUMBER * dim + SELECTION);
-    Some(room / each).filter(|count| *count >= WORTHWHILE).unwrap_or(usize::MAX)
+pub(super) fn ids_per_request(statement: &str, dim: usize, each: usize) -> usize {
+    let room = PROMPT_REQUEST.saturating_sub(statement.len() + NUMBER_BYTES * dim + SELECTION_BYTES);
+    Some(room / each).filter(|count| *count >= LEAST_IDS).unwrap_or(usize::MAX)
 }
 
 /// A pool of connections; none is made yet.
-fn connect(config: &Config) -> Answer<Graph> {
+fn connect(config: &Config) -> DbResult<Graph> {
     let _inside = runtime()?.enter();
     Ok(Graph::connect(config.clone())?)
 }
@@ -259,13 +257,13 @@ fn query(statement: &str, params: Params) -> Query {
 /// A transaction, which is taken back unless it is committed.
 pub(super) struct Transaction {
     inner: Option<Txn>,
-    patience: Duration,
+    query_timeout: Duration,
 }
 
 impl Transaction {
     /// The rows that a statement gives.
-    pub(super) fn rows(&mut self, statement: &str, params: Params) -> Answer<Vec<Row>> {
-        let patience = self.patience;
+    pub(super) fn rows(&mut self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
+        let query_timeout = self.query_timeout;
         let inner = self.inner()?;
         let all = async {
             let mut rows = Vec::new();
@@ -275,47 +273,47 @@ impl Transaction {
             }
             Ok(rows)
         };
-        wait(async { timeout(patience, all).await.map_err(|_| Fault::TooLong(patience))? })
+        wait(async { timeout(query_timeout, all).await.map_err(|_| DbError::QueryTimeout(query_timeout))? })
     }
 
     /// The first row that a statement gives.
-    pub(super) fn row(&mut self, statement: &str, params: Params) -> Answer<Option<Row>> {
+    pub(super) fn row(&mut self, statement: &str, params: Params) -> DbResult<Option<Row>> {
         Ok(self.rows(statement, params)?.into_iter().next())
     }
 
     /// Runs a statement whose rows nobody wants.
-    pub(super) fn run(&mut self, statement: &str, params: Params) -> Answer<()> {
-        let patience = self.patience;
+    pub(super) fn run(&mut self, statement: &str, params: Params) -> DbResult<()> {
+        let query_timeout = self.query_timeout;
         let inner = self.inner()?;
         wait(async {
-            let done = timeout(patience, inner.run(query(statement, params))).await;
-            Ok(done.map_err(|_| Fault::TooLong(patience))??)
+            let done = timeout(query_timeout, inner.run(query(statement, params))).await;
+            Ok(done.map_err(|_| DbError::QueryTimeout(query_timeout))??)
         })
     }
 
     /// The same, each of whose statements may take so long.
-    pub(super) fn within(&mut self, patience: Duration) -> &mut Transaction {
-        self.patience = patience;
+    pub(super) fn within(&mut self, query_timeout: Duration) -> &mut Transaction {
+        self.query_timeout = query_timeout;
         self
     }
 
     /// Takes back what it did; nothing more can be done in it.
-    pub(super) fn take_back(&mut self) {
+    pub(super) fn rollback(&mut self) {
         if let (Some(inner), Ok(runtime)) = (self.inner.take(), runtime()) {
-            let _ = runtime.block_on(async { timeout(TAKING_BACK, inner.rollback()).await });
+            let _ = runtime.block_on(async { timeout(ROLLBACK_TIMEOUT, inner.rollback()).await });
         }
     }
 
-    fn inner(&mut self) -> Answer<&mut Txn> {
-        self.inner.as_mut().ok_or_else(|| Fault::Odd("the transaction has ended".to_owned()))
+    fn inner(&mut self) -> DbResult<&mut Txn> {
+        self.inner.as_mut().ok_or_else(|| DbError::Unexpected("the transaction has ended".to_owned()))
     }
 
-    fn commit(mut self) -> Answer<()> {
-        let patience = self.patience;
+    fn commit(mut self) -> DbResult<()> {
+        let query_timeout = self.query_timeout;
         match self.inner.take() {
             Some(inner) => wait(async {
-                let done = timeout(patience, inner.commit()).await;
-                Ok(done.map_err(|_| Fault::TooLong(patience))??)
+                let done = timeout(query_timeout, inner.commit()).await;
+                Ok(done.map_err(|_| DbError::QueryTimeout(query_timeout))??)
             }),
             None => Ok(()),
         }
@@ -325,6 +323,6 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         // Else the server would keep its locks until the connection is used again.
-        self.take_back();
+        self.rollback();
     }
 }

@@ -1,33 +1,34 @@
 //! Every statement that the server is given to read the graph; those that change it are in `changes.rs`. A value is
-//! always a parameter; what is put into a text is one of the conditions on a scope, the number of a model, which is
-//! part of a label's name, or the name of a relation.
+//! always a parameter. What is put into a text is one of the conditions of a selection, the label of a kind, the number
+//! of a model, which is part of a label's name, or the name of a relation.
 //!
 //! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`,
 //! `EmbeddingD` for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. What is rsv's own begins
-//! with `Rsv`: `RsvRecord` for all that has an id, `RsvVectorN` for the vectors of the model with the number N,
-//! `RsvLacksN` for messages without one, `RsvWaitingN` for vectors that are not compared with others yet, `RsvDouble` for
-//! what Reservoir holds twice.
+//! with `Rsv`: `RsvRecord` for all that has an id, beside the label of its kind; `RsvMessage` for the messages among
+//! them; `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records without one,
+//! `RsvUnlinkedN` for vectors that are not compared with others yet; `RsvDouble` for what Reservoir holds twice.
 
-use crate::record::Scopes;
-use crate::store::Select;
+use crate::record::{Kind, Scopes, TextSource};
+use crate::store::select::Select;
 
 pub(super) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
 
-/// The conditions that every selection has on `m`, scope aside. There are always times, so that an index that ends in
-/// them serves; `$until` is no later than `$before`.
+/// The conditions that every selection has on `m`, kind and scope aside. There are always times, so that an index that
+/// ends in them serves; `$until` is no later than `$before`.
 const ADMITTED: &str = "NOT m:RsvDouble AND m.timestamp >= $since AND m.timestamp <= $until";
-/// Those that some have: what is not asked for need not be read of each message.
-type Asks = fn(&Select) -> bool;
-const ASKED: [(Asks, &str); 5] = [
+/// Those that some have: what is not asked for need not be read of each record.
+type IsAsked = fn(&Select) -> bool;
+const ASKED: [(IsAsked, &str); 6] = [
     (|which| which.trace_id.is_some(), "m.trace_id = $trace_id"),
     (|which| !which.roles.is_empty(), "($roles IS NULL OR m.role IN $roles)"),
+    (|which| which.key.is_some(), "m.key = $key"),
     (
         |which| which.before.is_some(),
         "($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
           OR coalesce(m.seq, 0) = $before.seq AND m.rsv_id < $before.id)",
     ),
-    (|which| !which.except.traces.is_empty(), "NOT m.trace_id IN $traces"),
+    (|which| !which.except.traces.is_empty(), "NOT coalesce(m.trace_id, '') IN $traces"),
     (|which| !which.except.ids.is_empty(), "NOT coalesce(m.rsv_id, '') IN $ids"),
 ];
 
@@ -39,18 +40,23 @@ macro_rules! vector_of {
     };
 }
 
-/// The message or account `m` as a list.
+/// The record `m` as a list, which begins with the position of its kind.
 macro_rules! listed {
     () => {
-        "[m.rsv_id, m.trace_id, m.partition, m.instance, m.role, m.content, m.parts, m.timestamp, m.seq, m.extra,
-          m.url, m.n]"
+        listed!("{kind}")
+    };
+    ($kind:literal) => {
+        concat!(
+            "[",
+            $kind,
+            ", m.rsv_id, m.trace_id, m.partition, m.instance, m.role, m.content, m.timestamp, m.seq, m.extra, m.url]"
+        )
     };
 }
-
 /// The same as a column, one for all: the driver makes a table of the columns of each row.
-macro_rules! message {
+macro_rules! record {
     () => {
-        concat!(listed!(), " AS message")
+        concat!(listed!(), " AS record")
     };
 }
 
@@ -85,68 +91,59 @@ macro_rules! forward {
     };
 }
 
+/// The last of a selection: of each of its kinds, and of these.
+macro_rules! newest {
+    () => {
+        concat!(" WITH m ORDER BY {backward}", backward!(), " LIMIT $count ")
+    };
+}
 pub(super) const LAST: &str = concat!(
-    "MATCH (m:MessageNode) {index} WHERE {scope} AND {admitted}
-     WITH m ORDER BY {backward}",
-    backward!(),
-    " LIMIT $count RETURN [",
+    "{each} MATCH (m:{label}) {index} WHERE {scope} AND {admitted}",
+    newest!(),
+    "{end}",
+    newest!(),
+    "RETURN [",
     listed!(),
     "] AS row"
 );
 
-/// For `each`: the parameters of a selection stand in a row of `@rows`.
+/// For `each_of`: the parameters of a selection stand in a row of `@rows`.
 pub(super) const LAST_OF_EACH: &str = concat!(
     "UNWIND @rows AS which CALL (which) {
-       MATCH (m:MessageNode) USING INDEX m:MessageNode(trace_id, timestamp) WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
-       AND {admitted} RETURN m ORDER BY ", backward!(), " LIMIT @count
-     } RETURN which.i AS i, ", message!()
+       MATCH (m:{label}) USING INDEX m:{label}(trace_id, timestamp)
+       WHERE m.trace_id = $trace_id AND m.partition = $partition AND m.instance = $instance
+       AND {admitted} RETURN m ORDER BY ",
+    backward!(),
+    " LIMIT @count
+     } RETURN which.i AS i, ",
+    record!()
 );
 
 pub(super) const COUNT: &str = "
-    MATCH (m:MessageNode) {index} WHERE {scope} AND {admitted}
+    {each} MATCH (m:{label}) {index} WHERE {scope} AND {admitted} WITH m LIMIT $most {end}
     WITH m LIMIT $most RETURN count(m) AS count";
 
-pub(super) const ACCOUNTS: &str = concat!(
-    "MATCH (m:RsvAccount) WHERE {scope} AND ($digest IS NULL OR m.digest = $digest) AND {admitted}
-     WITH m ORDER BY m.timestamp DESC, m.rsv_id DESC LIMIT $count RETURN ",
-    message!()
-);
-
-pub(super) const ACCOUNTS_BY_DIGEST: &str = concat!(
-    "MATCH (m:RsvAccount) WHERE m.digest = $digest AND {scope} AND {admitted}
-     WITH m ORDER BY m.timestamp DESC, m.rsv_id DESC LIMIT $count RETURN ",
-    message!()
-);
-
 /// What was written up to a number, so that all that is read in several steps is of one instant.
-pub(super) const MESSAGES: &str = concat!(
-    "MATCH (m:MessageNode) {index} WHERE {scope} AND coalesce(m.n, 0) <= $upto AND {admitted}
+pub(super) const RECORDS: &str = concat!(
+    "{each} MATCH (m:{label}) {index} WHERE {scope} AND coalesce(m.n, 0) <= $upto AND {admitted} {end}
      WITH m ORDER BY {forward}",
     forward!(),
     " RETURN ",
-    message!(),
-    ", false AS account, ",
-    vector_of!()
-);
-
-pub(super) const MESSAGES_AND_ACCOUNTS: &str = concat!(
-    "MATCH (m:MessageNode|RsvAccount) WHERE {scope} AND coalesce(m.n, 0) <= $upto AND {admitted}
-     WITH m ORDER BY ",
-    forward!(),
-    " RETURN ",
-    message!(),
-    ", m:RsvAccount AS account, ",
+    record!(),
+    ", ",
     vector_of!()
 );
 
 pub(super) const EMBEDDINGS: &str = "
-    MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector) WHERE {scope} AND e.n <= $upto AND {admitted}
+    MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector)
+    WHERE m:{kinds} AND {scope} AND e.n <= $upto AND {admitted}
     WITH m, e ORDER BY m.rsv_id, e.model
     RETURN m.rsv_id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra";
 
 /// The links between the records of a selection.
 pub(super) const LINKS: &str = concat!(
-    "MATCH (m:RsvRecord)-[l]->(o:RsvRecord) WHERE {scope} AND coalesce(l.n, 0) <= $upto AND {admitted}
+    "MATCH (m:RsvRecord)-[l]->(o:RsvRecord)
+     WHERE m:{kinds} AND {scope} AND coalesce(l.n, 0) <= $upto AND {admitted}
      AND {the other} WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
     link!(),
     " AS link"
@@ -156,34 +153,35 @@ pub(super) const SCOPE_OF: &str = "
     MATCH (r:RsvRecord {rsv_id: $id}) RETURN r.partition AS partition, r.instance AS instance";
 
 pub(super) const SCOPES: &str = "
-    MATCH (s:RsvScope) RETURN s.partition AS partition, s.instance AS instance, s.messages AS messages";
+    MATCH (c:RsvCollection) WITH c.partition AS partition, c.instance AS instance, sum(c.documents) AS records,
+      sum(CASE WHEN c.kind = $messages THEN c.documents ELSE 0 END) AS messages WHERE records > 0
+    RETURN partition, instance, messages";
 
-/// How many messages rsv did not write, nor has taken over: the server knows such numbers without looking.
-macro_rules! strangers {
+/// How many messages rsv did not write, nor has taken over: the server knows the numbers of labels without looking.
+macro_rules! unadopted {
     () => {
-        "CALL () { MATCH (m:MessageNode) RETURN count(m) AS messages }
-         CALL () { MATCH (r:RsvRecord) RETURN count(r) AS records }
-         CALL () { MATCH (a:RsvAccount) RETURN count(a) AS accounts }
+        "CALL () { MATCH (m:MessageNode) RETURN count(m) AS all_messages }
+         CALL () { MATCH (m:RsvMessage) RETURN count(m) AS own_messages }
          CALL () { MATCH (d:RsvDouble) RETURN count(d) AS doubles }
-         WITH messages - doubles + accounts - records AS strangers "
+         WITH all_messages - own_messages - doubles AS unadopted "
     };
 }
-pub(super) const STRANGERS: &str = concat!(strangers!(), "RETURN strangers");
+pub(super) const UNADOPTED: &str = concat!(unadopted!(), "RETURN unadopted");
 
-pub(super) const SCOPES_OF_STRANGERS: &str = "
+pub(super) const SCOPES_OF_UNADOPTED: &str = "
     MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble
     RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
 
-/// What stands before a place and what stands after it. The index gives them in the order of time, and no more of
-/// them than are wanted. A place is its id, timestamp and seq, and where its scope is among `$scopes`.
+/// What stands before a position and what stands after it. The index gives them in the order of time, and no more of
+/// them than are wanted. A position is an id, timestamp and seq, and where its scope is among `$scopes`.
 macro_rules! around {
     () => {
         concat!(
-            "UNWIND range(0, size($places) - 1) AS i
-             WITH *, $places[i][0] AS id, $places[i][1] AS timestamp, $places[i][2] AS seq,
-               $scopes[$places[i][3]] AS scope
+            "UNWIND range(0, size($positions) - 1) AS i
+             WITH *, $positions[i][0] AS id, $positions[i][1] AS timestamp, $positions[i][2] AS seq,
+               $scopes[$positions[i][3]] AS scope
              CALL (id, timestamp, seq, scope) {
-               MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
+               MATCH (m:{label}) USING INDEX m:{label}(partition, instance, timestamp)
                WHERE m.partition = scope[0] AND m.instance = scope[1] AND m.timestamp <= timestamp
                AND CASE WHEN m.timestamp < timestamp THEN true
                  WHEN coalesce(m.seq, 0) = seq THEN m.rsv_id < id ELSE coalesce(m.seq, 0) < seq END AND {admitted}
@@ -191,7 +189,7 @@ macro_rules! around {
             backward!(),
             " LIMIT $reach RETURN m, true AS before
              UNION ALL
-               MATCH (m:MessageNode) USING INDEX m:MessageNode(partition, instance, timestamp)
+               MATCH (m:{label}) USING INDEX m:{label}(partition, instance, timestamp)
                WHERE m.partition = scope[0] AND m.instance = scope[1] AND m.timestamp >= timestamp
                AND CASE WHEN m.timestamp > timestamp THEN true
                  WHEN coalesce(m.seq, 0) = seq THEN m.rsv_id > id ELSE coalesce(m.seq, 0) > seq END AND {admitted}
@@ -206,25 +204,25 @@ pub(super) const AROUND: &str = concat!(around!(), "RETURN [i, before, ", listed
 pub(super) const AROUND_MEASURED: &str = concat!(
     "OPTIONAL MATCH (model:RsvModel {name: $model, dim: size($vector)}) ",
     around!(),
-    "OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: model.name}) WHERE i < $first RETURN [i, before, ",
+    "OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: model.name}) WHERE i < $measured RETURN [i, before, ",
     listed!(),
     ", ",
     cosine!("vector.similarity.cosine(e.embedding, $vector)"),
     "] AS row"
 );
 
-pub(super) const MESSAGES_BY_ID: &str = concat!(
+pub(super) const RECORDS_BY_ID: &str = concat!(
     "UNWIND $wanted AS id
-     MATCH (m:RsvRecord {rsv_id: id}) USING INDEX m:RsvRecord(rsv_id) WHERE m:MessageNode AND {scope} AND {admitted}
+     MATCH (m:RsvRecord {rsv_id: id}) USING INDEX m:RsvRecord(rsv_id) WHERE m:{kinds} AND {scope} AND {admitted}
      RETURN [",
     listed!(),
     "] AS row"
 );
 
-/// The same, measured.
-pub(super) const MESSAGES_MEASURED: &str = concat!(
+/// The same, with the cosine of each.
+pub(super) const RECORDS_MEASURED: &str = concat!(
     "OPTIONAL MATCH (model:RsvModel {name: $model, dim: size($vector)}) UNWIND $wanted AS id
-     MATCH (m:RsvRecord {rsv_id: id}) USING INDEX m:RsvRecord(rsv_id) WHERE m:MessageNode AND {scope} AND {admitted}
+     MATCH (m:RsvRecord {rsv_id: id}) USING INDEX m:RsvRecord(rsv_id) WHERE m:{kinds} AND {scope} AND {admitted}
      OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector {model: model.name}) RETURN [",
     listed!(),
     ", ",
@@ -243,86 +241,91 @@ pub(super) const FACT: &str = "MATCH (f:RsvFact {name: $name}) RETURN f.value AS
 
 pub(super) const MODELS: &str = "
     MATCH (m:RsvModel) RETURN m.n AS n, m.name AS name, m.dim AS dim, m.vectors AS vectors ORDER BY name";
+pub(super) const MODEL: &str = "MATCH (m:RsvModel {name: $name}) RETURN m.n AS n";
 
-/// How much there is in some scopes, their numbers, and what a question to the index of words begins with if it is
+/// How much there is in some collections, their numbers, and what a question to the index of words begins with if it is
 /// about them: it is empty where the index need not tell them, or cannot, as they are too many. One row, whatever
 /// there is.
-macro_rules! sizes {
+macro_rules! corpus {
     () => {
         concat!(
-            strangers!(),
-            "OPTIONAL MATCH (m:RsvScope) WHERE {scope}
-             WITH strangers, sum(m.messages) AS messages, sum(m.words) AS words, collect(m.n) AS numbers
+            unadopted!(),
+            "OPTIONAL MATCH (m:RsvCollection) WHERE m.kind IN $kinds AND {scope}
+             WITH unadopted, sum(m.documents) AS documents, sum(m.words) AS words, collect(m.n) AS numbers
              WITH *, CASE WHEN $everywhere OR size(numbers) > $named THEN '' WHEN numbers = [] THEN '+@none +'
-               ELSE '+(' + reduce(names = '', n IN numbers | names + ' @' + n) + ')^0 +' END AS scopes "
+               ELSE '+(' + reduce(names = '', n IN numbers | names + ' @' + n) + ')^0 +' END AS prefix "
         )
     };
 }
-pub(super) const SIZES: &str = concat!(sizes!(), "RETURN strangers, messages, words, scopes");
+pub(super) const CORPUS: &str = concat!(corpus!(), "RETURN unadopted, documents, words, prefix");
 
-/// What it takes to rank a message by its words: little, as most of them are not among the best.
-macro_rules! ranked {
-    () => {
-        "[m.rsv_id, m.n, m.timestamp, m.content]"
-    };
-}
-/// The same, how many messages hold words of some stems, how many what is looked for in the index of words, and those
-/// messages that the index takes for the likeliest. What it knows of scopes need not be read of each message.
-pub(super) const HELD: &str = concat!(
-    sizes!(),
+/// The same, how many records hold words of some stems, how many what is looked for in the indexes of words, and those
+/// records that the indexes take for the likeliest. What they know of collections need not be read of each record.
+pub(super) const DOCUMENT_FREQUENCIES: &str = concat!(
+    corpus!(),
     "CALL (numbers) {
        UNWIND range(0, size($stems) - 1) AS i
-       OPTIONAL MATCH (w:RsvWord) WHERE w.stem = $stems[i] AND {the word's scope}
-       WITH i, sum(w.messages) AS held ORDER BY i RETURN collect(held) AS counted
+       OPTIONAL MATCH (w:RsvWord) WHERE w.stem = $stems[i] AND {the word's collection}
+       WITH i, sum(w.documents) AS doc_freq ORDER BY i RETURN collect(doc_freq) AS counted
      }
-     CALL (scopes) {
-       UNWIND range(0, size($questions) - 1) AS i
-       CALL (i, scopes) {
-         CALL db.index.fulltext.queryNodes('rsv_words', scopes + $questions[i]) YIELD node AS m
-         WHERE scopes <> '' OR {scope} RETURN count(m) AS held
-       } WITH i, held ORDER BY i RETURN collect(held) AS looked_up
+     CALL (prefix) {
+       UNWIND range(0, size($patterns) - 1) AS i
+       CALL (i, prefix) {
+         UNWIND $indexes AS name
+         CALL db.index.fulltext.queryNodes(name, prefix + $patterns[i]) YIELD node AS m
+         WHERE prefix <> '' OR {scope} RETURN count(m) AS doc_freq
+       } WITH i, doc_freq ORDER BY i RETURN collect(doc_freq) AS looked_up
      }
-     CALL (scopes) {
-       CALL db.index.fulltext.queryNodes('rsv_words', scopes + $likely, {limit: $most}) YIELD node AS m
-       WHERE scopes <> '' OR {scope} RETURN collect(",
-    ranked!(),
-    ") AS likely
-     } RETURN strangers, messages, words, scopes, counted + looked_up AS held, likely"
+     CALL (prefix) {
+       UNWIND $indexes AS name
+       CALL db.index.fulltext.queryNodes(name, prefix + $likely, {limit: $most}) YIELD node AS m
+       WHERE prefix <> '' OR {scope} RETURN collect({document}) AS likely
+     } RETURN unadopted, documents, words, prefix, counted + looked_up AS doc_freqs, likely"
 );
-pub(super) const HOLDING: &str = concat!(
-    "CALL db.index.fulltext.queryNodes('rsv_words', $question, {limit: $most}) YIELD node AS m WHERE {scope} RETURN ",
-    ranked!(),
-    " AS row"
-);
+pub(super) const FULLTEXT: &str = "
+    UNWIND $indexes AS name
+    CALL db.index.fulltext.queryNodes(name, $question, {limit: $most}) YIELD node AS m WHERE {scope}
+    RETURN {document} AS row";
+/// What it takes to rank a record by its words: little, as most of them are not among the best.
+const DOCUMENT: &str = "[m.rsv_id, m.n, m.timestamp, m.content, null]";
+/// The same where the index sees a text that is composed of several members.
+const COMPOSED_DOCUMENT: &str = concat!("[m.rsv_id, m.n, m.timestamp, null, ", listed!(), "]");
+
 /// The messages that are not in the index, since rsv did not write them.
-pub(super) const STRANGE_MESSAGES: &str =
-    concat!("MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord|RsvDouble RETURN ", message!());
+pub(super) const UNADOPTED_MESSAGES: &str = concat!(
+    "MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord|RsvDouble RETURN ",
+    listed!("0"),
+    " AS record"
+);
 /// The same, so many after one, with the vector that they may have.
-pub(super) const STRANGERS_TO_ADOPT: &str = concat!(
+pub(super) const MESSAGES_TO_ADOPT: &str = concat!(
     "MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble AND elementId(m) > $after
      WITH m ORDER BY elementId(m) LIMIT $count
      OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e)
      WITH m, head(collect(e.embedding)) AS vector
      RETURN elementId(m) AS element, coalesce(vector, m.embedding) AS vector, ",
-    message!()
+    listed!("0"),
+    " AS record"
 );
-/// How many vectors a model has in all, and how many in some scopes.
-macro_rules! space {
+
+/// How many vectors a model has in all, and how many in some collections.
+macro_rules! vector_count {
     () => {
         "MATCH (model:RsvModel {name: $name})
          CALL (model) {
-           MATCH (m:RsvSpace) WHERE m.model = model.n AND {scope} RETURN coalesce(sum(m.vectors), 0) AS here
+           MATCH (m:RsvVectorCount) WHERE m.model = model.n AND m.kind IN $kinds AND {scope}
+           RETURN coalesce(sum(m.vectors), 0) AS here
          } WITH model.n AS model, model.dim AS dim, model.vectors AS all, here "
     };
 }
-pub(super) const SPACE: &str = concat!(space!(), "RETURN model, dim, all, here");
-pub(super) const SPACES: &str = "
-    MATCH (m:RsvSpace) WHERE m.model = $model AND {scope} AND m.vectors > 0
-    RETURN m.partition AS partition, m.instance AS instance, m.threshold AS threshold, m.degree AS degree,
-      m.wild AS wild";
+pub(super) const VECTOR_COUNT: &str = concat!(vector_count!(), "RETURN model, dim, all, here");
+pub(super) const LINK_STATES: &str = "
+    MATCH (m:RsvVectorCount) WHERE m.model = $model AND {scope} AND m.vectors > 0
+    RETURN m.kind AS kind, m.partition AS partition, m.instance AS instance, m.threshold AS threshold,
+      m.degree AS degree, m.foreign AS foreign";
 /// All vectors of a selection are compared. What the server cannot compare tells by itself how near it is.
 pub(super) const NEAREST_OF_ALL: &str = concat!(
-    "MATCH (m:MessageNode) {index} WHERE {scope} AND {admitted}
+    "{each} MATCH (m:{label}) {index} WHERE {scope} AND {admitted} {end}
      MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
      WITH m, e, CASE WHEN $flat THEN 0.5 WHEN e.near IS NOT NULL THEN e.near
        ELSE vector.similarity.cosine(e.embedding, $vector) END AS near
@@ -333,12 +336,13 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
     "] AS row"
 );
 /// The nearest of the whole model are looked at as far as they are of the selection: of so many as hold what is wanted,
-/// if the scope is spread evenly over them. The index is not asked, and `asked` is null, where the scope has few, or
-/// not `$more` times as many as the index would be asked for: so many are sooner compared one by one. One row if there is the model. What the index itself says of how near
-/// one is comes from numbers of 8 bits: where no near one should be missed, `most` is how near those may be that it did
-/// not give, from 0 to 1: as the last of those that it gave, and twice as much as it is off with any of them.
+/// if the selection's collections are spread evenly over them. The index is not asked, and `asked` is null, where these
+/// have few, or not `$more` times as many as the index would be asked for: so many are sooner compared one by one. One
+/// row if there is the model. What the index itself says of how near one is comes from numbers of 8 bits: where no near
+/// one should be missed, `most` is how near those may be that it did not give, from 0 to 1: as the last of those that it
+/// gave, and twice as much as it is off with any of them.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
-    space!(),
+    vector_count!(),
     "WITH *, CASE WHEN here > $few THEN $wanted * (all / here) END AS near, here <= $exact AS exact
      WITH model, dim, exact, CASE WHEN dim = size($vector) AND near * $more < here THEN near END AS asked
      OPTIONAL CALL (model, exact, asked) {
@@ -346,7 +350,7 @@ pub(super) const NEAREST_BY_INDEX: &str = concat!(
        CALL db.index.vector.queryNodes('rsv_vector_' + model, asked, $vector) YIELD node AS e, score AS about
        WITH collect(e) AS found, min(about) + 2 * max(CASE WHEN exact AND e.near IS NULL
          THEN abs(vector.similarity.cosine(e.embedding, $vector) - about) END) AS most
-       UNWIND found AS e MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WHERE {scope} AND {admitted}
+       UNWIND found AS e MATCH (m:{kinds})-[:HAS_EMBEDDING]->(e) WHERE {scope} AND {admitted}
        WITH m, e, most, coalesce(e.near, vector.similarity.cosine(e.embedding, $vector)) AS score
        RETURN m, e, most, score ORDER BY score DESC, m.timestamp DESC, m.rsv_id LIMIT $count
      } RETURN model, dim, exact, asked, most, collect(CASE WHEN m IS NOT NULL THEN [",
@@ -361,16 +365,16 @@ pub(super) const SIMILARITIES: &str = concat!(
     cosine!("vector.similarity.cosine(e.embedding, $vector)"),
     "] AS row"
 );
-/// The newest of some messages, how many of them there are in all, and whether the model is known; one row.
+/// The newest of some records, how many of them there are in all, and whether the model is known; one row.
 macro_rules! newest_of_all {
-    ($known:literal, $messages:literal) => {
+    ($known:literal, $records:literal) => {
         concat!(
             $known,
             " CALL () { MATCH ",
-            $messages,
+            $records,
             " AND {admitted} RETURN count(m) AS all }
              CALL () { MATCH ",
-            $messages,
+            $records,
             " AND {admitted} WITH m ORDER BY ",
             backward!(),
             " LIMIT $count RETURN collect(",
@@ -380,45 +384,65 @@ macro_rules! newest_of_all {
         )
     };
 }
-pub(super) const LACKING: &str = newest_of_all!(
+pub(super) const UNEMBEDDED: &str = newest_of_all!(
     "CALL () { MATCH (model:RsvModel {name: $name, n: {model}}) RETURN count(model) > 0 AS known }",
-    "(m:RsvLacks{model}) WHERE {scope}"
+    "(m:RsvLacks{model}) WHERE m:{kinds} AND {scope}"
 );
-pub(super) const SPOKEN: &str = newest_of_all!(
-    "WITH false AS known",
-    "(m:MessageNode) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL"
-);
+/// All that have a text to embed, where the model is not known.
+pub(super) const EMBEDDABLE: &str =
+    newest_of_all!("WITH false AS known", "(m:{kinds}) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL");
 
-/// The vectors of a scope that are compared with others.
-pub(super) const COUNT_WAITING: &str = "
-    MATCH (e:RsvWaiting{model}) RETURN e.partition AS partition, e.instance AS instance, count(e) AS waiting";
-pub(super) const WAITING: &str = "
-    MATCH (e:RsvWaiting{model}) WHERE e.partition = $partition AND e.instance = $instance
-    MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY m.n LIMIT $count
+/// How many vectors of each collection are not compared with others yet.
+pub(super) const COUNT_UNLINKED: &str = "
+    MATCH (e:RsvUnlinked{model})
+    RETURN e.kind AS kind, e.partition AS partition, e.instance AS instance, count(e) AS unlinked";
+pub(super) const UNLINKED: &str = "
+    MATCH (e:RsvUnlinked{model}) WHERE e.partition = $partition AND e.instance = $instance
+    MATCH (m:{label})-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY m.n LIMIT $count
     RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, true] AS vector";
-pub(super) const VECTORS_OF_SCOPE: &str = "
-    MATCH (m:MessageNode) WHERE m.partition = $partition AND m.instance = $instance
+pub(super) const VECTORS_OF_COLLECTION: &str = "
+    MATCH (m:{label}) WHERE m.partition = $partition AND m.instance = $instance
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
-    RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvWaiting{model}] AS vector";
-/// What the index has near to each of some vectors, as far as it is of their scope; and how near the last is that it
-/// gave, from 0 to 1.
+    RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvUnlinked{model}] AS vector";
+/// What the index has near to each of some vectors, as far as it is of their collection; and how near the last is that
+/// it gave, from 0 to 1.
 pub(super) const NEAR_EACH: &str = "
     UNWIND $rows AS row
     CALL (row) {
       CALL db.index.vector.queryNodes('rsv_vector_{model}', $near, row.vector) YIELD node AS e, score
-      OPTIONAL MATCH (m:MessageNode {partition: $partition, instance: $instance})-[:HAS_EMBEDDING]->(e)
+      OPTIONAL MATCH (m:{label} {partition: $partition, instance: $instance})-[:HAS_EMBEDDING]->(e)
       RETURN min(score) AS least, collect(CASE WHEN m IS NOT NULL THEN
-        [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvWaiting{model}] END) AS near
+        [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvUnlinked{model}] END) AS near
     } RETURN row.i AS i, least, near";
+
+/// The name of a kind's index of words.
+pub(super) fn fulltext_index(kind: &Kind) -> String {
+    format!("rsv_words_{}", kind.name)
+}
 
 /// A statement about scopes, which are given as `$partition` and `$instance`: the condition on them stands in it as
 /// `{scope}`.
-pub(super) fn scoped(statement: &str, scopes: &Scopes) -> String {
-    let word = if *scopes == Scopes::All { "w.scope IS NOT NULL" } else { "w.scope IN numbers" };
-    statement.replace("{scope}", condition(scopes)).replace("{the word's scope}", word)
+pub(super) fn of_scopes(statement: &str, scopes: &Scopes) -> String {
+    statement.replace("{scope}", scope_condition(scopes))
 }
 
-fn condition(scopes: &Scopes) -> &'static str {
+/// A statement about the words of some kinds: what it takes to rank a record stands in it as `{document}`.
+pub(super) fn of_words(statement: &str, kinds: &[&Kind], scopes: &Scopes) -> String {
+    let collection = match scopes {
+        // Of all collections the words need not be told by number.
+        Scopes::All => "w.collection IS NOT NULL AND w.kind IN $kinds",
+        _ => "w.collection IN numbers",
+    };
+    let composed = kinds.iter().any(|kind| matches!(kind.indexed, TextSource::Composed(_)));
+    let document = if composed { COMPOSED_DOCUMENT } else { DOCUMENT };
+    let statement = statement
+        .replace("{document}", document)
+        .replace("{kind}", &kind_position("m", kinds))
+        .replace("{the word's collection}", collection);
+    of_scopes(&statement, scopes)
+}
+
+fn scope_condition(scopes: &Scopes) -> &'static str {
     match scopes {
         Scopes::All => "true",
         Scopes::Partition(_) => "m.partition = $partition AND m.instance IS NOT NULL",
@@ -426,33 +450,106 @@ fn condition(scopes: &Scopes) -> &'static str {
     }
 }
 
-/// A statement about the messages of a selection: the condition on their scopes, or on their trace, stands in it as
-/// `{scope}`, the others as `{admitted}`, all conditions on the other end of a link as `{the other}`, the index that
-/// has them in the order of time as `{index}`, and what its order begins with as `{forward}` and `{backward}`.
+/// The position among some kinds of the one that a node is of; null if it is of none.
+pub(super) fn kind_position(node: &str, kinds: &[&Kind]) -> String {
+    if let [_] = kinds {
+        return "0".to_owned();
+    }
+    let when = |(at, kind): (usize, &&Kind)| format!(" WHEN {node}:{} THEN {at}", kind.label);
+    format!("CASE WHEN false THEN 0{} END", kinds.iter().enumerate().map(when).collect::<String>())
+}
+
+/// What a node is of that is of any of some kinds.
+fn any_label(kinds: &[&Kind]) -> String {
+    match kinds {
+        [] => NO_LABEL.to_owned(),
+        kinds => kinds.iter().map(|kind| kind.label).collect::<Vec<_>>().join("|"),
+    }
+}
+
+/// A label that no node has.
+const NO_LABEL: &str = "RsvNothing";
+
+/// A statement about the records of a selection. The conditions on their scopes, or on their trace, stand in it as
+/// `{scope}`, the others as `{admitted}`, all conditions on the other end of a link as `{the other}`; their kinds as
+/// `{kinds}`, and the position of a record's kind as `{kind}`. What stands from `{each}` to `{end}` is about one kind,
+/// which is `{label}`, and gives `m`: the index that has its records in the order of time is `{index}`, and what its
+/// order begins with `{forward}` and `{backward}`.
 pub(super) fn selected(statement: &str, which: &Select) -> String {
+    let kinds = distinct(&which.kinds);
+    let statement = match statement.split_once("{each}").and_then(|(before, rest)| {
+        let (of_one, after) = rest.split_once("{end}")?;
+        Some((before, of_one, after))
+    }) {
+        None => statement.to_owned(),
+        Some((before, of_one, after)) => match kinds[..] {
+            [] => format!("{before} MATCH (m:{NO_LABEL}) {after}"),
+            [kind] => format!("{before}{}{after}", of_kind(of_one, kind, which)),
+            _ => {
+                let each: Vec<String> =
+                    kinds.iter().map(|kind| of_kind(of_one, kind, which) + " RETURN m ").collect();
+                format!("{before} CALL () {{ {} }} {after}", each.join("UNION ALL"))
+            }
+        },
+    };
+    let statement = statement.replace("{kinds}", &any_label(&kinds));
+    conditions(&statement.replace("{kind}", &kind_position("m", &which.kinds)), which)
+}
+
+/// Each kind once.
+fn distinct(kinds: &[&'static Kind]) -> Vec<&'static Kind> {
+    let is_first = |(at, kind): &(usize, &&'static Kind)| !kinds[..*at].contains(kind);
+    kinds.iter().enumerate().filter(is_first).map(|(_, kind)| *kind).collect()
+}
+
+/// The same about the records of one kind of the selection.
+pub(super) fn selected_of_kind(statement: &str, kind: &Kind, which: &Select) -> String {
+    let statement = of_kind(statement, kind, which).replace("{kind}", "0");
+    conditions(&statement, which)
+}
+
+/// What is about one kind.
+fn of_kind(statement: &str, kind: &Kind, which: &Select) -> String {
+    let index = match &which.scopes {
+        _ if which.trace_id.is_some() && kind.traced => "trace_id, timestamp",
+        _ if which.key.is_some() && kind.lookup_key.is_some() => "key, timestamp",
+        Scopes::All => "timestamp",
+        Scopes::Partition(_) | Scopes::One(_) => "partition, instance, timestamp",
+    };
+    let statement = statement.replace("{index}", &format!("USING INDEX m:{{label}}({index})"));
+    of_label(&statement, kind)
+}
+
+/// A statement about one kind, whose label stands in it as `{label}`.
+pub(super) fn of_label(statement: &str, kind: &Kind) -> String {
+    statement.replace("{label}", kind.label)
+}
+
+fn conditions(statement: &str, which: &Select) -> String {
     let (scopes, trace) = (&which.scopes, which.trace_id.is_some());
-    let condition = condition(scopes);
+    let condition = scope_condition(scopes);
     let own = if trace { format!("m.trace_id = $trace_id AND {condition}") } else { condition.to_owned() };
-    let (index, first): (_, &[&str]) = match scopes {
-        _ if trace => ("trace_id, timestamp", &["m.trace_id"]),
-        Scopes::All => ("timestamp", &[]),
-        Scopes::Partition(_) => ("partition, instance, timestamp", &[]),
-        Scopes::One(_) => ("partition, instance, timestamp", &["m.partition", "m.instance"]),
+    let first: &[&str] = match scopes {
+        _ if trace => &["m.trace_id"],
+        _ if which.key.is_some() => &["m.key"],
+        Scopes::All | Scopes::Partition(_) => &[],
+        Scopes::One(_) => &["m.partition", "m.instance"],
     };
     let order = |way: &str| first.iter().map(|name| format!("{name}{way}, ")).collect::<String>();
     let admitted = admitted(std::slice::from_ref(which));
+    let of_other = format!("m:{} AND {condition} AND {admitted}", any_label(&which.kinds));
     statement
-        .replace("{the other}", &format!("{condition} AND {admitted}").replace("m.", "o."))
+        .replace("{the other}", &of_other.replace("m.", "o.").replace("m:", "o:"))
         .replace("{scope}", &own)
         .replace("{admitted}", &admitted)
-        .replace("{index}", &format!("USING INDEX m:MessageNode({index})"))
         .replace("{forward}", &order(""))
         .replace("{backward}", &order(" DESC"))
 }
 
-/// The conditions that any of some selections has, scopes aside.
+/// The conditions that any of some selections has, kinds and scopes aside.
 fn admitted(which: &[Select]) -> String {
-    let asked = ASKED.iter().filter(|(asks, _)| which.iter().any(asks)).map(|(_, condition)| *condition);
+    let asked =
+        ASKED.iter().filter(|(is_asked, _)| which.iter().any(is_asked)).map(|(_, condition)| *condition);
     [ADMITTED].into_iter().chain(asked).collect::<Vec<_>>().join(" AND ")
 }
 
@@ -461,14 +558,15 @@ fn admitted(which: &[Select]) -> String {
 pub(super) fn in_one(statement: &str) -> String {
     match statement.rsplit_once("RETURN [") {
         Some((before, row)) => {
-            format!("{before}RETURN collect([{}) AS rows", row.trim_end_matches(" AS row"))
+            format!("{before}RETURN collect([{}) AS rows", row.trim_end().trim_end_matches(" AS row"))
         }
         None => statement.to_owned(),
     }
 }
 
-/// A statement about several selections, each with parameters of its own.
-pub(super) fn each(statement: &str, which: &[Select]) -> String {
+/// A statement about several selections of records of one kind, each with parameters of its own.
+pub(super) fn each_of(statement: &str, kind: &Kind, which: &[Select]) -> String {
+    let statement = of_label(statement, kind).replace("{kind}", "0");
     statement.replace("{admitted}", &admitted(which)).replace('$', "which.").replace('@', "$")
 }
 

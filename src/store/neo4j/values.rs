@@ -1,7 +1,9 @@
 //! Values on their way to the server and back: what a statement is given, and what its rows hold.
 
-use super::fault::{Answer, Fault};
-use crate::record::{Account, Content, Draft, Embedding, Fill, Link, Message, Object, Role, Scope};
+use super::error::{DbError, DbResult};
+use crate::record::{
+    Content, Draft, Embedding, Fill, Kind, Link, MESSAGE, Object, Role, Scope, StoredRecord,
+};
 use crate::store::cosine::Query;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
 use serde::Deserialize;
@@ -21,6 +23,14 @@ impl Params {
         self
     }
 
+    /// The same with a value, if there is one.
+    pub(super) fn with_some(self, name: &str, value: Option<impl Into<BoltType>>) -> Params {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
     /// The same with a vector that others are compared with, and whether it is zero. Of its direction a cosine knows
     /// no more than whole numbers tell, which take half as many bytes.
     pub(super) fn with_question(self, vector: &[f32]) -> Params {
@@ -30,7 +40,7 @@ impl Params {
         self.with("vector", numbers.collect::<BoltType>()).with("flat", length == 0.0)
     }
 
-    /// The same with the numbers of a vector, or of nothing.
+    /// The same with the numbers of a vector.
     pub(super) fn with_vector(self, name: &str, vector: &[f32]) -> Params {
         self.with(name, vector.iter().map(|x| f64::from(*x)).collect::<BoltType>())
     }
@@ -58,28 +68,33 @@ pub(super) fn or_null(text: Option<impl AsRef<str>>) -> BoltType {
     text.map_or(BoltType::Null(BoltNull), |text| BoltType::from(text.as_ref()))
 }
 
-/// A message or an account as `statements::message` lists it: id, trace_id, partition, instance, role, content, parts,
-/// timestamp, seq, extra, url, n.
-pub(super) type Listed = (
+/// A vector of the server's numbers, narrowed to what it was made of.
+pub(super) fn narrow(numbers: Vec<f64>) -> Vec<f32> {
+    numbers.into_iter().map(|x| x as f32).collect()
+}
+
+/// A record as `statements` lists it: its kind, by the position among those that were asked for; id, trace_id,
+/// partition, instance, role, content, timestamp, seq, extra, url.
+pub(super) type ListedRecord = (
+    usize,
     Option<String>,
     Option<String>,
     String,
     String,
-    Option<String>,
     Option<String>,
     Option<String>,
     Option<i64>,
     Option<u32>,
     Option<String>,
     Option<String>,
-    Option<i64>,
 );
 
-/// A link as `statements::link` lists it: rel, from, to, timestamp, score, model, extra.
-pub(super) type Linked = (String, String, String, Option<i64>, Option<f64>, Option<String>, Option<String>);
+/// A link as `statements` lists it: rel, from, to, timestamp, score, model, extra.
+pub(super) type ListedLink =
+    (String, String, String, Option<i64>, Option<f64>, Option<String>, Option<String>);
 
-/// How near a vector is to that of a question, as `statements::cosine` has it: the cosine, or the vector; neither if
-/// there is none.
+/// How near a vector is to that of a question, as `statements` has it: the cosine, or the vector; neither if there is
+/// none.
 pub(super) type Compared = (Option<f64>, Option<Vec<f64>>);
 
 /// A row of an answer.
@@ -87,41 +102,32 @@ pub(super) struct Row(pub(super) neo4rs::Row);
 
 impl Row {
     /// The value of a column.
-    pub(super) fn get<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Answer<T> {
-        self.0.get(name).map_err(|e| Fault::Odd(format!("{name}: {e}")))
+    pub(super) fn get<'a, T: Deserialize<'a>>(&'a self, name: &str) -> DbResult<T> {
+        self.0.get(name).map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
+    }
+
+    /// A number of things.
+    pub(super) fn count(&self, name: &str) -> DbResult<u64> {
+        self.get::<i64>(name).map(i64::unsigned_abs)
     }
 
     /// A vector, narrowed to what it was made of.
-    pub(super) fn vector(&self, name: &str) -> Answer<Vec<f32>> {
-        Ok(self.get::<Vec<f64>>(name)?.into_iter().map(|x| x as f32).collect())
+    pub(super) fn vector(&self, name: &str) -> DbResult<Vec<f32>> {
+        self.get(name).map(narrow)
     }
 
     /// The columns `partition` and `instance`.
-    pub(super) fn scope(&self) -> Answer<Scope> {
+    pub(super) fn scope(&self) -> DbResult<Scope> {
         Ok(Scope { partition: self.get("partition")?, instance: self.get("instance")? })
     }
 
-    /// The message that the row lists.
-    pub(super) fn message(&self) -> Answer<Message> {
-        message(self.get("message")?).map(|(message, _)| message)
-    }
-
-    /// The account that the row lists.
-    pub(super) fn account(&self) -> Answer<Account> {
-        let (id, trace_id, partition, instance, .., timestamp, _, extra, _, _): Listed =
-            self.get("message")?;
-        let lacking = || Fault::Odd("an account without id, trace or time".to_owned());
-        Ok(Account {
-            id: id.ok_or_else(lacking)?,
-            trace_id: trace_id.ok_or_else(lacking)?,
-            scope: Scope { partition, instance },
-            timestamp: timestamp.ok_or_else(lacking)?,
-            members: object("extra", extra.as_deref())?,
-        })
+    /// The record that the row lists, which is of one of these kinds.
+    pub(super) fn record(&self, kinds: &[&'static Kind]) -> DbResult<StoredRecord> {
+        record(self.get("record")?, kinds)
     }
 
     /// An embedding, of the columns `of`, `model`, `vector` and `extra`.
-    pub(super) fn embedding(&self) -> Answer<Embedding> {
+    pub(super) fn embedding(&self) -> DbResult<Embedding> {
         Ok(Embedding {
             of: self.get("of")?,
             model: self.get("model")?,
@@ -131,47 +137,67 @@ impl Row {
     }
 
     /// The link that the row lists.
-    pub(super) fn link(&self) -> Answer<Link> {
+    pub(super) fn link(&self) -> DbResult<Link> {
         link(self.get("link")?)
     }
 }
 
 /// What a column or a property holds: members as JSON, or nothing.
-fn object(name: &str, json: Option<&str>) -> Answer<Object> {
-    json.map_or_else(|| Ok(Object::default()), Object::parse).map_err(|e| Fault::Odd(format!("{name}: {e}")))
+fn object(name: &str, json: Option<&str>) -> DbResult<Object> {
+    let object = json.map_or_else(|| Ok(Object::default()), Object::parse);
+    object.map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
 }
 
-/// A message as it is listed, and its number, which one that rsv did not write has not. One without an id, which rsv did
-/// not write either, has the id that follows from what it is.
-pub(super) fn message(listed: Listed) -> Answer<(Message, Option<i64>)> {
-    let (id, trace_id, partition, instance, role, content, parts, timestamp, seq, extra, url, n) = listed;
-    let role: Role =
-        role.unwrap_or_default().parse().map_err(|e: crate::error::Error| Fault::Odd(e.to_string()))?;
-    let content = match parts {
-        None => Content::Text(content.unwrap_or_default()),
-        Some(parts) if parts == "null" => Content::Null,
-        Some(parts) => Content::Parts(parts.into()),
-    };
-    let mut extra = object("extra", extra.as_deref())?;
-    if let (None, Some(url)) = (&id, url) {
-        extra.set_text("url", &url);
+/// A record as it is listed. A message without an id, which rsv did not write, has the id that follows from what it
+/// says.
+pub(super) fn record(listed: ListedRecord, kinds: &[&'static Kind]) -> DbResult<StoredRecord> {
+    let (kind, id, trace_id, partition, instance, role, content, timestamp, seq, extra, url) = listed;
+    let kind = kinds.get(kind).copied().ok_or_else(|| unexpected("a record of another kind"))?;
+    let role: Option<Role> = role.map(|role| role.parse()).transpose().map_err(unexpected)?;
+    let (text, scope) = (content.unwrap_or_default(), Scope { partition, instance });
+    let mut members = object("extra", extra.as_deref())?;
+    if let Some(id) = id {
+        let timestamp = timestamp.ok_or_else(|| unexpected(format!("{id}: a record without a time")))?;
+        let (trace_id, seq) = (trace_id.unwrap_or_default(), seq.unwrap_or_default());
+        return Ok(StoredRecord {
+            kind,
+            id,
+            scope,
+            trace_id,
+            timestamp,
+            seq,
+            role,
+            text,
+            members,
+            vector: None,
+        });
     }
+    if *kind != MESSAGE {
+        return Err(unexpected(format!("a {} without an id", kind.name)));
+    }
+    if let Some(url) = url {
+        members.set_text("url", &url);
+    }
+    let role = role.ok_or_else(|| unexpected("a message without a role"))?;
     let draft = Draft {
-        id,
         trace_id,
-        partition: Some(partition),
-        instance: Some(instance),
+        partition: Some(scope.partition),
+        instance: Some(scope.instance),
         timestamp,
         seq: seq.or(Some(0)),
-        extra,
-        ..Draft::new(role, content)
+        members,
+        ..Draft::message(role, Content::Text(text))
     };
     let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
-    Ok((draft.complete(&fill).map_err(|e| Fault::Odd(e.to_string()))?, n))
+    draft.complete(&fill).map_err(unexpected)
+}
+
+fn unexpected(what: impl ToString) -> DbError {
+    DbError::Unexpected(what.to_string())
 }
 
 /// A link as it is listed; its time is 0 where it has none.
-pub(super) fn link((rel, from, to, timestamp, score, model, extra): Linked) -> Answer<Link> {
+pub(super) fn link((rel, from, to, timestamp, score, model, extra): ListedLink) -> DbResult<Link> {
     let extra = object("extra", extra.as_deref())?;
     Ok(Link { rel, from, to, timestamp: timestamp.or(Some(0)), score, model, extra })
 }

@@ -1,325 +1,204 @@
-//! The vectors of records: what is nearest, what lacks one, and what becomes of those of a model.
-//!
-//! The server's vector index knows no scopes: it gives the nearest of all, of which those of the selection are
-//! kept, and more of them are asked for until there are enough. Where a scope is small, or a small part of the
-//! store, its vectors are compared one by one. What is found is scored here, from the vectors themselves.
+//! The vectors of records: search by them, what has none, and what becomes of those of a model.
 
-use super::Neo4j;
-use super::batch::{Kind, Place, misfit, vector_row};
-use super::changes;
-use super::fault::Answer;
-use super::read::{number, params, scope_params};
-use super::server::promptly;
-use super::statements::{self, of_model, scoped, selected};
-use super::values::{self, Listed, Params, Row};
-use super::write::{add, add_all, begin, counted, lock};
-use crate::record::{Embedding, Hit, Message, Scopes};
-use crate::store::cosine::Query;
-use crate::store::{Cosines, Model, Pending, Select};
+use super::batch::Counts;
+use super::changes::{self, VectorLabels};
+use super::error::{DbError, DbResult};
+use super::graph::Neo4j;
+use super::lock::{Models, lock};
+use super::rows::vector_row;
+use super::selection::{collection_params, number, select_params};
+use super::server::Transaction;
+use super::statements::{self, of_model, selected};
+use super::values::{self, ListedRecord, Params, Row};
+use super::write::{begin_lacking, run_all, run_over, vector_steps};
+use crate::record::{Embedding, Hit, Kind, Scope, StoredRecord, kinds};
+use crate::store::api::{Model, Unembedded, Vectors};
+use crate::store::error::Result;
+use crate::store::evidence::Cosines;
+use crate::store::identity::other_dimension;
+use crate::store::select::Select;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// So many vectors are compared one by one sooner than by the index.
-const FEW: i64 = 500;
+impl Vectors for Neo4j {
+    fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        self.told("search", self.find_nearest(model, vector, which, limit))
+    }
 
-/// The index finds nearly all of the nearest. Of so many hardly one should be missed: they are compared one by one where
-/// its numbers of 8 bits do not tell that what it left out is farther.
-const EXACT: i64 = 2000;
+    fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines> {
+        self.told("read", self.cosines(model, vector, ids))
+    }
 
-/// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
-/// least.
-const OVER: usize = 2;
-const LEAST: usize = 100;
-const MOST: usize = 1 << 30;
+    fn unembedded(&mut self, model: &str, which: &Select, limit: usize) -> Result<Unembedded> {
+        let unembedded = self.read_unembedded(model, which, limit);
+        self.told("read", unembedded)
+    }
 
-/// So many more than are wanted are read: what the server cannot compare may fall behind them.
-const EQUALS: usize = 10;
+    fn models(&mut self) -> Result<Vec<Model>> {
+        self.told("read", self.read_models())
+    }
 
-/// How many more are asked for where there were not enough.
-const MORE: i64 = 4;
+    fn put_vectors(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()> {
+        self.told("write to", self.replace_vectors(vectors, fact))
+    }
 
-/// A model, and how many vectors it has in some scopes.
-pub(super) struct Space {
-    pub(super) model: i64,
-    dim: usize,
-    pub(super) all: u64,
-    pub(super) here: u64,
+    fn drop_model(&mut self, model: &str) -> Result<()> {
+        self.told("write to", self.remove_model(model))
+    }
+
+    /// The server keeps its indexes right by itself; one that is not there is made.
+    fn repair_vectors(&mut self) -> Result<u64> {
+        self.told("repair", self.index_models().map(|()| 0))
+    }
 }
 
-/// A message, and how near its vector is.
-type Found = (Listed, Option<f64>, Option<Vec<f64>>);
-
-/// What the index of vectors gave.
-enum Sought {
-    Found(Vec<Hit>),
-    /// The vectors of the model have so many numbers, and not as many as the question's.
-    Misfit(usize),
-    /// All vectors of the model with this number must be compared.
-    InVain(i64),
-    /// It was not asked.
-    Nothing,
+/// What a record is, and where.
+struct Place {
+    kind: &'static Kind,
+    scope: Scope,
+    timestamp: i64,
 }
+
+/// Vectors by what they are of, and their models; of two in the same place the later.
+type LastVectors<'a> = BTreeMap<(&'a str, &'a str), &'a Embedding>;
 
 impl Neo4j {
-    pub(super) fn read_models(&self) -> Answer<Vec<Model>> {
+    pub(super) fn read_models(&self) -> DbResult<Vec<Model>> {
         let model = |row: &Row| {
-            let [dim, vectors] = [row.get::<i64>("dim")?, row.get("vectors")?].map(i64::unsigned_abs);
-            Ok(Model { name: row.get("name")?, dim: dim as usize, vectors })
+            let dim = usize::try_from(row.count("dim")?).unwrap_or_default();
+            Ok(Model { name: row.get("name")?, dim, vectors: row.count("vectors")? })
         };
-        let models: Answer<Vec<Model>> =
+        let models: DbResult<Vec<Model>> =
             self.server.rows(statements::MODELS, Params::new())?.iter().map(model).collect();
-        // One that was about to get its first vectors has none.
+        // One that is about to get its first vectors has none.
         models.map(|models| models.into_iter().filter(|model| model.vectors > 0).collect())
     }
 
-    /// The number of a model.
-    pub(super) fn model(&self, name: &str) -> Answer<Option<i64>> {
-        self.space(name, &Scopes::All).map(|space| space.map(|space| space.model))
-    }
-
-    /// What there is of a model in some scopes.
-    pub(super) fn space(&self, name: &str, scopes: &Scopes) -> Answer<Option<Space>> {
-        let params = scope_params(scopes).with("name", name);
-        let Some(row) = self.server.row(&scoped(statements::SPACE, scopes), params)? else {
-            return Ok(None);
-        };
-        let count = |name| row.get::<i64>(name).map(i64::unsigned_abs);
-        let dim = usize::try_from(count("dim")?).unwrap_or_default();
-        Ok(Some(Space { model: row.get("model")?, dim, all: count("all")?, here: count("here")? }))
-    }
-
-    /// The hits, or the dimension of the model if it is another than that of the vector.
-    pub(super) fn find_nearest(
-        &self,
-        model: &str,
-        vector: &[f32],
-        which: &Select,
-        limit: usize,
-    ) -> Answer<Result<Vec<Hit>, usize>> {
-        let mut sought = Sought::Nothing;
-        if limit > 0 && which.trace_id.is_none() && !is_flat(vector) {
-            sought = self.seek(model, vector, which, limit)?;
-        }
-        if let Sought::Nothing = sought {
-            sought = match self.space(model, &which.scopes)? {
-                Some(Space { dim, .. }) if dim != vector.len() => Sought::Misfit(dim),
-                Some(Space { model, .. }) if limit > 0 => Sought::InVain(model),
-                _ => Sought::Found(Vec::new()),
-            };
-        }
-        let hits = match sought {
-            Sought::Misfit(dim) => return Ok(Err(dim)),
-            Sought::Found(hits) => hits,
-            Sought::Nothing => Vec::new(),
-            Sought::InVain(model) => {
-                let statement = of_model(statements::NEAREST_OF_ALL, model);
-                let statement = selected(&statement, which);
-                let lists = self.server.lists(&statement, asking(which, vector, limit), limit)?;
-                hits(lists, &Query::of(vector))?
-            }
-        };
-        Ok(Ok(Hit::best(hits, limit)))
-    }
-
-    /// Asks the index, for more and more until there are enough.
-    fn seek(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Answer<Sought> {
-        let statement = selected(statements::NEAREST_BY_INDEX, which);
-        let mut wanted = number(limit.saturating_mul(OVER).clamp(LEAST, MOST));
-        loop {
-            let params = asking(which, vector, limit).with("name", model).with("wanted", wanted);
-            let params = params.with("few", FEW).with("exact", EXACT).with("more", MORE);
-            let row = match self.server.row(&statement, params) {
-                // The index is not there yet.
-                Err(fault) if fault.is_of_procedure() => return Ok(Sought::Nothing),
-                row => row?,
-            };
-            let Some(row) = row else { return Ok(Sought::Found(Vec::new())) };
-            let dim = usize::try_from(row.get::<i64>("dim")?).unwrap_or_default();
-            if dim != vector.len() {
-                return Ok(Sought::Misfit(dim));
-            }
-            if row.get::<Option<i64>>("asked")?.is_none() {
-                return Ok(Sought::InVain(row.get("model")?));
-            }
-            let found = Hit::best(hits(row.get("rows")?, &Query::of(vector))?, limit);
-            if let Some(last) = found.get(limit - 1) {
-                let nearer = |most: f64| (1.0 + last.score) / 2.0 > most;
-                if !row.get::<bool>("exact")? || row.get::<Option<f64>>("most")?.is_some_and(nearer) {
-                    return Ok(Sought::Found(found));
-                }
-            }
-            wanted = wanted.saturating_mul(MORE);
-        }
-    }
-
-    pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> Answer<Cosines> {
-        let query = Query::of(vector);
-        let mut cosines = HashMap::<String, f64>::new();
-        let each = ids.iter().map(|id| id.len()).max().unwrap_or_default() + 2;
-        for ids in ids.chunks(promptly(statements::SIMILARITIES, vector.len(), each)) {
-            let wanted = Params::new().with_texts("wanted", ids.iter().copied());
-            let params = wanted.with("model", model).with_question(vector);
-            let lists = self.server.lists(statements::SIMILARITIES, params, ids.len())?;
-            for (id, cosine, vector) in lists {
-                if let Some(cosine) = values::cosine((cosine, vector), &query) {
-                    cosines.insert(id, cosine);
-                }
+    fn read_unembedded(&mut self, model: &str, which: &Select, limit: usize) -> DbResult<Unembedded> {
+        let mut which = which.clone();
+        which.kinds.retain(|kind| kind.embedded.is_some());
+        let params = select_params(&which).with("name", model).with("count", number(limit));
+        let of_number =
+            |store: &Neo4j, n| store.lacking(&of_model(statements::UNEMBEDDED, n), &which, &params);
+        if let Some(n) = self.model_numbers.get(model) {
+            let unembedded = of_number(self, *n)?;
+            if unembedded.model_known {
+                return Ok(unembedded);
             }
         }
-        let found = ids.iter().filter_map(|id| Some(((*id).to_owned(), *cosines.get(*id)?)));
-        Ok(found.collect())
-    }
-
-    pub(super) fn read_pending(&mut self, model: &str, which: &Select, limit: usize) -> Answer<Pending> {
-        let params = params(which).with("name", model).with("count", number(limit));
-        let lacking = |store: &Neo4j, n| store.lacking(&of_model(statements::LACKING, n), which, &params);
-        if let Some(n) = self.models.get(model) {
-            let pending = lacking(self, *n)?;
-            if pending.known {
-                return Ok(pending);
-            }
-        }
-        match self.model(model)? {
+        match self.model_number(model)? {
             Some(n) => {
-                self.models.insert(model.to_owned(), n);
-                lacking(self, n)
+                self.model_numbers.insert(model.to_owned(), n);
+                of_number(self, n)
             }
-            None => self.lacking(statements::SPOKEN, which, &params),
+            None => self.lacking(statements::EMBEDDABLE, &which, &params),
         }
     }
 
-    /// The messages that a statement tells to lack vectors, and of how many.
-    fn lacking(&self, statement: &str, which: &Select, params: &Params) -> Answer<Pending> {
+    /// The records that a statement tells to lack vectors, and of how many.
+    fn lacking(&self, statement: &str, which: &Select, params: &Params) -> DbResult<Unembedded> {
         let statement = selected(statement, which);
-        let Some(row) = self.server.row(&statement, params.clone())? else { return Ok(Pending::default()) };
-        let newest: Vec<Listed> = row.get("newest")?;
-        let mut newest: Vec<Message> =
-            newest.into_iter().map(|listed| Ok(values::message(listed)?.0)).collect::<Answer<_>>()?;
-        newest.sort_by_cached_key(|message| std::cmp::Reverse(message.position()));
-        Ok(Pending { newest, total: row.get::<i64>("all")?.unsigned_abs(), known: row.get("known")? })
+        let Some(row) = self.server.row(&statement, params.clone())? else {
+            return Ok(Unembedded::default());
+        };
+        let newest: Vec<ListedRecord> = row.get("newest")?;
+        let newest = newest.into_iter().map(|listed| values::record(listed, &which.kinds));
+        let mut newest: Vec<StoredRecord> = newest.collect::<DbResult<_>>()?;
+        newest.sort_by_cached_key(|record| Reverse(record.position()));
+        Ok(Unembedded { newest, total: row.count("all")?, model_known: row.get("known")? })
     }
 
-    /// Makes the index of each model that has none yet.
-    pub(super) fn index_models(&self) -> Answer<()> {
-        for row in self.server.rows(statements::MODELS, Params::new())? {
-            let statement = of_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
-            self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
-        }
-        Ok(())
-    }
-
-    /// Writes vectors, be there others in their place or not, and a fact with them; gives whether there are new
-    /// models. The inner error says why none of them can be written.
-    pub(super) fn replace_vectors(
-        &self,
-        vectors: &[Embedding],
-        fact: Option<(&str, &str)>,
-    ) -> Answer<Result<bool, String>> {
-        // Of two in the same place the later stays.
-        let last: HashMap<(&str, &str), &Embedding> =
+    /// Writes vectors, be there others in their place or not, and a fact with them.
+    fn replace_vectors(&self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> DbResult<()> {
+        let last: LastVectors =
             vectors.iter().map(|vector| ((vector.of.as_str(), vector.model.as_str()), vector)).collect();
-        self.server.write(|transaction| {
-            let (mut number, mut known) = lock(transaction, 2 * vectors.len())?;
-            let ids = Params::new().with_texts("wanted", last.keys().map(|(id, _)| *id));
-            let mut places = HashMap::new();
-            for row in transaction.rows(changes::PLACES, ids)? {
-                let (scope, timestamp, message) = (row.scope()?, row.get("timestamp")?, row.get("message")?);
-                places.insert(row.get::<String>("id")?, Place { scope, timestamp, message });
-            }
-            let (mut rows, mut new) = (BTreeMap::<Kind, Vec<Params>>::new(), BTreeSet::new());
-            let (mut counts, mut spaces) = (BTreeMap::new(), BTreeMap::new());
-            for vector in last.values() {
-                let Some(place) = places.get(&vector.of) else { continue };
-                let dim = vector.vector.len();
-                number += 2;
-                let (model, known) = *known.entry(vector.model.clone()).or_insert_with(|| {
-                    new.insert(vector.model.clone());
-                    (number - 1, dim)
-                });
-                if known != dim {
-                    return Ok(Err(misfit(&vector.model, dim, known)));
-                }
-                let kind = Kind { model, dim, of_message: place.message, late: true };
-                rows.entry(kind).or_default().push(vector_row(vector, place, number));
-                *counts.entry(vector.model.clone()).or_default() += 1;
-                if place.message {
-                    *spaces.entry((model, place.scope.clone())).or_default() += 1;
-                }
-            }
-            let old = last.keys().map(|(of, model)| Params::new().with("of", *of).with("model", *model));
-            for row in transaction.rows(changes::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
-                let (of, model): (String, String) = (row.get("of")?, row.get("model")?);
-                if let (Some(place), Some((n, _))) = (places.get(&of), known.get(&model)) {
-                    if place.message {
-                        *spaces.entry((*n, place.scope.clone())).or_default() -= 1;
-                    }
-                    *counts.entry(model).or_default() -= 1;
-                }
-            }
-            add_all(transaction, counted(&known, counts, spaces))?;
-            begin(transaction, &known, &new)?;
-            for (kind, rows) in rows {
-                add(transaction, &changes::of_vectors(&kind), rows)?;
-            }
+        let has_new_models = self.server.write(|transaction| {
+            let (first, mut models) = lock(transaction, 2 * vectors.len())?;
+            let places = read_places(transaction, &last)?;
+            let new = write_vectors(transaction, &last, &places, (first, &mut models))?;
             if let Some((name, value)) = fact {
                 let params = Params::new().with("name", name).with("value", value);
                 transaction.run(changes::SET_FACT, params)?;
             }
-            Ok(Ok(!new.is_empty()))
-        })
+            Ok(!new.is_empty())
+        })?;
+        if has_new_models { self.index_models() } else { Ok(()) }
     }
 
     /// Removes a model with all that was made by it.
-    pub(super) fn forget_model(&self, name: &str) -> Answer<()> {
-        let Some(model) = self.model(name)? else {
+    fn remove_model(&self, name: &str) -> DbResult<()> {
+        let Some(model) = self.model_number(name)? else {
             return self.server.write(|transaction| {
                 lock(transaction, 0)?;
-                transaction.run(changes::FORGET_SYNAPSES, Params::new().with("name", name))
+                transaction.run(changes::DELETE_SYNAPSES, Params::new().with("name", name))
             });
         };
         self.server.write(|transaction| {
             lock(transaction, 0)?;
             let params = || Params::new().with("name", name).with("model", model);
             for statement in [
-                changes::FORGET_VECTORS,
-                changes::FORGET_SYNAPSES,
-                changes::FORGET_SPACES,
-                changes::FORGET_LACKING,
-                changes::FORGET_MODEL,
+                changes::DELETE_VECTORS,
+                changes::DELETE_SYNAPSES,
+                changes::DELETE_VECTOR_COUNTS,
+                changes::DELETE_LACKING,
+                changes::DELETE_MODEL,
             ] {
                 transaction.run(&of_model(statement, model), params())?;
             }
             Ok(())
         })?;
-        self.server.run(&of_model(changes::DROP_VECTOR_INDEX, model), Params::new())
+        self.drop_indexes(&[model])
     }
 }
 
-/// What a statement about what is nearest to a vector is given.
-fn asking(which: &Select, vector: &[f32], limit: usize) -> Params {
-    params(which).with_question(vector).with("count", number(limit.saturating_add(EQUALS)))
-}
-
-/// Messages by their cosines.
-fn hits(lists: Vec<Found>, query: &Query) -> Answer<Vec<Hit>> {
-    let hit = |(listed, cosine, vector): Found| {
-        let cosine = values::cosine((cosine, vector), query).unwrap_or_default();
-        Ok(Hit::by("similarity", values::message(listed)?.0, cosine))
-    };
-    lists.into_iter().map(hit).collect()
-}
-
-fn is_flat(vector: &[f32]) -> bool {
-    vector.iter().all(|x| *x == 0.0)
-}
-
-/// How near a vector is to any other that the server cannot compare with others, as it reckons with 32 bits: one
-/// without a direction as near as what is at right angles (0.5, as its measure goes from 0 to 1), one that is too
-/// long or too short as near as may be.
-pub(super) fn nearness(vector: &[f32]) -> Option<f64> {
-    let square = vector.iter().map(|x| x * x).sum::<f32>();
-    match square {
-        _ if is_flat(vector) => Some(0.5),
-        _ if !square.is_finite() || square < f32::MIN_POSITIVE => Some(1.0),
-        _ => None,
+/// Where the records are that vectors are of.
+fn read_places(transaction: &mut Transaction, last: &LastVectors) -> DbResult<HashMap<String, Place>> {
+    let kinds = kinds();
+    let ids = Params::new().with_texts("wanted", last.keys().map(|(id, _)| *id));
+    let mut places = HashMap::new();
+    for row in transaction.rows(&changes::places(&kinds), ids)? {
+        let Some(kind) = row.get::<Option<usize>>("kind")?.and_then(|kind| kinds.get(kind)) else { continue };
+        let (scope, timestamp) = (row.scope()?, row.get("timestamp")?);
+        places.insert(row.get::<String>("id")?, Place { kind, scope, timestamp });
     }
+    Ok(places)
+}
+
+/// Writes vectors in the place of those that there are; gives the models that are new.
+fn write_vectors(
+    transaction: &mut Transaction,
+    last: &LastVectors,
+    places: &HashMap<String, Place>,
+    (mut n, models): (i64, &mut Models),
+) -> DbResult<BTreeSet<String>> {
+    let (mut rows, mut new) = (BTreeMap::<VectorLabels, Vec<Params>>::new(), BTreeSet::new());
+    let mut counts = Counts::default();
+    for vector in last.values() {
+        let Some(Place { kind, scope, timestamp }) = places.get(&vector.of) else { continue };
+        let dim = vector.vector.len();
+        n += 2;
+        let (model, known) = *models.entry(vector.model.clone()).or_insert_with(|| {
+            new.insert(vector.model.clone());
+            (n - 1, dim)
+        });
+        if let Some(why) = other_dimension(&vector.model, dim, known) {
+            return Err(DbError::Invalid(why));
+        }
+        let row = vector_row(vector, collection_params(kind.name, scope), *timestamp, n);
+        rows.entry(VectorLabels::of(kind, model, dim, true)).or_default().push(row);
+        counts.add_vectors((&vector.model, models), kind, scope, 1);
+    }
+    let old = last.keys().map(|(of, model)| Params::new().with("of", *of).with("model", *model));
+    for row in transaction.rows(changes::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
+        let (of, model): (String, String) = (row.get("of")?, row.get("model")?);
+        if let Some(Place { kind, scope, .. }) = places.get(&of) {
+            counts.add_vectors((&model, models), kind, scope, -1);
+        }
+    }
+    run_all(transaction, vector_steps(models, counts))?;
+    begin_lacking(transaction, models, &new)?;
+    for (labels, rows) in rows {
+        run_over(transaction, &changes::add_vectors(&labels), rows)?;
+    }
+    Ok(new)
 }

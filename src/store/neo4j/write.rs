@@ -1,51 +1,102 @@
-//! Writing a batch: what is there of it is read, what follows is worked out here, and what is new is written, all
-//! while the writers' lock is held.
+//! Writing: what is there of a batch is read, what follows is worked out, and what is new is written, all while the
+//! writers' lock is held.
 
-use super::Neo4j;
-use super::batch::Batch;
+use super::batch::{Batch, CollectionKey, Counts, New};
 use super::changes;
-use super::fault::Answer;
-use super::read::number;
-use super::schema;
+use super::error::DbResult;
+use super::existing::{self, ROWS};
+use super::graph::Neo4j;
+use super::lock::{Models, lock};
+use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
-use super::statements;
-use super::values::{Params, Row};
-use crate::record::{Record, Scope, Vector, reservoir_model};
-use crate::store::Written;
+use super::statements::{self, of_model};
+use super::values::Params;
+use crate::record::{Record, StoredRecord, kind_named};
+use crate::store::identity::Written;
 use neo4rs::BoltType;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// So many messages are taken over at a time.
-const ADOPTED: i64 = 500;
-
-/// So many rows are sent in one statement.
-pub(super) const ROWS: usize = 500;
+use std::collections::{BTreeSet, HashMap};
 
 /// So many stems of words stand in a row.
 const STEMS: usize = 50;
 
-/// So few are sent with those of other statements: to ask the server takes longer than to do it.
-const TOGETHER: usize = 100;
+/// So few rows are sent with those of other statements: to ask the server takes longer than to do it.
+const COMBINED_ROWS: usize = 100;
 
 impl Neo4j {
     /// Writes a batch; gives what became of each record.
-    pub(super) fn write_batch(&self, batch: &[Record]) -> Answer<Vec<Written>> {
+    pub(super) fn write_batch(&self, batch: &[Record]) -> DbResult<Vec<Written>> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
+        self.write_in_one(|transaction| {
+            let mut there = existing::read(transaction, batch)?;
+            let written = batch.iter().map(|record| there.add(record)).collect();
+            Ok((written, there))
+        })
+    }
+
+    /// Writes records in the place of those that have their ids; gives what became of each.
+    pub(super) fn replace_records(&self, records: &[StoredRecord]) -> DbResult<Vec<Written>> {
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Of several under one id only the last stays.
+        let last: HashMap<&str, usize> =
+            records.iter().enumerate().map(|(at, record)| (record.id.as_str(), at)).collect();
+        let is_last = |at: &usize| last[records[*at].id.as_str()] == *at;
+        let kept: Vec<usize> = (0..records.len()).filter(is_last).collect();
+        let batch: Vec<Record> = kept.iter().map(|at| Record::Stored(records[*at].clone())).collect();
+        let ids: Vec<&str> = kept.iter().map(|at| records[*at].id.as_str()).collect();
+        let written = self.write_in_one(|transaction| {
+            let mut there = existing::read(transaction, &batch)?;
+            existing::read_old_versions(transaction, &mut there, &ids)?;
+            let each = batch.iter().filter_map(Record::stored);
+            let written: Vec<Written> = each.map(|record| there.replace(record)).collect();
+            Ok((written, there))
+        })?;
+        let mut of_id: HashMap<&str, Written> = ids.into_iter().zip(written).collect();
+        let mut told = Vec::with_capacity(records.len());
+        for record in records {
+            let written = of_id.get_mut(record.id.as_str());
+            told.push(written.as_deref().cloned().unwrap_or(Written::Replaced));
+            // What comes later takes the place of what was new.
+            if let Some(new) = written.filter(|written| **written == Written::New) {
+                *new = Written::Replaced;
+            }
+        }
+        Ok(told)
+    }
+
+    /// Removes records with all that hangs on them; gives how many there were.
+    pub(super) fn remove_records(&self, ids: &[&str]) -> DbResult<u64> {
+        if ids.is_empty() {
+            return Ok(0);
+        }
+        self.write_in_one(|transaction| {
+            let mut there = existing::read_to_remove(transaction, ids)?;
+            let removed = ids.iter().filter(|id| there.remove(id)).count();
+            Ok((removed as u64, there))
+        })
+    }
+
+    /// Writes what follows from what is there, in one transaction.
+    fn write_in_one<T>(
+        &self,
+        mut work_out: impl FnMut(&mut Transaction) -> DbResult<(T, Batch)>,
+    ) -> DbResult<T> {
         loop {
-            let mut new = Vec::new();
+            let (mut new, mut gone) = (Vec::new(), Vec::new());
             let written = self.server.write(|transaction| {
-                let mut there = Batch::read(transaction, batch)?;
-                let written = batch.iter().map(|record| there.add(record)).collect();
+                let (written, there) = work_out(transaction)?;
                 new = there.new_models();
                 if new.is_empty() {
-                    there.write(transaction)?;
+                    gone = there.write(transaction)?;
                 } else {
-                    transaction.take_back();
+                    transaction.rollback();
                 }
                 Ok(written)
             })?;
+            self.drop_indexes(&gone)?;
             if new.is_empty() {
                 return Ok(written);
             }
@@ -55,84 +106,37 @@ impl Neo4j {
     }
 
     /// Makes models that have no vectors yet, and their indexes.
-    fn add_models(&self, new: &[(String, usize)]) -> Answer<()> {
+    fn add_models(&self, new: &[(String, usize)]) -> DbResult<()> {
         self.server.write(|transaction| {
             let (first, mut known) = lock(transaction, new.len())?;
-            let (mut names, mut counts) = (BTreeSet::new(), BTreeMap::new());
+            let (mut names, mut counts) = (BTreeSet::new(), Counts::default());
             for (n, (name, dim)) in (first + 1..).zip(new) {
                 if !known.contains_key(name) {
                     known.insert(name.clone(), (n, *dim));
                     names.insert(name.clone());
-                    counts.insert(name.clone(), 0);
+                    counts.vectors.insert(name.clone(), 0);
                 }
             }
-            add_all(transaction, counted(&known, counts, BTreeMap::new()))?;
-            begin(transaction, &known, &names)
+            run_all(transaction, vector_steps(&known, counts))?;
+            begin_lacking(transaction, &known, &names)
         })?;
         self.index_models()
     }
-}
 
-impl Neo4j {
-    /// Takes over what rsv did not write: writing the same makes it rsv's own. Of two that are the same one is.
-    pub(super) fn adopt_strangers(&self) -> Answer<u64> {
-        let mut adopted = 0;
-        let mut after = String::new();
-        loop {
-            let params = Params::new().with("after", after.as_str()).with("count", ADOPTED);
-            let rows = self.server.rows(statements::STRANGERS_TO_ADOPT, params)?;
-            let mut batch = Vec::new();
-            for row in &rows {
-                after = row.get("element")?;
-                let mut message = row.message()?;
-                if row.get::<Option<Vec<f64>>>("vector")?.is_some() {
-                    let numbers = row.vector("vector")?;
-                    let model = reservoir_model(numbers.len()).ok();
-                    message.vector = model.map(|model| Vector { model: model.to_owned(), numbers });
-                }
-                batch.push(Record::Message(message));
-            }
-            if batch.is_empty() {
-                return Ok(adopted - self.mark_doubles()?);
-            }
-            let written = self.write_batch(&batch)?;
-            adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
+    /// Makes the index of each model that has none yet.
+    pub(super) fn index_models(&self) -> DbResult<()> {
+        for row in self.server.rows(statements::MODELS, Params::new())? {
+            let statement = of_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
+            self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
         }
+        Ok(())
     }
-}
 
-impl Neo4j {
-    fn mark_doubles(&self) -> Answer<u64> {
-        self.server.write(|transaction| {
-            lock(transaction, 0)?;
-            let row = transaction.row(changes::MARK_DOUBLES, Params::new())?;
-            row.map_or(Ok(0), |row| Ok(row.get::<i64>("count")?.unsigned_abs()))
-        })
+    /// Drops the indexes of models that are gone.
+    pub(super) fn drop_indexes(&self, models: &[i64]) -> DbResult<()> {
+        let drop = |n: &i64| self.server.run(&of_model(changes::DROP_VECTOR_INDEX, *n), Params::new());
+        models.iter().try_for_each(drop)
     }
-}
-
-/// Models by name: number and dimension.
-pub(super) type Models = BTreeMap<String, (i64, usize)>;
-
-/// Takes the writers' lock; gives the first of so many numbers, and the models that there are.
-pub(super) fn lock(transaction: &mut Transaction, count: usize) -> Answer<(i64, Models)> {
-    let row = transaction.row(changes::LOCK, lock_params(count))?;
-    row.map_or_else(|| Ok(Default::default()), |row| locked(&row))
-}
-
-/// What it takes to take the writers' lock.
-pub(super) fn lock_params(count: usize) -> Params {
-    Params::new().with("version", schema::VERSION).with("count", number(count))
-}
-
-/// What is read with the writers' lock.
-pub(super) fn locked(row: &Row) -> Answer<(i64, Models)> {
-    let models: Vec<(String, i64, usize)> = row.get("models")?;
-    Ok((row.get("n")?, models.into_iter().map(|(name, n, dim)| (name, (n, dim))).collect()))
-}
-
-pub(super) fn scope_row(scope: &Scope) -> Params {
-    Params::new().with("partition", scope.partition.as_str()).with("instance", scope.instance.as_str())
 }
 
 impl Batch {
@@ -142,79 +146,117 @@ impl Batch {
         self.new.models.iter().filter_map(dim).collect()
     }
 
-    fn write(self, transaction: &mut Transaction) -> Answer<()> {
-        let Batch { new, scopes, models, .. } = self;
-        let number_of = |scope: &Scope| scopes.get(scope).copied().unwrap_or_default();
-        let scopes = new.scopes.iter().map(|(scope, (messages, words))| {
-            scope_row(scope).with("n", number_of(scope)).with("messages", *messages).with("words", *words)
-        });
-        let words = new.words.into_iter().flat_map(|(scope, stems)| {
-            let each =
-                |(stem, messages)| BoltType::from_iter([BoltType::from(stem), BoltType::from(messages)]);
-            let stems: Vec<BoltType> = stems.into_iter().map(each).collect();
-            let row = |some: &[BoltType]| {
-                Params::new().with("scope", scope).with("stems", some.iter().cloned().collect::<BoltType>())
-            };
-            stems.chunks(STEMS).map(row).collect::<Vec<_>>()
-        });
-        let mut steps = vec![
-            (changes::ADD_SCOPES.to_owned(), scopes.collect()),
-            (changes::ADD_WORDS.to_owned(), words.collect()),
-        ];
-        for (statement, rows) in [(changes::ADD_MESSAGES, new.messages), (changes::ADOPT, new.adopted)] {
-            steps
-                .extend(rows.into_iter().map(|(lacks, rows)| (changes::of_lacking(statement, &lacks), rows)));
+    /// Writes what is new; gives the numbers of models that have no vectors any more.
+    fn write(self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
+        let Batch { new, collections, models, .. } = self;
+        let New {
+            records, adopted, replaced, without_vectors, removed, vectors, links, foreign, counts, ..
+        } = new;
+        let emptied: Vec<String> =
+            counts.vectors.iter().filter(|(_, count)| **count < 0).map(|(name, _)| name.clone()).collect();
+        let ids = |ids: Vec<String>| ids.into_iter().map(|id| Params::new().with("id", id)).collect();
+        let mut steps = vec![(changes::REMOVE_ALL_VECTORS.to_owned(), ids(without_vectors))];
+        let mut counts = counts;
+        steps.extend(collection_steps(&collections, &mut counts));
+        let numbers: Vec<i64> = models.values().map(|(n, _)| *n).collect();
+        for (rows, statement) in [(records, changes::ADD_RECORDS), (adopted, changes::ADOPT)] {
+            steps.extend(rows.into_iter().filter_map(|((kind, lacks), rows)| {
+                Some((changes::of_labels(statement, kind_named(kind)?, &lacks), rows))
+            }));
         }
-        steps.push((changes::ADD_ACCOUNTS.to_owned(), new.accounts));
-        steps.extend(counted(&models, new.counts, new.spaces));
-        steps.extend(new.vectors.into_iter().map(|(kind, rows)| (changes::of_vectors(&kind), rows)));
-        let links = new.links.into_iter();
-        steps.extend(
-            links.filter_map(|(rel, rows)| Some((changes::of_relation(changes::ADD_LINKS, &rel)?, rows))),
-        );
-        let wild = new.wild.iter().map(|id| Params::new().with("id", id.as_str()));
-        steps.push((changes::NOTE_WILD.to_owned(), wild.collect()));
-        add_all(transaction, steps)
+        steps.extend(replaced.into_iter().filter_map(|((kind, lacks), rows)| {
+            Some((changes::replace_records(kind_named(kind)?, &lacks, &numbers), rows))
+        }));
+        steps.extend(vector_steps(&models, counts));
+        steps.extend(vectors.into_iter().map(|(labels, rows)| (changes::add_vectors(&labels), rows)));
+        steps.extend(links.into_iter().filter_map(|(rel, rows)| Some((changes::add_links(&rel)?, rows))));
+        steps.push((changes::NOTE_FOREIGN.to_owned(), ids(foreign.into_iter().collect())));
+        steps.push((changes::REMOVE_RECORDS.to_owned(), ids(removed)));
+        run_all(transaction, steps)?;
+        delete_empty_models(transaction, &emptied)
     }
+}
+
+/// Deletes those of some models that have no vectors any more; gives their numbers.
+pub(super) fn delete_empty_models(transaction: &mut Transaction, names: &[String]) -> DbResult<Vec<i64>> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let params = Params::new().with_texts("names", names.iter().map(String::as_str));
+    let gone = transaction.rows(changes::DELETE_EMPTY_MODELS, params)?;
+    let gone: Vec<i64> = gone.iter().map(|row| row.get("n")).collect::<DbResult<_>>()?;
+    for n in &gone {
+        for statement in [changes::DELETE_LACKING, changes::DELETE_VECTOR_COUNTS] {
+            transaction.run(&of_model(statement, *n), Params::new().with("model", *n))?;
+        }
+    }
+    Ok(gone)
 }
 
 /// A statement, and the rows that it is run over.
 pub(super) type Step = (String, Vec<Params>);
 
-/// What counts new vectors, by model and by space.
-pub(super) fn counted(
-    models: &Models,
-    counts: BTreeMap<String, i64>,
-    spaces: BTreeMap<(i64, Scope), i64>,
-) -> Vec<Step> {
-    let counted = counts.iter().filter_map(|(name, vectors)| {
+/// What counts records and their words.
+fn collection_steps(collections: &HashMap<CollectionKey, i64>, counts: &mut Counts) -> Vec<Step> {
+    let collection = |(key, (documents, words)): (&CollectionKey, &(i64, i64))| {
+        let n = collections.get(key).copied().unwrap_or_default();
+        collection_params(key.0, &key.1).with("n", n).with("documents", *documents).with("words", *words)
+    };
+    let rows = counts.collections.iter().map(collection).collect();
+    let (mut more, mut less) = (Vec::new(), Vec::new());
+    for ((collection, kind), stems) in std::mem::take(&mut counts.words) {
+        let (added, subtracted): (Vec<_>, Vec<_>) =
+            stems.into_iter().filter(|(_, count)| *count != 0).partition(|(_, count)| *count > 0);
+        for (rows, stems) in [(&mut more, added), (&mut less, subtracted)] {
+            let each = |(stem, count)| BoltType::from_iter([BoltType::from(stem), BoltType::from(count)]);
+            let stems: Vec<BoltType> = stems.into_iter().map(each).collect();
+            rows.extend(stems.chunks(STEMS).map(|some| {
+                let stems = some.iter().cloned().collect::<BoltType>();
+                Params::new().with("collection", collection).with("kind", kind).with("stems", stems)
+            }));
+        }
+    }
+    vec![
+        (changes::ADD_COLLECTIONS.to_owned(), rows),
+        (changes::ADD_WORDS.to_owned(), more),
+        (changes::SUBTRACT_WORDS.to_owned(), less),
+    ]
+}
+
+/// What counts vectors.
+pub(super) fn vector_steps(models: &Models, counts: Counts) -> Vec<Step> {
+    let of_models = counts.vectors.iter().filter_map(|(name, vectors)| {
         let (n, dim) = models.get(name)?;
         let row = Params::new().with("name", name.as_str()).with("n", *n).with("dim", *dim as i64);
         Some(row.with("vectors", *vectors))
     });
-    let spaces = spaces
-        .iter()
-        .map(|((model, scope), vectors)| scope_row(scope).with("model", *model).with("vectors", *vectors));
+    let of_collections = counts.collection_vectors.iter().map(|((model, kind, scope), vectors)| {
+        scope_params(scope).with("kind", *kind).with("model", *model).with("vectors", *vectors)
+    });
     vec![
-        (changes::ADD_MODELS.to_owned(), counted.collect()),
-        (changes::ADD_SPACES.to_owned(), spaces.collect()),
+        (changes::ADD_MODELS.to_owned(), of_models.collect()),
+        (changes::ADD_VECTOR_COUNTS.to_owned(), of_collections.collect()),
     ]
 }
 
-/// Every message with words lacks a vector of a new model.
-pub(super) fn begin(transaction: &mut Transaction, models: &Models, new: &BTreeSet<String>) -> Answer<()> {
+/// Every record with a text to embed lacks a vector of a new model.
+pub(super) fn begin_lacking(
+    transaction: &mut Transaction,
+    models: &Models,
+    new: &BTreeSet<String>,
+) -> DbResult<()> {
     for (n, _) in new.iter().filter_map(|name| models.get(name)) {
-        transaction.run(&statements::of_model(changes::BEGIN_LACKING, *n), Params::new())?;
+        transaction.run(&of_model(changes::BEGIN_LACKING, *n), Params::new())?;
     }
     Ok(())
 }
 
 /// Runs statements over their rows, one after the other; together, where they are few.
-pub(super) fn add_all(transaction: &mut Transaction, mut steps: Vec<Step>) -> Answer<()> {
+pub(super) fn run_all(transaction: &mut Transaction, mut steps: Vec<Step>) -> DbResult<()> {
     steps.retain(|(_, rows)| !rows.is_empty());
     let rows: usize = steps.iter().map(|(_, rows)| rows.len()).sum();
-    if steps.len() < 2 || rows > TOGETHER {
-        return steps.into_iter().try_for_each(|(statement, rows)| add(transaction, &statement, rows));
+    if steps.len() < 2 || rows > COMBINED_ROWS {
+        return steps.into_iter().try_for_each(|(statement, rows)| run_over(transaction, &statement, rows));
     }
     let statement = changes::together(steps.iter().map(|(statement, _)| statement.as_str()));
     let with_rows = |params: Params, (i, (_, rows))| params.with_rows(&format!("rows{i}"), rows);
@@ -222,7 +264,7 @@ pub(super) fn add_all(transaction: &mut Transaction, mut steps: Vec<Step>) -> An
 }
 
 /// Runs a statement over rows, so many at a time.
-pub(super) fn add(transaction: &mut Transaction, statement: &str, rows: Vec<Params>) -> Answer<()> {
+pub(super) fn run_over(transaction: &mut Transaction, statement: &str, rows: Vec<Params>) -> DbResult<()> {
     let mut rows = rows.into_iter().peekable();
     while rows.peek().is_some() {
         let some: Vec<Params> = rows.by_ref().take(ROWS).collect();

@@ -1,0 +1,118 @@
+//! What stands around records in their collections.
+
+use super::error::DbResult;
+use super::graph::Neo4j;
+use super::selection::{number, select_params};
+use super::server::ids_per_request;
+use super::statements::{self, selected_of_kind};
+use super::values::{self, ListedRecord, Params};
+use crate::record::{Kind, Scope, StoredRecord};
+use crate::store::cosine::Query;
+use crate::store::evidence::{Around, Cosines};
+use crate::store::select::Select;
+use neo4rs::BoltType;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a position takes of a request beside its id, in bytes.
+const POSITION_BYTES: usize = 16;
+
+/// What stands beside a record: beside which, whether before it, what it is, and how near its vector is.
+type Neighbour = (usize, bool, ListedRecord, Option<f64>, Option<Vec<f64>>);
+
+/// The vector of a model that what stands around the first so many records is measured by.
+#[derive(Clone, Copy)]
+pub(super) struct MeasureFirst<'a> {
+    pub(super) model: &'a str,
+    pub(super) vector: &'a [f32],
+    pub(super) count: usize,
+}
+
+impl Neo4j {
+    /// What stands around records, each in its collection; and the cosines of what is measured.
+    pub(super) fn read_around(
+        &self,
+        records: &[&StoredRecord],
+        which: &Select,
+        reach: usize,
+        measure: Option<MeasureFirst>,
+    ) -> DbResult<(Vec<Around>, Cosines)> {
+        let mut around = vec![Around::default(); records.len()];
+        let mut cosines = BTreeMap::new();
+        for kind in &which.kinds {
+            let is_of = |at: &usize| records[*at].kind == *kind && which.scopes.hold(&records[*at].scope);
+            let positions: Vec<usize> = (0..records.len()).filter(is_of).collect();
+            if positions.is_empty() || reach == 0 {
+                continue;
+            }
+            let of_kind: Vec<&StoredRecord> = positions.iter().map(|at| records[*at]).collect();
+            let measure = measure.map(|measure| MeasureFirst {
+                count: positions.iter().filter(|at| **at < measure.count).count(),
+                ..measure
+            });
+            let read = self.read_around_of_kind(kind, &of_kind, (which, reach), measure, &mut cosines)?;
+            for (at, read) in positions.into_iter().zip(read) {
+                around[at] = read;
+            }
+        }
+        Ok((around, cosines.into_iter().collect()))
+    }
+
+    /// The same of records of one kind.
+    fn read_around_of_kind(
+        &self,
+        kind: &'static Kind,
+        records: &[&StoredRecord],
+        (which, reach): (&Select, usize),
+        measure: Option<MeasureFirst>,
+        cosines: &mut BTreeMap<String, f64>,
+    ) -> DbResult<Vec<Around>> {
+        let statement = if measure.is_some() { statements::AROUND_MEASURED } else { statements::AROUND };
+        let statement = &selected_of_kind(statement, kind, which);
+        let (model, vector) = measure.map_or(("", &[][..]), |measure| (measure.model, measure.vector));
+        let mut measured = measure.map_or(0, |measure| measure.count);
+        let query = Query::of(vector);
+        let mut all = Vec::with_capacity(records.len());
+        let bytes = records.iter().map(|record| record.id.len()).max().unwrap_or_default() + POSITION_BYTES;
+        for records in records.chunks(ids_per_request(statement, vector.len(), bytes)) {
+            let mut around = vec![Around::default(); records.len()];
+            let params = with_positions(select_params(which), records).with("reach", number(reach));
+            let params = params.with("model", model).with_question(vector).with("measured", number(measured));
+            measured = measured.saturating_sub(records.len());
+            let most = records.len().saturating_mul(2 * reach);
+            for (i, before, listed, cosine, vector) in
+                self.server.lists::<Neighbour>(statement, params, most)?
+            {
+                let record = values::record(listed, &[kind])?;
+                if let Some(cosine) = values::cosine((cosine, vector), &query) {
+                    cosines.insert(record.id.clone(), cosine);
+                }
+                if let Some(around) = around.get_mut(i) {
+                    let side = if before { &mut around.before } else { &mut around.after };
+                    side.push(record);
+                }
+            }
+            all.append(&mut around);
+        }
+        for around in &mut all {
+            around.before.sort_by_cached_key(|record| Reverse(record.position()));
+            around.after.sort_by_cached_key(StoredRecord::position);
+        }
+        Ok(all)
+    }
+}
+
+/// Where records stand, as a statement is asked about it.
+fn with_positions(params: Params, records: &[&StoredRecord]) -> Params {
+    let scopes: BTreeSet<&Scope> = records.iter().map(|record| &record.scope).collect();
+    let scopes = Vec::from_iter(scopes);
+    let position = |record: &&StoredRecord| {
+        let scope = scopes.binary_search(&&record.scope).unwrap_or_default();
+        let numbers = [record.timestamp, i64::from(record.seq), number(scope)].map(BoltType::from);
+        BoltType::from_iter([BoltType::from(record.id.as_str())].into_iter().chain(numbers))
+    };
+    let names = |scope: &&Scope| BoltType::from_iter([scope.partition.as_str(), scope.instance.as_str()]);
+    params
+        .with("positions", records.iter().map(position).collect::<BoltType>())
+        .with("scopes", scopes.iter().map(names).collect::<BoltType>())
+}

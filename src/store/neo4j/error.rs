@@ -1,0 +1,133 @@
+//! What goes wrong between rsv and a server, whether to retry, and how people are told.
+
+use crate::config::StorePlace;
+use crate::error::Error;
+use crate::store::error::{ErrorKind, StoreError};
+use neo4rs::Error as Driver;
+use std::io;
+use std::time::Duration;
+
+/// What the codes of transient failures begin with.
+const TRANSIENT: &str = "Neo.TransientError.";
+
+/// A server with TLS answers a client that speaks without it with these bytes first: an alert, of TLS 1.
+const TLS_ALERT: u32 = 0x1503;
+
+/// What went wrong at the server, before people are told.
+#[derive(Debug)]
+pub(super) enum DbError {
+    /// The driver or the server says so.
+    Driver(Driver),
+    /// No connection could be had within this time.
+    ConnectTimeout(Duration),
+    /// A query took longer than this.
+    QueryTimeout(Duration),
+    /// What the server sent is not what was asked for.
+    Unexpected(String),
+    /// What the caller gave cannot be used.
+    Invalid(String),
+    /// The caller's own visitor ended a walk.
+    Visitor(Error),
+}
+
+impl From<Driver> for DbError {
+    fn from(error: Driver) -> DbError {
+        DbError::Driver(error)
+    }
+}
+
+impl From<neo4rs::DeError> for DbError {
+    fn from(error: neo4rs::DeError) -> DbError {
+        DbError::Unexpected(error.to_string())
+    }
+}
+
+pub(super) type DbResult<T> = Result<T, DbError>;
+
+impl DbError {
+    /// The error of the store at `place`, to which `attempt` failed (`read`, `write to`).
+    pub(super) fn at(self, attempt: &str, place: &StorePlace) -> StoreError {
+        let (kind, cause) = match self {
+            DbError::Invalid(cause) => return StoreError::invalid(cause),
+            DbError::Visitor(error) => return StoreError::from(error),
+            DbError::ConnectTimeout(timeout) => {
+                (ErrorKind::Unreachable, format!("no connection within {} s", timeout.as_secs_f64()))
+            }
+            DbError::QueryTimeout(timeout) => {
+                (ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs_f64()))
+            }
+            DbError::Unexpected(cause) => (ErrorKind::Unexpected, cause),
+            DbError::Driver(error) => of_driver(&error, place),
+        };
+        StoreError::new(kind, format!("cannot {attempt} store {}", place.address), cause)
+    }
+
+    /// Whether a procedure of the server failed: an index is not there.
+    pub(super) fn is_of_procedure(&self) -> bool {
+        matches!(self, DbError::Driver(Driver::Neo4j(error)) if error.code().contains(".Procedure."))
+    }
+
+    /// Whether the server says that the same may succeed later.
+    pub(super) fn is_transient(&self) -> bool {
+        let transient = |code: &str| code.starts_with(TRANSIENT) || code.ends_with(".NotALeader");
+        matches!(self, DbError::Driver(Driver::Neo4j(error)) if transient(error.code()))
+    }
+
+    /// Whether the server may have closed a connection of the pool meanwhile.
+    pub(super) fn is_of_connection(&self) -> bool {
+        matches!(self, DbError::Driver(Driver::IOError { detail })
+            if detail.kind() != io::ErrorKind::ConnectionRefused)
+    }
+
+    /// Whether something that was to be made is there already.
+    pub(super) fn is_already_there(&self) -> bool {
+        matches!(self, DbError::Driver(Driver::Neo4j(error)) if error.code().ends_with("AlreadyExists"))
+    }
+}
+
+/// The kind and the cause of an error of the driver, in words for somebody who knows no Neo4j.
+fn of_driver(error: &Driver, place: &StorePlace) -> (ErrorKind, String) {
+    match error {
+        Driver::AuthenticationError(_) => {
+            (ErrorKind::Unauthenticated, format!("the server does not let {} in", place.server.user))
+        }
+        Driver::Neo4j(error) => of_code(error.code(), error.message(), place),
+        Driver::UnsupportedVersion(..) => {
+            let hint = "use Neo4j 5.26 or a later one";
+            (ErrorKind::ServerTooOld(hint), "the server is too old for Bolt 4.4".to_owned())
+        }
+        Driver::ProtocolMismatch(answer) if answer >> 16 == TLS_ALERT => {
+            (ErrorKind::Tls, "the server wants TLS".to_owned())
+        }
+        Driver::ProtocolMismatch(_) => {
+            (ErrorKind::WrongProtocol, "what answers there is no Neo4j".to_owned())
+        }
+        Driver::ConnectionTimedOut => (ErrorKind::Unreachable, "the server does not answer".to_owned()),
+        Driver::ConnectionError => (ErrorKind::NoConnection, "all connections are taken".to_owned()),
+        Driver::IOError { detail } => match detail.kind() {
+            io::ErrorKind::UnexpectedEof => (ErrorKind::Tls, "the server hung up".to_owned()),
+            io::ErrorKind::InvalidData => (ErrorKind::Certificate, detail.to_string()),
+            _ => (ErrorKind::Unreachable, detail.to_string()),
+        },
+        other => (ErrorKind::Unreachable, other.to_string()),
+    }
+}
+
+/// The kind and the cause of an error that the server gave a code.
+fn of_code(code: &str, message: &str, place: &StorePlace) -> (ErrorKind, String) {
+    let settings = &place.server;
+    if code.ends_with("DatabaseNotFound") {
+        let database = settings.database.as_deref().unwrap_or_default();
+        (ErrorKind::NoDatabase, format!("there is no database {database}"))
+    } else if code.ends_with("CredentialsExpired") {
+        (ErrorKind::PasswordExpired, message.to_owned())
+    } else if code.contains(".Security.") {
+        (ErrorKind::Forbidden, format!("the server does not let {} do this: {message}", settings.user))
+    } else if code.ends_with(".NotALeader") || code.ends_with("ReadOnlyDatabase") {
+        (ErrorKind::NotLeader, message.to_owned())
+    } else if code.starts_with(TRANSIENT) {
+        (ErrorKind::Transient, message.to_owned())
+    } else {
+        (ErrorKind::Server, message.to_owned())
+    }
+}

@@ -1,0 +1,207 @@
+//! What is there of a batch that is to be written, read with the writers' lock.
+
+use super::batch::{Batch, OldVersion, Twin, natural_key};
+use super::changes;
+use super::error::{DbError, DbResult};
+use super::lock::{lock, lock_params, locked};
+use super::selection::{collection_params, number, scope_params};
+use super::server::Transaction;
+use super::values::{self, ListedRecord, Params, Row, narrow, or_null};
+use crate::record::{Kind, Link, Record, Scope, StoredRecord, kind_named, kinds};
+use crate::store::identity::is_one_to_one;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many rows are sent in one statement.
+pub(super) const ROWS: usize = 500;
+
+/// How many numbers a record of a batch needs: its own, that of the vector that comes with it, of a new collection, and
+/// of a new model.
+const NUMBERS: usize = 4;
+
+/// Takes the writers' lock, and reads all that the records of a batch name.
+pub(super) fn read(transaction: &mut Transaction, batch: &[Record]) -> DbResult<Batch> {
+    let mut there = Batch::default();
+    let (kinds, count) = (kinds(), NUMBERS * batch.len());
+    for (at, some) in batch.chunks(ROWS).enumerate() {
+        let wanted = Wanted::of(some);
+        let statement = changes::existing(at == 0, &kinds, &wanted.keyed);
+        let params = if at == 0 { lock_params(count) } else { Params::new() };
+        let row = transaction.row(&statement, wanted.with(params))?.ok_or_else(no_row)?;
+        if at == 0 {
+            (there.next, there.models) = locked(&row)?;
+        }
+        take_in(&mut there, &row, &wanted, &kinds)?;
+    }
+    Ok(there)
+}
+
+/// Takes the writers' lock, and reads the versions that are to be removed, if `ids` name any.
+pub(super) fn read_to_remove(transaction: &mut Transaction, ids: &[&str]) -> DbResult<Batch> {
+    let mut there = Batch::default();
+    (there.next, there.models) = lock(transaction, 0)?;
+    read_old_versions(transaction, &mut there, ids)?;
+    Ok(there)
+}
+
+/// Reads what was counted of records that others may take the place of.
+pub(super) fn read_old_versions(
+    transaction: &mut Transaction,
+    there: &mut Batch,
+    ids: &[&str],
+) -> DbResult<()> {
+    let kinds = kinds();
+    let statement = changes::old_versions(&kinds);
+    for ids in ids.chunks(ROWS) {
+        for row in transaction.rows(&statement, Params::new().with_texts("ids", ids.iter().copied()))? {
+            let (kind, id, n, partition, instance, indexed, length, models): Counted = row.get("row")?;
+            // What this process knows nothing of it leaves alone.
+            let Some(kind) = kind.and_then(|kind| kinds.get(kind).copied()) else { continue };
+            let (scope, length) = (Scope { partition, instance }, length.unwrap_or_default());
+            there.old_versions.insert(id, OldVersion { n, kind, scope, indexed, length, models });
+        }
+    }
+    Ok(())
+}
+
+/// What was counted of a record: the position of its kind, id, n, partition, instance, words, length, models.
+type Counted = (Option<usize>, String, i64, String, String, Option<String>, Option<i64>, Vec<String>);
+
+/// A record that is there: id, the position of its kind, partition, instance, timestamp, role; and, if it is to be
+/// compared, content and extra.
+type Existing = (String, Option<usize>, String, String, i64, Option<String>, Option<String>, Option<String>);
+
+/// What may be the same as a record: which, where it is, what it is, and its vector.
+type ListedTwin = (usize, String, ListedRecord, Option<Vec<f64>>);
+
+/// Adds what a row tells of what was asked for.
+fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Kind]) -> DbResult<()> {
+    for (id, kind, partition, instance, timestamp, role, content, extra) in
+        row.get::<Vec<Existing>>("records")?
+    {
+        let compare = content.is_some();
+        let listed = kind.map(|kind| {
+            let id = Some(id.clone());
+            (kind, id, None, partition, instance, role, content, Some(timestamp), None, extra, None)
+        });
+        let record = listed.map(|listed| values::record(listed, kinds)).transpose()?;
+        // What an earlier part of the batch compares is known better.
+        if compare || !there.records.contains_key(&id) {
+            there.records.insert(id, record);
+        }
+    }
+    for (i, element, listed, vector) in row.get::<Vec<ListedTwin>>("twins")? {
+        let id = listed.1.clone();
+        let twin = values::record(listed, &wanted.keyed)?;
+        let wanted = wanted.twins.get(i).and_then(|(_, wanted)| wanted.vector.as_ref());
+        if let (Some(id), Some(numbers), Some(wanted)) = (&id, vector, wanted) {
+            there.vectors.insert((id.clone(), wanted.model.clone()), narrow(numbers));
+        }
+        if let Some(key) = natural_key(&twin) {
+            there.twins.entry(key).or_insert(id.map_or(Twin::Unadopted(element), Twin::Record));
+        }
+    }
+    for (kind, partition, instance, n) in row.get::<Vec<(String, String, String, i64)>>("collections")? {
+        if let Some(kind) = kind_named(&kind) {
+            there.collections.insert((kind.name, Scope { partition, instance }), n);
+        }
+    }
+    for (of, model, numbers) in row.get::<Vec<(String, String, Vec<f64>)>>("vectors")? {
+        there.vectors.insert((of, model), narrow(numbers));
+    }
+    there.links.extend(row.get::<Vec<(String, String, String)>>("links")?);
+    for (rel, from, to) in row.get::<Vec<(String, String, String)>>("pairs")? {
+        there.sources.insert((rel.clone(), from));
+        there.targets.insert((rel, to));
+    }
+    Ok(())
+}
+
+/// What is asked of some records: what they are, and what they name.
+#[derive(Default)]
+struct Wanted<'a> {
+    /// Ids, and whether what has them is to be compared.
+    ids: BTreeMap<&'a str, bool>,
+    /// The kinds of those that may be there under another id, or under none.
+    keyed: Vec<&'static Kind>,
+    /// These, each with the position of its kind.
+    twins: Vec<(usize, &'a StoredRecord)>,
+    collections: BTreeSet<(&'static str, &'a Scope)>,
+    /// Of what, and of which model.
+    vectors: Vec<(&'a str, &'a str)>,
+    links: Vec<&'a Link>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(batch: &'a [Record]) -> Wanted<'a> {
+        let mut wanted = Wanted::default();
+        for record in batch {
+            match record {
+                Record::Stored(record) => wanted.add(record),
+                Record::Embedding(vector) => {
+                    wanted.ids.entry(&vector.of).or_default();
+                    wanted.vectors.push((&vector.of, &vector.model));
+                }
+                Record::Link(link) => {
+                    wanted.ids.entry(&link.from).or_default();
+                    wanted.ids.entry(&link.to).or_default();
+                    wanted.links.push(link);
+                }
+            }
+        }
+        wanted
+    }
+
+    fn add(&mut self, record: &'a StoredRecord) {
+        let has_key = record.kind.natural_key.is_some();
+        *self.ids.entry(&record.id).or_default() |= has_key;
+        self.collections.insert((record.kind.name, &record.scope));
+        let vector = record.vector.iter().map(|vector| (record.id.as_str(), vector.model.as_str()));
+        self.vectors.extend(vector);
+        if has_key {
+            let at = self.keyed.iter().position(|kind| *kind == record.kind).unwrap_or_else(|| {
+                self.keyed.push(record.kind);
+                self.keyed.len() - 1
+            });
+            self.twins.push((at, record));
+        }
+    }
+
+    fn with(&self, mut params: Params) -> Params {
+        let id = |(id, compare): (&&str, &bool)| Params::new().with("id", *id).with("compare", *compare);
+        let twin = |(i, (_, record)): (usize, &(usize, &StoredRecord))| {
+            scope_params(&record.scope)
+                .with("i", number(i))
+                .with("trace_id", record.trace_id.as_str())
+                .with("timestamp", record.timestamp)
+                .with("role", or_null(record.role.map(|role| role.name())))
+                .with("model", or_null(record.vector.as_ref().map(|vector| vector.model.as_str())))
+        };
+        for at in 0..self.keyed.len() {
+            let of_kind = self.twins.iter().enumerate().filter(|(_, (of, _))| *of == at);
+            params = params.with_rows(&format!("twins{at}"), of_kind.map(twin));
+        }
+        let vector = |(of, model): &(&str, &str)| Params::new().with("of", *of).with("model", *model);
+        let link = |link: &&Link| {
+            Params::new()
+                .with("from", link.from.as_str())
+                .with("rel", link.rel.as_str())
+                .with("to", link.to.as_str())
+        };
+        let pairs = self.links.iter().filter(|link| is_one_to_one(&link.rel));
+        let ends: BTreeSet<(&str, &str)> = pairs
+            .flat_map(|link| [&link.from, &link.to].map(|id| (id.as_str(), link.rel.as_str())))
+            .collect();
+        let end = |(id, rel): (&str, &str)| Params::new().with("id", id).with("rel", rel);
+        let collections = self.collections.iter().map(|(kind, scope)| collection_params(kind, scope));
+        params
+            .with_rows("ids", self.ids.iter().map(id))
+            .with_rows("collections", collections)
+            .with_rows("vectors", self.vectors.iter().map(vector))
+            .with_rows("links", self.links.iter().map(link))
+            .with_rows("ends", ends.into_iter().map(end))
+    }
+}
+
+fn no_row() -> DbError {
+    DbError::Unexpected("a row was asked for, and none came".to_owned())
+}

@@ -1,0 +1,118 @@
+//! What the server's full-text index has of a record, and how it is asked.
+//!
+//! It has the collection of a record, each of its words, and the stem of each, so that what it finds is what counts.
+
+use crate::store::ranking::{Corpus, QueryToken};
+use crate::store::terms::{self, Occur};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// In a question to the index so many words stand within one another at most, and so many in all: it takes 1024
+/// (Lucene's `maxClauseCount`), and a word and its stem are two.
+const MAX_DEPTH: usize = 3;
+const MAX_CLAUSES: usize = 400;
+
+/// The stems of words, as far as the words begin as they do.
+pub(super) fn stems<'a>(words: &[&'a str]) -> BTreeSet<Cow<'a, str>> {
+    let stems = words.iter().map(|word| (word, terms::stem(word)));
+    stems.filter(|(word, stem)| word.starts_with(terms::beginning(stem))).map(|(_, stem)| stem).collect()
+}
+
+/// What the index has of a record: `@` and the number of its collection, its words, and after `_` their stems.
+pub(super) fn indexed(collection: i64, stems: &BTreeSet<Cow<str>>, words: &[&str]) -> String {
+    let words: BTreeSet<&str> = words.iter().copied().collect();
+    let stems = stems.iter().map(|stem| format!("_{stem}"));
+    let collection = std::iter::once(format!("@{collection}"));
+    collection.chain(stems).chain(words.into_iter().map(str::to_owned)).collect::<Vec<_>>().join(" ")
+}
+
+/// The number of the collection and the stems, of what the index has of a record.
+pub(super) fn indexed_stems(indexed: &str) -> Option<(i64, Vec<&str>)> {
+    let collection = indexed.strip_prefix('@')?.split(' ').next()?.parse().ok()?;
+    Some((collection, indexed.split(' ').filter_map(|word| word.strip_prefix('_')).collect()))
+}
+
+/// The stem of a token that is a word of its stem: what holds the token holds that.
+pub(super) fn whole_stem<'a>(token: &'a QueryToken) -> Option<&'a str> {
+    token.stem.as_deref().filter(|stem| token.text.starts_with(terms::beginning(stem)))
+}
+
+/// A token as the index is asked for it. Tokens are of letters and digits, which mean nothing else there.
+pub(super) fn pattern(token: &QueryToken) -> String {
+    match &token.stem {
+        Some(stem) if whole_stem(token).is_some() => format!("_{stem}"),
+        Some(stem) => format!("({} _{stem})", token.text),
+        None => format!("*{}*", token.text),
+    }
+}
+
+/// The tokens as the index is asked for all of them, or any.
+pub(super) fn joined(tokens: &[QueryToken], occur: Occur) -> String {
+    let operator = if occur == Occur::All { " AND " } else { " OR " };
+    tokens.iter().map(pattern).collect::<Vec<_>>().join(operator)
+}
+
+/// A question for the records whose tokens have together at least that idf, or for some more where to tell them would
+/// take too many words.
+pub(super) fn with_min_idf(tokens: &[QueryToken], corpus: &Corpus, min_idf: f64) -> String {
+    let known = tokens.iter().filter(|token| token.doc_freq > 0);
+    let clauses: Vec<(String, f64)> =
+        known.map(|token| (pattern(token), corpus.idf(token.doc_freq))).collect();
+    // What is within a word is looked for in all that there are: once is enough.
+    let deepest = if tokens.iter().all(|token| token.stem.is_some()) { MAX_DEPTH } else { 0 };
+    let question = |depth| combinations(&clauses, min_idf, depth, &mut MAX_CLAUSES.clone());
+    let question = (0..=deepest).rev().find_map(question).filter(|question| !question.is_empty());
+    question.unwrap_or_else(|| joined(tokens, Occur::Any))
+}
+
+/// The same with clauses within one another so deep; empty if there can be none, and `None` if it takes more clauses
+/// than are left.
+fn combinations(clauses: &[(String, f64)], min_idf: f64, depth: usize, left: &mut usize) -> Option<String> {
+    let mut rest: f64 = clauses.iter().map(|(_, idf)| idf).sum();
+    let mut any = Vec::new();
+    for (at, (pattern, idf)) in clauses.iter().enumerate() {
+        if rest < min_idf {
+            break;
+        }
+        rest -= idf;
+        *left = left.checked_sub(1)?;
+        if *idf >= min_idf || depth == 0 {
+            any.push(pattern.clone());
+            continue;
+        }
+        let others = combinations(&clauses[at + 1..], min_idf - idf, depth - 1, left)?;
+        if !others.is_empty() {
+            any.push(format!("({pattern} AND ({others}))"));
+        }
+    }
+    Some(any.join(" OR "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_those_are_asked_for_that_hold_enough() {
+        let clauses = [("rare", 5.0), ("some", 3.0), ("many", 1.0)].map(|(text, idf)| (text.to_owned(), idf));
+        let asked = |min_idf, depth, mut left| combinations(&clauses, min_idf, depth, &mut left);
+        let told = |question: &str| Some(question.to_owned());
+        assert_eq!(asked(0.0, MAX_DEPTH, 9), told("rare OR some OR many"));
+        assert_eq!(asked(4.0, MAX_DEPTH, 9), told("rare OR (some AND (many))"));
+        assert_eq!(asked(4.5, MAX_DEPTH, 9), told("rare"));
+        assert_eq!(asked(8.5, MAX_DEPTH, 9), told("(rare AND ((some AND (many))))"));
+        assert_eq!(asked(8.5, 1, 9), told("(rare AND (some))"));
+        assert_eq!(asked(8.5, 0, 9), told("rare"));
+        assert_eq!(asked(9.5, MAX_DEPTH, 9), told(""));
+        assert_eq!(asked(0.0, MAX_DEPTH, 2), None);
+    }
+
+    #[test]
+    fn the_stems_of_what_is_indexed_are_read_back() {
+        let words = ["two", "owls", "2", "painted", "owl"];
+        let stems = stems(&words);
+        let indexed = indexed(17, &stems, &words);
+        assert_eq!(indexed, "@17 _2 _owl _paint _two 2 owl owls painted two");
+        assert_eq!(indexed_stems(&indexed), Some((17, vec!["2", "owl", "paint", "two"])));
+    }
+}

@@ -1,0 +1,273 @@
+//! What belongs together: links, what stands around a record, and the synapses that follow from vectors.
+
+use super::changes;
+use super::compare::{Found, ListedVector, Vector, compare};
+use super::error::DbResult;
+use super::existing::ROWS;
+use super::graph::Neo4j;
+use super::lock::lock;
+use super::nearest::VectorCount;
+use super::selection::{collection_params, number, scopes_params};
+use super::statements::{self, of_label, of_model, of_scopes};
+use super::values::{self, ListedLink, Params, Row};
+use super::write::run_over;
+use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named, kinds};
+use crate::store::api::Links;
+use crate::store::error::Result;
+use crate::store::evidence::Around;
+use crate::store::select::{Collection, Select};
+use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
+use neo4rs::BoltType;
+use std::collections::BTreeMap;
+
+/// A record has hardly more links than these.
+const LINKS: usize = 16;
+
+/// For fewer records than this the index is asked, if the collection is large.
+const FEW: usize = 64;
+const LARGE: u64 = 2000;
+
+impl Links for Neo4j {
+    fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>> {
+        self.told("read", self.read_links(ids, rel))
+    }
+
+    fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
+        let read = self.read_around(records, which, reach, None);
+        self.told("read", read.map(|(around, _)| around))
+    }
+
+    fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>> {
+        self.told("read", self.read_link_states(model, scopes))
+    }
+
+    fn compare(
+        &mut self,
+        model: &str,
+        collection: &Collection,
+        which: Compare,
+        floor: f64,
+        limit: usize,
+    ) -> Result<Vec<Compared>> {
+        self.told("read", self.compare_vectors(model, collection, which, floor, limit))
+    }
+
+    fn relink(
+        &mut self,
+        model: &str,
+        collection: &Collection,
+        rule: Rule,
+        compared: &[Compared],
+        changes: &Changes,
+    ) -> Result<bool> {
+        self.told("write to", self.change_synapses(model, collection, rule, compared, changes))
+    }
+
+    fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, anew: bool) -> Result<u64> {
+        self.told("write to", self.prune_synapses(model, collection, rule, anew))
+    }
+}
+
+impl Neo4j {
+    pub(super) fn read_links(&self, ids: &[&str], rel: Option<&str>) -> DbResult<Vec<Link>> {
+        let params = Params::new().with_texts("wanted", ids.iter().copied()).with("rel", rel);
+        let mut found = BTreeMap::new();
+        let most = ids.len().saturating_mul(LINKS);
+        for listed in self.server.lists::<ListedLink>(statements::LINKS_BY_ID, params, most)? {
+            let link = values::link(listed)?;
+            found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
+        }
+        Ok(found.into_values().collect())
+    }
+
+    fn read_link_states(&self, name: &str, scopes: &Scopes) -> DbResult<Vec<LinkState>> {
+        let Some(model) = self.model_number(name)? else { return Ok(Vec::new()) };
+        let rows = self.server.rows(&of_model(statements::COUNT_UNLINKED, model), Params::new())?;
+        let mut unlinked: BTreeMap<(String, Scope), u64> = BTreeMap::new();
+        for row in rows {
+            unlinked.insert((row.get("kind")?, row.scope()?), row.count("unlinked")?);
+        }
+        let params = scopes_params(scopes).with("model", model);
+        let mut states = Vec::new();
+        for row in self.server.rows(&of_scopes(statements::LINK_STATES, scopes), params)? {
+            let (name, scope): (String, Scope) = (row.get("kind")?, row.scope()?);
+            // What this process knows nothing of it leaves alone.
+            let Some(kind) = kind_named(&name) else { continue };
+            let rule = rule_of(&row)?;
+            let unlinked = unlinked.get(&(name, scope.clone())).copied().unwrap_or_default();
+            let collection = Collection { kind, scope };
+            states.push(LinkState { collection, rule, foreign_synapses: row.get("foreign")?, unlinked });
+        }
+        let kinds = kinds();
+        let position = |state: &LinkState| kinds.iter().position(|kind| *kind == state.collection.kind);
+        states.sort_by_cached_key(|state| (state.collection.scope.clone(), position(state)));
+        Ok(states)
+    }
+
+    fn compare_vectors(
+        &self,
+        model: &str,
+        collection: &Collection,
+        which: Compare,
+        floor: f64,
+        limit: usize,
+    ) -> DbResult<Vec<Compared>> {
+        let one = Scopes::One(collection.scope.clone());
+        let Some(count) = self.vector_count(model, &[collection.kind], &one)? else { return Ok(Vec::new()) };
+        if let Compare::Unlinked(most) = which
+            && most < FEW
+            && count.here > LARGE
+        {
+            let vectors =
+                self.read_vectors(statements::UNLINKED, count.model, collection, ("count", number(most)))?;
+            match self.near_each(collection, &vectors, limit, &count) {
+                Ok(near) => {
+                    if let Some(compared) = compare(&vectors, which, floor, limit, Some(&near)) {
+                        return Ok(compared);
+                    }
+                }
+                // The index is not there yet.
+                Err(error) if error.is_of_procedure() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let all = ("count", i64::MAX);
+        let mut vectors =
+            self.read_vectors(statements::VECTORS_OF_COLLECTION, count.model, collection, all)?;
+        vectors.sort_by_key(|vector| vector.n);
+        Ok(compare(&vectors, which, floor, limit, None).unwrap_or_default())
+    }
+
+    /// The vectors of a collection that a statement gives.
+    fn read_vectors(
+        &self,
+        statement: &str,
+        model: i64,
+        collection: &Collection,
+        (name, value): (&str, i64),
+    ) -> DbResult<Vec<Vector>> {
+        let statement = of_model(&of_label(statement, collection.kind), model);
+        let params = collection_params(collection.kind.name, &collection.scope).with(name, value);
+        let mut vectors = Vec::new();
+        self.server.each(&statement, params, &mut |row| {
+            vectors.push(Vector::of(row.get("vector")?));
+            Ok(())
+        })?;
+        Ok(vectors)
+    }
+
+    /// What the index has near to each of some vectors.
+    fn near_each(
+        &self,
+        collection: &Collection,
+        vectors: &[Vector],
+        limit: usize,
+        count: &VectorCount,
+    ) -> DbResult<Vec<Found>> {
+        let wanted = (2 * limit + vectors.len()) as u64;
+        let near = wanted.saturating_mul((count.all / count.here.max(1)).max(1)).min(count.all);
+        let row = |(i, vector): (usize, &Vector)| {
+            Params::new().with("i", number(i)).with_vector("vector", &vector.numbers)
+        };
+        let rows = vectors.iter().enumerate().filter(|(_, vector)| !vector.is_zero()).map(row);
+        let near = number(usize::try_from(near).unwrap_or(usize::MAX));
+        let params = collection_params(collection.kind.name, &collection.scope);
+        let params = params.with_rows("rows", rows).with("near", near);
+        let statement = of_model(&of_label(statements::NEAR_EACH, collection.kind), count.model);
+        let mut each: Vec<Found> = vectors.iter().map(|_| Found::default()).collect();
+        self.server.each(&statement, params, &mut |row| {
+            let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+            if let Some(one) = each.get_mut(i) {
+                let vectors = row.get::<Vec<ListedVector>>("near")?.into_iter().map(Vector::of).collect();
+                *one = Found { least: row.get::<Option<f64>>("least")?.unwrap_or_default(), vectors };
+            }
+            Ok(())
+        })?;
+        Ok(each)
+    }
+
+    fn change_synapses(
+        &self,
+        name: &str,
+        collection: &Collection,
+        rule: Rule,
+        compared: &[Compared],
+        changes: &Changes,
+    ) -> DbResult<bool> {
+        let Some(model) = self.model_number(name)? else { return Ok(true) };
+        self.server.write(|transaction| {
+            let (mut n, _) = lock(transaction, changes.add.len())?;
+            let mut count = 0;
+            for some in compared.chunks(ROWS) {
+                let row =
+                    |of: &Compared| Params::new().with("id", of.id.as_str()).with("version", of.version);
+                let params = Params::new().with_rows("rows", some.iter().map(row));
+                let row = transaction.row(&of_model(changes::MARK_LINKED, model), params)?;
+                count += row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
+            }
+            if count != number(compared.len()) {
+                transaction.rollback();
+                return Ok(false);
+            }
+            let cut = changes.remove.iter().map(|(from, to)| ends(from, to)).collect();
+            run_over(transaction, changes::CUT_SYNAPSES, cut)?;
+            let mut row = |(of, near): &(&Compared, &Near)| {
+                n += 1;
+                synapse_row(of, near, n, name)
+            };
+            let rows = changes.add.iter().map(&mut row).collect();
+            run_over(transaction, &of_model(changes::ADD_SYNAPSES, model), rows)?;
+            transaction.run(changes::BEGIN_RULE, rule_params(model, collection, rule))?;
+            Ok(true)
+        })
+    }
+
+    fn prune_synapses(&self, name: &str, collection: &Collection, rule: Rule, anew: bool) -> DbResult<u64> {
+        let Some(model) = self.model_number(name)? else { return Ok(0) };
+        self.server.write(|transaction| {
+            lock(transaction, 0)?;
+            let params = || rule_params(model, collection, rule);
+            let statement = of_label(changes::PRUNE, collection.kind);
+            let row = transaction.row(&statement, params().with("name", name).with("anew", anew))?;
+            let removed = row.map_or(Ok(0), |row| row.count("count"))?;
+            if anew {
+                let statement = of_label(changes::BEGIN_UNLINKED, collection.kind);
+                transaction.run(&of_model(&statement, model), params())?;
+            }
+            transaction.run(changes::SET_RULE, params())?;
+            Ok(removed)
+        })
+    }
+}
+
+fn ends(from: &str, to: &str) -> Params {
+    Params::new().with("from", from).with("to", to)
+}
+
+/// A synapse as a row to write, from the lesser id to the greater.
+fn synapse_row(of: &Compared, near: &Near, n: i64, model: &str) -> Params {
+    let properties = Params::new()
+        .with("n", n)
+        .with("timestamp", of.time_with(near))
+        .with("score", near.score)
+        .with("model", model);
+    let (from, to) = if of.id < near.id { (&of.id, &near.id) } else { (&near.id, &of.id) };
+    ends(from, to).with("near", near.id.as_str()).with("properties", BoltType::Map(properties.into()))
+}
+
+/// The rule of a row, if it tells one.
+fn rule_of(row: &Row) -> DbResult<Option<Rule>> {
+    Ok(match (row.get("threshold")?, row.get::<Option<i64>>("degree")?) {
+        (Some(threshold), Some(degree)) => {
+            Some(Rule { threshold, degree: usize::try_from(degree).unwrap_or_default() })
+        }
+        _ => None,
+    })
+}
+
+fn rule_params(model: i64, collection: &Collection, rule: Rule) -> Params {
+    collection_params(collection.kind.name, &collection.scope)
+        .with("model", model)
+        .with("threshold", rule.threshold)
+        .with("degree", number(rule.degree))
+}

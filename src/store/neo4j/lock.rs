@@ -1,0 +1,31 @@
+//! The writers' lock, and what is read with it: the next numbers, and the models.
+
+use super::changes;
+use super::error::DbResult;
+use super::selection::number;
+use super::server::Transaction;
+use super::values::{Params, Row};
+use std::collections::BTreeMap;
+
+/// The version of what rsv adds to a graph; a store tells which it has.
+pub(super) const VERSION: i64 = 4;
+
+/// Models by name: number and dimension.
+pub(super) type Models = BTreeMap<String, (i64, usize)>;
+
+/// Takes the writers' lock; gives the first of so many numbers, and the models that there are.
+pub(super) fn lock(transaction: &mut Transaction, count: usize) -> DbResult<(i64, Models)> {
+    let row = transaction.row(changes::LOCK, lock_params(count))?;
+    row.map_or_else(|| Ok(Default::default()), |row| locked(&row))
+}
+
+/// What it takes to take the writers' lock.
+pub(super) fn lock_params(count: usize) -> Params {
+    Params::new().with("version", VERSION).with("count", number(count))
+}
+
+/// What is read with the writers' lock.
+pub(super) fn locked(row: &Row) -> DbResult<(i64, Models)> {
+    let models: Vec<(String, i64, usize)> = row.get("models")?;
+    Ok((row.get("n")?, models.into_iter().map(|(name, n, dim)| (name, (n, dim))).collect()))
+}

@@ -1,0 +1,180 @@
+//! Search by meaning: which vectors are nearest to one.
+//!
+//! The server's vector index knows no selections: it gives the nearest of all, of which those of the selection are
+//! kept, and more of them are asked for until there are enough. Where the collections are small, or a small part of the
+//! store, their vectors are compared one by one. What is found is scored here, from the vectors themselves.
+
+use super::error::{DbError, DbResult};
+use super::graph::Neo4j;
+use super::read::{MeasuredRecord, longest};
+use super::rows::is_zero;
+use super::selection::{number, scopes_params, select_params, with_kinds};
+use super::server::ids_per_request;
+use super::statements::{self, of_model, of_scopes, selected};
+use super::values::{self, Params};
+use crate::record::{Hit, Kind, Scopes};
+use crate::store::cosine::Query;
+use crate::store::evidence::Cosines;
+use crate::store::select::Select;
+use std::collections::HashMap;
+
+/// So many vectors are compared one by one sooner than by the index.
+const FEW: i64 = 500;
+
+/// The index finds nearly all of the nearest. Of so many hardly one should be missed: they are compared one by one where
+/// its numbers of 8 bits do not tell that what it left out is farther.
+const EXACT: i64 = 2000;
+
+/// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
+/// least.
+const OVERFETCH: usize = 2;
+const MIN_FETCHED: usize = 100;
+const MAX_FETCHED: usize = 1 << 30;
+
+/// So many more than are wanted are read: what the server cannot compare may fall behind them.
+const SPARE: usize = 10;
+
+/// How many times as many are asked for where there were not enough.
+const GROWTH: i64 = 4;
+
+/// A model, and how many vectors it has in some collections.
+pub(super) struct VectorCount {
+    pub(super) model: i64,
+    dim: usize,
+    pub(super) all: u64,
+    pub(super) here: u64,
+}
+
+/// What the index of vectors gave.
+enum FromIndex {
+    Found(Vec<Hit>),
+    /// All vectors of the model with this number must be compared.
+    CompareAll(i64),
+    /// It was not asked.
+    NotAsked,
+}
+
+impl Neo4j {
+    /// The number of a model.
+    pub(super) fn model_number(&self, name: &str) -> DbResult<Option<i64>> {
+        let row = self.server.row(statements::MODEL, Params::new().with("name", name))?;
+        row.map(|row| row.get("n")).transpose()
+    }
+
+    /// How many vectors a model has in the collections of some kinds and scopes.
+    pub(super) fn vector_count(
+        &self,
+        name: &str,
+        kinds: &[&Kind],
+        scopes: &Scopes,
+    ) -> DbResult<Option<VectorCount>> {
+        let params = with_kinds(scopes_params(scopes).with("name", name), kinds);
+        let Some(row) = self.server.row(&of_scopes(statements::VECTOR_COUNT, scopes), params)? else {
+            return Ok(None);
+        };
+        let dim = usize::try_from(row.count("dim")?).unwrap_or_default();
+        let (all, here) = (row.count("all")?, row.count("here")?);
+        Ok(Some(VectorCount { model: row.get("model")?, dim, all, here }))
+    }
+
+    pub(super) fn find_nearest(
+        &self,
+        model: &str,
+        vector: &[f32],
+        which: &Select,
+        limit: usize,
+    ) -> DbResult<Vec<Hit>> {
+        let mut found = FromIndex::NotAsked;
+        if limit > 0 && which.trace_id.is_none() && !is_zero(vector) {
+            found = self.ask_index(model, vector, which, limit)?;
+        }
+        if let FromIndex::NotAsked = found {
+            found = match self.vector_count(model, &which.kinds, &which.scopes)? {
+                Some(VectorCount { dim, .. }) if dim != vector.len() => {
+                    return Err(other_dimension(model, vector.len(), dim));
+                }
+                Some(VectorCount { model, .. }) if limit > 0 => FromIndex::CompareAll(model),
+                _ => FromIndex::Found(Vec::new()),
+            };
+        }
+        let hits = match found {
+            FromIndex::Found(hits) => hits,
+            FromIndex::NotAsked => Vec::new(),
+            FromIndex::CompareAll(model) => {
+                let statement = of_model(statements::NEAREST_OF_ALL, model);
+                let lists = self.server.lists(
+                    &selected(&statement, which),
+                    nearest_params(which, vector, limit),
+                    limit,
+                )?;
+                hits(lists, which, &Query::of(vector))?
+            }
+        };
+        Ok(Hit::best(hits, limit))
+    }
+
+    /// Asks the index, for more and more until there are enough.
+    fn ask_index(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> DbResult<FromIndex> {
+        let statement = selected(statements::NEAREST_BY_INDEX, which);
+        let mut wanted = number(limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, MAX_FETCHED));
+        loop {
+            let params = nearest_params(which, vector, limit).with("name", model).with("wanted", wanted);
+            let params = params.with("few", FEW).with("exact", EXACT).with("more", GROWTH);
+            let row = match self.server.row(&statement, with_kinds(params, &which.kinds)) {
+                // The index is not there yet.
+                Err(error) if error.is_of_procedure() => return Ok(FromIndex::NotAsked),
+                row => row?,
+            };
+            let Some(row) = row else { return Ok(FromIndex::Found(Vec::new())) };
+            let dim = usize::try_from(row.count("dim")?).unwrap_or_default();
+            if dim != vector.len() {
+                return Err(other_dimension(model, vector.len(), dim));
+            }
+            if row.get::<Option<i64>>("asked")?.is_none() {
+                return Ok(FromIndex::CompareAll(row.get("model")?));
+            }
+            let found = Hit::best(hits(row.get("rows")?, which, &Query::of(vector))?, limit);
+            if let Some(last) = found.get(limit - 1) {
+                let is_nearer = |most: f64| (1.0 + last.score) / 2.0 > most;
+                if !row.get::<bool>("exact")? || row.get::<Option<f64>>("most")?.is_some_and(is_nearer) {
+                    return Ok(FromIndex::Found(found));
+                }
+            }
+            wanted = wanted.saturating_mul(GROWTH);
+        }
+    }
+
+    pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> DbResult<Cosines> {
+        let query = Query::of(vector);
+        let mut cosines = HashMap::<String, f64>::new();
+        for ids in ids.chunks(ids_per_request(statements::SIMILARITIES, vector.len(), longest(ids))) {
+            let wanted = Params::new().with_texts("wanted", ids.iter().copied());
+            let params = wanted.with("model", model).with_question(vector);
+            for (id, cosine, vector) in self.server.lists(statements::SIMILARITIES, params, ids.len())? {
+                if let Some(cosine) = values::cosine((cosine, vector), &query) {
+                    cosines.insert(id, cosine);
+                }
+            }
+        }
+        let found = ids.iter().filter_map(|id| Some(((*id).to_owned(), *cosines.get(*id)?)));
+        Ok(found.collect())
+    }
+}
+
+/// What a statement about what is nearest to a vector is given.
+fn nearest_params(which: &Select, vector: &[f32], limit: usize) -> Params {
+    select_params(which).with_question(vector).with("count", number(limit.saturating_add(SPARE)))
+}
+
+/// Records by their cosines.
+fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &Query) -> DbResult<Vec<Hit>> {
+    let hit = |(listed, cosine, vector): MeasuredRecord| {
+        let cosine = values::cosine((cosine, vector), query).unwrap_or_default();
+        Ok(Hit::by_meaning(values::record(listed, &which.kinds)?, cosine))
+    };
+    lists.into_iter().map(hit).collect()
+}
+
+fn other_dimension(model: &str, given: usize, dim: usize) -> DbError {
+    DbError::Invalid(format!("the question's vector has {given} numbers, but those of {model} have {dim}"))
+}

@@ -1,0 +1,82 @@
+//! What is kept: writing it, and reading it back.
+
+use super::error::{DbError, DbResult};
+use super::graph::Neo4j;
+use super::selection::select_params;
+use super::statements::{self, selected};
+use super::values::{Params, Row};
+use crate::record::{Kind, Record, StoredRecord, Vector};
+use crate::store::api::{Records, Visit};
+use crate::store::error::Result;
+use crate::store::identity::Written;
+use crate::store::select::{Select, Walk};
+
+impl Records for Neo4j {
+    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
+        self.told("write to", self.write_batch(batch))
+    }
+
+    fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
+        self.told("write to", self.replace_records(records))
+    }
+
+    fn remove(&mut self, ids: &[&str]) -> Result<u64> {
+        self.told("write to", self.remove_records(ids))
+    }
+
+    fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {
+        self.told("read", self.read_by_id(ids, which))
+    }
+
+    fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>> {
+        self.told("read", self.read_last_of_each(which, count))
+    }
+
+    fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
+        self.told("read", self.count_up_to(which, most))
+    }
+
+    fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
+        self.told("read", self.walk_all(what, visit))
+    }
+}
+
+impl Neo4j {
+    fn walk_all(&self, what: &Walk, visit: &mut Visit) -> DbResult<()> {
+        let last = self.server.row(statements::LAST_NUMBER, Params::new())?;
+        let upto: i64 = last.map_or(Ok(0), |row| row.get("n"))?;
+        let which = &what.which;
+        let params = || select_params(which).with("upto", upto);
+        let mut visit = |record: Record| visit(record).map_err(DbError::Visitor);
+        let model = if what.vectors { self.main_model()? } else { None };
+        let statement = selected(statements::RECORDS, which);
+        self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
+            visit(Record::Stored(with_vector(&row, &which.kinds, model.as_deref())?))
+        })?;
+        if what.embeddings {
+            let statement = selected(statements::EMBEDDINGS, which);
+            self.server.each(&statement, params(), &mut |row| visit(Record::Embedding(row.embedding()?)))?;
+        }
+        if what.links {
+            let statement = selected(statements::LINKS, which);
+            self.server.each(&statement, params(), &mut |row| visit(Record::Link(row.link()?)))?;
+        }
+        Ok(())
+    }
+
+    /// The name of the model that has the most vectors.
+    fn main_model(&self) -> DbResult<Option<String>> {
+        let models = self.read_models()?;
+        let most = models.iter().map(|model| model.vectors).max();
+        Ok(models.into_iter().find(|model| Some(model.vectors) == most).map(|model| model.name))
+    }
+}
+
+/// A row as a record, with the vector that it may carry.
+fn with_vector(row: &Row, kinds: &[&'static Kind], model: Option<&str>) -> DbResult<StoredRecord> {
+    let mut record = row.record(kinds)?;
+    if let (Some(model), Some(_)) = (model, row.get::<Option<Vec<f64>>>("vector")?) {
+        record.vector = Some(Vector { model: model.to_owned(), numbers: row.vector("vector")? });
+    }
+    Ok(record)
+}

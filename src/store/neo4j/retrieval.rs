@@ -1,0 +1,99 @@
+//! Retrieval by words, meaning, surroundings and links: what does not need the other is asked for at once, on a
+//! connection each.
+
+use super::around::MeasureFirst;
+use super::error::DbResult;
+use super::graph::{Neo4j, at_once};
+use crate::record::{Hit, Link, StoredRecord};
+use crate::store::api::Store;
+use crate::store::error::Result;
+use crate::store::evidence::{Around, Cosines, Evidence, Plan};
+use crate::store::question::{Question, QuestionVector};
+use crate::store::select::Select;
+use crate::store::terms::Occur;
+
+impl Store for Neo4j {
+    fn retrieve(
+        &mut self,
+        question: &Question,
+        which: &Select,
+        plan: &Plan,
+        earlier: Evidence,
+    ) -> Result<Evidence> {
+        let mut evidence = Evidence::after(earlier, plan);
+        let found = self.find_candidates(question, which, plan.candidates);
+        let (by_words, by_meaning, cosines) = self.told("search", found)?;
+        evidence.add_found(by_words, by_meaning, &cosines);
+        let positions = evidence.choose_lenders(question, plan);
+        let unlinked = evidence.unlinked(plan.links);
+        let records = evidence.records(&positions);
+        let read =
+            at_once(|| self.links_of(&unlinked), || self.surroundings(&records, question, which, plan));
+        let (around, cosines) = self.told("read", read.1)?;
+        let links = self.told("read", read.0)?;
+        evidence.add_around(&positions, around, cosines);
+        evidence.add_links(unlinked, links);
+        Ok(evidence)
+    }
+}
+
+impl Neo4j {
+    /// What words and meaning find, and the cosines of what words found.
+    fn find_candidates(
+        &self,
+        question: &Question,
+        which: &Select,
+        limit: usize,
+    ) -> DbResult<(Vec<Hit>, Vec<Hit>, Cosines)> {
+        let by_words = |measure| self.find_words(&question.terms, Occur::Any, which, limit, measure);
+        let Some(QuestionVector { model, numbers, .. }) = &question.vector else {
+            return by_words(None).map(|(by_words, cosines)| (by_words, Vec::new(), cosines));
+        };
+        let (by_meaning, by_words) = at_once(
+            || self.find_nearest(model, numbers, which, limit),
+            || by_words(Some((model.as_str(), numbers.as_slice()))),
+        );
+        let (by_words, cosines) = by_words?;
+        Ok((by_words, by_meaning?, cosines))
+    }
+
+    fn links_of(&self, ids: &[String]) -> DbResult<Vec<Link>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        self.read_links(&ids, None)
+    }
+
+    /// What stands around records, read in two halves, and the cosines of what stands around the first of them.
+    fn surroundings(
+        &self,
+        records: &[&StoredRecord],
+        question: &Question,
+        which: &Select,
+        plan: &Plan,
+    ) -> DbResult<(Vec<Around>, Cosines)> {
+        // Every other one, so that both halves take as long.
+        let half =
+            |from: usize| -> Vec<&StoredRecord> { records.iter().skip(from).step_by(2).copied().collect() };
+        let read = |from: usize| {
+            let measure = question.vector.as_ref().map(|vector| MeasureFirst {
+                model: &vector.model,
+                vector: &vector.numbers,
+                count: plan.measured.saturating_sub(from).div_ceil(2),
+            });
+            self.read_around(&half(from), which, plan.reach, measure)
+        };
+        if records.len() < 2 {
+            return read(0);
+        }
+        let (one, other) = at_once(|| read(0), || read(1));
+        let (some, mut cosines) = one?;
+        let (others, more) = other?;
+        cosines.extend(more);
+        let (mut some, mut others) = (some.into_iter(), others.into_iter());
+        let around =
+            (0..records.len()).filter_map(|at| if at % 2 == 0 { some.next() } else { others.next() });
+        Ok((around.collect(), cosines))
+    }
+}

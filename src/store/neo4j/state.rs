@@ -1,0 +1,116 @@
+//! What the store knows about itself: facts, jobs that are taken, scopes, and what another program wrote.
+
+use super::changes;
+use super::error::{DbError, DbResult};
+use super::graph::Neo4j;
+use super::lock::lock;
+use super::server::Server;
+use super::statements;
+use super::values::Params;
+use crate::record::{MESSAGE, Record, Scope, Vector, reservoir_model};
+use crate::store::api::{Claim, State};
+use crate::store::error::Result;
+use crate::store::identity::Written;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A job that cannot be had within this time is another's.
+const CLAIM_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// So many messages are taken over at a time.
+const ADOPTED: i64 = 500;
+
+impl State for Neo4j {
+    fn fact(&mut self, name: &str) -> Result<Option<String>> {
+        let row = self.server.row(statements::FACT, Params::new().with("name", name));
+        self.told("read", row.and_then(|row| row.map(|row| row.get("value")).transpose()))
+    }
+
+    fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
+        let statement = if value.is_some() { changes::SET_FACT } else { changes::DELETE_FACT };
+        let params = Params::new().with("name", name).with("value", value);
+        self.told("write to", self.server.write(|t| t.run(statement, params.clone())))
+    }
+
+    fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
+        self.told("write to", self.take_job(job))
+    }
+
+    fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
+        self.told("read", self.count_scopes())
+    }
+
+    fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
+        let row = self.server.row(statements::SCOPE_OF, Params::new().with("id", id));
+        self.told("read", row.and_then(|row| row.map(|row| row.scope()).transpose()))
+    }
+
+    fn adopt(&mut self) -> Result<u64> {
+        self.told("write to", self.adopt_all())
+    }
+
+    /// The server sees to that itself.
+    fn integrity_errors(&mut self, _most: u32) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+}
+
+impl Neo4j {
+    /// Holds a job by a transaction that stays open, on a connection of its own: the server lets go of it when
+    /// that ends, however it does.
+    fn take_job(&self, job: &str) -> DbResult<Option<Claim>> {
+        let own = Server::new(&self.place, 1)?;
+        let mut transaction = own.begin()?;
+        match transaction.within(CLAIM_TIMEOUT).run(changes::CLAIM, Params::new().with("job", job)) {
+            Ok(()) => Ok(Some(Claim(Box::new((transaction, own))))),
+            Err(DbError::QueryTimeout(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn count_scopes(&self) -> DbResult<Vec<(Scope, u64)>> {
+        let mut scopes: BTreeMap<Scope, u64> = BTreeMap::new();
+        let mut rows = self.server.rows(statements::SCOPES, Params::new().with("messages", MESSAGE.name))?;
+        if self.has_unadopted()? {
+            rows.extend(self.server.rows(statements::SCOPES_OF_UNADOPTED, Params::new())?);
+        }
+        for row in rows {
+            *scopes.entry(row.scope()?).or_default() += row.count("messages")?;
+        }
+        Ok(scopes.into_iter().collect())
+    }
+
+    /// Takes over what rsv did not write: writing the same makes it rsv's own. Of two that are the same one is.
+    fn adopt_all(&self) -> DbResult<u64> {
+        let mut adopted = 0;
+        let mut after = String::new();
+        loop {
+            let params = Params::new().with("after", after.as_str()).with("count", ADOPTED);
+            let rows = self.server.rows(statements::MESSAGES_TO_ADOPT, params)?;
+            let mut batch = Vec::new();
+            for row in &rows {
+                after = row.get("element")?;
+                let mut message = row.record(&[&MESSAGE])?;
+                if row.get::<Option<Vec<f64>>>("vector")?.is_some() {
+                    let numbers = row.vector("vector")?;
+                    let model = reservoir_model(numbers.len()).ok();
+                    message.vector = model.map(|model| Vector { model: model.to_owned(), numbers });
+                }
+                batch.push(Record::Stored(message));
+            }
+            if batch.is_empty() {
+                return Ok(adopted - self.mark_doubles()?);
+            }
+            let written = self.write_batch(&batch)?;
+            adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
+        }
+    }
+
+    fn mark_doubles(&self) -> DbResult<u64> {
+        self.server.write(|transaction| {
+            lock(transaction, 0)?;
+            let row = transaction.row(changes::MARK_DOUBLES, Params::new())?;
+            row.map_or(Ok(0), |row| row.count("count"))
+        })
+    }
+}

@@ -1,0 +1,295 @@
+//! Search by words: the server's full-text index tells which records hold a word; they are ranked here.
+//!
+//! Of very many only those are read that may be among the best: what the index itself takes for the likeliest tells what
+//! the best score at least, and that, which words a better one must hold.
+
+use super::error::{DbError, DbResult};
+use super::fulltext::{joined, pattern, whole_stem, with_min_idf};
+use super::graph::Neo4j;
+use super::read::{Sizes, sizes_params};
+use super::selection::number;
+use super::selection::scopes_params;
+use super::server::FETCH_SIZE;
+use super::statements::{self, fulltext_index, of_scopes, of_words};
+use super::values::{self, ListedRecord, Params};
+use crate::record::{Hit, Kind, MESSAGE, Scopes, StoredRecord};
+use crate::store::api::Words;
+use crate::store::error::Result;
+use crate::store::evidence::Cosines;
+use crate::store::ranking::{self, QueryToken, Scored};
+use crate::store::select::Select;
+use crate::store::terms::{self, Occur, Term};
+use neo4rs::{BoltNull, BoltType};
+use rustc_hash::FxHashMap;
+use std::collections::HashMap;
+
+/// So many records are read at once where no index says which.
+const SCANNED: usize = 500;
+
+/// So many of the likeliest are read for each that is wanted, and so many at least.
+const OVERFETCH: usize = 2;
+const MIN_FETCHED: usize = 100;
+
+/// A model and a vector that records are measured by where they are read.
+pub(super) type Measure<'a> = Option<(&'a str, &'a [f32])>;
+
+/// A record as it is ranked: id, number, time; and its text, or all of it where the index sees more.
+type Document = (String, i64, i64, Option<String>, Option<ListedRecord>);
+
+/// What is looked for.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    which: &'a Select,
+    limit: usize,
+    /// Terms of which the index alone cannot tell that they occur.
+    unsure: &'a [&'a Term],
+    measure: Measure<'a>,
+}
+
+/// The records that were looked at, by their numbers.
+#[derive(Default)]
+struct Looked {
+    ids: HashMap<i64, String>,
+    /// Those that were read: one that the selection does not admit is none.
+    read: HashMap<i64, Option<StoredRecord>>,
+    /// Those without a number get one below all others.
+    unadopted: i64,
+    cosines: Cosines,
+}
+
+impl Words for Neo4j {
+    fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
+        let found = self.find_words(terms, occur, which, limit, None);
+        self.told("search", found.map(|(hits, _)| hits))
+    }
+}
+
+impl Neo4j {
+    /// The best records in which the terms occur; with the cosines of those that were measured.
+    pub(super) fn find_words(
+        &self,
+        terms: &[Term],
+        occur: Occur,
+        which: &Select,
+        limit: usize,
+        measure: Measure,
+    ) -> DbResult<(Vec<Hit>, Cosines)> {
+        let mut tokens = ranking::query_tokens(terms, occur, |_| Ok::<_, DbError>(true))?;
+        let unsure = |term: &&Term| !(term.is_plain() && tokens.iter().any(|token| token.text == term.text));
+        let unsure: Vec<&Term> = terms.iter().filter(|_| occur == Occur::All).filter(unsure).collect();
+        let mut which = which.clone();
+        which.kinds.retain(|kind| kind.indexed.is_some());
+        if limit == 0 || which.kinds.is_empty() || tokens.is_empty() && unsure.is_empty() {
+            return Ok(Default::default());
+        }
+        if tokens.is_empty() {
+            return Ok((self.newest_with(&unsure, &which, limit)?, Cosines::new()));
+        }
+        let search = Search { which: &which, limit, unsure: &unsure, measure };
+        self.rank(&mut tokens, occur, search)
+    }
+
+    /// Looks at more and more records until those that were not looked at score less than the best.
+    fn rank(&self, tokens: &mut [QueryToken], occur: Occur, search: Search) -> DbResult<(Vec<Hit>, Cosines)> {
+        let Search { which, limit, .. } = search;
+        let most = match occur {
+            Occur::All => FETCH_SIZE,
+            Occur::Any => limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, FETCH_SIZE),
+        };
+        let (Sizes { mut corpus, prefix, unadopted }, likely) =
+            self.frequencies(tokens, occur, which, most)?;
+        // If the index does not know the collections, there may be more after what is of others.
+        let told = !prefix.is_empty() || which.scopes == Scopes::All;
+        let all_read = told && likely.len() < most;
+        let mut looked_at = Looked::default();
+        if unadopted {
+            let statement = of_scopes(statements::UNADOPTED_MESSAGES, &which.scopes);
+            for row in self.server.rows(&statement, scopes_params(&which.scopes))? {
+                corpus.words += looked_at.add_unadopted(row.record(&[&MESSAGE])?, which, tokens) as f64;
+                corpus.docs += 1.0;
+            }
+        }
+        // As yet only what rsv did not write was looked at.
+        for token in tokens.iter_mut() {
+            token.doc_freq += token.docs.len();
+        }
+        looked_at.add(likely, &which.kinds, tokens)?;
+        tokens.sort_by_key(|token| token.doc_freq);
+        let all = corpus.idf_of(tokens);
+        // The tokens of a record that was not read have together less than that idf.
+        let mut unread = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
+        loop {
+            let scored = ranking::combine(tokens, occur, &corpus);
+            let max_score = ranking::max_score(unread, all);
+            let reached = ranking::reached(&scored, limit);
+            if unread == 0.0 || reached.is_some_and(|score| score > max_score) {
+                let (mut hits, positions) = looked_at.best(self, scored, search)?;
+                if unread == 0.0 || hits.get(limit - 1).is_some_and(|worst| worst.score > max_score) {
+                    if occur == Occur::All {
+                        ranking::explain(&mut hits, &positions, tokens, &corpus);
+                    }
+                    return Ok((Hit::best(hits, limit), looked_at.cosines));
+                }
+            }
+            unread = match reached {
+                _ if occur == Occur::All => 0.0,
+                Some(score) if unread.is_infinite() => ranking::min_idf(score, all),
+                _ => unread.min(all) / 2.0,
+            };
+            // What holds any of it holds as much as the token that is the least rare.
+            if !tokens.last().is_some_and(|token| unread > corpus.idf(token.doc_freq)) {
+                unread = 0.0;
+            }
+            let question = match occur {
+                Occur::All => joined(tokens, occur),
+                Occur::Any => with_min_idf(tokens, &corpus, unread),
+            };
+            let documents = self.holding(&format!("{prefix}({question})"), which, told)?;
+            looked_at.add(documents, &which.kinds, tokens)?;
+        }
+    }
+
+    /// The records that the index finds; `told` is whether it is told the collections.
+    fn holding(&self, question: &str, which: &Select, told: bool) -> DbResult<Vec<Document>> {
+        let scopes = if told { &Scopes::All } else { &which.scopes };
+        let statement = of_words(statements::FULLTEXT, &which.kinds, scopes);
+        let params = || {
+            let params = scopes_params(&which.scopes).with("question", question);
+            with_indexes(params, &which.kinds)
+        };
+        if told {
+            let params = params().with("most", number(FETCH_SIZE));
+            let all: Vec<Document> = self.server.lists(&statement, params, FETCH_SIZE)?;
+            if all.len() < FETCH_SIZE {
+                return Ok(all);
+            }
+        }
+        self.server.lists(&statement, params().with("most", BoltType::Null(BoltNull)), usize::MAX)
+    }
+
+    /// How much there is in the collections of a selection, how many records hold each token, and so many of those that
+    /// the index takes for the likeliest.
+    fn frequencies(
+        &self,
+        tokens: &mut [QueryToken],
+        occur: Occur,
+        which: &Select,
+        most: usize,
+    ) -> DbResult<(Sizes, Vec<Document>)> {
+        let (kinds, scopes) = (&which.kinds, &which.scopes);
+        // What is counted already is told before what is looked up.
+        tokens.sort_by_key(|token| whole_stem(token).is_none());
+        let patterns = tokens.iter().filter(|token| whole_stem(token).is_none());
+        let patterns: Vec<String> = patterns.map(pattern).collect();
+        let params = with_indexes(sizes_params(kinds, scopes), kinds)
+            .with_texts("stems", tokens.iter().filter_map(whole_stem))
+            .with_texts("patterns", patterns.iter().map(String::as_str))
+            .with("likely", format!("({})", joined(tokens, occur)))
+            .with("most", number(most));
+        let statement = of_words(statements::DOCUMENT_FREQUENCIES, kinds, scopes);
+        let Some(row) = self.server.row(&statement, params)? else { return Ok(Default::default()) };
+        for (token, doc_freq) in tokens.iter_mut().zip(row.get::<Vec<usize>>("doc_freqs")?) {
+            token.doc_freq = doc_freq;
+        }
+        Ok((Sizes::of(&row, kinds)?, row.get("likely")?))
+    }
+
+    /// The newest records that hold what is in no word (`++`, an emoji).
+    fn newest_with(&self, terms: &[&Term], which: &Select, limit: usize) -> DbResult<Vec<Hit>> {
+        let mut hits = Vec::new();
+        let mut which = which.clone();
+        loop {
+            let some = self.read_last(&which, SCANNED)?;
+            let held = some.iter().rev().filter(|record| ranking::holds_all(terms, record));
+            hits.extend(
+                held.map(|record| Hit { parts: Vec::new(), ..Hit::by_words(record.clone(), 0.0, None) }),
+            );
+            match some.first() {
+                Some(first) if some.len() == SCANNED && hits.len() < limit => {
+                    which.before = Some(first.position());
+                }
+                _ => return Ok(Hit::best(hits, limit)),
+            }
+        }
+    }
+}
+
+/// The names of the indexes of some kinds as a parameter.
+fn with_indexes(params: Params, kinds: &[&Kind]) -> Params {
+    let names: Vec<String> = kinds.iter().map(|kind| fulltext_index(kind)).collect();
+    params.with_texts("indexes", names.iter().map(String::as_str))
+}
+
+impl Looked {
+    /// Looks for the tokens in records, as far as they were not looked at yet.
+    fn add(
+        &mut self,
+        documents: Vec<Document>,
+        kinds: &[&'static Kind],
+        tokens: &mut [QueryToken],
+    ) -> DbResult<()> {
+        for (id, n, timestamp, text, listed) in documents {
+            if self.ids.contains_key(&n) {
+                continue;
+            }
+            match listed {
+                Some(listed) => {
+                    let record = values::record(listed, kinds)?;
+                    scan((n, timestamp), &record.indexed_text().unwrap_or_default(), tokens);
+                }
+                None => drop(scan((n, timestamp), &text.unwrap_or_default(), tokens)),
+            }
+            self.ids.insert(n, id);
+        }
+        Ok(())
+    }
+
+    /// A message that has no number; gives its length in words.
+    fn add_unadopted(&mut self, message: StoredRecord, which: &Select, tokens: &mut [QueryToken]) -> usize {
+        self.unadopted -= 1;
+        let words = scan((self.unadopted, message.timestamp), &message.text, tokens);
+        self.read.insert(self.unadopted, Some(message).filter(|message| which.admits(message)));
+        words
+    }
+
+    /// The best of the scored records that the selection admits and that hold what is in no word.
+    fn best(
+        &mut self,
+        store: &Neo4j,
+        scored: Vec<Scored>,
+        search: Search,
+    ) -> DbResult<(Vec<Hit>, FxHashMap<i64, usize>)> {
+        let mut order = ranking::in_order(&scored).into_iter();
+        ranking::best(scored, search.limit, |n| {
+            while !self.read.contains_key(&n) && order.len() > 0 {
+                let some: Vec<i64> = order.by_ref().take(search.limit).collect();
+                self.read(store, &some, search)?;
+            }
+            let record = self.read.get(&n).and_then(Option::as_ref);
+            Ok(record.filter(|record| ranking::holds_all(search.unsure, record)).cloned())
+        })
+    }
+
+    /// Reads records, as far as they are not read yet, and measures them.
+    fn read(&mut self, store: &Neo4j, numbers: &[i64], search: Search) -> DbResult<()> {
+        let wanted = numbers.iter().filter(|n| !self.read.contains_key(n));
+        let ids: Vec<(i64, &str)> = wanted.filter_map(|n| Some((*n, self.ids.get(n)?.as_str()))).collect();
+        let wanted: Vec<&str> = ids.iter().map(|(_, id)| *id).collect();
+        let (records, cosines) = match search.measure {
+            Some(measure) => store.read_measured(&wanted, search.which, measure)?,
+            None => (store.read_by_id(&wanted, search.which)?, Cosines::new()),
+        };
+        self.cosines.extend(cosines);
+        let mut records: HashMap<String, StoredRecord> =
+            records.into_iter().map(|record| (record.id.clone(), record)).collect();
+        let read: Vec<(i64, Option<StoredRecord>)> =
+            ids.into_iter().map(|(n, id)| (n, records.remove(id))).collect();
+        self.read.extend(read);
+        Ok(())
+    }
+}
+
+/// Looks for the tokens in a text; gives its length in words.
+fn scan(document: (i64, i64), text: &str, tokens: &mut [QueryToken]) -> usize {
+    ranking::scan_document(document, &terms::fold(text), tokens, |token, doc| token.docs.push(doc))
+}
