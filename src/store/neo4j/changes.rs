@@ -127,8 +127,8 @@ pub(super) fn existing(with_lock: bool, kinds: &[&Kind], keyed: &[&Kind]) -> Str
 
 /// The versions that others take the place of, or that are removed: what was counted of each.
 const OLD_VERSIONS: &str = "
-    UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e:RsvVector)
-    WITH r, collect(e.model) AS models
+    UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) WITH DISTINCT r
+    OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e:RsvVector) WITH r, collect(e.model) AS models
     RETURN [{kind}, r.rsv_id, r.n, r.partition, r.instance, r.words, r.length, models] AS row";
 
 pub(super) fn old_versions(kinds: &[&Kind]) -> String {

@@ -16,7 +16,7 @@ use crate::record::{Hit, Kind, MESSAGE, Scopes, StoredRecord};
 use crate::store::api::Words;
 use crate::store::error::Result;
 use crate::store::evidence::Cosines;
-use crate::store::ranking::{self, QueryToken, Scored};
+use crate::store::ranking::{self, Corpus, QueryToken, Scored};
 use crate::store::select::Select;
 use crate::store::terms::{self, Occur, Term};
 use neo4rs::{BoltNull, BoltType};
@@ -44,6 +44,17 @@ struct Search<'a> {
     /// Terms of which the index alone cannot tell that they occur.
     unsure: &'a [&'a Term],
     measure: Measure<'a>,
+}
+
+/// What is known after a first look.
+struct FirstLook {
+    corpus: Corpus,
+    /// What a question to the index begins with.
+    prefix: String,
+    /// Whether that tells it the collections.
+    told: bool,
+    /// Whether all that hold any of the tokens were looked at.
+    all_read: bool,
 }
 
 /// The records that were looked at, by their numbers.
@@ -92,29 +103,8 @@ impl Neo4j {
     /// Looks at more and more records until those that were not looked at score less than the best.
     fn rank(&self, tokens: &mut [QueryToken], occur: Occur, search: Search) -> DbResult<(Vec<Hit>, Cosines)> {
         let Search { which, limit, .. } = search;
-        let most = match occur {
-            Occur::All => FETCH_SIZE,
-            Occur::Any => limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, FETCH_SIZE),
-        };
-        let (Sizes { mut corpus, prefix, unadopted }, likely) =
-            self.frequencies(tokens, occur, which, most)?;
-        // If the index does not know the collections, there may be more after what is of others.
-        let told = !prefix.is_empty() || which.scopes == Scopes::All;
-        let all_read = told && likely.len() < most;
-        let mut looked_at = Looked::default();
-        if unadopted {
-            let statement = of_scopes(statements::UNADOPTED_MESSAGES, &which.scopes);
-            for row in self.server.rows(&statement, scopes_params(&which.scopes))? {
-                corpus.words += looked_at.add_unadopted(row.record(&[&MESSAGE])?, which, tokens) as f64;
-                corpus.docs += 1.0;
-            }
-        }
-        // As yet only what rsv did not write was looked at.
-        for token in tokens.iter_mut() {
-            token.doc_freq += token.docs.len();
-        }
-        looked_at.add(likely, &which.kinds, tokens)?;
-        tokens.sort_by_key(|token| token.doc_freq);
+        let (mut looked_at, FirstLook { corpus, prefix, told, all_read }) =
+            self.look_first(tokens, occur, search)?;
         let all = corpus.idf_of(tokens);
         // The tokens of a record that was not read have together less than that idf.
         let mut unread = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
@@ -147,6 +137,40 @@ impl Neo4j {
             let documents = self.holding(&format!("{prefix}({question})"), which, told)?;
             looked_at.add(documents, &which.kinds, tokens)?;
         }
+    }
+
+    /// Counts how many records hold each token, the rarest first, and looks at the likeliest and at what no index has.
+    fn look_first(
+        &self,
+        tokens: &mut [QueryToken],
+        occur: Occur,
+        search: Search,
+    ) -> DbResult<(Looked, FirstLook)> {
+        let which = search.which;
+        let most = match occur {
+            Occur::All => FETCH_SIZE,
+            Occur::Any => search.limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, FETCH_SIZE),
+        };
+        let (Sizes { mut corpus, prefix, unadopted }, likely) =
+            self.frequencies(tokens, occur, which, most)?;
+        // If the index does not know the collections, there may be more after what is of others.
+        let told = !prefix.is_empty() || which.scopes == Scopes::All;
+        let all_read = told && likely.len() < most;
+        let mut looked_at = Looked::default();
+        if unadopted {
+            let statement = of_scopes(statements::UNADOPTED_MESSAGES, &which.scopes);
+            for row in self.server.rows(&statement, scopes_params(&which.scopes))? {
+                corpus.words += looked_at.add_unadopted(row.record(&[&MESSAGE])?, which, tokens) as f64;
+                corpus.docs += 1.0;
+            }
+        }
+        // As yet only what rsv did not write was looked at.
+        for token in tokens.iter_mut() {
+            token.doc_freq += token.docs.len();
+        }
+        looked_at.add(likely, &which.kinds, tokens)?;
+        tokens.sort_by_key(|token| token.doc_freq);
+        Ok((looked_at, FirstLook { corpus, prefix, told, all_read }))
     }
 
     /// The records that the index finds; `told` is whether it is told the collections.
