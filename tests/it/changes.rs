@@ -169,7 +169,9 @@ fn best(mut scored: Vec<(&StoredRecord, f64)>, limit: usize) -> Vec<(String, f64
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
+    // From 0 on: the sum of nothing but -0 would be that, and stand behind 0.
+    let dot =
+        |a: &[f32], b: &[f32]| a.iter().zip(b).fold(0.0, |sum, (x, y)| sum + f64::from(*x) * f64::from(*y));
     let lengths = dot(a, a).sqrt() * dot(b, b).sqrt();
     if lengths > 0.0 { (dot(a, b) / lengths).clamp(-1.0, 1.0) } else { 0.0 }
 }
