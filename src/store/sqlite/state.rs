@@ -53,7 +53,8 @@ impl State for Sqlite {
 
 /// The scopes that a file holds, if they can be read at once.
 pub(super) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope>> {
-    let sql = "SELECT DISTINCT partition, instance FROM collection";
+    let sql = "SELECT DISTINCT partition, instance FROM collection
+               WHERE EXISTS (SELECT 1 FROM record WHERE collection = collection.n)";
     let mut statement = connection.prepare(sql)?;
     let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
     statement.query_map([], scope)?.collect()
@@ -73,7 +74,8 @@ pub(super) fn set_fact(connection: &Connection, name: &str, value: Option<&str>)
 fn scopes(connection: &Connection) -> rusqlite::Result<Vec<(Scope, u64)>> {
     let sql = "SELECT partition, instance, sum(CASE WHEN kind = 'message' THEN
                  (SELECT count(*) FROM record WHERE collection = collection.n) ELSE 0 END)
-               FROM collection GROUP BY partition, instance ORDER BY partition, instance";
+               FROM collection WHERE EXISTS (SELECT 1 FROM record WHERE collection = collection.n)
+               GROUP BY partition, instance ORDER BY partition, instance";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| {
         let scope = Scope { partition: row.get(0)?, instance: row.get(1)? };
