@@ -7,7 +7,7 @@ use rsv::config::{Secret, Server, StorePlace};
 use rsv::record::{
     Content, Draft, Embedding, Fill, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
 };
-use rsv::store::{Evidence, Occur, Plan, Question, QuestionVector, Select, Store, Term, Written};
+use rsv::store::{Candidate, Evidence, Occur, Plan, Question, QuestionVector, Select, Store, Term, Written};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use tokio::runtime::{Builder, Runtime};
@@ -299,9 +299,10 @@ fn a_graph_recalls_what_a_file_does() {
     let fill = Fill { partition, instance, trace_id: "new".into(), timestamp: 1000, seq: 0 };
     one.write(&[Record::Stored(draft.complete(&fill).unwrap())]).unwrap();
     let evidence = one.retrieve(&question, &which, &plan, Evidence::default()).unwrap();
-    let best = |score: &dyn Fn(&rsv::store::Candidate) -> f64| {
-        let best = evidence.candidates.iter().max_by(|a, b| score(a).total_cmp(&score(b))).unwrap();
-        best.record.id.clone()
+    let best = |score: &dyn Fn(&Candidate) -> f64| {
+        let newer = |a: &Candidate, b: &Candidate| a.record.timestamp.cmp(&b.record.timestamp);
+        let worse = |a: &&Candidate, b: &&Candidate| score(a).total_cmp(&score(b)).then(newer(a, b));
+        evidence.candidates.iter().max_by(worse).unwrap().record.id.clone()
     };
     assert_eq!([best(&|one| one.keyword), best(&|one| one.similarity.unwrap_or(-1.0))], ["new"; 2]);
 }
