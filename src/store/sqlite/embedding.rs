@@ -168,21 +168,28 @@ impl Removal {
 }
 
 /// Removes a model with all that was made by it: vectors, their indexes, and the synapses they gave.
-pub(super) fn drop_model(connection: &mut Connection, name: &str) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if let Some((n, _)) = model(&transaction, name)? {
-        code_page::begin_generation(&transaction)?;
-        for table in ["code_page", "pending_code", "index_checksum", "unembedded", "unlinked", "synapse_rule"]
-        {
-            transaction.execute(&format!("DELETE FROM {table} WHERE model = ?"), [n])?;
+pub(super) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Result<()> {
+    if let Some((n, _)) = model(connection, name)? {
+        code_page::begin_generation(connection)?;
+        for table in ["code_page", "pending_code", "index_checksum", "unembedded", "unlinked", "synapse_rule"] {
+            connection.execute(&format!("DELETE FROM {table} WHERE model = ?"), [n])?;
         }
         // The rows are named by the index of the table, which is a hundredth of it.
         let sql = "DELETE FROM embedding WHERE rowid IN (SELECT rowid FROM embedding WHERE model = ?)";
-        transaction.execute(sql, [n])?;
-        transaction.execute("DELETE FROM model WHERE n = ?", [n])?;
+        connection.execute(sql, [n])?;
+        connection.execute("DELETE FROM model WHERE n = ?", [n])?;
     }
-    transaction.execute("DELETE FROM link WHERE rel = 'SYNAPSE' AND model = ?", [name])?;
-    transaction.commit()
+    connection.execute("DELETE FROM link WHERE rel = 'SYNAPSE' AND model = ?", [name]).map(drop)
+}
+
+/// Removes the models whose last vector has gone.
+pub(super) fn drop_empty_models(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("SELECT name FROM model WHERE vectors <= 0")?;
+    let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for name in names {
+        drop_model(connection, &name)?;
+    }
+    Ok(())
 }
 
 /// Makes the indexes of a model's vectors anew in some collections.

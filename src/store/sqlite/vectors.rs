@@ -48,7 +48,7 @@ impl Vectors for Sqlite {
     }
 
     fn drop_model(&mut self, model: &str) -> Result<()> {
-        embedding::drop_model(&mut self.connection, model).map_err(|e| self.failed("write to", e))
+        drop_model(&mut self.connection, model).map_err(|e| self.failed("write to", e))
     }
 
     fn repair_vectors(&mut self) -> Result<u64> {
@@ -86,6 +86,12 @@ fn models(connection: &Connection) -> rusqlite::Result<Vec<Model>> {
         Ok(Model { name: row.get(0)?, dim: dim as usize, vectors })
     })?;
     rows.collect()
+}
+
+fn drop_model(connection: &mut Connection, name: &str) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    embedding::drop_model(&transaction, name)?;
+    transaction.commit()
 }
 
 /// The inner error says why none of the vectors can be written.

@@ -51,6 +51,7 @@ pub(super) fn replace(
         written.push(writer.replacement(record)?);
     }
     writer.settle()?;
+    embedding::drop_empty_models(&transaction)?;
     transaction.commit()?;
     Ok(written)
 }
@@ -73,6 +74,7 @@ pub(super) fn remove(connection: &mut Connection, ids: &[&str]) -> rusqlite::Res
     }
     let count = removed.count;
     removed.settle(&transaction)?;
+    embedding::drop_empty_models(&transaction)?;
     transaction.commit()?;
     Ok(count)
 }
