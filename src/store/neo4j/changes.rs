@@ -51,7 +51,7 @@ pub(super) const AWAIT_INDEXES: &str = "CALL db.awaitIndexes($seconds)";
 pub(super) const SET_FACT: &str = "MERGE (f:RsvFact {name: $name}) SET f.value = $value";
 pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 /// Holds a job as long as the transaction lasts.
-pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.held = true";
+pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.taken = true";
 
 /// What is there of what is to be written: one row of lists. It is read after `n` is known, with the lock.
 macro_rules! existing {

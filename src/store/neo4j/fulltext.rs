@@ -95,16 +95,16 @@ mod tests {
     #[test]
     fn only_those_are_asked_for_that_hold_enough() {
         let clauses = [("rare", 5.0), ("some", 3.0), ("many", 1.0)].map(|(text, idf)| (text.to_owned(), idf));
-        let asked = |min_idf, depth, mut left| combinations(&clauses, min_idf, depth, &mut left);
-        let told = |question: &str| Some(question.to_owned());
-        assert_eq!(asked(0.0, MAX_DEPTH, 9), told("rare OR some OR many"));
-        assert_eq!(asked(4.0, MAX_DEPTH, 9), told("rare OR (some AND (many))"));
-        assert_eq!(asked(4.5, MAX_DEPTH, 9), told("rare"));
-        assert_eq!(asked(8.5, MAX_DEPTH, 9), told("(rare AND ((some AND (many))))"));
-        assert_eq!(asked(8.5, 1, 9), told("(rare AND (some))"));
-        assert_eq!(asked(8.5, 0, 9), told("rare"));
-        assert_eq!(asked(9.5, MAX_DEPTH, 9), told(""));
-        assert_eq!(asked(0.0, MAX_DEPTH, 2), None);
+        let question = |min_idf, depth, mut left| combinations(&clauses, min_idf, depth, &mut left);
+        let wanted = |question: &str| Some(question.to_owned());
+        assert_eq!(question(0.0, MAX_DEPTH, 9), wanted("rare OR some OR many"));
+        assert_eq!(question(4.0, MAX_DEPTH, 9), wanted("rare OR (some AND (many))"));
+        assert_eq!(question(4.5, MAX_DEPTH, 9), wanted("rare"));
+        assert_eq!(question(8.5, MAX_DEPTH, 9), wanted("(rare AND ((some AND (many))))"));
+        assert_eq!(question(8.5, 1, 9), wanted("(rare AND (some))"));
+        assert_eq!(question(8.5, 0, 9), wanted("rare"));
+        assert_eq!(question(9.5, MAX_DEPTH, 9), wanted(""));
+        assert_eq!(question(0.0, MAX_DEPTH, 2), None);
     }
 
     #[test]

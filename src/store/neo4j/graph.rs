@@ -21,8 +21,8 @@ impl Neo4j {
         Neo4j { server, place: place.clone(), model_numbers: HashMap::new() }
     }
 
-    /// Tells what went wrong with the store when this was attempted.
-    pub(super) fn told<T>(&self, attempt: &str, result: DbResult<T>) -> Result<T> {
+    /// The result, or the error of the store to which `attempt` failed (`read`, `write to`).
+    pub(super) fn or_error<T>(&self, attempt: &str, result: DbResult<T>) -> Result<T> {
         result.map_err(|error: DbError| error.at(attempt, &self.place))
     }
 }

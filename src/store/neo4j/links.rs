@@ -29,16 +29,16 @@ const LARGE: u64 = 2000;
 
 impl Links for Neo4j {
     fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>> {
-        self.told("read", self.read_links(ids, rel))
+        self.or_error("read", self.read_links(ids, rel))
     }
 
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
         let read = self.read_around(records, which, reach, None);
-        self.told("read", read.map(|(around, _)| around))
+        self.or_error("read", read.map(|(around, _)| around))
     }
 
     fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>> {
-        self.told("read", self.read_link_states(model, scopes))
+        self.or_error("read", self.read_link_states(model, scopes))
     }
 
     fn compare(
@@ -49,7 +49,7 @@ impl Links for Neo4j {
         floor: f64,
         limit: usize,
     ) -> Result<Vec<Compared>> {
-        self.told("read", self.compare_vectors(model, collection, which, floor, limit))
+        self.or_error("read", self.compare_vectors(model, collection, which, floor, limit))
     }
 
     fn relink(
@@ -60,11 +60,11 @@ impl Links for Neo4j {
         compared: &[Compared],
         changes: &Changes,
     ) -> Result<bool> {
-        self.told("write to", self.change_synapses(model, collection, rule, compared, changes))
+        self.or_error("write to", self.change_synapses(model, collection, rule, compared, changes))
     }
 
     fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, anew: bool) -> Result<u64> {
-        self.told("write to", self.prune_synapses(model, collection, rule, anew))
+        self.or_error("write to", self.prune_synapses(model, collection, rule, anew))
     }
 }
 

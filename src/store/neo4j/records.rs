@@ -13,31 +13,31 @@ use crate::store::select::{Select, Walk};
 
 impl Records for Neo4j {
     fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
-        self.told("write to", self.write_batch(batch))
+        self.or_error("write to", self.write_batch(batch))
     }
 
     fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
-        self.told("write to", self.replace_records(records))
+        self.or_error("write to", self.replace_records(records))
     }
 
     fn remove(&mut self, ids: &[&str]) -> Result<u64> {
-        self.told("write to", self.remove_records(ids))
+        self.or_error("write to", self.remove_records(ids))
     }
 
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {
-        self.told("read", self.read_by_id(ids, which))
+        self.or_error("read", self.read_by_id(ids, which))
     }
 
     fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>> {
-        self.told("read", self.read_last_of_each(which, count))
+        self.or_error("read", self.read_last_of_each(which, count))
     }
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
-        self.told("read", self.count_up_to(which, most))
+        self.or_error("read", self.count_up_to(which, most))
     }
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
-        self.told("read", self.walk_all(what, visit))
+        self.or_error("read", self.walk_all(what, visit))
     }
 }
 

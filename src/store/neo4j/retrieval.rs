@@ -22,15 +22,15 @@ impl Store for Neo4j {
     ) -> Result<Evidence> {
         let mut evidence = Evidence::after(earlier, plan);
         let found = self.find_candidates(question, which, plan.candidates);
-        let (by_words, by_meaning, cosines) = self.told("search", found)?;
+        let (by_words, by_meaning, cosines) = self.or_error("search", found)?;
         evidence.add_found(by_words, by_meaning, &cosines);
         let positions = evidence.choose_lenders(question, plan);
         let unlinked = evidence.unlinked(plan.links);
         let records = evidence.records(&positions);
         let read =
             at_once(|| self.links_of(&unlinked), || self.surroundings(&records, question, which, plan));
-        let (around, cosines) = self.told("read", read.1)?;
-        let links = self.told("read", read.0)?;
+        let (around, cosines) = self.or_error("read", read.1)?;
+        let links = self.or_error("read", read.0)?;
         evidence.add_around(&positions, around, cosines);
         evidence.add_links(unlinked, links);
         Ok(evidence)

@@ -23,20 +23,20 @@ pub(super) fn prepare(server: &Server, place: &StorePlace) -> Result<()> {
     let refused = |kind: ErrorKind, cause: String| {
         Err(StoreError::new(kind, format!("cannot open store {}", place.address), cause))
     };
-    let told = |error: DbError| error.at("open", place);
-    let Some(store) = server.row(changes::STORE, Params::new()).map_err(told)? else { return Ok(()) };
-    let release: String = store.get("server").map_err(told)?;
+    let failed = |error: DbError| error.at("open", place);
+    let Some(store) = server.row(changes::STORE, Params::new()).map_err(failed)? else { return Ok(()) };
+    let release: String = store.get("server").map_err(failed)?;
     if release_of(&release).is_some_and(|release| release < OLDEST_SERVER) {
         let cause = format!("the server is Neo4j {release}, which is too old");
         return refused(ErrorKind::ServerTooOld(USE_NEWER_SERVER), cause);
     }
-    let version: Option<i64> = store.get("version").map_err(told)?;
+    let version: Option<i64> = store.get("version").map_err(failed)?;
     if let Some(other) = version.filter(|version| *version != VERSION) {
         let cause = format!("is of another version of rsv ({other}; this one reads {VERSION})");
         return refused(ErrorKind::OtherVersion, cause);
     }
-    let prepared: Vec<String> = store.get("kinds").map_err(told)?;
-    make_missing(server, version.is_none(), &prepared).map_err(told)
+    let prepared: Vec<String> = store.get("kinds").map_err(failed)?;
+    make_missing(server, version.is_none(), &prepared).map_err(failed)
 }
 
 /// Makes the constraints of a new store, and the indexes of the kinds that it has none of yet.

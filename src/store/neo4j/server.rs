@@ -205,9 +205,10 @@ impl Server {
         let (mut tried, mut pause) = (0, FIRST_PAUSE);
         loop {
             tried += 1;
-            let again = |error: &DbError| error.is_transient() || error.is_of_connection() && tried < TRIES;
+            let may_retry =
+                |error: &DbError| error.is_transient() || error.is_of_connection() && tried < TRIES;
             match work() {
-                Err(error) if again(&error) && began.elapsed() < self.connect_timeout => {
+                Err(error) if may_retry(&error) && began.elapsed() < self.connect_timeout => {
                     std::thread::sleep(pause);
                     pause = (pause + pause / 2).min(MAX_PAUSE);
                 }

@@ -23,30 +23,30 @@ const ADOPTED: i64 = 500;
 impl State for Neo4j {
     fn fact(&mut self, name: &str) -> Result<Option<String>> {
         let row = self.server.row(statements::FACT, Params::new().with("name", name));
-        self.told("read", row.and_then(|row| row.map(|row| row.get("value")).transpose()))
+        self.or_error("read", row.and_then(|row| row.map(|row| row.get("value")).transpose()))
     }
 
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
         let statement = if value.is_some() { changes::SET_FACT } else { changes::DELETE_FACT };
         let params = Params::new().with("name", name).with("value", value);
-        self.told("write to", self.server.write(|t| t.run(statement, params.clone())))
+        self.or_error("write to", self.server.write(|t| t.run(statement, params.clone())))
     }
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
-        self.told("write to", self.take_job(job))
+        self.or_error("write to", self.take_job(job))
     }
 
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
-        self.told("read", self.count_scopes())
+        self.or_error("read", self.count_scopes())
     }
 
     fn scope_of(&mut self, id: &str) -> Result<Option<Scope>> {
         let row = self.server.row(statements::SCOPE_OF, Params::new().with("id", id));
-        self.told("read", row.and_then(|row| row.map(|row| row.scope()).transpose()))
+        self.or_error("read", row.and_then(|row| row.map(|row| row.scope()).transpose()))
     }
 
     fn adopt(&mut self) -> Result<u64> {
-        self.told("write to", self.adopt_all())
+        self.or_error("write to", self.adopt_all())
     }
 
     /// The server sees to that itself.

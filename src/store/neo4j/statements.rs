@@ -386,7 +386,7 @@ macro_rules! newest_of_all {
 }
 pub(super) const UNEMBEDDED: &str = newest_of_all!(
     "CALL () { MATCH (model:RsvModel {name: $name, n: {model}}) RETURN count(model) > 0 AS known }",
-    "(m:RsvLacks{model}) WHERE m:{kinds} AND {scope}"
+    "(m:RsvLacks{model}) USING SCAN m:RsvLacks{model} WHERE m:{kinds} AND {scope}"
 );
 /// All that have a text to embed, where the model is not known.
 pub(super) const EMBEDDABLE: &str =

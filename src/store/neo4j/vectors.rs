@@ -22,33 +22,33 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 impl Vectors for Neo4j {
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        self.told("search", self.find_nearest(model, vector, which, limit))
+        self.or_error("search", self.find_nearest(model, vector, which, limit))
     }
 
     fn similarities(&mut self, model: &str, vector: &[f32], ids: &[&str]) -> Result<Cosines> {
-        self.told("read", self.cosines(model, vector, ids))
+        self.or_error("read", self.cosines(model, vector, ids))
     }
 
     fn unembedded(&mut self, model: &str, which: &Select, limit: usize) -> Result<Unembedded> {
         let unembedded = self.read_unembedded(model, which, limit);
-        self.told("read", unembedded)
+        self.or_error("read", unembedded)
     }
 
     fn models(&mut self) -> Result<Vec<Model>> {
-        self.told("read", self.read_models())
+        self.or_error("read", self.read_models())
     }
 
     fn put_vectors(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()> {
-        self.told("write to", self.replace_vectors(vectors, fact))
+        self.or_error("write to", self.replace_vectors(vectors, fact))
     }
 
     fn drop_model(&mut self, model: &str) -> Result<()> {
-        self.told("write to", self.remove_model(model))
+        self.or_error("write to", self.remove_model(model))
     }
 
     /// The server keeps its indexes right by itself; one that is not there is made.
     fn repair_vectors(&mut self) -> Result<u64> {
-        self.told("repair", self.index_models().map(|()| 0))
+        self.or_error("repair", self.index_models().map(|()| 0))
     }
 }
 

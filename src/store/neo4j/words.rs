@@ -51,8 +51,8 @@ struct FirstLook {
     corpus: Corpus,
     /// What a question to the index begins with.
     prefix: String,
-    /// Whether that tells it the collections.
-    told: bool,
+    /// Whether the index finds nothing of other collections.
+    exact: bool,
     /// Whether all that hold any of the tokens were looked at.
     all_read: bool,
 }
@@ -71,7 +71,7 @@ struct Looked {
 impl Words for Neo4j {
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>> {
         let found = self.find_words(terms, occur, which, limit, None);
-        self.told("search", found.map(|(hits, _)| hits))
+        self.or_error("search", found.map(|(hits, _)| hits))
     }
 }
 
@@ -103,7 +103,7 @@ impl Neo4j {
     /// Looks at more and more records until those that were not looked at score less than the best.
     fn rank(&self, tokens: &mut [QueryToken], occur: Occur, search: Search) -> DbResult<(Vec<Hit>, Cosines)> {
         let Search { which, limit, .. } = search;
-        let (mut looked_at, FirstLook { corpus, prefix, told, all_read }) =
+        let (mut looked_at, FirstLook { corpus, prefix, exact, all_read }) =
             self.look_first(tokens, occur, search)?;
         let all = corpus.idf_of(tokens);
         // The tokens of a record that was not read have together less than that idf.
@@ -134,7 +134,7 @@ impl Neo4j {
                 Occur::All => joined(tokens, occur),
                 Occur::Any => with_min_idf(tokens, &corpus, unread),
             };
-            let documents = self.holding(&format!("{prefix}({question})"), which, told)?;
+            let documents = self.holding(&format!("{prefix}({question})"), which, exact)?;
             looked_at.add(documents, &which.kinds, tokens)?;
         }
     }
@@ -154,8 +154,8 @@ impl Neo4j {
         let (Sizes { mut corpus, prefix, unadopted }, likely) =
             self.frequencies(tokens, occur, which, most)?;
         // If the index does not know the collections, there may be more after what is of others.
-        let told = !prefix.is_empty() || which.scopes == Scopes::All;
-        let all_read = told && likely.len() < most;
+        let exact = !prefix.is_empty() || which.scopes == Scopes::All;
+        let all_read = exact && likely.len() < most;
         let mut looked_at = Looked::default();
         if unadopted {
             let statement = of_scopes(statements::UNADOPTED_MESSAGES, &which.scopes);
@@ -170,18 +170,18 @@ impl Neo4j {
         }
         looked_at.add(likely, &which.kinds, tokens)?;
         tokens.sort_by_key(|token| token.doc_freq);
-        Ok((looked_at, FirstLook { corpus, prefix, told, all_read }))
+        Ok((looked_at, FirstLook { corpus, prefix, exact, all_read }))
     }
 
-    /// The records that the index finds; `told` is whether it is told the collections.
-    fn holding(&self, question: &str, which: &Select, told: bool) -> DbResult<Vec<Document>> {
-        let scopes = if told { &Scopes::All } else { &which.scopes };
+    /// The records that the index finds; `exact` is whether it finds nothing of other collections.
+    fn holding(&self, question: &str, which: &Select, exact: bool) -> DbResult<Vec<Document>> {
+        let scopes = if exact { &Scopes::All } else { &which.scopes };
         let statement = of_words(statements::FULLTEXT, &which.kinds, scopes);
         let params = || {
             let params = scopes_params(&which.scopes).with("question", question);
             with_indexes(params, &which.kinds)
         };
-        if told {
+        if exact {
             let params = params().with("most", number(FETCH_SIZE));
             let all: Vec<Document> = self.server.lists(&statement, params, FETCH_SIZE)?;
             if all.len() < FETCH_SIZE {

@@ -55,16 +55,16 @@ impl Neo4j {
             Ok((written, there))
         })?;
         let mut of_id: HashMap<&str, Written> = ids.into_iter().zip(written).collect();
-        let mut told = Vec::with_capacity(records.len());
+        let mut results = Vec::with_capacity(records.len());
         for record in records {
             let written = of_id.get_mut(record.id.as_str());
-            told.push(written.as_deref().cloned().unwrap_or(Written::Replaced));
+            results.push(written.as_deref().cloned().unwrap_or(Written::Replaced));
             // What comes later takes the place of what was new.
             if let Some(new) = written.filter(|written| **written == Written::New) {
                 *new = Written::Replaced;
             }
         }
-        Ok(told)
+        Ok(results)
     }
 
     /// Removes records with all that hangs on them; gives how many there were.
