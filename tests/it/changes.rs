@@ -477,8 +477,8 @@ const STEPS: usize = 2000;
 const TIME_AT_SERVER: Duration = Duration::from_secs(20);
 const STEPS_AT_SERVER: usize = 300;
 
-#[test]
 #[allow(clippy::print_stdout)] // Shown where the test fails.
+#[test]
 fn any_changes_leave_what_is_there_as_if_it_had_been_written_alone() {
     let steps = number_from("RSV_TEST_STEPS").map(|steps| steps as usize);
     let seed = number_from("RSV_TEST_SEED").unwrap_or(41);

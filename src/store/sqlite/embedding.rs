@@ -171,7 +171,8 @@ impl Removal {
 pub(super) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Result<()> {
     if let Some((n, _)) = model(connection, name)? {
         code_page::begin_generation(connection)?;
-        for table in ["code_page", "pending_code", "index_checksum", "unembedded", "unlinked", "synapse_rule"] {
+        for table in ["code_page", "pending_code", "index_checksum", "unembedded", "unlinked", "synapse_rule"]
+        {
             connection.execute(&format!("DELETE FROM {table} WHERE model = ?"), [n])?;
         }
         // The rows are named by the index of the table, which is a hundredth of it.
