@@ -73,24 +73,17 @@ pub(super) fn relink(
     for (from, to) in &changes.remove {
         transaction.prepare_cached(sql)?.execute([from, SYNAPSE, to])?;
     }
-    // One that has got another vector meanwhile is compared with the others when its turn comes, and one that was
-    // removed is not there.
-    let sql = "SELECT record FROM unlinked WHERE model = ? AND collection = ?";
-    let mut statement = transaction.prepare_cached(sql)?;
-    let unlinked: FxHashSet<i64> =
-        statement.query_map([number, collection], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    drop(statement);
+    let linkable = linkable(&transaction, number, collection, changes)?;
     let row = |(of, near): &(&Compared, &Near)| {
         let (source, target) = if of.id < near.id { (of.n, near.n) } else { (near.n, of.n) };
         (source, target, of.time_with(near), near.score)
     };
     let mut rows: Vec<_> =
-        changes.add.iter().filter(|(_, near)| !unlinked.contains(&near.n)).map(row).collect();
+        changes.add.iter().filter(|(_, near)| linkable.contains(&near.n)).map(row).collect();
     // In the order of the table they are written faster.
     rows.sort_unstable_by_key(|(source, target, ..)| (*source, *target));
-    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model)
-               SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM record WHERE n = ?1)
-               AND EXISTS (SELECT 1 FROM record WHERE n = ?3) ON CONFLICT DO NOTHING";
+    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model) VALUES (?, ?, ?, ?, ?, ?)
+               ON CONFLICT DO NOTHING";
     for (source, target, timestamp, score) in rows {
         let row = params![source, SYNAPSE, target, timestamp, score, model];
         transaction.prepare_cached(sql)?.execute(row)?;
@@ -99,6 +92,33 @@ pub(super) fn relink(
                VALUES (?, ?, ?, ?, TRUE) ON CONFLICT DO NOTHING";
     transaction.execute(sql, params![number, collection, rule.threshold, rule.degree as i64])?;
     transaction.commit().map(|()| true)
+}
+
+/// The records that others resemble, as far as they are there and linked: one that has got another vector meanwhile is
+/// compared with the others when its turn comes.
+fn linkable(
+    connection: &Connection,
+    model: i64,
+    collection: i64,
+    changes: &Changes,
+) -> rusqlite::Result<FxHashSet<i64>> {
+    let mut near: FxHashSet<i64> = changes.add.iter().map(|(_, near)| near.n).collect();
+    let mut unlinked =
+        connection.prepare_cached("SELECT record FROM unlinked WHERE model = ? AND collection = ?")?;
+    for n in unlinked.query_map([model, collection], |row| row.get(0))? {
+        near.remove(&n?);
+    }
+    let mut there = connection.prepare_cached("SELECT 1 FROM record WHERE n = ?")?;
+    let mut removed = Vec::new();
+    for n in &near {
+        if !there.exists([n])? {
+            removed.push(*n);
+        }
+    }
+    for n in removed {
+        near.remove(&n);
+    }
+    Ok(near)
 }
 
 /// Removes what no longer follows; with `anew` everything.
