@@ -10,24 +10,36 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub struct Error {
     text: String,
     hint: Option<String>,
+    timeout: Option<&'static str>,
     closed: bool,
 }
 
 impl Error {
     /// Makes an error of a text such as `cannot open store sqlite:/x: permission denied`.
     pub fn new(text: impl Into<String>) -> Error {
-        Error { text: text.into(), hint: None, closed: false }
+        Error { text: text.into(), hint: None, timeout: None, closed: false }
     }
 
     /// The reader of our own standard output has gone: no failure, but nothing more can be done.
     pub(crate) fn closed() -> Error {
-        Error { text: "standard output is closed".into(), hint: None, closed: true }
+        Error { text: "standard output is closed".into(), hint: None, timeout: None, closed: true }
     }
 
     /// Adds the command or setting that helps.
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Says which setting's time limit was reached.
+    pub(crate) fn timed_out(mut self, setting: &'static str) -> Error {
+        self.timeout = Some(setting);
+        self
+    }
+
+    /// The setting whose time limit was reached, if one was.
+    pub(crate) fn timeout(&self) -> Option<&'static str> {
+        self.timeout
     }
 
     /// Adds the cause: `text: cause`.

@@ -142,7 +142,7 @@ fn model(settings: &Settings, notes: &Notes) -> Finding {
     match made {
         Err(error) if !named && !is_installed(settings) => Finding::advice("model", &error),
         // The limit is the doctor's own, and no setting.
-        Err(error) if error.remedy().is_some_and(|remedy| remedy.contains("_timeout")) => Finding::trouble(
+        Err(error) if error.timeout().is_some() => Finding::trouble(
             "model",
             &error.hint("see whether it runs there; 'rsv-config get embed.via' says where"),
         ),

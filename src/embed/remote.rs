@@ -206,7 +206,8 @@ impl Remote {
                 Trouble::Absent(error.hint(format!("check {}", self.site.setting)))
             }
             (http::Kind::Late(setting), _) => {
-                Trouble::Failed(error.hint(format!("raise the limit with: rsv-config set {setting} 20m")))
+                let hint = format!("raise the limit with: rsv-config set {setting} 20m");
+                Trouble::Failed(error.hint(hint).timed_out(setting))
             }
             (http::Kind::Setup, _) => {
                 Trouble::Failed(error.hint("install the certificates of the system: package ca-certificates"))

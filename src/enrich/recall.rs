@@ -6,7 +6,7 @@ use super::options::Options;
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
-use crate::record::{Hit, LeftOut, Object, Part, Role, Scopes, StoredRecord};
+use crate::record::{Hit, LeftOut, Object, Part, Role, Scopes, StoredRecord, kinds};
 use crate::search::{self, By, CatchUp};
 use crate::store::Select;
 use memchr::memmem;
@@ -44,7 +44,8 @@ pub(super) fn recall(
     turn: &Turn,
     options: &Options,
 ) -> Result<Recalled> {
-    let mut which = Select::of(Scopes::One(turn.scope.clone()));
+    let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
+    let mut which = Select::of_kinds(recalled_kinds, Scopes::One(turn.scope.clone()));
     which.roles = vec![Role::User, Role::Assistant];
     let duplicates = DuplicateFilter::of(request);
     let text = fence::remove(&chat::text(question));
@@ -150,7 +151,8 @@ impl RelatedSearch<'_> {
             Some(found) => found,
             None => search::find(&mut **store, By::Any, text, which, &wanted)?,
         };
-        let messages = store.count(&Select::of(which.scopes.clone()), SATURATION)?;
+        let messages =
+            store.count(&Select::of_kinds(which.kinds.clone(), which.scopes.clone()), SATURATION)?;
         duplicates.keep_relevant(&mut found.hits, relevance_threshold(by_meaning.then_some(messages)));
         found.linked(&mut **store, &wanted)
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fill;
 use crate::link::synapse::{self, Plan};
 use crate::record::Scopes;
-use crate::store::{Select, Store};
+use crate::store::Store;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -145,7 +145,7 @@ impl Backfill {
         // A connection of its own: no turn has to wait for it.
         let mut store = self.stores.open_to_serve()?;
         self.embedder.follow(&mut *store)?;
-        let all = Select::of(Scopes::All);
+        let all = fill::embeddable(Scopes::All);
         for _ in 0..ROUND_MESSAGES / BATCH_MESSAGES {
             self.foreground.wait_until_idle();
             if !self.has_time() {

@@ -124,7 +124,7 @@ impl Graph {
 }
 
 /// A graph as Reservoir 0.2.4 leaves it.
-const RESERVOIRS: [&str; 4] = [
+pub(crate) const RESERVOIRS: [&str; 4] = [
     "CREATE VECTOR INDEX embedding1024 IF NOT EXISTS FOR (e:Embedding1024) ON (e.embedding)
      OPTIONS {indexConfig: {`vector.dimensions`: 1024, `vector.similarity_function`: 'cosine'}}",
     "UNWIND range(0, 5) AS n WITH n, [i IN range(0, 1023) | toFloat((i * (n + 1)) % 7 - 3)] AS vector
@@ -140,7 +140,7 @@ const RESERVOIRS: [&str; 4] = [
 ];
 
 /// What Reservoir reads of its messages.
-const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e:Embedding1024)
+pub(crate) const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e:Embedding1024)
     RETURN m.trace_id + m.partition + m.instance + m.role + m.content + toString(m.timestamp)
       + toString(m.embedding[1]) + toString(size(m.embedding)) + toString(e.embedding[2]) AS text ORDER BY text";
 

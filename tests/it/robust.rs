@@ -632,3 +632,40 @@ fn what_rsv_makes_is_for_its_owner_alone() {
     }
     assert!(files > 0);
 }
+
+/// The names and contents of the files of a home's store.
+fn store_files(home: &Home) -> BTreeMap<String, Vec<u8>> {
+    let directory = home.store().parent().unwrap().to_owned();
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    // Its -shm is the memory that the processes at work share.
+    let files = entries.filter(|path| path.is_file() && !path.to_string_lossy().ends_with("-shm"));
+    files.map(|path| (path.display().to_string(), std::fs::read(path).unwrap())).collect()
+}
+
+#[test]
+fn opening_to_read_writes_nothing() {
+    let request = r#"{"model":"m","messages":[{"role":"user","content":"Which owl?"}]}"#;
+    let readers: [(&str, &[&str], &str); 8] = [
+        ("rsv-view", &["5"], ""),
+        ("rsv-view", &["--accounts"], ""),
+        ("rsv-search", &["owl"], ""),
+        ("rsv-export", &[], ""),
+        ("rsv-link", &["--stats"], ""),
+        ("rsv-link", &["--dry-run"], ""),
+        ("rsv-enrich", &[], request),
+        ("rsv-config", &["doctor"], ""),
+    ];
+    let filled = Home::new();
+    filled.run("rsv-ingest", &["An owl in a wood"], "").ok();
+    let empty = Home::new();
+    std::fs::create_dir_all(empty.store().parent().unwrap()).unwrap();
+    std::fs::write(empty.store(), "").unwrap();
+    for home in [filled, empty] {
+        let before = store_files(&home);
+        assert!(!before.is_empty());
+        for (tool, words, stdin) in readers {
+            home.run(tool, words, stdin);
+            assert_eq!(store_files(&home), before, "{tool} {words:?}");
+        }
+    }
+}
