@@ -107,7 +107,7 @@ impl<'a> DocBlock<'a> {
     }
 }
 
-/// The documents that hold a word, by where they stand in the part, and how often.
+/// The documents that hold a word, by their slots in the segment, and how often.
 #[derive(Default)]
 pub(super) struct Postings {
     bytes: Vec<u8>,
