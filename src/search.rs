@@ -6,9 +6,9 @@ mod options;
 
 pub use options::{By, CatchUp, Options};
 
+use crate::backfill;
 use crate::embed::{Embedder, Side};
 use crate::error::{Error, Result};
-use crate::fill;
 use crate::record::{Hit, Scopes, StoredRecord, kinds};
 use crate::store::{Around, Evidence, Occur, Question, QuestionVector, Select, Store, Term};
 use expand::Surroundings;
@@ -94,7 +94,7 @@ pub fn find<'a>(
 /// Embeds records that lack a vector, if that is wanted.
 fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, behind: Option<CatchUp>) {
     if let Some(CatchUp { limit, notes }) = behind {
-        fill::catch_up(store, embedder, which, limit, notes);
+        backfill::catch_up(store, embedder, which, limit, notes);
     }
 }
 

@@ -1,9 +1,9 @@
 //! rsv-link: brings the links between messages up to date, and shows them.
 
+use rsv::backfill;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
-use rsv::fill;
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, Graph};
 use rsv::record::{Link, Record, Scopes, Vectors};
@@ -91,7 +91,7 @@ fn make(
         io.detail(format_args!("{adopted} messages were taken over"));
     }
     let plan = Plan::of(store, settings, args.threshold, degree)?;
-    let _claim = if args.dry_run { None } else { Some(fill::claim(store, "link", &io.notes())?) };
+    let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.notes())?) };
     let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
         store.write(&answers)?;

@@ -1,9 +1,9 @@
 //! How much is recalled for a request, within what, where it goes and how it is introduced.
 
+use crate::backfill;
 use crate::chat::{Request, fence};
 use crate::config::Settings;
 use crate::error::Result;
-use crate::fill;
 use crate::record::Scope;
 use crate::tokens::{self, Limits};
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Options {
             assumed: by_model.max_context_tokens.is_none(),
             reserve: request.max_tokens()?.or(by_model.reserve_tokens).or(size("token_reserve")),
             share: settings.real("enrich.share").unwrap_or(1.0),
-            catch_up: fill::catch_up_limit(settings),
+            catch_up: backfill::catch_up_limit(settings),
             token_multiplier: by_partition.token_multiplier.unwrap_or(1.0),
             half_life: settings.duration("enrich.half_life").unwrap_or(Duration::MAX),
             placement: Placement::named(&text("enrich.placement")),

@@ -4,10 +4,10 @@
 //! graph grows with the store and is never made as a whole. Neighbours in time are compared like all others:
 //! what follows them needs no synapse.
 
+use crate::backfill;
 use crate::config::Settings;
 use crate::embed;
 use crate::error::{Error, Result};
-use crate::fill;
 use crate::record::{Link, SYNAPSE, Scopes};
 use crate::store::{Changes, Collection, Compare, Compared, LinkState, Rule, Store};
 use std::collections::{HashMap, HashSet};
@@ -37,7 +37,7 @@ impl Plan {
             let text = format!("link.threshold: expected a cosine above 0, at most 1, found {wrong}");
             return Err(Error::new(text));
         }
-        let Some(model) = fill::model_of(store)? else { return Ok(None) };
+        let Some(model) = backfill::model_of(store)? else { return Ok(None) };
         let threshold = set.unwrap_or_else(|| embed::synapse_floor(settings, &model));
         let set = settings.integer("link.max_degree").and_then(|degree| usize::try_from(degree).ok());
         let degree = degree.or(set).unwrap_or_default();

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::store::{Claim, Store};
 use std::time::Duration;
 
-/// How often it is looked whether another filler has done.
+/// How often it is looked whether another backfill has done.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits until nobody else does a job in the store, and keeps others waiting as long as the claim is kept. A job

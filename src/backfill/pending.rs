@@ -20,8 +20,8 @@ pub fn embeddable(scopes: Scopes) -> Select {
 /// Embeds the newest messages of a selection that have no vector before it is searched, `limit` of them at
 /// most. What remains is told, and so is what goes wrong; the search goes on.
 pub fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, limit: usize, notes: &Notes) {
-    match some(store, embedder, which, limit) {
-        Ok(Filled { failed, remaining, .. }) => {
+    match newest(store, embedder, which, limit) {
+        Ok(Backfilled { failed, remaining, .. }) => {
             for error in &failed {
                 notes.note(error);
             }
@@ -42,7 +42,7 @@ pub fn catch_up_limit(settings: &Settings) -> usize {
 
 /// How many messages got a vector, and how many still have none.
 #[derive(Default, Debug)]
-pub struct Filled {
+pub struct Backfilled {
     pub done: usize,
     pub remaining: u64,
     /// Why some of them can have none.
@@ -50,11 +50,16 @@ pub struct Filled {
 }
 
 /// Embeds the newest messages of a selection that have no vector, `limit` of them at most.
-pub fn some(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, limit: usize) -> Result<Filled> {
+pub fn newest(
+    store: &mut dyn Store,
+    embedder: &mut Embedder,
+    which: &Select,
+    limit: usize,
+) -> Result<Backfilled> {
     let mut failed = Vec::new();
-    let filled =
+    let backfilled =
         embed_batches(store, embedder, which, limit, &mut |_, _| {}, &mut |error| failed.push(error))?;
-    Ok(Filled { failed, ..filled })
+    Ok(Backfilled { failed, ..backfilled })
 }
 
 /// `3 messages have no vector yet`.
@@ -85,10 +90,10 @@ fn embed_batches(
     limit: usize,
     report: &mut dyn FnMut(u64, u64),
     fault: &mut dyn FnMut(Error),
-) -> Result<Filled> {
+) -> Result<Backfilled> {
     // What failed stays without a vector, and is not to be met again and again.
     let mut failed = HashSet::new();
-    let mut filled = Filled::default();
+    let mut backfilled = Backfilled::default();
     let mut pace = Pace::default();
     let mut tried = 0;
     loop {
@@ -97,10 +102,10 @@ fn embed_batches(
             store.unembedded(embedder.model(), which, size + failed.len())?;
         records.retain(|record| !failed.contains(&record.id));
         records.truncate(size);
-        filled.remaining = total;
-        report(filled.done as u64, filled.done as u64 + total);
+        backfilled.remaining = total;
+        report(backfilled.done as u64, backfilled.done as u64 + total);
         if records.is_empty() {
-            return Ok(filled);
+            return Ok(backfilled);
         }
         tried += records.len();
         let begun = Instant::now();
@@ -108,16 +113,16 @@ fn embed_batches(
         let refused = write(store, embedder.model(), model_known, &made)?;
         pace.took(begun.elapsed());
         let stored = made.len() - refused.len();
-        filled.done += stored;
-        filled.remaining = total.saturating_sub(stored as u64);
+        backfilled.done += stored;
+        backfilled.remaining = total.saturating_sub(stored as u64);
         for (of, error) in faults.into_iter().chain(refused) {
             fault(error.at(format_args!("message {of}")));
             failed.insert(of);
         }
         // What came meanwhile waits for the next time.
         if records.len() as u64 == total {
-            report(filled.done as u64, filled.done as u64 + filled.remaining);
-            return Ok(filled);
+            report(backfilled.done as u64, backfilled.done as u64 + backfilled.remaining);
+            return Ok(backfilled);
         }
     }
 }

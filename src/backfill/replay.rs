@@ -1,7 +1,7 @@
 //! Embedding everything anew: with another model, or once more with the same. What is stopped goes on.
 
-use super::backfill::{all, embeddable, vectors};
 use super::model::{MODEL, model_of};
+use super::pending::{all, embeddable, vectors};
 use crate::embed::{Embedder, Pace};
 use crate::error::{Error, Result};
 use crate::record::{Object, Position, Scopes, StoredRecord};
