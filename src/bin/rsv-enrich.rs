@@ -119,8 +119,9 @@ impl Enricher {
         let own = if flags { None } else { request.scope()? };
         let scope = own.as_ref().unwrap_or(&self.scope);
         let options = Options::of(&self.settings, &request, scope)?;
-        let served = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
-        let turn = Turn { scope, trace_id: self.trace.clone(), clock: &io.clock, served: &served };
+        let served_window = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
+        let turn =
+            Turn { scope, trace_id: self.trace.clone(), clock: &io.clock, served_window: &served_window };
         let notes = io.notes();
         let memory = match &mut self.memory {
             Ok(held) => Ok(Memory {

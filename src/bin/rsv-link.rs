@@ -108,7 +108,7 @@ fn make(
     let mut made = |link| out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out));
     let mut report = |done, of| bar.set("linking", done, Some(of));
     if args.dry_run {
-        synapse::rehearse(store, &plan, scopes, args.rebuild, &mut made)?;
+        synapse::dry_run(store, &plan, scopes, args.rebuild, &mut made)?;
     } else {
         synapse::update(store, &plan, scopes, args.rebuild, &mut report, &mut made)?;
     }
@@ -141,7 +141,7 @@ fn draw(store: &mut dyn Store, scopes: &Scopes, format: &str, args: &Args, io: &
     let graph = match &args.around {
         Some(id) => {
             let scope = known(store, scopes, id)?;
-            Graph::of(store, &scope)?.near(id, args.hops)
+            Graph::of(store, &scope)?.neighbourhood(id, args.hops)
         }
         None => Graph::of(store, scopes)?,
     };

@@ -101,7 +101,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             deduplicate: args.deduplicate,
             link: args.link,
             admits: &|_| true,
-            among: usize::MAX,
+            max_fetched: usize::MAX,
         },
         explain: args.explain,
         context: args.context,

@@ -43,7 +43,7 @@ impl SearchQuery {
         }
         let (deduplicate, link) = (flag("deduplicate")?, flag("link")?);
         let options =
-            Options { limit, min_score: None, deduplicate, link, admits: &|_| true, among: usize::MAX };
+            Options { limit, min_score: None, deduplicate, link, admits: &|_| true, max_fetched: usize::MAX };
         Ok(SearchQuery { term, semantic, hybrid, options })
     }
 }

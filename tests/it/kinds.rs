@@ -234,7 +234,7 @@ fn found(store: &mut dyn Store, by: By, question: &str, kind: &'static Kind, lin
         deduplicate: false,
         link,
         admits: &|_| true,
-        among: usize::MAX,
+        max_fetched: usize::MAX,
     };
     let hits = search::run(store, by, question, &of_p(kind), &options).unwrap();
     assert!(hits.iter().all(|hit| hit.record.kind == kind), "{question}: {hits:?}");

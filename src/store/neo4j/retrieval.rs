@@ -24,7 +24,7 @@ impl Store for Neo4j {
         let found = self.find_candidates(question, which, plan.candidates);
         let (by_words, by_meaning, cosines) = self.or_error("search", found)?;
         evidence.add_found(by_words, by_meaning, &cosines);
-        let positions = evidence.choose_lenders(question, plan);
+        let positions = evidence.choose_seeds(question, plan);
         let unlinked = evidence.unlinked(plan.links);
         let records = evidence.records(&positions);
         let read =
