@@ -1,19 +1,19 @@
 //! What speaks for the records that may answer a question, typed: what words found, what meaning found, the cosines,
 //! what stands around the best of them, and their links.
 //!
-//! A record's own score is its BM25 as a part of the best one's, and `MEANING` times its place between the
+//! A record's own score is its BM25 as a part of the best one's, and `MEANING_WEIGHT` times its place between the
 //! lowest cosine of all candidates and the best, if its cosine reaches the model's floor: models differ in where
 //! their cosines lie. Without a vector its words count for both. If the question names a month or a year, what
-//! was said then counts `DATED` times as much.
+//! was said then counts `DATE_BOOST` times as much.
 
 use super::question::Question;
 use crate::record::{Hit, Link, StoredRecord};
 use std::collections::{HashMap, HashSet};
 
 /// What a cosine counts beside a word's score.
-const MEANING: f64 = 0.7;
+const MEANING_WEIGHT: f64 = 0.7;
 /// What a record counts that was said when the question says.
-const DATED: f64 = 1.5;
+const DATE_BOOST: f64 = 1.5;
 
 /// The cosines of a vector with those of records, by their ids.
 pub type Cosines = Vec<(String, f64)>;
@@ -124,8 +124,8 @@ impl Evidence {
         }
         self.measured.extend(cosines);
         let seeds = self.seeds.iter().filter_map(|at| self.around.get(&self.candidates[*at].record.id));
-        let beside: Vec<StoredRecord> = seeds.flat_map(|(_, around)| around.all().cloned()).collect();
-        for record in beside {
+        let neighbours: Vec<StoredRecord> = seeds.flat_map(|(_, around)| around.all().cloned()).collect();
+        for record in neighbours {
             self.add(record);
         }
         let measured = std::mem::take(&mut self.measured);
@@ -196,12 +196,12 @@ impl Evidence {
             _ => 1.0,
         };
         let score = |one: &Candidate| {
-            let dated = if question.dates.hold(one.record.timestamp) { DATED } else { 1.0 };
+            let dated = if question.dates.hold(one.record.timestamp) { DATE_BOOST } else { 1.0 };
             let words = one.keyword / keyword;
             match one.similarity {
-                Some(cosine) => [dated * words, dated * MEANING * meaning(cosine)],
+                Some(cosine) => [dated * words, dated * MEANING_WEIGHT * meaning(cosine)],
                 // It has no vector yet: its words stand for its meaning.
-                None => [dated * (1.0 + MEANING) * words, 0.0],
+                None => [dated * (1.0 + MEANING_WEIGHT) * words, 0.0],
             }
         };
         self.candidates.iter().map(score).collect()

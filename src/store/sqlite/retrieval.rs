@@ -25,7 +25,7 @@ impl Store for Sqlite {
         let limit = plan.candidates;
         let search = KeywordSearch { terms: &question.terms, occur: Occur::Any, which, limit };
         let ((by_words, cosines), by_meaning) = match vector {
-            Some(ModelVector { model, numbers }) => self.at_once(
+            Some(ModelVector { model, numbers }) => self.in_parallel(
                 |store| store.find_by_words(&search, vector),
                 |store| store.nearest(model, numbers, which, limit),
             )?,
