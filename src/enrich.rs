@@ -1,5 +1,5 @@
-//! Puts the right few things in front of a request: what to recall, how much of it fits, where it goes.
-//! What it did is told in the request's account.
+//! Enriches a request with recalled messages: what to recall, how much of it fits, where it goes. The request's account
+//! records what was done.
 
 mod budget;
 mod degraded;
@@ -26,13 +26,13 @@ pub struct Enriched {
     pub line: Object,
     /// What was done, as it is stored.
     pub account: StoredRecord,
-    /// That it is too long; then `line` is the answer that says so.
+    /// The error if the request is too long; then `line` is the answer that says so.
     pub too_long: Option<Error>,
 }
 
-/// Recalls what helps with what the user said last and places it; everything else of the request stays, as far
-/// as it fits into the model's window. Memory that cannot serve, or is not there, is told in the account, and the
-/// request goes on without it. Errors if the request itself is not sound.
+/// Recalls messages that help with the user's last message and places them; everything else of the request stays, as
+/// far as it fits into the model's window. If memory fails or is missing, the account says so, and the request goes on
+/// without it. Errors if the request itself is not valid.
 pub fn enrich(
     mut memory: std::result::Result<Memory, Degraded>,
     mut request: Request,
@@ -40,7 +40,7 @@ pub fn enrich(
     options: &Options,
 ) -> Result<Enriched> {
     let mut rsv = request.take_rsv()?;
-    // A system message that was nothing else is not the client's.
+    // A system message that is nothing but a recalled block is not the client's.
     if request.messages.len() > 1
         && system(&request).is_some()
         && fence::is_all(&chat::text(&request.messages[0]))
@@ -56,7 +56,7 @@ pub fn enrich(
     let digest = user.map(|user| turn_cache::digest(turn.scope, &request.messages[..=user]));
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id);
     let found = match &mut memory {
-        Ok(memory) => remember(memory, &request, &mut trace_id, digest.as_deref(), turn, options)
+        Ok(memory) => recall_or_reuse(memory, &request, &mut trace_id, digest.as_deref(), turn, options)
             .unwrap_or_else(|error| {
                 memory.notes.note(format_args!("{error}; the request goes on without memory"));
                 let why = Degraded::StoreFailed(error.to_string());
@@ -93,8 +93,8 @@ pub fn enrich(
     Ok(Enriched { line, account, too_long: Some(too_long) })
 }
 
-/// What was found for a request: what was decided for an earlier one of the same turn, else what is found now.
-fn remember(
+/// What is recalled for a request: the same as for an earlier request of its turn, else what a search finds now.
+fn recall_or_reuse(
     memory: &mut Memory,
     request: &Request,
     trace_id: &mut Option<String>,
@@ -107,21 +107,21 @@ fn remember(
         return Ok(Recalled::default());
     }
     if user + 1 < request.messages.len()
-        && let Some(decided) = turn_cache::decided(memory, turn, digest)?
+        && let Some(cached) = turn_cache::look_up(memory, turn, digest)?
     {
-        trace_id.get_or_insert(decided.trace_id);
-        let candidates = recall::recall_decided(memory, &decided.recalled, turn)?;
+        trace_id.get_or_insert(cached.trace_id);
+        let candidates = recall::recall_cached(memory, &cached.recalled, turn)?;
         return Ok(Recalled { candidates, ..Recalled::default() });
     }
     recall::recall(memory, request, &request.messages[user], turn, options)
 }
 
-/// Where the first message stands, if it is a system message.
+/// The position of the first message, if it is a system message.
 fn system(request: &Request) -> Option<usize> {
     request.messages.first().filter(|first| chat::is_system(first)).map(|_| 0)
 }
 
-/// Makes of a message what its client wrote: a block that an earlier run put there is taken out.
+/// Restores what the client wrote: removes a block that an earlier run put into a message.
 fn unfence(message: &mut Object) -> Result<()> {
     let content = Content::of(message)?;
     let own = fence::strip(content.clone());

@@ -7,7 +7,7 @@ mod options;
 mod pair;
 mod turn;
 
-pub use entry::Done;
+pub use entry::IngestedLine;
 pub use options::Options;
 
 use crate::embed;
@@ -17,7 +17,7 @@ use crate::store::Store;
 use completion::Completion;
 use entry::Entry;
 
-/// Gathers lines into batches and writes them. What may have to be written again is cloned first.
+/// Gathers lines into batches and writes them. A caller that may have to write a batch again clones it first.
 #[derive(Clone)]
 pub struct Ingest {
     completion: Completion,
@@ -43,20 +43,20 @@ impl Ingest {
         Ingest { completion, entries: Vec::new(), records: Vec::new(), bytes: 0 }
     }
 
-    /// Adds lines until the batch is full, or the input pauses or ends; `bad` gets those that are none. An
+    /// Adds lines until the batch is full, or the input pauses or ends; `on_error` gets the errors of bad lines. An
     /// import does not stop at a pause.
-    pub fn gather(&mut self, feed: &mut Feed, bad: &mut dyn FnMut(Error)) -> Gathered {
+    pub fn gather(&mut self, feed: &mut Feed, on_error: &mut dyn FnMut(Error)) -> Gathered {
         loop {
             match feed.next() {
                 Next::Value(Ok(Value { place, object })) => {
                     if let Err(error) = self.add_line(place.clone(), object) {
-                        bad(error.at(place));
+                        on_error(error.at(place));
                     }
                     if self.entries.len() >= BATCH_LINES || self.bytes >= BATCH_BYTES {
                         return Gathered::More;
                     }
                 }
-                Next::Value(Err(error)) => bad(error),
+                Next::Value(Err(error)) => on_error(error),
                 Next::Pause if self.completion.options.import.is_some() => {}
                 Next::Pause => return Gathered::More,
                 Next::End => return Gathered::All,
@@ -105,11 +105,10 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds a record as somebody wrote it, if it is of the scopes that are meant; `own` is whether its line names its
-    /// kind.
+    /// Adds a draft if it belongs to the scopes of the import; `own` is whether its line names its kind.
     fn add_draft(&mut self, place: Place, draft: Draft, own: bool) -> Result<()> {
         let pair = draft.role.is_some() && self.completion.options.pairs(own);
-        // In an export of ours a seq that is not there is 0.
+        // An export of rsv leaves out a seq of 0.
         let ordered = draft.seq.is_some() || !pair;
         let record = self.completion.complete(draft)?;
         if self.completion.options.admits(&record.scope) {
@@ -121,14 +120,14 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds the turn that a response line brings: both messages and the account.
+    /// Adds the turn of a response line: both messages and the account.
     pub fn add_response(&mut self, response: &Object) -> Result<()> {
         let records = turn::records(response, &mut self.completion)?;
         self.add(None, records, Some(response.clone()), true);
         Ok(())
     }
 
-    /// Adds the batch of another, behind its own.
+    /// Appends the batch of another.
     pub fn append(&mut self, other: Ingest) {
         let begin = self.records.len();
         self.records.extend(other.records);
@@ -153,15 +152,15 @@ impl Ingest {
         self.entries.push(Entry { place, records, passed_on, pair, ordered: false });
     }
 
-    /// Drops the batch; the number of its records.
-    pub fn forget(&mut self) -> usize {
+    /// Discards the batch and returns the number of its records.
+    pub fn discard(&mut self) -> usize {
         self.entries.clear();
         self.bytes = 0;
         std::mem::take(&mut self.records).len()
     }
 
-    /// Writes the batch; its lines, in order, are durable then. After an error nothing of it is stored.
-    pub fn commit(&mut self, store: &mut dyn Store) -> Result<Vec<Done>> {
+    /// Writes the batch and returns its lines in order, which are durable then. After an error nothing of it is stored.
+    pub fn commit(&mut self, store: &mut dyn Store) -> Result<Vec<IngestedLine>> {
         let mut entries = std::mem::take(&mut self.entries);
         let mut records = std::mem::take(&mut self.records);
         self.bytes = 0;
@@ -178,6 +177,6 @@ impl Ingest {
         let written = if records.is_empty() { Vec::new() } else { store.write(&records)? };
         records.truncate(own);
         let echo = self.completion.options.import.is_none();
-        Ok(entries.into_iter().map(|entry| entry::done(entry, &mut records, &written, echo)).collect())
+        Ok(entries.into_iter().map(|entry| entry::outcome(entry, &mut records, &written, echo)).collect())
     }
 }

@@ -1,6 +1,6 @@
 //! rsv: a long memory for language models.
 //!
-//! The rooms, by level: each uses only those of lower levels.
+//! The modules, by level: each uses only those of lower levels.
 
 pub mod error; // 0  what went wrong, and what helps
 
@@ -20,8 +20,8 @@ pub mod provider; // 4  who serves a model, where, and with which key
 pub mod foreign; // 5  messages in the shapes of other programs
 pub mod store; // 5  where records are kept
 
+pub mod backfill; // 6  vectors for the messages that have none
 pub mod complete; // 6  what may stand at a place of a command line
-pub mod fill; // 6  vectors for the messages that have none
 pub mod ingest; // 6  records into the store
 
 pub mod doctor; // 7  whether all is there, and what to do where it is not

@@ -27,7 +27,7 @@ pub fn missing(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Link>> {
     })?;
     let mut missing = Vec::new();
     for batch in pairs.chunks(BATCH) {
-        // Nearly all are linked, and then by both ends: the second look is at few.
+        // Nearly all are linked, and are found by the first end: few are left for the second look-up.
         let mut batch: Vec<&Link> = batch.iter().collect();
         for end in [|link: &Link| link.from.clone(), |link: &Link| link.to.clone()] {
             let ids: Vec<String> = batch.iter().map(|link| end(link)).collect();
@@ -40,7 +40,7 @@ pub fn missing(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Link>> {
     Ok(missing)
 }
 
-/// Notes a turn of a trace; an answer gives the link from the question before it.
+/// Takes the next turn of a trace. An answer gives the link from the question before it.
 fn pair(open: &mut HashMap<(Scope, String), Option<String>>, message: &StoredRecord) -> Option<Link> {
     let before = match message.role {
         Some(Role::User) => {

@@ -1,4 +1,4 @@
-//! What is related to a question: hits, best first. By its words, by its meaning, or by both.
+//! Search: the hits of a question, best first, by its words, by its meaning, or by both.
 
 mod expand;
 mod hybrid;
@@ -6,9 +6,9 @@ mod options;
 
 pub use options::{By, CatchUp, Options};
 
+use crate::backfill;
 use crate::embed::{Embedder, Side};
 use crate::error::{Error, Result};
-use crate::fill;
 use crate::record::{Hit, Scopes, StoredRecord, kinds};
 use crate::store::{Around, Evidence, Occur, Question, QuestionVector, Select, Store, Term};
 use expand::Surroundings;
@@ -16,15 +16,15 @@ use hybrid::Wanted;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// How many times as many hits are asked for where some fell to others that say the same.
-const GROWTH: usize = 4;
+/// How many times as many hits are fetched next if too many of the last fetch were filtered out.
+const FETCH_GROWTH: usize = 4;
 
-/// How many characters of either end of a long question are embedded: what is asked stands before or after
-/// what was pasted, and a hundred thousand characters would be embedded for half a minute.
-const EMBEDDED_END: usize = 2000;
+/// How many characters at each end of a long question are embedded: people ask before or after the text that they
+/// paste, and embedding a hundred thousand characters takes half a minute.
+const EMBEDDED_END_CHARS: usize = 2000;
 
-/// The hits of a question, best first, and what hangs together with them if that is wanted. Errors if there is
-/// nothing in it to search for.
+/// The hits of a question, best first, followed by the records linked to them if `options.link`. Errors if the question
+/// has nothing to search for.
 pub fn run(
     store: &mut dyn Store,
     by: By,
@@ -44,14 +44,14 @@ pub struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The hits, and after them what hangs together with them within the selection: at most as many as are wanted
-    /// of the hits themselves, the nearest steps first.
+    /// The hits, followed by the records of the selection that are linked to them: at most `options.limit` of these,
+    /// the nearest steps first.
     pub fn linked(self, store: &mut dyn Store, options: &Options) -> Result<Vec<Hit>> {
         Surroundings::new(store, self.which, &self.evidence).expand(self.hits, options)
     }
 }
 
-/// As `run`, before anything is known of what hangs together with the hits.
+/// Does what `run` does, without following links.
 pub fn find<'a>(
     store: &mut dyn Store,
     by: By,
@@ -74,14 +74,14 @@ pub fn find<'a>(
             }
             filtered(options, |limit| Ok(store.find(&terms, Occur::All, which, limit)?))?
         }
-        By::Meaning(embedder, behind) => {
+        By::Meaning(embedder, pending) => {
             let vector = vector(embedder, question)?;
-            catch_up(store, embedder, which, behind);
+            catch_up(store, embedder, which, pending);
             filtered(options, |limit| Ok(store.nearest(embedder.model(), &vector, which, limit)?))?
         }
-        By::Both(embedder, behind) => {
+        By::Both(embedder, pending) => {
             let numbers = vector(embedder, question)?;
-            catch_up(store, embedder, which, behind);
+            catch_up(store, embedder, which, pending);
             let (model, floor) = (embedder.model().to_owned(), f64::from(embedder.floor()));
             let vector = QuestionVector { model, numbers, floor };
             hybrid(store, &Question::parse(question, Some(vector)))?
@@ -91,31 +91,31 @@ pub fn find<'a>(
     Ok(Found { hits, which, evidence })
 }
 
-/// Embeds records that lack a vector, if that is wanted.
-fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, behind: Option<CatchUp>) {
-    if let Some(CatchUp { limit, notes }) = behind {
-        fill::catch_up(store, embedder, which, limit, notes);
+/// Embeds records that lack a vector, if there are to be any.
+fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, pending: Option<CatchUp>) {
+    if let Some(CatchUp { limit, notes }) = pending {
+        backfill::catch_up(store, embedder, which, limit, notes);
     }
 }
 
-/// The hits that are wanted of those that `find` gives, which is asked for more until there are enough.
+/// The hits of `find` that pass the filter; fetches more until there are enough.
 fn filtered(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) -> Result<Vec<Hit>> {
-    let mut asked_for = options.limit;
+    let mut fetched = options.limit;
     loop {
-        let mut hits = find(asked_for)?;
+        let mut hits = find(fetched)?;
         let too_low = |hit: &Hit| options.min_score.is_some_and(|least| hit.score < least);
-        let all = hits.len() < asked_for || hits.last().is_some_and(too_low);
+        let all = hits.len() < fetched || hits.last().is_some_and(too_low);
         hits.retain(options.filter());
-        if all || hits.len() >= options.limit || asked_for >= options.among {
+        if all || hits.len() >= options.limit || fetched >= options.max_fetched {
             hits.truncate(options.limit);
             return Ok(hits);
         }
-        asked_for = asked_for.saturating_mul(GROWTH).min(options.among);
+        fetched = fetched.saturating_mul(FETCH_GROWTH).min(options.max_fetched);
     }
 }
 
-/// What stands around each hit in its collection, whatever the hits were chosen by: up to `reach` records before it
-/// and as many after it, nearest first. No record twice, and none that is a hit.
+/// The neighbours of each hit in its collection, whatever selection found the hits: up to `reach` records before it and
+/// as many after it, nearest first. Each record is given once, and no hit is among them.
 pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<Around>> {
     if reach == 0 {
         return Ok(vec![Around::default(); hits.len()]);
@@ -140,10 +140,10 @@ fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
         .ok_or_else(|| Error::new("the model made no vector"))
 }
 
-/// What is embedded of a question: all of it, or the two ends of a long one.
+/// The part of a question that is embedded: all of it, or the two ends of a long one.
 fn embedded_part(question: &str) -> Cow<'_, str> {
-    let first = question.char_indices().nth(EMBEDDED_END).map(|(at, _)| at);
-    let last = question.char_indices().nth_back(EMBEDDED_END).map(|(at, _)| at);
+    let first = question.char_indices().nth(EMBEDDED_END_CHARS).map(|(at, _)| at);
+    let last = question.char_indices().nth_back(EMBEDDED_END_CHARS).map(|(at, _)| at);
     match (first, last) {
         (Some(first), Some(last)) if first < last => {
             format!("{}\n{}", &question[..first], &question[last..]).into()

@@ -1,4 +1,4 @@
-# Completes rsv-embed, by asking it what may stand here. Made by scripts/papers.
+# Completes rsv-embed, by asking it what may stand here. Made by scripts/docs.
 _rsv-embed() {
     local reply code=0
     reply=$(RSV_COMPLETIONS=bash command rsv-embed -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?

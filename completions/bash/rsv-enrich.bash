@@ -1,4 +1,4 @@
-# Completes rsv-enrich, by asking it what may stand here. Made by scripts/papers.
+# Completes rsv-enrich, by asking it what may stand here. Made by scripts/docs.
 _rsv-enrich() {
     local reply code=0
     reply=$(RSV_COMPLETIONS=bash command rsv-enrich -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?

@@ -1,4 +1,4 @@
-# Completes rsv-forward, by asking it what may stand here. Made by scripts/papers.
+# Completes rsv-forward, by asking it what may stand here. Made by scripts/docs.
 _rsv-forward() {
     local reply code=0
     reply=$(RSV_COMPLETIONS=bash command rsv-forward -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?

@@ -1,4 +1,4 @@
-# Completes rsv-link, by asking it what may stand here. Made by scripts/papers.
+# Completes rsv-link, by asking it what may stand here. Made by scripts/docs.
 _rsv-link() {
     local reply code=0
     reply=$(RSV_COMPLETIONS=bash command rsv-link -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?

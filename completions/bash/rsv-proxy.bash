@@ -1,4 +1,4 @@
-# Completes rsv-proxy, by asking it what may stand here. Made by scripts/papers.
+# Completes rsv-proxy, by asking it what may stand here. Made by scripts/docs.
 _rsv-proxy() {
     local reply code=0
     reply=$(RSV_COMPLETIONS=bash command rsv-proxy -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?

@@ -1,4 +1,4 @@
-# Completes rsv-view, by asking it what may stand here. Made by scripts/papers.
+# Completes rsv-view, by asking it what may stand here. Made by scripts/docs.
 _rsv-view() {
     local reply code=0
     reply=$(RSV_COMPLETIONS=bash command rsv-view -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?

@@ -1,4 +1,4 @@
-# Completes rsv-import, by asking it what may stand here. Made by scripts/papers.
+# Completes rsv-import, by asking it what may stand here. Made by scripts/docs.
 function __fish_complete_rsv-import
     set -l token (commandline --current-token)
     set -l word (string unescape -- $token; or string trim --left --chars '"\'' -- $token)

@@ -1,10 +1,10 @@
 //! rsv-embed: vectors for lines, and for what the store holds; and the models that make them.
 
+use rsv::backfill::{self, Replayed};
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::embed::{self, Embedder, Pace, Side, Work};
 use rsv::error::{Error, Result};
-use rsv::fill::{self, Replayed};
 use rsv::link::synapse::{self, Plan};
 use rsv::record::{Feed, Next, Object, Place, Scopes, Value};
 use rsv::store::{self, OpenMode, Store};
@@ -106,17 +106,17 @@ fn models(settings: &Settings, io: &mut Io) -> Result<()> {
 }
 
 fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
-    let which = fill::embeddable(io.common.to_cover()?);
+    let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
-    let _claim = fill::claim(&mut *store, "embed", &io.notes())?;
+    let _claim = backfill::claim(&mut *store, "embed", &io.notes())?;
     if store.repair_vectors()? > 0 {
         io.note("the index of the vectors was not as it must be: it was made anew");
     }
-    let mut embedder = fill::embedder(&mut *store, settings, Work::Many, &io.notes())?;
+    let mut embedder = backfill::embedder(&mut *store, settings, Work::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
     let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
-    fill::all(&mut *store, &mut embedder, &which, &mut report, &mut fault)?;
+    backfill::all(&mut *store, &mut embedder, &which, &mut report, &mut fault)?;
     drop(bar);
     link(&mut *store, settings, &which.scopes, false, io)
 }
@@ -124,7 +124,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
 /// Links what has got a vector; after a change of the model all that was linked by the one before.
 fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: bool, io: &Io) -> Result<()> {
     let Some(plan) = Plan::of(store, settings, None, None)? else { return Ok(()) };
-    let _claim = fill::claim(store, "link", &io.notes())?;
+    let _claim = backfill::claim(store, "link", &io.notes())?;
     let mut bar = io.progress();
     let mut report = |done, of| bar.set("linking", done, Some(of));
     if update {
@@ -135,16 +135,16 @@ fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: boo
 }
 
 fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> Result<()> {
-    let which = fill::embeddable(io.common.to_cover()?);
+    let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
-    let _claim = fill::claim(&mut *store, "embed", &io.notes())?;
+    let _claim = backfill::claim(&mut *store, "embed", &io.notes())?;
     let mut embedder = Embedder::named(settings, model, Work::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
     let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
-    let done = fill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
+    let done = backfill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
     drop(bar);
-    fill::settle(&mut *store, settings, &io.notes())?;
+    backfill::settle(&mut *store, settings, &io.notes())?;
     link(&mut *store, settings, &which.scopes, true, io)?;
     if let Replayed::Partly(lacking, before) = done {
         io.note(format_args!(

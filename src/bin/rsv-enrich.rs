@@ -9,7 +9,7 @@ use rsv::error::Result;
 use rsv::provider::Windows;
 use rsv::record::{Object, Reader, Scope};
 use rsv::store::{self, OpenMode, Store};
-use rsv::{chat, config, fill};
+use rsv::{backfill, chat, config};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -99,7 +99,7 @@ impl Held {
             io.note(format_args!("{error}; requests go on without memory"));
             Degraded::StoreFailed(error.to_string())
         })?;
-        let (embedder, degraded) = match fill::optional(&mut *store, settings, Work::Few, &notes) {
+        let (embedder, degraded) = match backfill::optional(&mut *store, settings, Work::Few, &notes) {
             Ok(embedder) => (embedder, None),
             Err(error) => {
                 let why = Degraded::EmbedderUnavailable(error);
@@ -119,8 +119,9 @@ impl Enricher {
         let own = if flags { None } else { request.scope()? };
         let scope = own.as_ref().unwrap_or(&self.scope);
         let options = Options::of(&self.settings, &request, scope)?;
-        let served = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
-        let turn = Turn { scope, trace_id: self.trace.clone(), clock: &io.clock, served: &served };
+        let served_window = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
+        let turn =
+            Turn { scope, trace_id: self.trace.clone(), clock: &io.clock, served_window: &served_window };
         let notes = io.notes();
         let memory = match &mut self.memory {
             Ok(held) => Ok(Memory {

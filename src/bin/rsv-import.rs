@@ -41,10 +41,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut ingest = Ingest::new(options, io.clock);
     let mut counts = Counts::default();
     loop {
-        let gathered = ingest.gather(&mut feed, &mut |bad| io.fault(&bad));
+        let gathered = ingest.gather(&mut feed, &mut |error| io.fault(&error));
         match &mut store {
             Some(store) => commit(&mut ingest, &mut **store, io, &mut counts)?,
-            None => counts.read += ingest.forget(),
+            None => counts.read += ingest.discard(),
         }
         if gathered == Gathered::All {
             break;

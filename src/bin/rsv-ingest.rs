@@ -71,7 +71,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 /// Stores lines as they come; a pause in the input commits what is there.
 fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Outcome> {
     loop {
-        let gathered = ingest.gather(&mut feed, &mut |bad| io.fault(&bad));
+        let gathered = ingest.gather(&mut feed, &mut |error| io.fault(&error));
         commit(ingest, store, io)?;
         if gathered == Gathered::All {
             return Ok(Outcome::Yes);

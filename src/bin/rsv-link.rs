@@ -1,9 +1,9 @@
 //! rsv-link: brings the links between messages up to date, and shows them.
 
+use rsv::backfill;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
-use rsv::fill;
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, Graph};
 use rsv::record::{Link, Record, Scopes, Vectors};
@@ -91,7 +91,7 @@ fn make(
         io.detail(format_args!("{adopted} messages were taken over"));
     }
     let plan = Plan::of(store, settings, args.threshold, degree)?;
-    let _claim = if args.dry_run { None } else { Some(fill::claim(store, "link", &io.notes())?) };
+    let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.notes())?) };
     let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
         store.write(&answers)?;
@@ -108,7 +108,7 @@ fn make(
     let mut made = |link| out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out));
     let mut report = |done, of| bar.set("linking", done, Some(of));
     if args.dry_run {
-        synapse::rehearse(store, &plan, scopes, args.rebuild, &mut made)?;
+        synapse::dry_run(store, &plan, scopes, args.rebuild, &mut made)?;
     } else {
         synapse::update(store, &plan, scopes, args.rebuild, &mut report, &mut made)?;
     }
@@ -141,7 +141,7 @@ fn draw(store: &mut dyn Store, scopes: &Scopes, format: &str, args: &Args, io: &
     let graph = match &args.around {
         Some(id) => {
             let scope = known(store, scopes, id)?;
-            Graph::of(store, &scope)?.near(id, args.hops)
+            Graph::of(store, &scope)?.neighbourhood(id, args.hops)
         }
         None => Graph::of(store, scopes)?,
     };

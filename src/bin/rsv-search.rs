@@ -7,7 +7,7 @@ use rsv::error::Result;
 use rsv::record::{Hit, Query, Reader, Scopes, Value};
 use rsv::search::{self, By, CatchUp, Options};
 use rsv::store::{self, Around, Except, Select, Store};
-use rsv::{fill, view};
+use rsv::{backfill, view};
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -101,7 +101,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             deduplicate: args.deduplicate,
             link: args.link,
             admits: &|_| true,
-            among: usize::MAX,
+            max_fetched: usize::MAX,
         },
         explain: args.explain,
         context: args.context,
@@ -275,12 +275,12 @@ impl Meaning {
     ) -> Result<By<'a>> {
         let embedder = match &mut self.embedder {
             Some(embedder) => embedder,
-            none => none.insert(fill::embedder(store, settings, Work::Few, notes)?),
+            none => none.insert(backfill::embedder(store, settings, Work::Few, notes)?),
         };
         let mut behind = None;
         if !self.filled.contains(&which.scopes) {
             self.filled.push(which.scopes.clone());
-            behind = Some(CatchUp { limit: fill::catch_up_limit(settings), notes });
+            behind = Some(CatchUp { limit: backfill::catch_up_limit(settings), notes });
         }
         Ok(if self.hybrid { By::Both(embedder, behind) } else { By::Meaning(embedder, behind) })
     }

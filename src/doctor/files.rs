@@ -2,11 +2,11 @@
 
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
+use crate::backfill;
 use crate::cli::{Common, Notes, quoted};
 use crate::config::{self, Settings, StorePlace};
 use crate::embed::{Embedder, Side, Work};
 use crate::error::{Error, Result};
-use crate::fill;
 use crate::record::Scopes;
 use crate::store::{self, OpenMode, Store};
 use rustix::fs::{Access, access, statvfs};
@@ -157,15 +157,15 @@ fn is_installed(settings: &Settings) -> bool {
 /// Whether messages wait for their vectors; nothing where there is no model.
 fn vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<Option<Finding>> {
     let Ok(wanted) = Embedder::of(settings, Work::Few, notes) else { return Ok(None) };
-    let stored = fill::model_of(store)?;
+    let stored = backfill::model_of(store)?;
     if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
         let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());
         return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
     }
-    let unembedded = store.unembedded(wanted.model(), &fill::embeddable(Scopes::All), 0)?.total;
+    let unembedded = store.unembedded(wanted.model(), &backfill::embeddable(Scopes::All), 0)?.total;
     let told = format!("{unembedded} messages have no vector");
     // So many are embedded by the next search.
-    Ok(Some(if unembedded > fill::catch_up_limit(settings) as u64 {
+    Ok(Some(if unembedded > backfill::catch_up_limit(settings) as u64 {
         Finding::trouble("vectors", &Error::new(told).hint("rsv-embed --pending"))
     } else {
         Finding::ok("vectors", told)

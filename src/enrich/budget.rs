@@ -1,7 +1,7 @@
 //! How much fits into the model's window: of what was recalled, and of the request itself.
 
 use super::options::Options;
-use super::placement::Placing;
+use super::placement::PlacementCost;
 use super::recall::Candidate;
 use super::turn::Turn;
 use super::units::Units;
@@ -10,50 +10,50 @@ use crate::record::{Account, Dropped, LeftOut, Part};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
 
-/// A request that has at most so many bytes together with all that is recalled fits into the least window that a
-/// server is likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: nobody
-/// is asked how large the window is.
-const UNASKED_BYTES: usize = 3072;
+/// A request that has at most so many bytes together with all that is recalled fits into the smallest window that a
+/// server is likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: the server is
+/// not asked how large its window is.
+const SMALL_REQUEST_BYTES: usize = 3072;
 
-/// Of a window that a server tells, at most this part is kept free, unless somebody said how much.
+/// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say how much.
 const RESERVE_DIVISOR: usize = 4;
 
-/// What goes to the model, and what it costs.
+/// What goes to the model, and its tokens.
 pub(super) struct Plan {
-    /// What is recalled, by its worth, with its tokens.
+    /// The recalled messages, best first, with their tokens.
     pub(super) kept: Vec<(Candidate, usize)>,
     left_out: Vec<LeftOut>,
-    /// The places of the request's own messages that leave, with their tokens.
+    /// The positions of the request's own messages that are dropped, with their tokens.
     dropped: Vec<(usize, usize)>,
     limits: Limits,
     counter: &'static str,
-    /// The tokens of the request as it came, and of what encloses the recalled messages.
+    /// The tokens of the request as it came, and of the text that encloses the recalled messages.
     request: usize,
     fence: usize,
-    /// The tokens of what cannot leave and yet does not fit.
+    /// The tokens of the messages that cannot be dropped, if these do not fit.
     pub(super) too_long: Option<usize>,
 }
 
 /// The tokens of everything that may go to the model.
 struct Count {
     name: &'static str,
-    /// Of the request beside its messages, and of each of these.
+    /// Of the request without its messages, and of each message.
     overhead: usize,
     own: Vec<usize>,
-    /// Of what encloses the recalled messages, and of each of these.
+    /// Of the text that encloses the recalled messages, and of each of these.
     fence: usize,
     candidates: Vec<usize>,
 }
 
 impl Count {
     fn of(counter: &Counter, request: &Request, found: &[Candidate], options: &Options) -> Count {
-        let placing = Placing { counter, options };
+        let cost = PlacementCost { counter, options };
         Count {
             name: counter.name(),
             overhead: options.scaled(counter.overhead(request)),
-            own: placing.own(request).into_iter().map(|tokens| options.scaled(tokens)).collect(),
-            fence: options.scaled(placing.fence(request, found.iter())),
-            candidates: found.iter().map(|one| options.scaled(placing.entry(one))).collect(),
+            own: cost.own(request).into_iter().map(|tokens| options.scaled(tokens)).collect(),
+            fence: options.scaled(cost.fence(request, found.iter())),
+            candidates: found.iter().map(|one| options.scaled(cost.entry(one))).collect(),
         }
     }
 
@@ -67,8 +67,8 @@ impl Count {
 }
 
 impl Plan {
-    /// Decides what goes. First to go are the least worthy of what was recalled, then the oldest turns of the
-    /// request; its system messages and the last user's turn stay.
+    /// Decides what goes to the model. The worst of the recalled messages are dropped first, then the oldest turns of
+    /// the request; its system messages and the last user's turn stay.
     pub(super) fn of(
         request: &Request,
         found: Vec<Candidate>,
@@ -79,8 +79,8 @@ impl Plan {
         let mut counter = Counter::bound(&options.model);
         let mut count = Count::of(&counter, request, &found, options);
         let mut limits = options.limits;
-        if count.request() + count.recalled() > UNASKED_BYTES
-            && let Some(window) = (turn.served)()
+        if count.request() + count.recalled() > SMALL_REQUEST_BYTES
+            && let Some(window) = (turn.served_window)()
         {
             limits.window = window;
             limits.reserve = limits.reserve.min(window / RESERVE_DIVISOR);
@@ -88,7 +88,7 @@ impl Plan {
         limits.reserve = options.reserve.unwrap_or(limits.reserve);
         let share = (limits.window as f64 * options.share) as usize;
         let room = limits.window.saturating_sub(limits.reserve);
-        // What has few enough bytes has few enough tokens, and the encoder's table need not be built.
+        // A request with few enough bytes has few enough tokens, and the encoder's table need not be built.
         if count.request() + count.recalled() > room || count.recalled() > share {
             counter = Counter::of(&options.model);
             count = Count::of(&counter, request, &found, options);
@@ -105,14 +105,14 @@ impl Plan {
         };
         plan.keep(found, &count, share.min(room.saturating_sub(count.request())));
         if !plan.kept.is_empty() {
-            let placing = Placing { counter: &counter, options };
-            plan.fence = options.scaled(placing.fence(request, plan.kept.iter().map(|(one, _)| one)));
+            let cost = PlacementCost { counter: &counter, options };
+            plan.fence = options.scaled(cost.fence(request, plan.kept.iter().map(|(one, _)| one)));
         }
         plan.shorten(request, &count);
         plan
     }
 
-    /// Keeps what fits into `room`: gives up from the end, what alone is too long before anything else.
+    /// Keeps the candidates that fit into `room` tokens: leaves out those that are too long alone, then the last ones.
     fn keep(&mut self, found: Vec<Candidate>, count: &Count, room: usize) {
         let room = room.saturating_sub(count.fence);
         let mut left_out = Vec::new();
@@ -134,14 +134,14 @@ impl Plan {
         self.left_out.extend(left_out.map(|id| LeftOut { id, reason: "budget".to_owned() }));
     }
 
-    /// Lets the oldest turns of the request leave until the others fit.
+    /// Drops the oldest turns of the request until the others fit.
     fn shorten(&mut self, request: &Request, count: &Count) {
         let mut room = self.limits.window.saturating_sub(self.limits.reserve);
         if self.counted() <= room {
             return;
         }
         let mut over = self.counted() - room;
-        for unit in Units::of(request).leaving() {
+        for unit in Units::of(request).removable() {
             if over == 0 {
                 return;
             }
@@ -149,7 +149,7 @@ impl Plan {
             self.dropped.extend(unit.into_iter().map(|at| (at, count.own[at])));
         }
         if over > 0 {
-            // A caller that keeps nearly all of the window for the answer is not to be refused for it.
+            // A request is not refused because its caller reserves nearly all of the window for the answer.
             self.limits.reserve = self.limits.reserve.min(self.limits.window / 2);
             room = self.limits.window - self.limits.reserve;
         }
@@ -158,26 +158,26 @@ impl Plan {
         }
     }
 
-    /// The tokens of what goes to the model.
+    /// The tokens that go to the model.
     fn counted(&self) -> usize {
         let dropped: usize = self.dropped.iter().map(|(_, tokens)| tokens).sum();
         self.request - dropped + self.fence + self.kept.iter().map(|(_, tokens)| tokens).sum::<usize>()
     }
 
-    /// The most tokens that a request may have.
+    /// The greatest number of tokens of a request.
     pub(super) fn limit(&self) -> usize {
         self.limits.window - self.limits.reserve
     }
 
-    /// Takes the turns that leave out of the request.
+    /// Removes the dropped messages from the request.
     pub(super) fn drop_from(&self, request: &mut Request) {
         let dropped: HashSet<usize> = self.dropped.iter().map(|(at, _)| *at).collect();
         let mut at = 0..;
         request.messages.retain(|_| at.next().is_none_or(|at| !dropped.contains(&at)));
     }
 
-    /// What was done, in tokens: `counted` is `request`, less what was dropped, and what is recalled with its
-    /// `fence`.
+    /// The account of the plan, in tokens: `counted` is `request` less the dropped messages, plus the recalled ones and
+    /// their `fence`.
     pub(super) fn account(&self, request: &Request) -> Account {
         let dropped = self.dropped.iter().map(|(at, tokens)| {
             let role = request.messages[*at].text("role").ok().flatten();

@@ -1,10 +1,10 @@
-//! Why memory is degraded, and how that is worded: the pipe and the proxy decide it here, by what failed.
+//! Why memory is degraded, and how that is worded, for the pipe and the proxy alike.
 
 use crate::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// Why memory serves in part only, or not at all.
+/// Why memory works only in part, or not at all.
 #[derive(Clone, Debug)]
 pub enum Degraded {
     /// The store cannot be read or written; the error in words.
@@ -13,9 +13,9 @@ pub enum Degraded {
     StoreSlow(Duration),
     /// Recall took longer than this limit.
     RecallTimedOut(Duration),
-    /// Messages are to be found by meaning, and no model can tell.
+    /// Messages are to be found by meaning, and the model is not available.
     EmbedderUnavailable(Error),
-    /// The reason in the account of an enriched request, which is in words already.
+    /// The reason from the account of an enriched request.
     Enrichment(String),
 }
 

@@ -1,17 +1,17 @@
-//! How much is recalled for a request, within what, where it goes and how it is introduced.
+//! How much is recalled for a request, within which limits, where it goes and how it is introduced.
 
+use crate::backfill;
 use crate::chat::{Request, fence};
 use crate::config::Settings;
 use crate::error::Result;
-use crate::fill;
 use crate::record::Scope;
 use crate::tokens::{self, Limits};
 use std::time::Duration;
 
-/// How much is recalled for a request, within what, and where it goes.
+/// How much is recalled for a request, within which limits, and where it goes.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The model that is asked: the request's, else that of the settings.
+    /// The model of the request, else that of the settings.
     pub model: String,
     /// How many messages that are related to the question, at most.
     pub similar: usize,
@@ -19,29 +19,29 @@ pub struct Options {
     pub recent: usize,
     /// The model's window and reserve, in tokens.
     pub limits: Limits,
-    /// Whether the window is the table's, so that who serves the model may know better.
+    /// Whether the window is the table's, so that the server of the model may know better.
     pub assumed: bool,
-    /// What is kept free for the answer, if the caller or the settings say so.
+    /// The tokens reserved for the answer, if the caller or the settings say so.
     pub reserve: Option<usize>,
-    /// How much of the window is recalled text at most, 0 to 1.
+    /// The greatest part of the window for recalled text, 0 to 1.
     pub share: f64,
     /// How many messages without a vector are embedded first, at most.
     pub catch_up: usize,
-    /// What the counted tokens are multiplied with, to be on the safe side.
+    /// Counted tokens are multiplied by this, to be on the safe side.
     pub token_multiplier: f64,
-    /// After how long what was said counts half as recent.
+    /// The time after which a message counts half as recent.
     pub half_life: Duration,
     pub placement: Placement,
-    /// Whether the head makes one system message of all up to the last one.
+    /// Whether the head becomes one system message, of all messages up to the last system message.
     pub compress: bool,
     pub wording: Wording,
-    /// Whether what tools gave is stored with the turn.
+    /// Whether the results of tools are stored with the turn.
     pub keep_tools: bool,
 }
 
 impl Options {
-    /// What the settings say for a request: the caller's own word goes before a partition's row, that before a
-    /// model's, and that before the general one.
+    /// The options for a request: its own values come before those of its partition, these before those of its model,
+    /// and these before the general settings.
     pub fn of(settings: &Settings, request: &Request, scope: &Scope) -> Result<Options> {
         let model = request.model()?.or_else(|| settings.text("model")).unwrap_or_default();
         let (by_model, by_partition) = (settings.model(&model), settings.partition(&scope.partition));
@@ -64,7 +64,7 @@ impl Options {
             assumed: by_model.max_context_tokens.is_none(),
             reserve: request.max_tokens()?.or(by_model.reserve_tokens).or(size("token_reserve")),
             share: settings.real("enrich.share").unwrap_or(1.0),
-            catch_up: fill::catch_up_limit(settings),
+            catch_up: backfill::catch_up_limit(settings),
             token_multiplier: by_partition.token_multiplier.unwrap_or(1.0),
             half_life: settings.duration("enrich.half_life").unwrap_or(Duration::MAX),
             placement: Placement::named(&text("enrich.placement")),
@@ -78,7 +78,7 @@ impl Options {
         })
     }
 
-    /// Counted tokens, on the safe side.
+    /// Multiplies a count of tokens by `token_multiplier`.
     pub(super) fn scaled(&self, tokens: usize) -> usize {
         (tokens as f64 * self.token_multiplier).ceil() as usize
     }

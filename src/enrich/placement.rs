@@ -1,7 +1,6 @@
-//! Where recalled text stands. In the tail: in one fenced block inside the user's last message, before its text,
-//! so that all that comes before stays as it was, the provider's prompt cache keeps working, and roles keep
-//! alternating. In the system message: the same block at its end. At the head: as messages before all turns, as
-//! Reservoir's documents have it.
+//! Where recalled text goes. Tail: one fenced block inside the user's last message, before its text, so that everything
+//! before stays as it was, the provider's prompt cache keeps working, and roles keep alternating. System: the same
+//! block at the end of the system message. Head: messages before all turns, as in Reservoir's documents.
 
 use super::options::{Options, Placement};
 use super::recall::Candidate;
@@ -10,14 +9,14 @@ use crate::error::Result;
 use crate::record::{Content, Object, Role, StoredRecord, quote};
 use crate::tokens::Counter;
 
-/// What placing costs, in tokens.
-pub(super) struct Placing<'a> {
+/// Counts the tokens of a placement.
+pub(super) struct PlacementCost<'a> {
     pub(super) counter: &'a Counter,
     pub(super) options: &'a Options,
 }
 
-impl Placing<'_> {
-    /// What encloses the recalled messages.
+impl PlacementCost<'_> {
+    /// The tokens of the text that encloses the recalled messages.
     pub(super) fn fence<'c>(
         &self,
         request: &Request,
@@ -26,7 +25,7 @@ impl Placing<'_> {
         let wording = &self.options.wording;
         match self.options.placement {
             Placement::Tail => self.counter.text(&fence::enclose(&wording.note, &[])) + joined(request),
-            // It may need a message of its own.
+            // The block may need a message of its own.
             Placement::System => {
                 self.counter.message(&message("system", &fence::enclose(&wording.note, &[])))
             }
@@ -43,7 +42,7 @@ impl Placing<'_> {
         }
     }
 
-    /// The request's own messages, each as it stands or as it may be folded into the first.
+    /// The tokens of the request's own messages, each as it stands or as it may be folded into the first.
     pub(super) fn own(&self, request: &Request) -> Vec<usize> {
         let last = match self.options.placement {
             Placement::Head if self.options.compress => last_system(request).unwrap_or(0),
@@ -56,19 +55,19 @@ impl Placing<'_> {
         counted.collect()
     }
 
-    /// One recalled message.
+    /// The tokens of one recalled message.
     pub(super) fn entry(&self, recalled: &Candidate) -> usize {
         match self.options.placement {
             Placement::Tail | Placement::System => self.counter.text(&fence::entry(&recalled.record)),
             Placement::Head => {
-                let said = turn(&recalled.record);
-                self.counter.message(&said).max(self.counter.text(&folded(&said)))
+                let message = turn(&recalled.record);
+                self.counter.message(&message).max(self.counter.text(&folded(&message)))
             }
         }
     }
 }
 
-/// Places what is recalled, by its worth, into the request, whose last user's message is at `user`.
+/// Places recalled messages, given best first, into the request, whose last user's message is at `user`.
 pub(super) fn place(
     request: &mut Request,
     user: usize,
@@ -80,14 +79,14 @@ pub(super) fn place(
     let block = || fence::enclose(&options.wording.note, &records);
     match options.placement {
         _ if recalled.is_empty() => Ok(()),
-        Placement::Tail => put(&mut request.messages[user], &block(), Side::Before),
+        Placement::Tail => insert_text(&mut request.messages[user], &block(), Side::Before),
         Placement::System => {
             if !request.messages.first().is_some_and(chat::is_system) {
                 request.messages.insert(0, message("system", block().trim_end()));
                 return Ok(());
             }
             let block = format!("\n\n{}", block().trim_end());
-            put(&mut request.messages[0], &block, Side::After)
+            insert_text(&mut request.messages[0], &block, Side::After)
         }
         Placement::Head => {
             head(request, recalled, options);
@@ -96,15 +95,15 @@ pub(super) fn place(
     }
 }
 
-/// On which side of what a message says something is put.
+/// On which side of a message's content a text is inserted.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Before,
     After,
 }
 
-/// Adds a text to what a message says, be that a text or parts.
-fn put(to: &mut Object, text: &str, side: Side) -> Result<()> {
+/// Inserts a text into the content of a message, which is a text or parts.
+fn insert_text(to: &mut Object, text: &str, side: Side) -> Result<()> {
     match Content::of(to)? {
         Content::Text(own) if side == Side::Before => to.set("content", quote(&(text.to_owned() + &own))),
         Content::Text(own) => to.set("content", quote(&(own + text))),
@@ -122,7 +121,8 @@ fn put(to: &mut Object, text: &str, side: Side) -> Result<()> {
     Ok(())
 }
 
-/// Reservoir's order: a note, the similar messages, a note, the recent ones; after the first system message.
+/// Inserts the head in Reservoir's order: a note, the similar messages, a note, the recent ones; after the first system
+/// message.
 fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
     let mut recent: Vec<&Candidate> =
         recalled.iter().filter(|candidate| candidate.score.is_none()).copied().collect();
@@ -140,37 +140,37 @@ fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
     request.messages.splice(at..at, inserted);
 }
 
-/// Makes one system message of all messages up to the last system message, as Reservoir's documents have it; but
-/// what the user says last stays.
+/// Folds all messages up to the last system message into the first one, as in Reservoir's documents. The user's last
+/// message stays.
 fn compress(request: &mut Request) -> Result<()> {
     let last = last_system(request).unwrap_or(0);
     if last == 0 || !chat::is_system(&request.messages[0]) {
         return Ok(());
     }
     let text: String = request.messages.drain(1..=last).map(|message| folded(&message)).collect();
-    put(&mut request.messages[0], &text, Side::After)
+    insert_text(&mut request.messages[0], &text, Side::After)
 }
 
-/// What the encoder may take together with the end of a fence before it, and cut otherwise than alone: white space
-/// and slashes. A token has a byte at least.
+/// The number of bytes that the encoder may join with the end of a fence before them, and split otherwise than alone:
+/// white space and slashes. A token has at least one byte.
 fn joined(request: &Request) -> usize {
     let text = request.last_user().map(|at| chat::text(&request.messages[at])).unwrap_or_default();
     text.len() - text.trim_start_matches(|c: char| c.is_whitespace() || c == '/').len()
 }
 
-/// Where the last system message before the user's last one stands.
+/// The position of the last system message before the user's last message.
 fn last_system(request: &Request) -> Option<usize> {
     let before_user = request.last_user().unwrap_or(request.messages.len());
     request.messages[..before_user].iter().rposition(chat::is_system)
 }
 
-/// A message as a line of the first one. A line of what somebody said must not look as if somebody else said it.
+/// A message as a line of the first one. A line of one speaker must not look like a line of another.
 fn folded(message: &Object) -> String {
     let role = message.text("role").ok().flatten().unwrap_or_default();
     format!("\n{}{}", label(&role), chat::text(message).replace(fence::LINE_ENDS, "\n  "))
 }
 
-/// What stands before a line that says who said it.
+/// The label before a line, which names the speaker.
 fn label(role: &str) -> String {
     match role {
         "system" | "developer" => "System Note: ".to_owned(),

@@ -1,5 +1,5 @@
-//! Which messages to recall: those related to the question and the last ones, of the same scope, each
-//! once, and none that the request already holds.
+//! Which messages to recall: those related to the question and the last ones, of the same scope, each once, and none
+//! that the request already holds.
 
 use super::degraded::Degraded;
 use super::options::Options;
@@ -19,21 +19,21 @@ pub(super) struct Candidate {
     pub(super) record: StoredRecord,
     /// The score of the search; `None` for one that is only recent.
     pub(super) score: Option<f64>,
-    /// How many steps from a hit it was found along links; 0 for a hit.
+    /// The number of links between it and a hit; 0 for a hit.
     pub(super) hop: usize,
 }
 
-/// What was found, in the order of its worth: the last messages from the newest, then the related ones from the
-/// best, then what hangs together with those.
+/// The candidates in the order of their worth: the last messages, newest first, then the related ones, best first, then
+/// those linked to these.
 #[derive(Default)]
 pub(super) struct Recalled {
     pub(super) candidates: Vec<Candidate>,
     pub(super) left_out: Vec<LeftOut>,
-    /// Why memory served in part only.
+    /// Why memory worked only in part.
     pub(super) degraded: Option<Degraded>,
 }
 
-/// What of the priority of a related message is how related it is; the rest is how recent.
+/// The weight of the similarity of a related message in its priority; the rest is recency.
 const SIMILARITY_WEIGHT: f64 = 0.7;
 
 /// Finds what may be recalled for a question.
@@ -65,19 +65,19 @@ pub(super) fn recall(
     };
     recalled.candidates = in_order(recent, hits, turn, options);
     recalled.left_out = duplicates.left_out.take();
-    // What did not pass by itself may hang together with what did.
+    // A message that did not pass as a hit may be linked to one that did.
     recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
     Ok(recalled)
 }
 
-/// What was recalled for an earlier request of the same turn.
-pub(super) fn recall_decided(memory: &mut Memory, decided: &[Part], turn: &Turn) -> Result<Vec<Candidate>> {
+/// The candidates of an earlier request of the same turn.
+pub(super) fn recall_cached(memory: &mut Memory, parts: &[Part], turn: &Turn) -> Result<Vec<Candidate>> {
     let which = Select::of(Scopes::One(turn.scope.clone()));
-    let ids: Vec<&str> = decided.iter().map(|part| part.id.as_str()).collect();
+    let ids: Vec<&str> = parts.iter().map(|part| part.id.as_str()).collect();
     let records = memory.store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
-    let candidates = decided.iter().filter_map(|Part { id, score, hop, .. }| {
+    let candidates = parts.iter().filter_map(|Part { id, score, hop, .. }| {
         Some(Candidate { record: records.remove(id)?, score: *score, hop: *hop })
     });
     Ok(candidates.collect())
@@ -96,7 +96,7 @@ fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Op
         let hop = hit.hop();
         let Hit { record, score, .. } = hit;
         if let Some(known) = candidates.iter_mut().find(|known| known.record.id == record.id) {
-            // It is there already; that it is related as well is worth telling.
+            // The message is recent and related: it gets its score.
             known.score = Some(score).filter(|_| hop == 0);
         } else if rated.len() < options.similar {
             let age = (now - record.timestamp).max(0) as f64 / options.half_life.as_millis().max(1) as f64;
@@ -119,25 +119,25 @@ struct RelatedSearch<'a> {
 }
 
 impl RelatedSearch<'_> {
-    /// The related messages, best first, then what hangs together with them. Some of them may be recent; why they
-    /// were found by their words only, if that is so, goes to `degraded`.
+    /// The related messages, best first, then those linked to them. Some may be among the recent ones. If messages are
+    /// found by their words only, `degraded` gets the reason.
     fn run(&self, memory: &mut Memory, text: &str, degraded: &mut Option<Degraded>) -> Result<Vec<Hit>> {
         let RelatedSearch { which, duplicates, limit, catch_up } = *self;
         let admits = |hit: &Hit| duplicates.passes(&hit.record);
-        let among = limit.saturating_mul(OVERFETCH);
+        let max_fetched = limit.saturating_mul(OVERFETCH);
         let wanted = search::Options {
             limit,
             min_score: None,
             deduplicate: false,
             link: true,
             admits: &admits,
-            among,
+            max_fetched,
         };
         let Memory { store, embedder, notes, .. } = memory;
         let mut found = None;
         if let Some(embedder) = embedder.as_deref_mut() {
-            let behind = Some(CatchUp { limit: catch_up, notes });
-            match search::find(&mut **store, By::Both(embedder, behind), text, which, &wanted) {
+            let pending = Some(CatchUp { limit: catch_up, notes });
+            match search::find(&mut **store, By::Both(embedder, pending), text, which, &wanted) {
                 Ok(hits) => found = Some(hits),
                 Err(error) => {
                     let why = Degraded::EmbedderUnavailable(error);
@@ -158,16 +158,16 @@ impl RelatedSearch<'_> {
     }
 }
 
-/// For each message that is wanted so many are looked at at most, where a question is asked every day.
+/// At most so many messages are fetched for each that is wanted: a question that is asked every day has many equals.
 const OVERFETCH: usize = 8;
 
-/// A related message counts if its score is at least this part of the best one's: below lie those that
-/// share a common word only.
+/// A related message is recalled if its score is at least this part of the best one's: messages below share only a
+/// common word with the question.
 const SCORE_FLOOR: f64 = 0.3;
 
-/// The relevance from which on a message is recalled: with a model it rises with the number of messages in the
-/// scope, since among more of them one resembles any question by chance; by words alone it does not. Both were
-/// chosen on conversations with questions that they answer, questions of other conversations and general ones.
+/// The least relevance of a message that is recalled. With a model it rises with the number of messages in the scope,
+/// since among many messages one resembles any question by chance; by words alone it is constant. Both were chosen on
+/// conversations with questions that they answer, questions of other conversations and general ones.
 fn relevance_threshold(messages: Option<usize>) -> f64 {
     match messages {
         Some(messages) => 0.05 + 0.09 * (messages.clamp(1, SATURATION) as f64).log10(),
@@ -175,15 +175,14 @@ fn relevance_threshold(messages: Option<usize>) -> f64 {
     }
 }
 
-/// With more messages than these the threshold rises no more.
+/// The number of messages from which on the threshold is constant.
 const SATURATION: usize = 1000;
 
-/// Lets every message through once, and none that the request holds. Asked again about the same message, it says
-/// the same.
+/// Passes every text once, and none that the request holds. The result for the same message is always the same.
 struct DuplicateFilter {
     /// The request's own turns, by role.
     request: HashMap<Role, String>,
-    /// The id of the first that said a text, of those that passed.
+    /// The ids of the messages that passed, by role and text.
     seen: RefCell<HashMap<(Option<Role>, String), String>>,
     left_out: RefCell<Vec<LeftOut>>,
 }
@@ -196,9 +195,9 @@ impl DuplicateFilter {
         let mut turns: HashMap<Role, String> = HashMap::new();
         for turn in &request.messages {
             if let Some(role) = chat::role(turn) {
-                let held = turns.entry(role).or_default();
-                held.push_str(&fence::remove(&chat::text(turn)));
-                held.push(TURN_SEPARATOR);
+                let texts = turns.entry(role).or_default();
+                texts.push_str(&fence::remove(&chat::text(turn)));
+                texts.push(TURN_SEPARATOR);
             }
         }
         DuplicateFilter { request: turns, seen: RefCell::default(), left_out: RefCell::default() }
@@ -207,12 +206,12 @@ impl DuplicateFilter {
     fn passes(&self, record: &StoredRecord) -> bool {
         let role = record.role;
         let text = record.text.trim().to_owned();
-        let held = |turns: &String| memmem::find(turns.as_bytes(), text.as_bytes()).is_some();
+        let contains_text = |turns: &String| memmem::find(turns.as_bytes(), text.as_bytes()).is_some();
         let reason = if text.is_empty() {
             "duplicate"
         } else if fence::is_fragment(&text) {
             "fragment"
-        } else if role.and_then(|role| self.request.get(&role)).is_some_and(held) {
+        } else if role.and_then(|role| self.request.get(&role)).is_some_and(contains_text) {
             "in_request"
         } else if *self.seen.borrow_mut().entry((role, text)).or_insert(record.id.clone()) != record.id {
             "duplicate"
@@ -230,7 +229,7 @@ impl DuplicateFilter {
         }
     }
 
-    /// Keeps the hits that have to do with the question.
+    /// Keeps the hits that are relevant to the question.
     fn keep_relevant(&self, hits: &mut Vec<Hit>, threshold: f64) {
         let floor = hits.first().map_or(0.0, |best| best.score * SCORE_FLOOR);
         hits.retain(|hit| {

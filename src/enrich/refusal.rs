@@ -1,9 +1,9 @@
-//! The answer that a request gets which is too long for its model, in the words of Reservoir's documents.
+//! The answer to a request that is too long for its model, in the words of Reservoir's documents.
 
 use super::budget::Plan;
 use crate::record::{Clock, Object, quote};
 
-/// What the answer says.
+/// The text of the answer.
 pub(super) fn text(tokens: usize, limit: usize) -> String {
     format!(
         "Your last message is too long. It contains approximately {tokens} tokens, which exceeds the maximum limit \
@@ -11,7 +11,7 @@ pub(super) fn text(tokens: usize, limit: usize) -> String {
     )
 }
 
-/// The answer in the shape of a provider's, all its members there, without `rsv`.
+/// The answer in the format of a provider's, with all its members, without `rsv`.
 pub(super) fn answer(plan: &Plan, tokens: usize, model: &str, trace_id: &str, clock: &Clock) -> Object {
     let mut answer = Object::default();
     answer.set_text("id", &format!("rsv-{trace_id}"));

@@ -1,4 +1,4 @@
-//! What is recalled from, and for whom.
+//! The memory that messages are recalled from, and the turn that they are recalled for.
 
 use super::degraded::Degraded;
 use crate::cli::Notes;
@@ -6,12 +6,12 @@ use crate::embed::Embedder;
 use crate::record::{Clock, Scope};
 use crate::store::Store;
 
-/// What is recalled from: without an embedder by words alone.
+/// The memory that messages are recalled from; without an embedder, by words alone.
 pub struct Memory<'a> {
     pub store: &'a mut dyn Store,
     pub embedder: Option<&'a mut Embedder>,
     pub notes: &'a Notes,
-    /// Why it serves in part only.
+    /// Why it works only in part.
     pub degraded: Option<Degraded>,
 }
 
@@ -21,6 +21,6 @@ pub struct Turn<'a> {
     /// The trace, if it goes on from somewhere.
     pub trace_id: Option<String>,
     pub clock: &'a Clock,
-    /// What who serves the model says of its window, in tokens; asked only if it matters.
-    pub served: &'a dyn Fn() -> Option<usize>,
+    /// Asks the server of the model for its window, in tokens; called only if it matters.
+    pub served_window: &'a dyn Fn() -> Option<usize>,
 }

@@ -1,6 +1,6 @@
-//! The block is decided once for a user's turn. Later requests of the same turn, which bring what tools gave,
-//! carry the identical block, so that the provider's cache keeps working: the account that tells of it is found
-//! again by a digest of all that was said up to the turn.
+//! The turn cache: recall is decided once for a user's turn. Later requests of the turn, which bring the results of
+//! tools, carry the identical block, so that the provider's cache keeps working. The key is a digest of all messages up
+//! to the user's; the account of the first request holds the value.
 
 use super::turn::{Memory, Turn};
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::store::Select;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// A digest of these messages of a scope: 32 hexadecimal digits of SHA-256.
+/// The digest of messages of a scope: 32 hexadecimal digits of SHA-256.
 pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
     let mut hash = Sha256::new();
     for text in
@@ -25,20 +25,20 @@ pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
     digits
 }
 
-/// What was decided for a turn.
-pub(super) struct Decided {
+/// What the first request of a turn recalled.
+pub(super) struct CachedTurn {
     pub(super) trace_id: String,
-    /// What was recalled, by its worth.
+    /// The recalled messages, best first.
     pub(super) recalled: Vec<Part>,
 }
 
-/// What the newest account of a digest tells.
-pub(super) fn decided(memory: &mut Memory, turn: &Turn, digest: &str) -> Result<Option<Decided>> {
+/// Reads the newest account with a digest.
+pub(super) fn look_up(memory: &mut Memory, turn: &Turn, digest: &str) -> Result<Option<CachedTurn>> {
     let scope = Scopes::One(turn.scope.clone());
     let which = Select { key: Some(digest.to_owned()), ..Select::of_kinds(vec![&ACCOUNT], scope) };
     let newest = memory.store.last_of(&which, 1)?.pop();
     Ok(newest.map(|record| {
         let Account { recent, recalled, .. } = Account::of(&record);
-        Decided { recalled: recent.into_iter().chain(recalled).collect(), trace_id: record.trace_id }
+        CachedTurn { recalled: recent.into_iter().chain(recalled).collect(), trace_id: record.trace_id }
     }))
 }

@@ -1,21 +1,22 @@
-//! Which turns of a request leave together where it is too long, and which never leave.
+//! Which messages of a request that is too long are dropped together, and which are never dropped.
 
 use crate::chat::{self, Request};
 use crate::record::Object;
 use std::collections::HashMap;
 
-/// The messages of a request in units that leave whole: a user's messages with all that answers them, and after
-/// the last of these each call of a tool with its results.
+/// The messages of a request in units that are dropped whole: a user's messages with all answers to them; after the
+/// last user's message, each call of a tool with its results.
 pub(super) struct Units {
     /// The unit of each message; `None` for a system message, which stays.
     of: Vec<Option<usize>>,
-    stays: Vec<bool>,
+    /// Whether each unit is never dropped.
+    is_kept: Vec<bool>,
 }
 
 impl Units {
     pub(super) fn of(request: &Request) -> Units {
         let last_user = request.last_user();
-        let mut units = Units { of: Vec::with_capacity(request.messages.len()), stays: Vec::new() };
+        let mut units = Units { of: Vec::with_capacity(request.messages.len()), is_kept: Vec::new() };
         // The unit in which each tool was called.
         let mut calls: HashMap<String, usize> = HashMap::new();
         let mut before = "";
@@ -31,10 +32,10 @@ impl Units {
                 "tool" | "function" => false,
                 _ => last_user.is_some_and(|last| at > last),
             };
-            if begins || units.stays.is_empty() {
-                units.stays.push(false);
+            if begins || units.is_kept.is_empty() {
+                units.is_kept.push(false);
             }
-            let unit = called.unwrap_or(units.stays.len() - 1);
+            let unit = called.unwrap_or(units.is_kept.len() - 1);
             calls.extend(called_by(message).into_iter().map(|id| (id, unit)));
             units.of.push(Some(unit));
             before = role;
@@ -42,22 +43,22 @@ impl Units {
         let last = request.messages.len().checked_sub(1);
         for at in [last_user, last].into_iter().flatten() {
             if let Some(unit) = units.of[at] {
-                units.stays[unit] = true;
+                units.is_kept[unit] = true;
             }
         }
         units
     }
 
-    /// The places of the messages of each unit that may leave, the oldest first.
-    pub(super) fn leaving(&self) -> Vec<Vec<usize>> {
-        let mut leaving = vec![Vec::new(); self.stays.len()];
+    /// The positions of the messages of each unit that may be dropped, oldest first.
+    pub(super) fn removable(&self) -> Vec<Vec<usize>> {
+        let mut removable = vec![Vec::new(); self.is_kept.len()];
         for (at, unit) in self.of.iter().enumerate() {
-            if let Some(unit) = unit.filter(|unit| !self.stays[*unit]) {
-                leaving[unit].push(at);
+            if let Some(unit) = unit.filter(|unit| !self.is_kept[*unit]) {
+                removable[unit].push(at);
             }
         }
-        leaving.retain(|unit| !unit.is_empty());
-        leaving
+        removable.retain(|unit| !unit.is_empty());
+        removable
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a draft lacks is filled in here: scope, trace, time and order.
+//! Fills in what a draft lacks: scope, trace, time and order.
 
 use super::options::Options;
 use crate::chat::fence;

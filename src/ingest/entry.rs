@@ -18,8 +18,8 @@ pub(super) struct Entry {
     pub(super) ordered: bool,
 }
 
-/// A line that has been dealt with.
-pub struct Done {
+/// The outcome of a line.
+pub struct IngestedLine {
     /// The line to pass on (an import passes nothing on), or why it could not be stored.
     pub line: Result<Vec<u8>>,
     /// Something worth knowing about it.
@@ -28,7 +28,8 @@ pub struct Done {
     pub new: usize,
 }
 
-/// Takes the links and embeddings out that are not wholly of these scopes; those of records were not taken in.
+/// Removes the links and embeddings that refer to a record outside these scopes. Records were filtered when they were
+/// added.
 pub(super) fn narrow(
     entries: &mut Vec<Entry>,
     records: &mut Vec<Record>,
@@ -56,8 +57,8 @@ pub(super) fn narrow(
     Ok(())
 }
 
-/// The line to pass on (if `echo`) for an entry whose records were written.
-pub(super) fn done(entry: Entry, records: &mut [Record], written: &[Written], echo: bool) -> Done {
+/// The outcome of an entry whose records were written; its line is empty unless `echo`.
+pub(super) fn outcome(entry: Entry, records: &mut [Record], written: &[Written], echo: bool) -> IngestedLine {
     let mut note = None;
     let mut new = 0;
     for at in entry.records.clone() {
@@ -69,7 +70,7 @@ pub(super) fn done(entry: Entry, records: &mut [Record], written: &[Written], ec
             (Written::Refused(why), _) => {
                 let error = Error::new(why.clone());
                 let line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
-                return Done { line, note: None, new };
+                return IngestedLine { line, note: None, new };
             }
         }
     }
@@ -83,5 +84,5 @@ pub(super) fn done(entry: Entry, records: &mut [Record], written: &[Written], ec
         None => records[entry.records.start].write_line(Vectors::Numbers, &mut line),
     }
     let note = note.map(|text| entry.place.map_or(text.to_owned(), |place| format!("{place}: {text}")));
-    Done { line: Ok(line), note, new }
+    IngestedLine { line: Ok(line), note, new }
 }

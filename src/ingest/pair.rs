@@ -1,4 +1,4 @@
-//! Which turns of a batch follow which: their order within one timestamp, and the answer to each question.
+//! How the turns of a batch follow each other: their order within one timestamp, and the answer to each question.
 
 use super::entry::Entry;
 use crate::error::Result;
@@ -6,7 +6,7 @@ use crate::record::{Link, Record, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 use std::collections::{HashMap, HashSet};
 
-/// Makes the order of messages that came without one and have one timestamp that of their arrival: after what
+/// Gives messages that came without a seq and share a timestamp the order of their arrival, after the messages that
 /// their trace has at that time, in the batch or in the store.
 pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn Store) -> Result<()> {
     let unordered = || entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone());

@@ -13,7 +13,7 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
         return Ok(rsv.account.map(Record::Stored).into_iter().collect());
     }
     let mut answer = chat::answer(response)?;
-    // Whatever the provider calls itself.
+    // Some providers name another role.
     answer.set_text("role", Role::Assistant.name());
     // A turn without a trace of its own still is one trace.
     let trace_id = match rsv.trace_id.clone().or_else(|| completion.options.trace_id.clone()) {

@@ -1,4 +1,4 @@
-//! The graph of a scope as a whole: how it hangs together, the strongest path through it, and a picture of it.
+//! The graph of a scope as a whole: its statistics, its strongest paths, and a picture of it.
 
 use crate::error::Result;
 use crate::record::{Link, Object, RESPONDED_WITH, Record, SYNAPSE, Scope, Scopes, StoredRecord, Vectors};
@@ -14,7 +14,7 @@ pub struct Graph {
     places: HashMap<String, usize>,
 }
 
-/// How a graph hangs together.
+/// The statistics of a graph.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stats {
     pub messages: usize,
@@ -36,7 +36,7 @@ pub struct Stats {
 const HUBS: usize = 5;
 
 impl Stats {
-    /// As one JSON object of a scope.
+    /// Returns the statistics as one JSON object of a scope.
     pub fn to_object(&self, scope: &Scope) -> Object {
         let mut line = Object::default();
         line.set_text("partition", &scope.partition);
@@ -66,11 +66,11 @@ impl Stats {
 }
 
 impl Graph {
-    /// Reads what some scopes hold.
+    /// Reads the messages and links of some scopes.
     pub fn of(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
         let (mut messages, mut links) = (Vec::new(), Vec::new());
-        let what = Walk { links: true, ..Walk::records(Select::of(scopes.clone())) };
-        store.walk(&what, &mut |record| {
+        let walk = Walk { links: true, ..Walk::records(Select::of(scopes.clone())) };
+        store.walk(&walk, &mut |record| {
             match record {
                 Record::Stored(message) => messages.push(message),
                 Record::Link(link) => links.push(link),
@@ -88,13 +88,13 @@ impl Graph {
         Graph { messages, links, places }
     }
 
-    /// The place of a message that it has.
+    /// The position of a message of this graph.
     pub(super) fn place(&self, id: &str) -> usize {
         self.places[id]
     }
 
-    /// What is at most so many links away from a message; nothing if it is not there.
-    pub fn near(self, id: &str, hops: usize) -> Graph {
+    /// The part of the graph that is at most `hops` links away from a message; empty if the message is not there.
+    pub fn neighbourhood(self, id: &str, hops: usize) -> Graph {
         let ends = self.ends();
         let Some(start) = self.places.get(id).copied() else { return Graph::new(Vec::new(), Vec::new()) };
         let mut away: BTreeMap<usize, usize> = BTreeMap::from([(start, 0)]);
@@ -123,7 +123,7 @@ impl Graph {
         ends
     }
 
-    /// How it hangs together.
+    /// Computes the statistics.
     pub fn stats(&self) -> Stats {
         let ends = self.ends();
         let mut sizes = Vec::new();
@@ -159,17 +159,17 @@ impl Graph {
         }
     }
 
-    /// The links of the strongest path between two messages, in its order: that with the greatest product of
-    /// scores, an answer and its question being as one (Dijkstra 1959, over logarithms). `None` if none leads
-    /// there.
+    /// The links of the strongest path between two messages, in its order: the one with the greatest product of scores,
+    /// where the link from a question to its answer counts 1 (Dijkstra 1959, over logarithms). `None` if there is no
+    /// path.
     pub fn path(&self, from: &str, to: &str) -> Option<Vec<&Link>> {
         let ends = self.ends();
         let (start, goal) = (*self.places.get(from)?, *self.places.get(to)?);
         let mut best = vec![f64::INFINITY; ends.len()];
         let mut before: Vec<Option<(usize, usize)>> = vec![None; ends.len()];
-        let mut open = BinaryHeap::from([Open { cost: 0.0, place: start }]);
+        let mut open = BinaryHeap::from([QueueEntry { cost: 0.0, place: start }]);
         best[start] = 0.0;
-        while let Some(Open { cost, place }) = open.pop() {
+        while let Some(QueueEntry { cost, place }) = open.pop() {
             if place == goal {
                 break;
             }
@@ -181,7 +181,7 @@ impl Graph {
                 if cost < best[*other] {
                     best[*other] = cost;
                     before[*other] = Some((place, *at));
-                    open.push(Open { cost, place: *other });
+                    open.push(QueueEntry { cost, place: *other });
                 }
             }
         }
@@ -195,13 +195,13 @@ impl Graph {
         (place == start).then_some(path)
     }
 
-    /// As one JSON object of `nodes` and `links`, as programs that draw graphs take it.
+    /// Returns the graph as one JSON object of `nodes` and `links`, which programs that draw graphs accept.
     pub fn to_json(&self) -> String {
         let mut text = Vec::from("{\"nodes\":[");
         let records = self.messages.iter().cloned().map(Record::Stored);
-        join(records, &mut text);
+        write_joined(records, &mut text);
         text.extend_from_slice(b"],\"links\":[");
-        join(self.links.iter().cloned().map(Record::Link), &mut text);
+        write_joined(self.links.iter().cloned().map(Record::Link), &mut text);
         text.extend_from_slice(b"]}\n");
         String::from_utf8_lossy(&text).into_owned()
     }
@@ -212,29 +212,29 @@ fn strength(link: &Link) -> f64 {
     link.score.map_or(1.0, |score| score.clamp(1e-9, 1.0))
 }
 
-/// A message that a path may go on from.
+/// A message in the queue, and the cost of the best path to it so far.
 #[derive(PartialEq)]
-struct Open {
+struct QueueEntry {
     cost: f64,
     place: usize,
 }
 
-impl Eq for Open {}
+impl Eq for QueueEntry {}
 
-impl PartialOrd for Open {
-    fn partial_cmp(&self, other: &Open) -> Option<Ordering> {
+impl PartialOrd for QueueEntry {
+    fn partial_cmp(&self, other: &QueueEntry) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Open {
-    /// The cheapest is the greatest; of equals the first.
-    fn cmp(&self, other: &Open) -> Ordering {
+impl Ord for QueueEntry {
+    /// The cheapest entry is the greatest, so that the heap gives it first; among equals the first message.
+    fn cmp(&self, other: &QueueEntry) -> Ordering {
         other.cost.total_cmp(&self.cost).then(other.place.cmp(&self.place))
     }
 }
 
-fn join(records: impl Iterator<Item = Record>, out: &mut Vec<u8>) {
+fn write_joined(records: impl Iterator<Item = Record>, out: &mut Vec<u8>) {
     for (at, record) in records.enumerate() {
         if at > 0 {
             out.push(b',');

@@ -1,24 +1,23 @@
 //! Synapses: which records of a collection resemble each other, by the vectors that they have.
 //!
-//! A record is linked when its vector is there: it is compared with all that are linked already, so that the
-//! graph grows with the store and is never made as a whole. Neighbours in time are compared like all others:
-//! what follows them needs no synapse.
+//! A record is linked as soon as it has a vector: it is compared with all records that are linked already, so that the
+//! graph grows with the store and is never made as a whole. Neighbours in time are compared like all others.
 
+use crate::backfill;
 use crate::config::Settings;
 use crate::embed;
 use crate::error::{Error, Result};
-use crate::fill;
 use crate::record::{Link, SYNAPSE, Scopes};
 use crate::store::{Changes, Collection, Compare, Compared, LinkState, Rule, Store};
 use std::collections::{HashMap, HashSet};
 
-/// How many records are compared and linked at a time: what is stopped has lost no more.
-const BATCH: usize = 8192;
+/// How many records are compared and linked at a time: an interrupted run loses no more than these.
+const BATCH_RECORDS: usize = 8192;
 
 /// How the synapses of a store are kept.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// By whose vectors.
+    /// The model whose vectors are compared.
     pub model: String,
     pub rule: Rule,
 }
@@ -37,7 +36,7 @@ impl Plan {
             let text = format!("link.threshold: expected a cosine above 0, at most 1, found {wrong}");
             return Err(Error::new(text));
         }
-        let Some(model) = fill::model_of(store)? else { return Ok(None) };
+        let Some(model) = backfill::model_of(store)? else { return Ok(None) };
         let threshold = set.unwrap_or_else(|| embed::synapse_floor(settings, &model));
         let set = settings.integer("link.max_degree").and_then(|degree| usize::try_from(degree).ok());
         let degree = degree.or(set).unwrap_or_default();
@@ -45,50 +44,50 @@ impl Plan {
     }
 }
 
-/// Links records that have a vector and are not linked yet, in some scopes, `most` of them. `report` gets how
-/// many are done, and of how many; `made` each synapse that there is then, collection by collection, by its ends.
+/// Links at most `limit` records in some scopes that have a vector and are not linked yet. `report` gets how many are
+/// done, and of how many; `on_link` gets each new synapse, collection by collection, in the order of their ends.
 pub fn grow(
     store: &mut dyn Store,
     plan: &Plan,
     scopes: &Scopes,
-    most: usize,
+    limit: usize,
     report: &mut dyn FnMut(u64, u64),
-    made: &mut dyn FnMut(Link) -> Result<()>,
+    on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
     let states = store.link_states(&plan.model, scopes)?;
     let total = states.iter().map(|state| state.unlinked).sum();
     let mut done = 0;
     for LinkState { collection, .. } in states.iter().filter(|state| state.unlinked > 0) {
-        let (mut web, mut links) = (Web::default(), Links::default());
+        let (mut graph, mut links) = (SynapseGraph::default(), LinkChanges::default());
         loop {
             report(done as u64, total);
-            let batch = compared(store, plan, collection, Compare::Unlinked(BATCH.min(most - done)))?;
+            let batch =
+                compared(store, plan, collection, Compare::Unlinked(BATCH_RECORDS.min(limit - done)))?;
             if batch.is_empty() {
                 break;
             }
-            web.read(store, &batch)?;
-            let changes = web.grow(&batch, plan.rule.degree);
+            graph.read(store, &batch)?;
+            let changes = graph.grow(&batch, plan.rule.degree);
             if store.relink(&plan.model, collection, plan.rule, &batch, &changes)? {
                 links.note(changes, &plan.model);
                 done += batch.len();
             } else {
-                web = Web::default();
+                graph = SynapseGraph::default();
             }
         }
-        links.there().into_iter().try_for_each(&mut *made)?;
+        links.into_remaining().into_iter().try_for_each(&mut *on_link)?;
     }
     Ok(())
 }
 
-/// The links that were made, and those that were displaced again, by their ends: no two messages are compared
-/// twice.
+/// The links that were made, and the ends of those that were displaced again: no two messages are compared twice.
 #[derive(Default)]
-struct Links {
+struct LinkChanges {
     made: Vec<Link>,
-    gone: HashSet<(String, String)>,
+    removed: HashSet<(String, String)>,
 }
 
-impl Links {
+impl LinkChanges {
     fn note(&mut self, changes: Changes, model: &str) {
         self.made.extend(
             changes
@@ -96,61 +95,61 @@ impl Links {
                 .into_iter()
                 .map(|(of, near)| Link::synapse(&of.id, &near.id, of.time_with(near), near.score, model)),
         );
-        self.gone.extend(changes.remove);
+        self.removed.extend(changes.remove);
     }
 
-    /// Those that are there, in the order of their ends.
-    fn there(self) -> Vec<Link> {
-        let Links { mut made, gone } = self;
-        if !gone.is_empty() {
-            made.retain(|link| !gone.contains(&(link.from.clone(), link.to.clone())));
+    /// The links that were made and not displaced, in the order of their ends.
+    fn into_remaining(self) -> Vec<Link> {
+        let LinkChanges { mut made, removed } = self;
+        if !removed.is_empty() {
+            made.retain(|link| !removed.contains(&(link.from.clone(), link.to.clone())));
         }
         made.sort_unstable_by(|a, b| (&a.from, &a.to).cmp(&(&b.from, &b.to)));
         made
     }
 }
 
-/// Brings the synapses of some scopes up to date with the plan: what is too weak or of another model is removed,
-/// and where the rule allows what it did not before, or with `anew`, the graph is made from nothing.
+/// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another model.
+/// Where the rule allows more than before, or with `rebuild`, makes the graph from nothing.
 pub fn update(
     store: &mut dyn Store,
     plan: &Plan,
     scopes: &Scopes,
-    anew: bool,
+    rebuild: bool,
     report: &mut dyn FnMut(u64, u64),
-    made: &mut dyn FnMut(Link) -> Result<()>,
+    on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
     for LinkState { collection, rule, foreign_synapses, .. } in store.link_states(&plan.model, scopes)? {
-        if anew || foreign_synapses || rule != Some(plan.rule) {
-            store.prune(&plan.model, &collection, plan.rule, anew || widened(rule, plan.rule))?;
+        if rebuild || foreign_synapses || rule != Some(plan.rule) {
+            store.prune(&plan.model, &collection, plan.rule, rebuild || widened(rule, plan.rule))?;
         }
     }
-    grow(store, plan, scopes, usize::MAX, report, made)
+    grow(store, plan, scopes, usize::MAX, report, on_link)
 }
 
-/// What `update` would make, in one collection after the other. Nothing is written.
-pub fn rehearse(
+/// Gives the synapses that `update` would make, one collection after the other, and writes nothing.
+pub fn dry_run(
     store: &mut dyn Store,
     plan: &Plan,
     scopes: &Scopes,
-    anew: bool,
-    made: &mut dyn FnMut(Link) -> Result<()>,
+    rebuild: bool,
+    on_link: &mut dyn FnMut(Link) -> Result<()>,
 ) -> Result<()> {
     for LinkState { collection, rule, .. } in store.link_states(&plan.model, scopes)? {
-        let anew = anew || widened(rule, plan.rule);
-        let which = if anew { Compare::All } else { Compare::Unlinked(usize::MAX) };
+        let rebuild = rebuild || widened(rule, plan.rule);
+        let which = if rebuild { Compare::All } else { Compare::Unlinked(usize::MAX) };
         let batch = compared(store, plan, &collection, which)?;
-        let (mut web, mut links) = (Web::default(), Links::default());
-        if !anew {
-            web.read(store, &batch)?;
+        let (mut graph, mut links) = (SynapseGraph::default(), LinkChanges::default());
+        if !rebuild {
+            graph.read(store, &batch)?;
         }
-        links.note(web.grow(&batch, plan.rule.degree), &plan.model);
-        links.there().into_iter().try_for_each(&mut *made)?;
+        links.note(graph.grow(&batch, plan.rule.degree), &plan.model);
+        links.into_remaining().into_iter().try_for_each(&mut *on_link)?;
     }
     Ok(())
 }
 
-/// Whether a rule asks for more than what was linked by another can have.
+/// Whether a rule allows synapses that the rule before did not.
 fn widened(before: Option<Rule>, now: Rule) -> bool {
     before.is_some_and(|before| now.threshold < before.threshold || now.degree != before.degree)
 }
@@ -166,17 +165,18 @@ fn compared(
 
 /// The synapses of a collection, as far as they were read, and those that are made.
 #[derive(Default)]
-struct Web {
-    /// The records by their ids, and in that order what each is linked with, and how strongly.
+struct SynapseGraph {
+    /// The positions of records in the lists below, by their ids.
     places: HashMap<String, usize>,
     ids: Vec<String>,
+    /// The records that each one is linked with, and how strongly.
     ends: Vec<Vec<(usize, f64)>>,
-    /// Whether all that it is linked with was read.
+    /// Whether all links of the record were read.
     read: Vec<bool>,
 }
 
-impl Web {
-    /// Reads the synapses that messages and what they resemble have already.
+impl SynapseGraph {
+    /// Reads the synapses that the records of a batch, and the records that they resemble, have already.
     fn read(&mut self, store: &mut dyn Store, batch: &[Compared]) -> Result<()> {
         let mut new = Vec::new();
         for of in batch.iter().filter(|of| !of.near.is_empty()) {
@@ -189,9 +189,9 @@ impl Web {
         }
         for link in store.links(&new, Some(SYNAPSE))? {
             let (from, to) = (self.place(&link.from), self.place(&link.to));
-            // It may have been read with the other of its ends.
+            // The link may have been read from its other end.
             if !self.are_linked(from, to) {
-                self.join(from, to, link.score.unwrap_or(f64::NEG_INFINITY));
+                self.connect(from, to, link.score.unwrap_or(f64::NEG_INFINITY));
             }
         }
         Ok(())
@@ -212,13 +212,13 @@ impl Web {
         self.ends[one].iter().any(|(end, _)| *end == other)
     }
 
-    fn join(&mut self, one: usize, other: usize, score: f64) {
+    fn connect(&mut self, one: usize, other: usize, score: f64) {
         self.ends[one].push((other, score));
         self.ends[other].push((one, score));
     }
 
-    /// What follows from what messages resemble: each gets its strongest synapses, as many as it may have, and
-    /// takes the place of a weaker one where another has all that it may.
+    /// Adds the synapses of a batch: each record gets its strongest ones, up to `degree`, and displaces a weaker one
+    /// where the other record has `degree` already.
     fn grow<'a>(&mut self, batch: &'a [Compared], degree: usize) -> Changes<'a> {
         let mut changes = Changes::default();
         let mut added = HashMap::new();
@@ -235,8 +235,8 @@ impl Web {
                 if self.ends[other].len() >= degree {
                     match self.weakest(other) {
                         Some((weakest, score)) if score < near.score => {
-                            self.part(other, weakest);
-                            // What came and goes within a batch was never there.
+                            self.disconnect(other, weakest);
+                            // A synapse that is made and displaced within a batch was never stored.
                             if added.remove(&ordered(other, weakest)).is_none() {
                                 changes.remove.push(self.ends_of(other, weakest));
                             }
@@ -244,7 +244,7 @@ impl Web {
                         _ => continue,
                     }
                 }
-                self.join(place, other, near.score);
+                self.connect(place, other, near.score);
                 added.insert(ordered(place, other), (of, near));
             }
         }
@@ -252,7 +252,7 @@ impl Web {
         changes
     }
 
-    /// The weakest synapse of a message; of equals that with the least id.
+    /// The weakest synapse of a record; among equals the one with the least id.
     fn weakest(&self, place: usize) -> Option<(usize, f64)> {
         let weaker = |a: &&(usize, f64), b: &&(usize, f64)| {
             a.1.total_cmp(&b.1).then_with(|| self.ids[a.0].cmp(&self.ids[b.0]))
@@ -260,7 +260,7 @@ impl Web {
         self.ends[place].iter().min_by(weaker).copied()
     }
 
-    fn part(&mut self, one: usize, other: usize) {
+    fn disconnect(&mut self, one: usize, other: usize) {
         self.ends[one].retain(|(end, _)| *end != other);
         self.ends[other].retain(|(end, _)| *end != one);
     }

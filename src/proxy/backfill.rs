@@ -7,8 +7,8 @@ use super::embedder::SharedEmbedder;
 use super::foreground::Foreground;
 use super::proxy_config::ProxyConfig;
 use super::store_pool::StorePool;
+use crate::backfill;
 use crate::error::{Error, Result};
-use crate::fill;
 use crate::link::synapse::{self, Plan};
 use crate::record::Scopes;
 use crate::store::Store;
@@ -145,13 +145,13 @@ impl Backfill {
         // A connection of its own: no turn has to wait for it.
         let mut store = self.stores.open_to_serve()?;
         self.embedder.follow(&mut *store)?;
-        let all = fill::embeddable(Scopes::All);
+        let all = backfill::embeddable(Scopes::All);
         for _ in 0..ROUND_MESSAGES / BATCH_MESSAGES {
             self.foreground.wait_until_idle();
             if !self.has_time() {
                 return Ok(Round::OutOfTime);
             }
-            let filled = fill::some(&mut *store, &mut self.embedder.get()?, &all, BATCH_MESSAGES)?;
+            let filled = backfill::newest(&mut *store, &mut self.embedder.get()?, &all, BATCH_MESSAGES)?;
             if filled.remaining == 0 {
                 break;
             }

@@ -8,8 +8,8 @@ use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
 use super::route::Command;
 use super::store_pool::StorePool;
+use crate::backfill;
 use crate::error::{Error, Result};
-use crate::fill;
 use crate::record::{Object, Role, Scope, Scopes, StoredRecord};
 use crate::search::{self, By, CatchUp, Options};
 use crate::store::{Select, Term};
@@ -43,7 +43,7 @@ impl SearchQuery {
         }
         let (deduplicate, link) = (flag("deduplicate")?, flag("link")?);
         let options =
-            Options { limit, min_score: None, deduplicate, link, admits: &|_| true, among: usize::MAX };
+            Options { limit, min_score: None, deduplicate, link, admits: &|_| true, max_fetched: usize::MAX };
         Ok(SearchQuery { term, semantic, hybrid, options })
     }
 }
@@ -125,7 +125,7 @@ impl CommandApi {
         let hits = if query.semantic || query.hybrid {
             self.embedder.follow(&mut *store)?;
             let mut embedder = self.embedder.get()?;
-            let limit = fill::catch_up_limit(&self.config.settings);
+            let limit = backfill::catch_up_limit(&self.config.settings);
             let catch_up = Some(CatchUp { limit, notes: &self.config.notes });
             let by = if query.hybrid {
                 By::Both(&mut embedder, catch_up)

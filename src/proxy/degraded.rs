@@ -1,11 +1,11 @@
 //! Decides whether memory is degraded, and for which reason, by how recall and storing go. The turn pipeline, the
 //! store queue, the header of responses and `GET /health` all ask here.
 
+use crate::backfill;
 use crate::config::Settings;
 use crate::embed::Embedder;
 use crate::enrich::Degraded;
 use crate::error::Result;
-use crate::fill;
 use crate::record::Account;
 use crate::store::Store;
 use std::time::{Duration, Instant};
@@ -36,7 +36,9 @@ pub(super) fn of_embedder(
     settings: &Settings,
 ) -> Result<Option<Degraded>> {
     Ok(match embedder {
-        Err(error) if fill::is_wanted(store, settings)? => Some(Degraded::EmbedderUnavailable(error.clone())),
+        Err(error) if backfill::is_wanted(store, settings)? => {
+            Some(Degraded::EmbedderUnavailable(error.clone()))
+        }
         _ => None,
     })
 }

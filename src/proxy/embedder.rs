@@ -3,10 +3,10 @@
 
 use super::proxy_config::ProxyConfig;
 use super::store_pool::StorePool;
+use crate::backfill;
 use crate::config::Settings;
 use crate::embed::{Embedder, Side, Work};
 use crate::error::{Error, Result};
-use crate::fill;
 use crate::http::Address;
 use crate::store::Store;
 use std::net::SocketAddr;
@@ -86,20 +86,20 @@ impl SharedEmbedder {
             let embedder = Embedder::of(settings, Work::Few, notes)?;
             return Ok(LoadedEmbedder { embedder, store_model: None });
         };
-        let store_model = fill::model_of(&mut *store)?;
-        let embedder = fill::embedder(&mut *store, settings, Work::Few, notes)?;
+        let store_model = backfill::model_of(&mut *store)?;
+        let embedder = backfill::embedder(&mut *store, settings, Work::Few, notes)?;
         Ok(LoadedEmbedder { embedder, store_model })
     }
 
     /// Changes to the model of the store, if that has changed. A loaded embedder of the same model stays.
     pub(super) fn follow(&self, store: &mut dyn Store) -> Result<()> {
-        let store_model = fill::model_of(store)?;
+        let store_model = backfill::model_of(store)?;
         let mut state = self.state();
         let EmbedderState::Loaded(loaded) = &mut *state else { return Ok(()) };
         if loaded.store_model == store_model {
             return Ok(());
         }
-        let embedder = fill::embedder(store, &self.config.settings, Work::Few, &self.config.notes)?;
+        let embedder = backfill::embedder(store, &self.config.settings, Work::Few, &self.config.notes)?;
         if embedder.model() != loaded.embedder.model() {
             loaded.embedder = embedder;
         }

@@ -12,7 +12,7 @@ use super::proxy_config::ProxyConfig;
 use super::store_pool::StorePool;
 use crate::enrich::Degraded;
 use crate::error::{Error, Result};
-use crate::ingest::{Done, Ingest, Options};
+use crate::ingest::{Ingest, IngestedLine, Options};
 use crate::record::Scope;
 use crate::store::Store;
 use std::collections::VecDeque;
@@ -245,7 +245,7 @@ impl StoreQueue {
     }
 
     /// Writes turns, all of them or none. Returns the result of each.
-    fn write(&self, turns: &[Arc<QueuedTurn>]) -> Result<Vec<Done>> {
+    fn write(&self, turns: &[Arc<QueuedTurn>]) -> Result<Vec<IngestedLine>> {
         let _active = self.foreground.enter();
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let mut store = match connection.take() {
@@ -261,7 +261,7 @@ impl StoreQueue {
         Ok(done)
     }
 
-    fn on_written(&self, turns: &[Arc<QueuedTurn>], done: Vec<Done>) {
+    fn on_written(&self, turns: &[Arc<QueuedTurn>], done: Vec<IngestedLine>) {
         for (turn, done) in turns.iter().zip(done) {
             if let Err(error) = done.line {
                 self.state().lost += 1;

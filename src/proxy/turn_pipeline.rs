@@ -210,10 +210,10 @@ impl TurnPipeline {
         first: Option<&TurnIdentity>,
         options: &enrich::Options,
     ) -> Result<Enriched> {
-        let served = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
+        let served_window = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
         let clock = first.map_or(self.config.clock, |first| Clock::fixed(first.timestamp));
         let trace_id = first.map(|first| first.trace_id.clone());
-        let turn = Turn { scope, trace_id, clock: &clock, served: &served };
+        let turn = Turn { scope, trace_id, clock: &clock, served_window: &served_window };
         let store = match store {
             Ok(store) => store,
             Err(reason) => return enrich::enrich(Err(reason), request, &turn, options),

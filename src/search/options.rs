@@ -1,23 +1,24 @@
-//! What a search goes by, and which of its hits are wanted.
+//! How a search ranks, and which of its hits are wanted.
 
 use crate::cli::Notes;
 use crate::embed::Embedder;
 use crate::record::Hit;
 use std::collections::HashSet;
 
-/// What a search goes by.
+/// How a search ranks.
 pub enum By<'a> {
-    /// Every word of the question, be it as a part of a word; words between double quotes stand together.
+    /// By words: a hit holds every word of the question, perhaps as a part of a longer word; words between double
+    /// quotes stand together.
     Words,
-    /// What the question means to a model.
+    /// By the cosine of a model's vectors.
     Meaning(&'a mut Embedder, Option<CatchUp<'a>>),
-    /// Words and meaning together, and what stands around a hit.
+    /// By words and meaning together, and by the neighbours of a hit.
     Both(&'a mut Embedder, Option<CatchUp<'a>>),
-    /// The same where there is no model: any content word of the question, and what stands around a hit.
+    /// As `Both` without a model: by any content word of the question, and by the neighbours of a hit.
     Any,
 }
 
-/// So many records without a vector get one before they are searched; the notes say how many are left.
+/// Embeds up to `limit` records that lack a vector before a search; the notes say how many remain.
 pub struct CatchUp<'a> {
     pub limit: usize,
     pub notes: &'a Notes,
@@ -32,16 +33,16 @@ pub struct Options<'a> {
     pub min_score: Option<f64>,
     /// Of records of one kind and role that say the same, white space around it aside, only the best.
     pub deduplicate: bool,
-    /// After the hits what hangs together with them, at most as many again.
+    /// After the hits, the records linked to them, at most as many again.
     pub link: bool,
-    /// Only those that the caller lets pass.
+    /// Only those that the caller admits.
     pub admits: &'a dyn Fn(&Hit) -> bool,
-    /// Of so many, the best: where nearly all say the same there may be fewer hits than are wanted.
-    pub among: usize,
+    /// At most so many hits are fetched: where nearly all say the same, fewer hits than are wanted may remain.
+    pub max_fetched: usize,
 }
 
 impl Options<'_> {
-    /// Tells of each of some hits, from the best on, whether it is wanted.
+    /// Decides of each hit, given best first, whether it is wanted.
     pub(super) fn filter(&self) -> impl FnMut(&Hit) -> bool {
         let admits = self.admits;
         let (least, deduplicate) = (self.min_score.unwrap_or(f64::NEG_INFINITY), self.deduplicate);

@@ -36,7 +36,8 @@ pub(super) fn width(dim: usize) -> usize {
 pub(super) struct Query {
     numbers: Vec<f64>,
     length: f64,
-    /// The vector as `Quantized` has it, but for its steps: 127 of them to the largest number, which is `x ≈ scale · code`.
+    /// The vector as `Quantized` has it, but for its steps: 127 of them to the largest number, which is `x ≈ scale ·
+    /// code`.
     scale: f32,
     lower: Vec<i8>,
     /// As long as `lower`.
@@ -173,7 +174,9 @@ fn transform(numbers: &mut [f32]) {
         half *= 2;
     }
     let scale = 1.0 / (numbers.len() as f32).sqrt();
-    numbers.iter_mut().for_each(|x| *x *= scale);
+    for x in numbers.iter_mut() {
+        *x *= scale;
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -158,10 +158,10 @@ impl From<StoreError> for Error {
         if let ErrorKind::Stopped(error) = kind {
             return error;
         }
-        let told = if attempt.is_empty() { Error::new(cause) } else { Error::new(attempt).because(cause) };
+        let error = if attempt.is_empty() { Error::new(cause) } else { Error::new(attempt).because(cause) };
         match kind.hint() {
-            Some(hint) => told.hint(hint),
-            None => told,
+            Some(hint) => error.hint(hint),
+            None => error,
         }
     }
 }

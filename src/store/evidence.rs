@@ -1,19 +1,19 @@
 //! What speaks for the records that may answer a question, typed: what words found, what meaning found, the cosines,
 //! what stands around the best of them, and their links.
 //!
-//! A record's own score is its BM25 as a part of the best one's, and `MEANING` times its place between the
+//! A record's own score is its BM25 as a part of the best one's, and `MEANING_WEIGHT` times its place between the
 //! lowest cosine of all candidates and the best, if its cosine reaches the model's floor: models differ in where
 //! their cosines lie. Without a vector its words count for both. If the question names a month or a year, what
-//! was said then counts `DATED` times as much.
+//! was said then counts `DATE_BOOST` times as much.
 
 use super::question::Question;
 use crate::record::{Hit, Link, StoredRecord};
 use std::collections::{HashMap, HashSet};
 
 /// What a cosine counts beside a word's score.
-const MEANING: f64 = 0.7;
+const MEANING_WEIGHT: f64 = 0.7;
 /// What a record counts that was said when the question says.
-const DATED: f64 = 1.5;
+const DATE_BOOST: f64 = 1.5;
 
 /// The cosines of a vector with those of records, by their ids.
 pub type Cosines = Vec<(String, f64)>;
@@ -24,7 +24,7 @@ pub struct Plan {
     /// So many by words, and so many by meaning.
     pub candidates: usize,
     /// So many of the best are looked around.
-    pub lenders: usize,
+    pub seeds: usize,
     /// How many records before each of them and after it.
     pub reach: usize,
     /// What stands around so many of the best is measured by the question's vector.
@@ -66,7 +66,7 @@ pub struct Evidence {
     pub candidates: Vec<Candidate>,
     positions: HashMap<String, usize>,
     /// The candidates that were looked around, the best first.
-    pub lenders: Vec<usize>,
+    pub seeds: Vec<usize>,
     /// What stands around records, by their ids.
     around: HashMap<String, (StoredRecord, Around)>,
     /// Cosines of what stands around.
@@ -102,13 +102,13 @@ impl Evidence {
     }
 
     /// Chooses the candidates that are looked around, and gives those of them of which that is not known yet.
-    pub(super) fn choose_lenders(&mut self, question: &Question, plan: &Plan) -> Vec<usize> {
+    pub(super) fn choose_seeds(&mut self, question: &Question, plan: &Plan) -> Vec<usize> {
         let sums: Vec<f64> = self.own_scores(question).iter().map(|own| own.iter().sum()).collect();
-        self.lenders = (0..self.candidates.len()).collect();
-        self.lenders.sort_by(|a, b| sums[*b].total_cmp(&sums[*a]).then(a.cmp(b)));
-        self.lenders.truncate(plan.lenders);
+        self.seeds = (0..self.candidates.len()).collect();
+        self.seeds.sort_by(|a, b| sums[*b].total_cmp(&sums[*a]).then(a.cmp(b)));
+        self.seeds.truncate(plan.seeds);
         let known = |at: &usize| self.around.contains_key(&self.candidates[*at].record.id);
-        self.lenders.iter().copied().filter(|at| !known(at)).collect()
+        self.seeds.iter().copied().filter(|at| !known(at)).collect()
     }
 
     /// Some candidates by their positions.
@@ -123,9 +123,9 @@ impl Evidence {
             self.around.insert(record.id.clone(), (record, around));
         }
         self.measured.extend(cosines);
-        let lenders = self.lenders.iter().filter_map(|at| self.around.get(&self.candidates[*at].record.id));
-        let beside: Vec<StoredRecord> = lenders.flat_map(|(_, around)| around.all().cloned()).collect();
-        for record in beside {
+        let seeds = self.seeds.iter().filter_map(|at| self.around.get(&self.candidates[*at].record.id));
+        let neighbours: Vec<StoredRecord> = seeds.flat_map(|(_, around)| around.all().cloned()).collect();
+        for record in neighbours {
             self.add(record);
         }
         let measured = std::mem::take(&mut self.measured);
@@ -135,7 +135,7 @@ impl Evidence {
 
     /// The ids of the best so many lenders whose links are not known yet.
     pub(super) fn unlinked(&self, most: usize) -> Vec<String> {
-        let ids = self.lenders.iter().take(most).map(|at| &self.candidates[*at].record.id);
+        let ids = self.seeds.iter().take(most).map(|at| &self.candidates[*at].record.id);
         ids.filter(|id| !self.linked.contains(*id)).cloned().collect()
     }
 
@@ -174,7 +174,7 @@ impl Evidence {
     /// The lenders and what stands around each, the best first.
     pub fn surroundings(&self) -> Vec<(usize, &Around)> {
         let around = |at: usize| Some((at, &self.around.get(&self.candidates[at].record.id)?.1));
-        self.lenders.iter().filter_map(|at| around(*at)).collect()
+        self.seeds.iter().filter_map(|at| around(*at)).collect()
     }
 
     /// The links of a record, if all of them are known.
@@ -196,12 +196,12 @@ impl Evidence {
             _ => 1.0,
         };
         let score = |one: &Candidate| {
-            let dated = if question.dates.hold(one.record.timestamp) { DATED } else { 1.0 };
+            let dated = if question.dates.hold(one.record.timestamp) { DATE_BOOST } else { 1.0 };
             let words = one.keyword / keyword;
             match one.similarity {
-                Some(cosine) => [dated * words, dated * MEANING * meaning(cosine)],
+                Some(cosine) => [dated * words, dated * MEANING_WEIGHT * meaning(cosine)],
                 // It has no vector yet: its words stand for its meaning.
-                None => [dated * (1.0 + MEANING) * words, 0.0],
+                None => [dated * (1.0 + MEANING_WEIGHT) * words, 0.0],
             }
         };
         self.candidates.iter().map(score).collect()
@@ -246,7 +246,7 @@ mod tests {
             before: all[at.saturating_sub(REACH)..at].iter().rev().cloned().collect(),
             after: all[at + 1..(at + 1 + REACH).min(all.len())].to_vec(),
         };
-        let plan = Plan { candidates: 0, lenders: 0, reach: REACH, measured: 0, links: 0 };
+        let plan = Plan { candidates: 0, seeds: 0, reach: REACH, measured: 0, links: 0 };
         let mut evidence = Evidence::after(Evidence::default(), &plan);
         let found = asked.iter().map(|at| Hit::by_words(all[*at].clone(), 1.0, None)).collect();
         evidence.add_found(found, Vec::new(), &Vec::new());

@@ -2,10 +2,10 @@
 //! extended, not changed: what rsv adds stands beside it.
 //!
 //! From the top down, a file uses only those of later lines: `retrieval` the store as a whole; `records`, `words`,
-//! `vectors`, `links` and `state` a capability each; `around`, `compare`, `nearest` and `read` what these share to read,
-//! `write` to write: it has `existing` read what is there of a batch, and `batch` work out what follows, with `fulltext`
-//! and `rows`; `graph` the store that they all are about; `schema` what must be there before; `lock` the writers' lock;
-//! `server` the connection, with `selection`, `changes`, `statements`, `values` and `error`.
+//! `vectors`, `links` and `state` a capability each; `around`, `compare`, `nearest` and `read` what these share to
+//! read, `write` to write: it has `existing` read what is there of a batch, and `batch` work out what follows, with
+//! `fulltext` and `rows`; `graph` the store that they all are about; `schema` what must be there before; `lock` the
+//! writers' lock; `server` the connection, with `selection`, `changes`, `statements`, `values` and `error`.
 
 mod around;
 mod batch;

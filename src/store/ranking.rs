@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// How much a word counts that only contains what was asked for.
-const PIECE: f32 = 0.5;
+const SUBSTRING_WEIGHT: f32 = 0.5;
 
 /// Okapi BM25's constants, as Anserini has them (Yang, Fang and Lin 2017): documents are short, and their
 /// length says little.
@@ -45,7 +45,7 @@ impl QueryToken<'_> {
             _ if word == self.text => 1.0,
             Some(stem) if word.starts_with(terms::beginning(stem)) && terms::stem(word) == *stem => 1.0,
             Some(_) => 0.0,
-            None if word.contains(self.text) => PIECE,
+            None if word.contains(self.text) => SUBSTRING_WEIGHT,
             None => 0.0,
         }
     }
@@ -213,7 +213,7 @@ impl Accumulators {
     /// For documents from one number to another, in which `count` tokens were found.
     fn of(first: i64, last: i64, count: usize) -> Accumulators {
         match usize::try_from(last - first) {
-            Ok(width) if width < count.saturating_mul(SPARSENESS) => {
+            Ok(width) if width < count.saturating_mul(MAX_SPARSENESS) => {
                 Accumulators::Dense(first, vec![Matches::default(); width + 1])
             }
             _ => Accumulators::Sparse(FxHashMap::default()),
@@ -238,7 +238,7 @@ impl Accumulators {
 }
 
 /// An array with so many places for each that is taken costs no more than a map.
-const SPARSENESS: usize = 4;
+const MAX_SPARSENESS: usize = 4;
 
 /// BM25 of every document that holds all tokens, or any; times the part that it holds of what is asked for, each
 /// token counting as much as it is rare: a document that holds half of it says less than half.
@@ -287,14 +287,14 @@ pub(super) fn next_tokens(tokens: &[QueryToken], looked: usize, least: usize) ->
     within.count().max(looked + 1).min(tokens.len())
 }
 
-/// The most that a document can score whose tokens are together that rare, of `all` that is asked for: BM25 gives a token
-/// less than `K1 + 1` times its idf.
+/// The most that a document can score whose tokens are together that rare, of `all` that is asked for: BM25 gives a
+/// token less than `K1 + 1` times its idf.
 pub(super) fn max_score(idf: f64, all: f64) -> f64 {
     (K1 + 1.0) * idf * idf / all.max(f64::MIN_POSITIVE)
 }
 
-/// How rare the tokens are together at least of a document that scores so much: a little less, so that what is less rare
-/// scores less, however it is rounded.
+/// How rare the tokens are together at least of a document that scores so much: a little less, so that what is less
+/// rare scores less, however it is rounded.
 pub(super) fn min_idf(score: f64, all: f64) -> f64 {
     (score * all / (K1 + 1.0)).sqrt() * (1.0 - 1e-9)
 }

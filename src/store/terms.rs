@@ -1,5 +1,5 @@
-//! The words of a text and the terms of a question: what keyword search compares. Text and question go through the same folding, so that case,
-//! accents and width do not matter.
+//! The words of a text and the terms of a question: what keyword search compares. Text and question go through the same
+//! folding, so that case, accents and width do not matter.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
 /// Words longer than this many characters are indexed as overlapping windows of this length.
-const WINDOW: usize = 64;
+const WINDOW_CHARS: usize = 64;
 /// The step of the windows: any part of at most this length is whole in one of them.
-const STEP: usize = WINDOW / 2;
+const WINDOW_STEP: usize = WINDOW_CHARS / 2;
 
 /// Lower case, compatibility forms taken apart (NFKD), the accents of Latin, Greek and Cyrillic dropped;
 /// the sigma that ends a Greek word is as any other.
@@ -36,7 +36,7 @@ pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
 
 /// A word, or the windows of a long one. There is hardly one that is long, and so nothing is allocated.
 fn windows(run: &str) -> impl Iterator<Item = &str> {
-    let short = run.len() <= WINDOW;
+    let short = run.len() <= WINDOW_CHARS;
     let windows = if short { Vec::new() } else { windows_of_long(run) };
     short.then_some(run).into_iter().chain(windows)
 }
@@ -45,8 +45,8 @@ fn windows_of_long(run: &str) -> Vec<&str> {
     let mut starts: Vec<usize> = run.char_indices().map(|(at, _)| at).collect();
     starts.push(run.len());
     let count = starts.len() - 1;
-    let firsts = (0..count.saturating_sub(STEP).max(1)).step_by(STEP);
-    firsts.map(|first| &run[starts[first]..starts[(first + WINDOW).min(count)]]).collect()
+    let firsts = (0..count.saturating_sub(WINDOW_STEP).max(1)).step_by(WINDOW_STEP);
+    firsts.map(|first| &run[starts[first]..starts[(first + WINDOW_CHARS).min(count)]]).collect()
 }
 
 /// The stem of a word of English (Porter's second algorithm); of any other writing the word itself.
@@ -163,7 +163,7 @@ impl Term {
 
     fn new(text: String, within: bool) -> Term {
         let tokens = text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty());
-        let tokens = tokens.map(|token| token.chars().take(STEP).collect()).collect();
+        let tokens = tokens.map(|token| token.chars().take(WINDOW_STEP).collect()).collect();
         Term { text, tokens, within }
     }
 
@@ -258,7 +258,7 @@ mod tests {
             ('a'..='z').cycle().zip(0..1000).map(|(c, i)| if i % 7 == 0 { 'ß' } else { c }).collect();
         let chars: Vec<char> = long.chars().collect();
         let windows: Vec<&str> = words(&long).collect();
-        for part in chars.windows(STEP) {
+        for part in chars.windows(WINDOW_STEP) {
             let part: String = part.iter().collect();
             assert!(windows.iter().any(|w| w.contains(&part)), "{part}");
         }

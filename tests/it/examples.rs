@@ -1,10 +1,10 @@
-//! What can be run of the papers is run: the blocks of commands, and the examples of the manual.
+//! The commands in the documentation run: the blocks of commands, and the examples of the manual.
 
+use crate::docs::{is_installed, names, read, report_unchecked, root, section};
 use crate::fake::{Answer, Fake, dead};
 use crate::hub::Hub;
 use crate::install::executable;
 use crate::models::with_library;
-use crate::papers::{is_there, names, read, root, section, unchecked};
 use crate::support::{Home, model_files, tools};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -49,9 +49,9 @@ fn provider() -> Fake {
 }
 
 /// A home with what the examples expect around them: a model, what the sources have, and files that they name.
-fn home(paper: &str) -> Home {
+fn home(document: &str) -> Home {
     // One fetches a model, and so must not have that of others.
-    let home = if paper == "rsv-embed.1" { with_library() } else { Home::with_model() };
+    let home = if document == "rsv-embed.1" { with_library() } else { Home::with_model() };
     for name in ["scripts", "man", "completions", "services", "LICENSE"] {
         symlink(root().join(name), home.path(name)).unwrap();
     }
@@ -71,10 +71,10 @@ fn home(paper: &str) -> Home {
     home
 }
 
-/// Runs the examples of one paper in a home of their own, one after the other; what they start in the background
+/// Runs the examples of one document in a home of their own, one after the other; what they start in the background
 /// ends with them.
-fn run_examples(paper: &str, script: &str) {
-    let (home, provider, hub) = (home(paper), provider(), Hub::new(model_files(), &[]));
+fn run_examples(document: &str, script: &str) {
+    let (home, provider, hub) = (home(document), provider(), Hub::new(model_files(), &[]));
     let [port, ollamas] = [dead(), dead()].map(|address| address.rsplit(':').next().unwrap().to_owned());
     let end = "trap 'kill $(jobs -p) 2> /dev/null || true; wait' EXIT\n";
     let script = script.replace("3017", &port).replace("--ollama", &format!("--ollama --port {ollamas}"));
@@ -91,25 +91,25 @@ fn run_examples(paper: &str, script: &str) {
     bash.env("HOME", home.path("")).current_dir(home.path("")).stdin(Stdio::null());
     let ran = bash.output().unwrap();
     let stderr = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && !stderr.contains("error"), "{paper}: {stderr}\n{script}");
+    assert!(ran.status.success() && !stderr.contains("error"), "{document}: {stderr}\n{script}");
 }
 
 /// Whether this machine has what the examples use.
 pub(crate) fn can_run_examples() -> bool {
     let needed = ["bash", "jq", "gzip", "curl", "tar"];
-    let missing: Vec<&str> = needed.into_iter().filter(|tool| !is_there(tool)).collect();
-    let tell = |tool| unchecked(&format!("the examples of readme and manual, for want of {tool}"));
+    let missing: Vec<&str> = needed.into_iter().filter(|tool| !is_installed(tool)).collect();
+    let tell = |tool| report_unchecked(&format!("the examples of readme and manual, for want of {tool}"));
     missing.iter().for_each(tell);
     missing.is_empty()
 }
 
-/// The commands of a paper's blocks, those for a shell and those after a prompt, but for what is left out.
-fn commands(paper: &str) -> String {
+/// The commands of a document's blocks, those for a shell and those after a prompt, but for what is left out.
+fn commands(document: &str) -> String {
     let mut commands = String::new();
     // Every other part is between fences, and begins with the name of its language.
-    for block in read(paper).split("```").skip(1).step_by(2) {
+    for block in read(document).split("```").skip(1).step_by(2) {
         let (language, text) = block.split_once('\n').unwrap();
-        assert!(["", "sh", "console"].contains(&language), "{paper}: what is {language}?");
+        assert!(["", "sh", "console"].contains(&language), "{document}: what is {language}?");
         let mut goes_on = false;
         for line in text.lines() {
             let command =
@@ -124,32 +124,34 @@ fn commands(paper: &str) -> String {
         }
     }
     // What is defined is used.
-    commands + if paper == "README.md" { "ask 'Where are they?' | grep -q 'By the wall.'\n" } else { "" }
+    commands + if document == "README.md" { "ask 'Where are they?' | grep -q 'By the wall.'\n" } else { "" }
 }
 
 #[test]
-fn the_commands_of_readme_and_its_company_run() {
+fn the_commands_of_the_readme_and_other_documents_run() {
     let readme = commands("README.md");
     assert!(readme.matches("rsv-").count() > 15 && readme.contains("\nscripts/fetch-model"), "{readme}");
-    for paper in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         if can_run_examples() {
-            run_examples(paper, &commands(paper));
+            run_examples(document, &commands(document));
         }
     }
-    let papers = read("README.md") + &read("CONTRIBUTING.md");
-    LEFT_OUT.iter().for_each(|command| assert!(papers.contains(&format!("$ {command}")), "{command}"));
+    let docs = read("README.md") + &read("CONTRIBUTING.md");
+    for command in LEFT_OUT {
+        assert!(docs.contains(&format!("$ {command}")), "{command}");
+    }
 }
 
 #[test]
-fn what_readme_and_its_company_name_a_tool_with_is_there() {
+fn flags_and_commands_named_in_the_docs_exist() {
     let mut seen = 0;
-    for paper in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
-        for named in read(paper).split('`').filter(|span| span.starts_with("rsv-") && span.contains(' ')) {
+    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        for named in read(document).split('`').filter(|span| span.starts_with("rsv-") && span.contains(' ')) {
             let words: Vec<&str> = named.split_whitespace().collect();
             let help = Home::new().run(words[0], &["--help"], "").ok();
-            let is_told = |word: &&&str| word.starts_with("--") || words[0] == "rsv-config";
-            for word in words[1..].iter().filter(is_told) {
-                assert!(help.split_whitespace().any(|told| told.trim_end_matches(',') == *word), "{named}");
+            let is_checked = |word: &&&str| word.starts_with("--") || words[0] == "rsv-config";
+            for word in words[1..].iter().filter(is_checked) {
+                assert!(help.split_whitespace().any(|known| known.trim_end_matches(',') == *word), "{named}");
                 seen += 1;
             }
         }

@@ -1,6 +1,6 @@
 //! scripts/install, uninstall and release: what they put where, and that nothing stays of it.
 
-use crate::papers::{is_there, unchecked};
+use crate::docs::{is_installed, report_unchecked};
 use crate::support::{Home, Ran, lines_of, text, tools};
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -100,7 +100,7 @@ fn what_is_installed_runs_and_is_taken_away_again() {
     let of_model = told.iter().find(|line| line["check"] == "model").unwrap();
     let getter = prefix.join("lib/rsv/fetch-model").display().to_string().replace('\'', r"'\''");
     assert!(text(&of_model["remedy"]).ends_with(&format!(", or '{getter}'")), "{of_model}");
-    if is_there("jq") {
+    if is_installed("jq") {
         let alone = alone.env("PATH", "/usr/bin:/bin");
         assert!(
             run(&alone, prefix.join("bin/reservoir"), &["view", "1"]).ok().contains("] user: A warm wall.")
@@ -256,8 +256,8 @@ fn chroot(root: &Path) -> Option<Vec<String>> {
 
 #[test]
 fn a_release_needs_only_what_it_says() {
-    if !cfg!(target_os = "linux") || !is_there("objdump") {
-        return unchecked("the archive of a release, for want of objdump");
+    if !cfg!(target_os = "linux") || !is_installed("objdump") {
+        return report_unchecked("the archive of a release, for want of objdump");
     }
     let home = bare();
     let from = real(&home, &["rsv-embed", "rsv-ingest", "rsv-view"]);
@@ -284,7 +284,7 @@ fn a_release_needs_only_what_it_says() {
     run(&package, home.path(name).join("scripts/install"), &["--prefix", "/usr/local"]).ok();
 
     let Some(chroot) = chroot(&root) else {
-        return unchecked("a release in an empty root, for want of rights");
+        return report_unchecked("a release in an empty root, for want of rights");
     };
     let within = |tool: &str, words: &[&str]| {
         let mut command = home.env("HOME", "/home").command("/usr/bin/env");

@@ -3,11 +3,11 @@
 use crate::neo4j::{READ_BY_RESERVOIR, RESERVOIRS};
 use crate::support::{Home, is_test_process};
 use jiff::tz::TimeZone;
+use rsv::backfill;
 use rsv::cli::{Common, Layout, Notes};
 use rsv::config::{self, Settings, StorePlace};
 use rsv::embed::{Embedder, Work};
 use rsv::error::{Error, Result};
-use rsv::fill;
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::link::synapse;
 use rsv::record::{
@@ -234,7 +234,7 @@ fn found(store: &mut dyn Store, by: By, question: &str, kind: &'static Kind, lin
         deduplicate: false,
         link,
         admits: &|_| true,
-        among: usize::MAX,
+        max_fetched: usize::MAX,
     };
     let hits = search::run(store, by, question, &of_p(kind), &options).unwrap();
     assert!(hits.iter().all(|hit| hit.record.kind == kind), "{question}: {hits:?}");
@@ -291,10 +291,10 @@ fn they_are_found_by_their_meaning(store: &mut dyn Store, settings: &Settings) {
     let model = embedder.model().to_owned();
     let unembedded = |store: &mut dyn Store, kind| store.unembedded(&model, &of_p(kind), 0).unwrap().total;
     assert_eq!((unembedded(store, &NOTE), unembedded(store, &MESSAGE)), (4, 3));
-    let everything = fill::embeddable(Scopes::All);
+    let everything = backfill::embeddable(Scopes::All);
     assert_eq!(everything.kinds, [&MESSAGE, &NOTE]);
     let mut fault = |error: Error| panic!("{error}");
-    fill::all(store, &mut embedder, &everything, &mut |_, _| {}, &mut fault).unwrap();
+    backfill::all(store, &mut embedder, &everything, &mut |_, _| {}, &mut fault).unwrap();
     assert_eq!((unembedded(store, &NOTE), unembedded(store, &MESSAGE)), (0, 0));
     // Of the title too.
     let note = store.get(&["n2"], &of_p(&NOTE)).unwrap().remove(0);

@@ -1,4 +1,4 @@
-//! The rooms of the library keep to their levels, and what only one of them may do the others leave.
+//! The modules of the library keep to their levels, and do nothing that is reserved for another module.
 
 mod module_graph;
 
@@ -6,10 +6,10 @@ use module_graph::ModuleGraph;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Rooms that may use one of their own level.
-const SIDEWAYS: [(&str, &str); 1] = [("cli", "record")];
+/// Modules that may use one of their own level.
+const SAME_LEVEL: [(&str, &str); 1] = [("cli", "record")];
 
-/// Every source file of the library (the tools may use any room): its room, its path, its text.
+/// Every source file of the library (the tools may use any module): its module, its path, its text.
 fn sources() -> Vec<(String, PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut sources = Vec::new();
@@ -21,9 +21,9 @@ fn sources() -> Vec<(String, PathBuf, String)> {
             if path.is_dir() && inner != Path::new("bin") {
                 directories.push(path);
             } else if path.extension().is_some_and(|e| e == "rs") {
-                let room = inner.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
+                let module = inner.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs");
                 let text = std::fs::read_to_string(&path).unwrap();
-                sources.push((room.to_owned(), inner, text));
+                sources.push((module.to_owned(), inner, text));
             }
         }
     }
@@ -38,29 +38,29 @@ fn code(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
-/// The level of each room: `pub mod NAME; // LEVEL what it is`.
+/// The level of each module: `pub mod NAME; // LEVEL what it is`.
 fn levels() -> BTreeMap<String, u32> {
     let lib = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
-    let rooms = lib.lines().filter_map(|line| line.strip_prefix("pub mod "));
+    let modules = lib.lines().filter_map(|line| line.strip_prefix("pub mod "));
     let level = |line: &str| {
         let (name, comment) = line.split_once(';').unwrap();
         let level = comment.trim_start().strip_prefix("// ").and_then(|c| c.split(' ').next());
         let level = level.and_then(|l| l.parse().ok());
-        (name.to_owned(), level.unwrap_or_else(|| panic!("room {name} has no level")))
+        (name.to_owned(), level.unwrap_or_else(|| panic!("module {name} has no level")))
     };
-    rooms.map(level).collect()
+    modules.map(level).collect()
 }
 
-/// The rooms that a text names after `crate::`, one by one or in braces.
+/// The modules that a text names after `crate::`, one by one or in braces.
 fn used(text: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     };
-    let mut rooms = Vec::new();
+    let mut modules = Vec::new();
     for (at, path) in text.match_indices("crate::") {
         let rest = &text[at + path.len()..];
         match rest.strip_prefix('{') {
-            None => rooms.push(name(rest)),
+            None => modules.push(name(rest)),
             Some(list) => {
                 // The names at the top of the list: those behind its brace or a comma of depth one.
                 let (mut depth, mut begins) = (1, true);
@@ -70,7 +70,7 @@ fn used(text: &str) -> Vec<String> {
                         '}' => depth -= 1,
                         ',' if depth == 1 => begins = true,
                         c if begins && !c.is_whitespace() => {
-                            rooms.push(name(&list[at..]));
+                            modules.push(name(&list[at..]));
                             begins = false;
                         }
                         _ => {}
@@ -82,25 +82,25 @@ fn used(text: &str) -> Vec<String> {
             }
         }
     }
-    rooms
+    modules
 }
 
 #[test]
-fn the_reader_of_paths_reads_paths() {
+fn paths_are_read_singly_and_in_braces() {
     let text = "use crate::record::{id, Link};\nuse crate::{\n    chat::{self, fence},\n    error, store::Store,\n};\ncrate::view::x()";
     assert_eq!(used(text), ["record", "chat", "error", "store", "view"]);
 }
 
 #[test]
-fn a_room_uses_only_lower_ones() {
+fn a_module_uses_only_lower_ones() {
     let levels = levels();
     let mut seen = 0;
-    for (room, path, text) in sources().iter().filter(|(room, ..)| room != "lib" && room != "bin") {
-        let own = levels.get(room).unwrap_or_else(|| panic!("{room} is not in src/lib.rs"));
-        for used in used(&code(text)).iter().filter(|used| *used != room) {
+    for (module, path, text) in sources().iter().filter(|(module, ..)| module != "lib" && module != "bin") {
+        let own = levels.get(module).unwrap_or_else(|| panic!("{module} is not in src/lib.rs"));
+        for used in used(&code(text)).iter().filter(|used| *used != module) {
             let level = levels.get(used).unwrap_or_else(|| panic!("{}: what is {used}?", path.display()));
-            let allowed = level < own || SIDEWAYS.contains(&(room, used));
-            assert!(allowed, "{}: {room} ({own}) uses {used} ({level})", path.display());
+            let allowed = level < own || SAME_LEVEL.contains(&(module, used));
+            assert!(allowed, "{}: {module} ({own}) uses {used} ({level})", path.display());
             seen += 1;
         }
     }
@@ -111,17 +111,18 @@ fn a_room_uses_only_lower_ones() {
 fn levels_only_rise_in_the_list() {
     let lib = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
     let levels = levels();
-    let rooms = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.split(';').next());
-    let order: Vec<u32> = rooms.map(|room| levels[room]).collect();
+    let modules = lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.split(';').next());
+    let order: Vec<u32> = modules.map(|module| levels[module]).collect();
     assert!(order.is_sorted(), "{order:?}");
 }
 
-/// The files of the library outside `rooms` whose code holds one of `signs`.
-fn strangers(rooms: &[&str], signs: &[&str]) -> Vec<String> {
+/// The files of the library outside `modules` whose code holds one of `signs`.
+fn files_outside(modules: &[&str], signs: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for (_, path, text) in sources() {
-        let home =
-            rooms.iter().any(|room| path.starts_with(room) || path == Path::new(&format!("{room}.rs")));
+        let home = modules
+            .iter()
+            .any(|module| path.starts_with(module) || path == Path::new(&format!("{module}.rs")));
         let code = code(&text);
         found.extend(
             signs
@@ -135,39 +136,39 @@ fn strangers(rooms: &[&str], signs: &[&str]) -> Vec<String> {
 
 #[test]
 fn only_cli_and_config_read_the_environment() {
-    assert_eq!(strangers(&["cli", "config"], &["env::var", "env::args", "env::current"]), [""; 0]);
+    assert_eq!(files_outside(&["cli", "config"], &["env::var", "env::args", "env::current"]), [""; 0]);
 }
 
 #[test]
 fn only_cli_prints_and_exits() {
     let signs = ["println!", "print!(", "io::stdout", "io::stderr", "process::exit", "process::abort"];
-    assert_eq!(strangers(&["cli"], &signs), [""; 0]);
+    assert_eq!(files_outside(&["cli"], &signs), [""; 0]);
 }
 
 #[test]
 fn one_place_asks_whether_something_is_a_terminal() {
     let asked: usize = sources().iter().map(|(_, _, text)| code(text).matches("atty::is(").count()).sum();
     assert_eq!(asked, 1);
-    assert_eq!(strangers(&["cli"], &["atty", "is_terminal"]), [""; 0]);
+    assert_eq!(files_outside(&["cli"], &["atty", "is_terminal"]), [""; 0]);
 }
 
 #[test]
 fn only_cli_knows_colours() {
-    assert_eq!(strangers(&["cli"], &["\\x1b[", "\\u{1b}[", "\\x1B["]), [""; 0]);
+    assert_eq!(files_outside(&["cli"], &["\\x1b[", "\\u{1b}[", "\\x1B["]), [""; 0]);
 }
 
 #[test]
 fn the_database_is_spoken_to_in_one_place() {
     let signs = ["rusqlite", "SELECT ", "INSERT ", "DELETE FROM", "UPDATE ", "PRAGMA ", "CREATE TABLE"];
-    assert_eq!(strangers(&["store/sqlite"], &signs), [""; 0]);
-    assert_eq!(strangers(&["store/neo4j"], &["neo4rs", "BoltType", "BoltMap", "BoltList"]), [""; 0]);
+    assert_eq!(files_outside(&["store/sqlite"], &signs), [""; 0]);
+    assert_eq!(files_outside(&["store/neo4j"], &["neo4rs", "BoltType", "BoltMap", "BoltList"]), [""; 0]);
 }
 
 #[test]
 fn every_statement_of_the_graph_database_stands_in_two_files() {
     let signs =
         ["MATCH (", "MERGE (", "CREATE (", "UNWIND ", "DETACH ", "CALL db.", "RETURN ", "Query::new(\""];
-    assert_eq!(strangers(&["store/neo4j/statements", "store/neo4j/changes"], &signs), [""; 0]);
+    assert_eq!(files_outside(&["store/neo4j/statements", "store/neo4j/changes"], &signs), [""; 0]);
 }
 
 #[test]

@@ -236,7 +236,7 @@ fn a_graph_recalls_what_a_file_does() {
         let vector = vector();
         let question = question(&words(round + 3), &vector);
         let plan =
-            Plan { candidates: 60, lenders: 200, reach: 2, measured: 3 + 15 * round, links: 10 * round };
+            Plan { candidates: 60, seeds: 200, reach: 2, measured: 3 + 15 * round, links: 10 * round };
         let ask = |store: &mut Box<dyn Store>| {
             let last = store.last_of(&which, 5).unwrap();
             let worded = store.find(&question.terms, Occur::Any, &which, 60).unwrap();
@@ -269,7 +269,7 @@ fn a_graph_recalls_what_a_file_does() {
     }
     // What is written is found at once: a vector, or a message.
     let which = Select::of(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
-    let plan = Plan { candidates: 60, lenders: 60, reach: 2, measured: 20, links: 0 };
+    let plan = Plan { candidates: 60, seeds: 60, reach: 2, measured: 20, links: 0 };
     let vector = vector();
     let question = question("word1 owl", &vector);
     for at in 0..3 {
@@ -332,7 +332,7 @@ fn same_evidence(found: &Evidence, wanted: &Evidence, told: &str) {
     assert_eq!(surroundings(found), surroundings(wanted), "{told}");
     let linked = |evidence: &Evidence| -> usize {
         let links = |at: &usize| Some(evidence.links_of(&evidence.candidates[*at].record.id)?.count());
-        evidence.lenders.iter().filter_map(links).sum()
+        evidence.seeds.iter().filter_map(links).sum()
     };
     assert_eq!(linked(found), linked(wanted), "{told}");
 }

@@ -1,8 +1,8 @@
 //! scripts/reservoir: the command lines and recipes of Reservoir's documents, as they stand there.
 
+use crate::docs::is_installed;
 use crate::examples::can_run_examples;
 use crate::fake::{Answer, Fake};
-use crate::papers::is_there;
 use crate::proxy::{Proxy, asking};
 use crate::support::{Home, Ran, lines_of};
 use std::net::TcpListener;
@@ -285,7 +285,7 @@ fn a_reader_that_leaves_is_no_trouble_and_a_terminal_is_not_moved() {
     desk.home.ingest(&["-p", "odd"], r#"{"role":"user","content":"a\u001b[2Jb\tc\u202e"}"#);
     let printed = desk.run("reservoir view -p odd 1").ok();
     assert!(printed.ends_with("user: a\u{1b}[2Jb\tc\u{202e}\n"), "{printed:?}");
-    if is_there("script") {
+    if is_installed("script") {
         let printed = desk.run("script -qec 'reservoir view -p odd 1' /dev/null").ok();
         assert!(printed.ends_with("user: a\u{fffd}[2Jb\tc\u{fffd}\r\n"), "{printed:?}");
     }

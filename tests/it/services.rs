@@ -1,14 +1,14 @@
 //! The services: what their managers say of them, and that they serve within their limits.
 
+use crate::docs::{is_installed, report_unchecked};
 use crate::install::{PREFIX, bare, install, real, run, stand_ins};
-use crate::papers::{is_there, unchecked};
 use crate::support::{MODEL, model_files};
 use std::process::Command;
 
 #[test]
 fn systemd_finds_nothing_wrong_with_the_units() {
-    if !is_there("systemd-analyze") {
-        return unchecked("the units of systemd, for want of systemd-analyze");
+    if !is_installed("systemd-analyze") {
+        return report_unchecked("the units of systemd, for want of systemd-analyze");
     }
     let home = bare();
     install(&home, &stand_ins(&home), &["--services=systemd"]).ok();
@@ -25,8 +25,8 @@ fn systemd_finds_nothing_wrong_with_the_units() {
 
 #[test]
 fn launchd_is_told_the_paths_as_they_are() {
-    if !is_there("python3") {
-        return unchecked("the files for launchd, for want of python3");
+    if !is_installed("python3") {
+        return report_unchecked("the files for launchd, for want of python3");
     }
     let home = bare();
     install(&home, &stand_ins(&home), &["--services=launchd"]).ok();
@@ -94,8 +94,10 @@ fn within_their_limits_the_services_serve_and_embed_until_they_are_taken_away() 
     let group = "mount -t cgroup2 none /mnt && mkdir /mnt/rsv-test && rmdir /mnt/rsv-test";
     let try_it = || Command::new(words[0]).args(&words[1..]).args(["sh", "-c", group]).output();
     let may = || try_it().is_ok_and(|tried| tried.status.success());
-    if !needed.into_iter().all(is_there) || !may() {
-        return unchecked("the services within their limits, for want of systemd or the rights to try it");
+    if !needed.into_iter().all(is_installed) || !may() {
+        return report_unchecked(
+            "the services within their limits, for want of systemd or the rights to try it",
+        );
     }
     let home = bare();
     let from = real(&home, &["rsv-proxy", "rsv-embed", "rsv-ingest"]);

@@ -1,7 +1,7 @@
 //! The session that the README shows: real commands on a terminal, and what they print.
 
+use crate::docs::{read, root};
 use crate::examples::can_run_examples;
-use crate::papers::{read, root};
 use crate::support::Home;
 use anstyle::AnsiColor;
 use anstyle_svg::Term;

@@ -1,6 +1,6 @@
 //! Where a tool runs: locale, file mode mask, home, temporary directory, names of paths.
 
-use crate::papers::unchecked;
+use crate::docs::report_unchecked;
 use crate::support::{Home, MODEL, lines_of, model_files, readers, tools};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
@@ -106,7 +106,7 @@ fn a_home_that_cannot_be_written_can_be_read() {
         std::fs::set_permissions(file.unwrap().path(), PermissionsExt::from_mode(0o444)).unwrap();
     }
     let Some(run) = unprivileged(&home) else {
-        return unchecked("a home that cannot be written, for want of setpriv");
+        return report_unchecked("a home that cannot be written, for want of setpriv");
     };
     for (tool, words, stdin) in [
         ("rsv-view", &[][..], String::new()),

@@ -86,7 +86,7 @@ fn a_client_behind_a_proxy_of_its_network_asks_without_it() {
     let of_network = home.env("NO_PROXY", ".example, localhost");
     assert_eq!(told(&of_network), ".example,localhost,127.0.0.1 .example,localhost,127.0.0.1\n");
     assert_eq!(told(&of_network.env("no_proxy", "*")), "* *\n");
-    if crate::papers::is_there("curl") {
+    if crate::docs::is_installed("curl") {
         let words = ["--port", "0", "sh", "-c", "curl -s ${OPENAI_BASE_URL%/v1}/health"];
         assert!(home.run("rsv-proxy", &words, "").ok().contains("\"upstreams\""));
     }

@@ -1,4 +1,4 @@
-# Completes TOOL, by asking it what may stand here. Made by scripts/papers.
+# Completes TOOL, by asking it what may stand here. Made by scripts/docs.
 _TOOL() {
     local reply code=0
     reply=$(RSV_COMPLETIONS=bash command TOOL -- "$2" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null) || code=$?

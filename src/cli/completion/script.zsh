@@ -1,5 +1,5 @@
 #compdef TOOL
-# Completes TOOL, by asking it what may stand here. Made by scripts/papers.
+# Completes TOOL, by asking it what may stand here. Made by scripts/docs.
 _TOOL() {
     local -a lines
     lines=("${(@f)$(RSV_COMPLETIONS=zsh command TOOL -- "${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")

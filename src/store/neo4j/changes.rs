@@ -4,8 +4,8 @@ use super::statements::{fulltext_index, kind_position, of_model};
 use crate::record::{Kind, MESSAGE};
 
 /// Takes the writers' lock; the first of so many numbers, and the models. The numbers of everything that is written
-/// come from one node. Whoever writes holds it from the beginning of the transaction, so that a number is seen after all
-/// smaller ones, and no two writers wait for each other twice.
+/// come from one node. Whoever writes holds it from the beginning of the transaction, so that a number is seen after
+/// all smaller ones, and no two writers wait for each other twice.
 macro_rules! lock {
     () => {
         "MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
@@ -106,9 +106,10 @@ const COLLECT_TWINS: &str = "
 /// another id.
 pub(super) fn existing(with_lock: bool, kinds: &[&Kind], keyed: &[&Kind]) -> String {
     let of_kind = |(at, kind): (usize, &&Kind)| {
-        let (index, trace) = match kind.traced {
-            true => ("trace_id, timestamp", "m.trace_id = row.trace_id AND"),
-            false => ("partition, instance, timestamp", ""),
+        let (index, trace) = if kind.traced {
+            ("trace_id, timestamp", "m.trace_id = row.trace_id AND")
+        } else {
+            ("partition, instance, timestamp", "")
         };
         TWINS
             .replace("{at}", &at.to_string())
@@ -172,7 +173,7 @@ const ADD_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})
     CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector{labels}) SET e = row.properties {late}
     WITH e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)";
-const REMOVE_LACKS: &str = "REMOVE r:RsvLacks{model}";
+const REMOVE_UNEMBEDDED_LABEL: &str = "REMOVE r:RsvLacks{model}";
 /// A message that Reservoir wrote has an embedding of Reservoir's, which would take a second one for another message's.
 const LABEL_FOR_RESERVOIR: &str = "
     FOREACH (_ IN CASE WHEN size(r.embedding) > 0 THEN [] ELSE [1] END | SET e:Embedding{dim})";
@@ -192,7 +193,7 @@ pub(super) const ADD_VECTOR_COUNTS: &str = "
     MERGE (s:RsvVectorCount {model: row.model, kind: row.kind, partition: row.partition, instance: row.instance})
     ON CREATE SET s.vectors = 0, s.foreign = true SET s.vectors = s.vectors + row.vectors";
 /// Every record with a text to embed lacks a vector of a new model.
-pub(super) const BEGIN_LACKING: &str = "
+pub(super) const BEGIN_UNEMBEDDED: &str = "
     MATCH (m:RsvRecord) WHERE m.blank IS NULL SET m:RsvLacks{model}";
 /// Synapses came from elsewhere.
 pub(super) const NOTE_FOREIGN: &str = "
@@ -230,7 +231,7 @@ pub(super) const REMOVE_ALL_VECTORS: &str = "
     CALL (r, e) { MATCH (r)-[l:SYNAPSE]-() WHERE l.model = e.model DELETE l }
     DETACH DELETE e";
 pub(super) const DELETE_VECTORS: &str = "MATCH (e:RsvVector {model: $name}) DETACH DELETE e";
-pub(super) const DELETE_LACKING: &str = "MATCH (m:RsvLacks{model}) REMOVE m:RsvLacks{model}";
+pub(super) const DELETE_UNEMBEDDED: &str = "MATCH (m:RsvLacks{model}) REMOVE m:RsvLacks{model}";
 pub(super) const DELETE_VECTOR_COUNTS: &str = "MATCH (s:RsvVectorCount {model: $model}) DELETE s";
 pub(super) const DELETE_MODEL: &str = "MATCH (m:RsvModel {name: $name}) DELETE m";
 pub(super) const DELETE_SYNAPSES: &str = "MATCH (:RsvRecord)-[l:SYNAPSE {model: $name}]->() DELETE l";
@@ -297,7 +298,7 @@ pub(super) fn add_links(rel: &str) -> Option<String> {
 /// A statement that writes records of a kind which lack vectors of some models: their labels stand in it as `{labels}`.
 pub(super) fn of_labels(statement: &str, kind: &Kind, lacks: &[i64]) -> String {
     let own = if *kind == MESSAGE { ":RsvMessage" } else { "" };
-    let labels = format!(":{}:RsvRecord{own}{}", kind.label, lacking_labels(lacks));
+    let labels = format!(":{}:RsvRecord{own}{}", kind.label, unembedded_labels(lacks));
     statement.replace("{labels}", &labels)
 }
 
@@ -305,12 +306,12 @@ pub(super) fn of_labels(statement: &str, kind: &Kind, lacks: &[i64]) -> String {
 pub(super) fn replace_records(kind: &Kind, lacks: &[i64], models: &[i64]) -> String {
     let reset = match models {
         [] => String::new(),
-        models => format!("REMOVE m{}", lacking_labels(models)),
+        models => format!("REMOVE m{}", unembedded_labels(models)),
     };
     of_labels(REPLACE_RECORDS, kind, lacks).replace("{reset}", &reset)
 }
 
-fn lacking_labels(models: &[i64]) -> String {
+fn unembedded_labels(models: &[i64]) -> String {
     models.iter().map(|model| format!(":RsvLacks{model}")).collect()
 }
 
@@ -340,7 +341,7 @@ pub(super) fn add_vectors(labels: &VectorLabels) -> String {
     let for_reservoir = if of_message && !late { format!(":Embedding{dim}") } else { String::new() };
     let mut afterwards = String::new();
     if late {
-        afterwards.push_str(&of_model(REMOVE_LACKS, model));
+        afterwards.push_str(&of_model(REMOVE_UNEMBEDDED_LABEL, model));
     }
     if late && of_message {
         afterwards.push_str(&LABEL_FOR_RESERVOIR.replace("{dim}", &dim.to_string()));

@@ -39,8 +39,8 @@ impl Vector {
     }
 }
 
-/// What the index has near to a vector, as far as it is of the collection; and how near the last is that it gave, from 0
-/// to 1.
+/// What the index has near to a vector, as far as it is of the collection; and how near the last is that it gave, from
+/// 0 to 1.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) least: f64,

@@ -28,7 +28,7 @@ impl Neo4j {
 }
 
 /// Does two things at once, on a thread each; one after the other where there is no thread for it.
-pub(super) fn at_once<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
+pub(super) fn in_parallel<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let begun = thread::Builder::new().spawn_scoped(scope, &one);
         let second = other();

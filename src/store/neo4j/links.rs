@@ -21,11 +21,11 @@ use neo4rs::BoltType;
 use std::collections::BTreeMap;
 
 /// A record has hardly more links than these.
-const LINKS: usize = 16;
+const MAX_LINKS: usize = 16;
 
 /// For fewer records than this the index is asked, if the collection is large.
-const FEW: usize = 64;
-const LARGE: u64 = 2000;
+const MAX_INDEX_QUERIES: usize = 64;
+const MIN_INDEXED: u64 = 2000;
 
 impl Links for Neo4j {
     fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>> {
@@ -72,7 +72,7 @@ impl Neo4j {
     pub(super) fn read_links(&self, ids: &[&str], rel: Option<&str>) -> DbResult<Vec<Link>> {
         let params = Params::new().with_texts("wanted", ids.iter().copied()).with("rel", rel);
         let mut found = BTreeMap::new();
-        let most = ids.len().saturating_mul(LINKS);
+        let most = ids.len().saturating_mul(MAX_LINKS);
         for listed in self.server.lists::<ListedLink>(statements::LINKS_BY_ID, params, most)? {
             let link = values::link(listed)?;
             found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
@@ -115,8 +115,8 @@ impl Neo4j {
         let one = Scopes::One(collection.scope.clone());
         let Some(count) = self.vector_count(model, &[collection.kind], &one)? else { return Ok(Vec::new()) };
         if let Compare::Unlinked(most) = which
-            && most < FEW
-            && count.here > LARGE
+            && most < MAX_INDEX_QUERIES
+            && count.here > MIN_INDEXED
         {
             let vectors =
                 self.read_vectors(statements::UNLINKED, count.model, collection, ("count", number(most)))?;

@@ -19,11 +19,11 @@ use crate::store::select::Select;
 use std::collections::HashMap;
 
 /// So many vectors are compared one by one sooner than by the index.
-const FEW: i64 = 500;
+const MAX_COMPARED: i64 = 500;
 
-/// The index finds nearly all of the nearest. Of so many hardly one should be missed: they are compared one by one where
-/// its numbers of 8 bits do not tell that what it left out is farther.
-const EXACT: i64 = 2000;
+/// The index finds nearly all of the nearest. Of so many hardly one should be missed: they are compared one by one
+/// where its numbers of 8 bits do not tell that what it left out is farther.
+const MAX_VERIFIED: i64 = 2000;
 
 /// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
 /// least.
@@ -32,10 +32,10 @@ const MIN_FETCHED: usize = 100;
 const MAX_FETCHED: usize = 1 << 30;
 
 /// So many more than are wanted are read: what the server cannot compare may fall behind them.
-const SPARE: usize = 10;
+const SPARE_ROWS: usize = 10;
 
 /// How many times as many are asked for where there were not enough.
-const GROWTH: i64 = 4;
+const FETCH_GROWTH: i64 = 4;
 
 /// A model, and how many vectors it has in some collections.
 pub(super) struct VectorCount {
@@ -119,7 +119,8 @@ impl Neo4j {
         let mut wanted = number(limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, MAX_FETCHED));
         loop {
             let params = nearest_params(which, vector, limit).with("name", model).with("wanted", wanted);
-            let params = params.with("few", FEW).with("exact", EXACT).with("more", GROWTH);
+            let params =
+                params.with("few", MAX_COMPARED).with("exact", MAX_VERIFIED).with("more", FETCH_GROWTH);
             let row = match self.server.row(&statement, with_kinds(params, &which.kinds)) {
                 // The index is not there yet.
                 Err(error) if error.is_of_procedure() => return Ok(FromIndex::NotAsked),
@@ -140,7 +141,7 @@ impl Neo4j {
                     return Ok(FromIndex::Found(found));
                 }
             }
-            wanted = wanted.saturating_mul(GROWTH);
+            wanted = wanted.saturating_mul(FETCH_GROWTH);
         }
     }
 
@@ -163,7 +164,7 @@ impl Neo4j {
 
 /// What a statement about what is nearest to a vector is given.
 fn nearest_params(which: &Select, vector: &[f32], limit: usize) -> Params {
-    select_params(which).with_question(vector).with("count", number(limit.saturating_add(SPARE)))
+    select_params(which).with_question(vector).with("count", number(limit.saturating_add(SPARE_ROWS)))
 }
 
 /// Records by their cosines.

@@ -3,7 +3,7 @@
 
 use super::around::MeasureFirst;
 use super::error::DbResult;
-use super::graph::{Neo4j, at_once};
+use super::graph::{Neo4j, in_parallel};
 use crate::record::{Hit, Link, StoredRecord};
 use crate::store::api::Store;
 use crate::store::error::Result;
@@ -24,11 +24,11 @@ impl Store for Neo4j {
         let found = self.find_candidates(question, which, plan.candidates);
         let (by_words, by_meaning, cosines) = self.or_error("search", found)?;
         evidence.add_found(by_words, by_meaning, &cosines);
-        let positions = evidence.choose_lenders(question, plan);
+        let positions = evidence.choose_seeds(question, plan);
         let unlinked = evidence.unlinked(plan.links);
         let records = evidence.records(&positions);
         let read =
-            at_once(|| self.links_of(&unlinked), || self.surroundings(&records, question, which, plan));
+            in_parallel(|| self.links_of(&unlinked), || self.surroundings(&records, question, which, plan));
         let (around, cosines) = self.or_error("read", read.1)?;
         let links = self.or_error("read", read.0)?;
         evidence.add_around(&positions, around, cosines);
@@ -49,7 +49,7 @@ impl Neo4j {
         let Some(QuestionVector { model, numbers, .. }) = &question.vector else {
             return by_words(None).map(|(by_words, cosines)| (by_words, Vec::new(), cosines));
         };
-        let (by_meaning, by_words) = at_once(
+        let (by_meaning, by_words) = in_parallel(
             || self.find_nearest(model, numbers, which, limit),
             || by_words(Some((model.as_str(), numbers.as_slice()))),
         );
@@ -87,7 +87,7 @@ impl Neo4j {
         if records.len() < 2 {
             return read(0);
         }
-        let (one, other) = at_once(|| read(0), || read(1));
+        let (one, other) = in_parallel(|| read(0), || read(1));
         let (some, mut cosines) = one?;
         let (others, more) = other?;
         cosines.extend(more);

@@ -339,8 +339,8 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
 /// if the selection's collections are spread evenly over them. The index is not asked, and `asked` is null, where these
 /// have few, or not `$more` times as many as the index would be asked for: so many are sooner compared one by one. One
 /// row if there is the model. What the index itself says of how near one is comes from numbers of 8 bits: where no near
-/// one should be missed, `most` is how near those may be that it did not give, from 0 to 1: as the last of those that it
-/// gave, and twice as much as it is off with any of them.
+/// one should be missed, `most` is how near those may be that it did not give, from 0 to 1: as the last of those that
+/// it gave, and twice as much as it is off with any of them.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
     vector_count!(),
     "WITH *, CASE WHEN here > $few THEN $wanted * (all / here) END AS near, here <= $exact AS exact

@@ -95,7 +95,7 @@ pub(super) type ListedLink =
 
 /// How near a vector is to that of a question, as `statements` has it: the cosine, or the vector; neither if there is
 /// none.
-pub(super) type Compared = (Option<f64>, Option<Vec<f64>>);
+pub(super) type Nearness = (Option<f64>, Option<Vec<f64>>);
 
 /// A row of an answer.
 pub(super) struct Row(pub(super) neo4rs::Row);
@@ -203,7 +203,7 @@ pub(super) fn link((rel, from, to, timestamp, score, model, extra): ListedLink) 
 }
 
 /// The cosine with the question's vector; none where there is nothing to compare.
-pub(super) fn cosine((cosine, vector): Compared, query: &Query) -> Option<f64> {
+pub(super) fn cosine((cosine, vector): Nearness, query: &Query) -> Option<f64> {
     match (cosine, vector) {
         (Some(cosine), _) => Some(cosine.clamp(-1.0, 1.0)),
         (None, Some(vector)) => Some(query.cosine_with(vector.into_iter().map(|x| x as f32))),

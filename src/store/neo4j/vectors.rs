@@ -10,7 +10,7 @@ use super::selection::{collection_params, number, select_params};
 use super::server::Transaction;
 use super::statements::{self, of_model, selected};
 use super::values::{self, ListedRecord, Params, Row};
-use super::write::{begin_lacking, run_all, run_over, vector_steps};
+use super::write::{begin_unembedded, run_all, run_over, vector_steps};
 use crate::record::{Embedding, Hit, Kind, Scope, StoredRecord, kinds};
 use crate::store::api::{Model, Unembedded, Vectors};
 use crate::store::error::Result;
@@ -79,7 +79,7 @@ impl Neo4j {
         which.kinds.retain(|kind| kind.embedded.is_some());
         let params = select_params(&which).with("name", model).with("count", number(limit));
         let of_number =
-            |store: &Neo4j, n| store.lacking(&of_model(statements::UNEMBEDDED, n), &which, &params);
+            |store: &Neo4j, n| store.list_unembedded(&of_model(statements::UNEMBEDDED, n), &which, &params);
         if let Some(n) = self.model_numbers.get(model) {
             let unembedded = of_number(self, *n)?;
             if unembedded.model_known {
@@ -91,12 +91,12 @@ impl Neo4j {
                 self.model_numbers.insert(model.to_owned(), n);
                 of_number(self, n)
             }
-            None => self.lacking(statements::EMBEDDABLE, &which, &params),
+            None => self.list_unembedded(statements::EMBEDDABLE, &which, &params),
         }
     }
 
     /// The records that a statement tells to lack vectors, and of how many.
-    fn lacking(&self, statement: &str, which: &Select, params: &Params) -> DbResult<Unembedded> {
+    fn list_unembedded(&self, statement: &str, which: &Select, params: &Params) -> DbResult<Unembedded> {
         let statement = selected(statement, which);
         let Some(row) = self.server.row(&statement, params.clone())? else {
             return Ok(Unembedded::default());
@@ -140,7 +140,7 @@ impl Neo4j {
                 changes::DELETE_VECTORS,
                 changes::DELETE_SYNAPSES,
                 changes::DELETE_VECTOR_COUNTS,
-                changes::DELETE_LACKING,
+                changes::DELETE_UNEMBEDDED,
                 changes::DELETE_MODEL,
             ] {
                 transaction.run(&of_model(statement, model), params())?;
@@ -196,7 +196,7 @@ fn write_vectors(
         }
     }
     run_all(transaction, vector_steps(models, counts))?;
-    begin_lacking(transaction, models, &new)?;
+    begin_unembedded(transaction, models, &new)?;
     for (labels, rows) in rows {
         run_over(transaction, &changes::add_vectors(&labels), rows)?;
     }

@@ -1,7 +1,7 @@
 //! Search by words: the server's full-text index tells which records hold a word; they are ranked here.
 //!
-//! Of very many only those are read that may be among the best: what the index itself takes for the likeliest tells what
-//! the best score at least, and that, which words a better one must hold.
+//! Of very many only those are read that may be among the best: what the index itself takes for the likeliest tells
+//! what the best score at least, and that, which words a better one must hold.
 
 use super::error::{DbError, DbResult};
 use super::fulltext::{joined, pattern, whole_stem, with_min_idf};
@@ -24,14 +24,14 @@ use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
 /// So many records are read at once where no index says which.
-const SCANNED: usize = 500;
+const SCAN_BATCH: usize = 500;
 
 /// So many of the likeliest are read for each that is wanted, and so many at least.
 const OVERFETCH: usize = 2;
 const MIN_FETCHED: usize = 100;
 
 /// A model and a vector that records are measured by where they are read.
-pub(super) type Measure<'a> = Option<(&'a str, &'a [f32])>;
+pub(super) type MeasuringVector<'a> = Option<(&'a str, &'a [f32])>;
 
 /// A record as it is ranked: id, number, time; and its text, or all of it where the index sees more.
 type Document = (String, i64, i64, Option<String>, Option<ListedRecord>);
@@ -42,12 +42,12 @@ struct Search<'a> {
     which: &'a Select,
     limit: usize,
     /// Terms of which the index alone cannot tell that they occur.
-    unsure: &'a [&'a Term],
-    measure: Measure<'a>,
+    unverified: &'a [&'a Term],
+    measure: MeasuringVector<'a>,
 }
 
 /// What is known after a first look.
-struct FirstLook {
+struct FirstPass {
     corpus: Corpus,
     /// What a question to the index begins with.
     prefix: String,
@@ -59,7 +59,7 @@ struct FirstLook {
 
 /// The records that were looked at, by their numbers.
 #[derive(Default)]
-struct Looked {
+struct SeenRecords {
     ids: HashMap<i64, String>,
     /// Those that were read: one that the selection does not admit is none.
     read: HashMap<i64, Option<StoredRecord>>,
@@ -83,28 +83,30 @@ impl Neo4j {
         occur: Occur,
         which: &Select,
         limit: usize,
-        measure: Measure,
+        measure: MeasuringVector,
     ) -> DbResult<(Vec<Hit>, Cosines)> {
         let mut tokens = ranking::query_tokens(terms, occur, |_| Ok::<_, DbError>(true))?;
-        let unsure = |term: &&Term| !(term.is_plain() && tokens.iter().any(|token| token.text == term.text));
-        let unsure: Vec<&Term> = terms.iter().filter(|_| occur == Occur::All).filter(unsure).collect();
+        let unverified =
+            |term: &&Term| !(term.is_plain() && tokens.iter().any(|token| token.text == term.text));
+        let unverified: Vec<&Term> =
+            terms.iter().filter(|_| occur == Occur::All).filter(unverified).collect();
         let mut which = which.clone();
         which.kinds.retain(|kind| kind.indexed.is_some());
-        if limit == 0 || which.kinds.is_empty() || tokens.is_empty() && unsure.is_empty() {
+        if limit == 0 || which.kinds.is_empty() || tokens.is_empty() && unverified.is_empty() {
             return Ok(Default::default());
         }
         if tokens.is_empty() {
-            return Ok((self.newest_with(&unsure, &which, limit)?, Cosines::new()));
+            return Ok((self.newest_with(&unverified, &which, limit)?, Cosines::new()));
         }
-        let search = Search { which: &which, limit, unsure: &unsure, measure };
+        let search = Search { which: &which, limit, unverified: &unverified, measure };
         self.rank(&mut tokens, occur, search)
     }
 
     /// Looks at more and more records until those that were not looked at score less than the best.
     fn rank(&self, tokens: &mut [QueryToken], occur: Occur, search: Search) -> DbResult<(Vec<Hit>, Cosines)> {
         let Search { which, limit, .. } = search;
-        let (mut looked_at, FirstLook { corpus, prefix, exact, all_read }) =
-            self.look_first(tokens, occur, search)?;
+        let (mut looked_at, FirstPass { corpus, prefix, exact, all_read }) =
+            self.first_pass(tokens, occur, search)?;
         let all = corpus.idf_of(tokens);
         // The tokens of a record that was not read have together less than that idf.
         let mut unread = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
@@ -140,12 +142,12 @@ impl Neo4j {
     }
 
     /// Counts how many records hold each token, the rarest first, and looks at the likeliest and at what no index has.
-    fn look_first(
+    fn first_pass(
         &self,
         tokens: &mut [QueryToken],
         occur: Occur,
         search: Search,
-    ) -> DbResult<(Looked, FirstLook)> {
+    ) -> DbResult<(SeenRecords, FirstPass)> {
         let which = search.which;
         let most = match occur {
             Occur::All => FETCH_SIZE,
@@ -156,7 +158,7 @@ impl Neo4j {
         // If the index does not know the collections, there may be more after what is of others.
         let exact = !prefix.is_empty() || which.scopes == Scopes::All;
         let all_read = exact && likely.len() < most;
-        let mut looked_at = Looked::default();
+        let mut looked_at = SeenRecords::default();
         if unadopted {
             let statement = of_scopes(statements::UNADOPTED_MESSAGES, &which.scopes);
             for row in self.server.rows(&statement, scopes_params(&which.scopes))? {
@@ -170,7 +172,7 @@ impl Neo4j {
         }
         looked_at.add(likely, &which.kinds, tokens)?;
         tokens.sort_by_key(|token| token.doc_freq);
-        Ok((looked_at, FirstLook { corpus, prefix, exact, all_read }))
+        Ok((looked_at, FirstPass { corpus, prefix, exact, all_read }))
     }
 
     /// The records that the index finds; `exact` is whether it finds nothing of other collections.
@@ -223,13 +225,13 @@ impl Neo4j {
         let mut hits = Vec::new();
         let mut which = which.clone();
         loop {
-            let some = self.read_last(&which, SCANNED)?;
-            let held = some.iter().rev().filter(|record| ranking::holds_all(terms, record));
+            let some = self.read_last(&which, SCAN_BATCH)?;
+            let matching = some.iter().rev().filter(|record| ranking::holds_all(terms, record));
             hits.extend(
-                held.map(|record| Hit { parts: Vec::new(), ..Hit::by_words(record.clone(), 0.0, None) }),
+                matching.map(|record| Hit { parts: Vec::new(), ..Hit::by_words(record.clone(), 0.0, None) }),
             );
             match some.first() {
-                Some(first) if some.len() == SCANNED && hits.len() < limit => {
+                Some(first) if some.len() == SCAN_BATCH && hits.len() < limit => {
                     which.before = Some(first.position());
                 }
                 _ => return Ok(Hit::best(hits, limit)),
@@ -244,7 +246,7 @@ fn with_indexes(params: Params, kinds: &[&Kind]) -> Params {
     params.with_texts("indexes", names.iter().map(String::as_str))
 }
 
-impl Looked {
+impl SeenRecords {
     /// Looks for the tokens in records, as far as they were not looked at yet.
     fn add(
         &mut self,
@@ -290,7 +292,7 @@ impl Looked {
                 self.read(store, &some, search)?;
             }
             let record = self.read.get(&n).and_then(Option::as_ref);
-            Ok(record.filter(|record| ranking::holds_all(search.unsure, record)).cloned())
+            Ok(record.filter(|record| ranking::holds_all(search.unverified, record)).cloned())
         })
     }
 

@@ -118,7 +118,7 @@ impl Neo4j {
                 }
             }
             run_all(transaction, vector_steps(&known, counts))?;
-            begin_lacking(transaction, &known, &names)
+            begin_unembedded(transaction, &known, &names)
         })?;
         self.index_models()
     }
@@ -186,7 +186,7 @@ pub(super) fn delete_empty_models(transaction: &mut Transaction, names: &[String
     let gone = transaction.rows(changes::DELETE_EMPTY_MODELS, params)?;
     let gone: Vec<i64> = gone.iter().map(|row| row.get("n")).collect::<DbResult<_>>()?;
     for n in &gone {
-        for statement in [changes::DELETE_LACKING, changes::DELETE_VECTOR_COUNTS] {
+        for statement in [changes::DELETE_UNEMBEDDED, changes::DELETE_VECTOR_COUNTS] {
             transaction.run(&of_model(statement, *n), Params::new().with("model", *n))?;
         }
     }
@@ -240,13 +240,13 @@ pub(super) fn vector_steps(models: &Models, counts: Counts) -> Vec<Step> {
 }
 
 /// Every record with a text to embed lacks a vector of a new model.
-pub(super) fn begin_lacking(
+pub(super) fn begin_unembedded(
     transaction: &mut Transaction,
     models: &Models,
     new: &BTreeSet<String>,
 ) -> DbResult<()> {
     for (n, _) in new.iter().filter_map(|name| models.get(name)) {
-        transaction.run(&of_model(changes::BEGIN_LACKING, *n), Params::new())?;
+        transaction.run(&of_model(changes::BEGIN_UNEMBEDDED, *n), Params::new())?;
     }
     Ok(())
 }

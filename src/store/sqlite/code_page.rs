@@ -260,10 +260,10 @@ impl Pages<'_> {
             let after = self.after.map(Value::from);
             let mut rows = statement.query(params_from_iter(after.into_iter().chain(of_both)))?;
             while let Some(row) = rows.next()? {
-                let (beside, codes) = (row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
+                let (meta_bytes, codes) = (row.get_ref(1)?.as_blob()?, row.get_ref(2)?.as_blob()?);
                 metas.clear();
-                metas.extend(metas_of(beside));
-                if beside.len() % META_BYTES != 0 || codes.len() != metas.len() * self.width {
+                metas.extend(metas_of(meta_bytes));
+                if meta_bytes.len() % META_BYTES != 0 || codes.len() != metas.len() * self.width {
                     return Ok(false);
                 }
                 visit(row.get(0)?, &CodeBlock { metas: &metas, codes });

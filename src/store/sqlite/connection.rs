@@ -30,7 +30,7 @@ const MAPPED_BYTES: i64 = 2_147_418_112;
 const CACHE_KIB: (u32, u32) = (16_384, 2048);
 
 /// So many prepared statements are kept: a turn with memory asks in some thirty ways.
-const STATEMENTS: usize = 64;
+const CACHED_STATEMENTS: usize = 64;
 
 /// Opens the file at a path. With `Existing` one that is missing or has no tables is an empty store in memory, and
 /// nothing is written; else it is made.
@@ -54,22 +54,22 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connect
     }
     connect(path, mode).map_err(|fault| {
         let (kind, cause) = match fault {
-            Fault::Sqlite(error) => describe(&error),
-            Fault::Refused(kind, cause) => (kind, cause),
+            OpenError::Sqlite(error) => describe(&error),
+            OpenError::Refused(kind, cause) => (kind, cause),
         };
         failed(kind, cause)
     })
 }
 
 /// Why a file is not used.
-enum Fault {
+enum OpenError {
     Sqlite(rusqlite::Error),
     Refused(ErrorKind, String),
 }
 
-impl From<rusqlite::Error> for Fault {
-    fn from(error: rusqlite::Error) -> Fault {
-        Fault::Sqlite(error)
+impl From<rusqlite::Error> for OpenError {
+    fn from(error: rusqlite::Error) -> OpenError {
+        OpenError::Sqlite(error)
     }
 }
 
@@ -113,14 +113,14 @@ pub(super) fn open_private(path: &Path) -> std::io::Result<File> {
     file.write(true).create(true).truncate(false).open(path)
 }
 
-fn connect(path: &Path, mode: OpenMode) -> Result<Connection, Fault> {
+fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // A file that is called `:memory:` is a file: SQLite would keep it in memory, and lose it.
     let mut connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
     set_up(&mut connection, mode)?;
-    let marks = Marks::of(&connection)?;
-    marks.check()?;
-    if marks.has_tables {
+    let identity = FileIdentity::of(&connection)?;
+    identity.check()?;
+    if identity.has_tables {
         return Ok(connection);
     }
     if mode == OpenMode::Existing {
@@ -129,7 +129,7 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, Fault> {
     begin_file(&connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have done it meanwhile.
-    if !Marks::of(&transaction)?.has_tables {
+    if !FileIdentity::of(&transaction)?.has_tables {
         schema::create(&transaction)?;
     }
     transaction.commit()?;
@@ -143,7 +143,7 @@ fn set_up(connection: &mut Connection, mode: OpenMode) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // Else a statement is prepared anew for every value it is given: more than half of a search's time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     let cache = if mode == OpenMode::Pooled { CACHE_KIB.1 } else { CACHE_KIB.0 };
     let mapped = if mode == OpenMode::Existing { MAPPED_BYTES } else { 0 };
     // FULL: what is acknowledged survives a power cut, at the price of one fsync a batch.
@@ -165,34 +165,38 @@ pub(super) fn unmap(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// What tells whose file it is, read at one instant.
-struct Marks {
+struct FileIdentity {
     application_id: i32,
     user_version: i32,
     has_tables: bool,
 }
 
-impl Marks {
-    fn of(connection: &Connection) -> rusqlite::Result<Marks> {
+impl FileIdentity {
+    fn of(connection: &Connection) -> rusqlite::Result<FileIdentity> {
         let sql = "SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_schema)
                    FROM pragma_application_id, pragma_user_version";
         connection.query_row(sql, [], |row| {
-            Ok(Marks { application_id: row.get(0)?, user_version: row.get(1)?, has_tables: row.get(2)? })
+            Ok(FileIdentity {
+                application_id: row.get(0)?,
+                user_version: row.get(1)?,
+                has_tables: row.get(2)?,
+            })
         })
     }
 
     /// Refuses the files of other programs, and of other versions.
-    fn check(&self) -> Result<(), Fault> {
-        let Marks { application_id, user_version, has_tables } = *self;
+    fn check(&self) -> Result<(), OpenError> {
+        let FileIdentity { application_id, user_version, has_tables } = *self;
         if application_id == schema::APPLICATION_ID && user_version != schema::VERSION {
             let known = schema::VERSION;
             let cause = format!("is of another version of rsv ({user_version}; this one reads {known})");
-            return Err(Fault::Refused(ErrorKind::OtherVersion, cause));
+            return Err(OpenError::Refused(ErrorKind::OtherVersion, cause));
         }
         if application_id != schema::APPLICATION_ID
             && (application_id != 0 || user_version != 0 || has_tables)
         {
             let cause = "is the database of another program".to_owned();
-            return Err(Fault::Refused(ErrorKind::ForeignFile, cause));
+            return Err(OpenError::Refused(ErrorKind::ForeignFile, cause));
         }
         Ok(())
     }

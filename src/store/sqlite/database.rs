@@ -101,7 +101,7 @@ impl Sqlite {
 
     /// Reads two things at once, each at an instant of its own; one after the other where there can be no other
     /// connection or no thread for it.
-    pub(super) fn at_once<A: Send, B>(
+    pub(super) fn in_parallel<A: Send, B>(
         &mut self,
         one: impl Fn(&mut Sqlite) -> Result<A> + Sync,
         other: impl FnOnce(&mut Sqlite) -> Result<B>,

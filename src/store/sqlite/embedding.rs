@@ -74,8 +74,8 @@ impl IndexUpdate {
         }
         added.codes.add(record.n);
         code_page::add(connection, model, record, vector)?;
-        synapse::note(connection, model, record)?;
-        unembedded::strike(connection, model, record)
+        synapse::mark_unlinked(connection, model, record)?;
+        unembedded::unmark(connection, model, record)
     }
 
     /// Counts and packs what was written; to be called before the transaction ends.
@@ -92,7 +92,7 @@ impl IndexUpdate {
 
 /// Writes vectors, be there others in their place or not. The inner error says why none of them can be written.
 pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite::Result<Result<(), String>> {
-    let mut gone = Removal::default();
+    let mut gone = RemovedVectors::default();
     let mut written = Vec::new();
     for embedding in vectors {
         let Some(record) = record_row::by_id(transaction, &embedding.of)? else { continue };
@@ -115,9 +115,9 @@ pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
 
 /// Vectors that a transaction takes away, for the indexes to let go of together.
 #[derive(Default)]
-pub(super) struct Removal(BTreeMap<IndexKey, BTreeSet<i64>>);
+pub(super) struct RemovedVectors(BTreeMap<IndexKey, BTreeSet<i64>>);
 
-impl Removal {
+impl RemovedVectors {
     /// Removes the vector that a record has of a model, if it has one, and the synapses that it gave.
     fn vector(
         &mut self,
@@ -132,8 +132,8 @@ impl Removal {
         }
         let sql = "UPDATE model SET vectors = vectors - 1 WHERE n = ?";
         connection.prepare_cached(sql)?.execute([model])?;
-        synapse::strike(connection, model, record)?;
-        synapse::cut(connection, name, record.n)?;
+        synapse::unmark(connection, model, record)?;
+        synapse::remove_synapses(connection, name, record.n)?;
         if record.is_embedded() {
             self.0.entry(IndexKey { model, collection: record.collection.n }).or_default().insert(record.n);
         }
@@ -235,8 +235,9 @@ pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
     }
     drop(parts);
     for IndexKey { model, collection } in &odd {
-        let of_it: Vec<CollectionRow> = all.iter().filter(|row| row.n == *collection).copied().collect();
-        rebuild(&transaction, *model, &of_it)?;
+        let collection_rows: Vec<CollectionRow> =
+            all.iter().filter(|row| row.n == *collection).copied().collect();
+        rebuild(&transaction, *model, &collection_rows)?;
     }
     transaction.commit().map(|()| odd.len() as u64)
 }

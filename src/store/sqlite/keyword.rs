@@ -21,7 +21,7 @@ use std::mem::take;
 const MAX_WORDS: usize = 1000;
 
 /// The words of each segment that may hold a token.
-type Words = Vec<Vec<Box<[u8]>>>;
+type SegmentWords = Vec<Vec<Box<[u8]>>>;
 
 /// A search for the records of a selection in which terms occur.
 pub(super) struct KeywordSearch<'a> {
@@ -83,8 +83,8 @@ impl KeywordSearch<'_> {
             let records = statement.query_map([collection.n], record)?;
             let holds =
                 |record: &StoredRecord| self.which.admits(record) && ranking::holds_all(terms, record);
-            let held = records.filter(|record| record.as_ref().map_or(true, holds));
-            for record in held.take(self.limit) {
+            let matching = records.filter(|record| record.as_ref().map_or(true, holds));
+            for record in matching.take(self.limit) {
                 hits.push(Hit { parts: Vec::new(), ..Hit::by_words(record?, 0.0, None) });
             }
         }
@@ -96,10 +96,10 @@ impl KeywordSearch<'_> {
         &self,
         connection: &Connection,
         segments: &[Segment],
-    ) -> rusqlite::Result<(Vec<QueryToken<'_>>, Vec<Words>)> {
+    ) -> rusqlite::Result<(Vec<QueryToken<'_>>, Vec<SegmentWords>)> {
         let mut all = Vec::new();
         let tokens = ranking::query_tokens(self.terms, self.occur, |token| -> rusqlite::Result<bool> {
-            let mut words: Words = vec![Vec::new(); segments.len()];
+            let mut words: SegmentWords = vec![Vec::new(); segments.len()];
             for (segment, words) in segments.iter().zip(&mut words) {
                 for piece in token.pieces() {
                     words.append(&mut match token.stem {
@@ -170,7 +170,7 @@ impl<'a> Lookup<'a> {
         segments: &'a [Segment],
         collections: &[CollectionRow],
         which: &Select,
-        (mut tokens, words): (Vec<QueryToken<'a>>, Vec<Words>),
+        (mut tokens, words): (Vec<QueryToken<'a>>, Vec<SegmentWords>),
     ) -> rusqlite::Result<Lookup<'a>> {
         let mut corpus = Corpus::default();
         for segment in segments {
@@ -216,7 +216,7 @@ impl<'a> Lookup<'a> {
     fn count(
         &mut self,
         mut token: QueryToken<'a>,
-        words: Words,
+        words: SegmentWords,
     ) -> rusqlite::Result<(QueryToken<'a>, Occurrences)> {
         let counts = |word: Box<[u8]>| {
             let weight = token.weight(std::str::from_utf8(&word).unwrap_or_default());

@@ -79,7 +79,7 @@ impl Sqlite {
         }
         let half = records.len() / 2;
         let (one, other) = records.split_at(half);
-        let (mut found, (around, cosines)) = self.at_once(
+        let (mut found, (around, cosines)) = self.in_parallel(
             |store| look(store, one, measured),
             |store| look(store, other, measured.saturating_sub(half)),
         )?;

@@ -17,29 +17,29 @@ use std::cmp::Ordering;
 const MAX_CANDIDATES: usize = 4096;
 
 /// A record and its exact cosine.
-pub(super) struct Scored {
+pub(super) struct ExactScore {
     pub(super) n: i64,
     pub(super) timestamp: i64,
     pub(super) score: f64,
 }
 
 /// The best first; of equals the newest.
-pub(super) fn by_score(a: &Scored, b: &Scored) -> Ordering {
+pub(super) fn by_score(a: &ExactScore, b: &ExactScore) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
 }
 
 /// What is found by the codes of a model, at one instant. Codes that are not as they must be are made anew, in the
 /// collections that `within` gives, and it is looked for again; `look` tells whether they were.
-pub(super) fn trusted<T>(
+pub(super) fn with_repair<T>(
     connection: &mut Connection,
     model: i64,
     within: impl Fn(&Connection) -> rusqlite::Result<Vec<CollectionRow>>,
-    mut look: impl FnMut(&Connection, &mut bool) -> rusqlite::Result<T>,
+    mut search: impl FnMut(&Connection, &mut bool) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     for repaired in [false, true] {
         let snapshot = connection.unchecked_transaction()?;
         let mut sound = true;
-        let found = look(connection, &mut sound)?;
+        let found = search(connection, &mut sound)?;
         snapshot.finish()?;
         if sound || repaired {
             return Ok(found);
@@ -68,7 +68,7 @@ impl Nearest<'_> {
         cache: &mut CodeCache,
     ) -> rusqlite::Result<Vec<Hit>> {
         let of_selection = |connection: &Connection| collections::list(connection, self.which);
-        trusted(connection, self.model, of_selection, |connection, sound| {
+        with_repair(connection, self.model, of_selection, |connection, sound| {
             let within = Within::of(connection, self.which)?;
             let scored = match &self.which.trace_id {
                 _ if self.limit == 0 => Vec::new(),
@@ -84,7 +84,7 @@ impl Nearest<'_> {
     }
 
     /// All records of a trace, which are few.
-    fn by_vectors(&self, connection: &Connection, within: &Within) -> rusqlite::Result<Vec<Scored>> {
+    fn by_vectors(&self, connection: &Connection, within: &Within) -> rusqlite::Result<Vec<ExactScore>> {
         let mut filter = Filter::of(self.which);
         filter.within("record", within);
         let sql = format!(
@@ -95,7 +95,7 @@ impl Nearest<'_> {
         let mut statement = connection.prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(filter.values), |row| {
             let score = self.query.cosine(row.get_ref(2)?.as_blob()?);
-            Ok(Scored { n: row.get(0)?, timestamp: row.get(1)?, score })
+            Ok(ExactScore { n: row.get(0)?, timestamp: row.get(1)?, score })
         })?;
         rows.collect()
     }
@@ -105,15 +105,15 @@ impl Nearest<'_> {
         connection: &Connection,
         cache: &mut CodeCache,
         within: Within,
-    ) -> rusqlite::Result<(Vec<Scored>, bool)> {
+    ) -> rusqlite::Result<(Vec<ExactScore>, bool)> {
         let mut scan = Scan {
             query: &self.query,
             admission: Admission::of(connection, self.which)?,
-            best: Best::above(f64::NEG_INFINITY, self.limit, MAX_CANDIDATES),
+            best: TopCandidates::above(f64::NEG_INFINITY, self.limit, MAX_CANDIDATES),
             products: Vec::new(),
         };
         let key = CacheKey { model: self.model, within };
-        let sound = cache.visit(connection, &key, |block| scan.look_at(block))?;
+        let sound = cache.visit(connection, &key, |block| scan.scan_block(block))?;
         let mut statement =
             connection.prepare_cached("SELECT vector FROM embedding WHERE record = ? AND model = ?")?;
         let (scored, there) = scan.best.compare(usize::MAX, |n| {
@@ -124,12 +124,12 @@ impl Nearest<'_> {
     }
 
     /// The best of them, with their records; of equals that do not all fit, every one is looked at.
-    fn hits(&self, connection: &Connection, mut scored: Vec<Scored>) -> rusqlite::Result<Vec<Hit>> {
+    fn hits(&self, connection: &Connection, mut scored: Vec<ExactScore>) -> rusqlite::Result<Vec<Hit>> {
         scored.sort_unstable_by(by_score);
         let last = self.limit.checked_sub(1).and_then(|last| scored.get(last));
         let end = last.map_or(scored.len(), |last| scored.partition_point(|one| by_score(one, last).is_le()));
         let (mut hits, mut none) = (Vec::new(), Measure::by(connection, None)?);
-        for Scored { n, score, .. } in &scored[..end] {
+        for ExactScore { n, score, .. } in &scored[..end] {
             if let Some(record) = none.nth(connection, *n)? {
                 hits.push(Hit::by_meaning(record, *score));
             }
@@ -142,7 +142,7 @@ impl Nearest<'_> {
 struct Scan<'a> {
     query: &'a Query,
     admission: Admission,
-    best: Best,
+    best: TopCandidates,
     products: Vec<[i32; 1]>,
 }
 
@@ -151,7 +151,7 @@ impl Scan<'_> {
         self.admission.admits(meta.n, meta.timestamp, meta.role)
     }
 
-    fn look_at(&mut self, block: &CodeBlock) {
+    fn scan_block(&mut self, block: &CodeBlock) {
         if !block.metas.iter().any(|meta| self.admits(meta)) {
             return;
         }
@@ -159,45 +159,50 @@ impl Scan<'_> {
         for (meta, [product]) in block.metas.iter().zip(&self.products) {
             let (near, error_bound) = self.query.estimate(*product, meta.scale);
             if near + error_bound >= self.best.floor && self.admits(meta) {
-                self.best.add(Candidate::of(meta, near, error_bound));
+                self.best.add(CodeCandidate::of(meta, near, error_bound));
             }
         }
     }
 }
 
 /// A record, and between what its cosine lies.
-pub(super) struct Candidate {
+pub(super) struct CodeCandidate {
     n: i64,
     timestamp: i64,
     low: f32,
     high: f32,
 }
 
-impl Candidate {
+impl CodeCandidate {
     /// A record whose cosine is `near`, give or take `error_bound`.
-    pub(super) fn of(meta: &CodeMeta, near: f32, error_bound: f32) -> Candidate {
-        Candidate { n: meta.n, timestamp: meta.timestamp, low: near - error_bound, high: near + error_bound }
+    pub(super) fn of(meta: &CodeMeta, near: f32, error_bound: f32) -> CodeCandidate {
+        CodeCandidate {
+            n: meta.n,
+            timestamp: meta.timestamp,
+            low: near - error_bound,
+            high: near + error_bound,
+        }
     }
 }
 
 /// Every record that may be among the best `limit`.
-pub(super) struct Best {
+pub(super) struct TopCandidates {
     limit: usize,
     /// So near must one be, or are `limit` of them at least.
     pub(super) floor: f32,
-    candidates: Vec<Candidate>,
+    candidates: Vec<CodeCandidate>,
     /// When so many are kept, those below the floor are dropped; and how many that is at least.
     capacity: usize,
     min_capacity: usize,
 }
 
-impl Best {
+impl TopCandidates {
     /// None yet; what is below a cosine is not wanted. So many are kept before the worse ones are dropped.
-    pub(super) fn above(floor: f64, limit: usize, capacity: usize) -> Best {
-        Best { limit, floor: floor as f32, candidates: Vec::new(), capacity, min_capacity: capacity }
+    pub(super) fn above(floor: f64, limit: usize, capacity: usize) -> TopCandidates {
+        TopCandidates { limit, floor: floor as f32, candidates: Vec::new(), capacity, min_capacity: capacity }
     }
 
-    pub(super) fn add(&mut self, candidate: Candidate) {
+    pub(super) fn add(&mut self, candidate: CodeCandidate) {
         self.candidates.push(candidate);
         if self.candidates.len() >= self.capacity && self.candidates.len() > self.limit {
             let (_, worst, _) =
@@ -212,16 +217,16 @@ impl Best {
     /// are looked at. And whether each has a vector, as its code says.
     pub(super) fn compare(
         mut self,
-        most: usize,
+        max_compared: usize,
         mut cosine: impl FnMut(i64) -> rusqlite::Result<Option<f64>>,
-    ) -> rusqlite::Result<(Vec<Scored>, bool)> {
+    ) -> rusqlite::Result<(Vec<ExactScore>, bool)> {
         self.candidates.sort_unstable_by(|a, b| {
             b.high.total_cmp(&a.high).then(b.timestamp.cmp(&a.timestamp)).then(b.n.cmp(&a.n))
         });
         let (mut scored, mut there) = (Vec::new(), true);
         // The best scores so far, in order.
         let mut scores: Vec<f64> = Vec::new();
-        for Candidate { n, timestamp, high, .. } in self.candidates.into_iter().take(most) {
+        for CodeCandidate { n, timestamp, high, .. } in self.candidates.into_iter().take(max_compared) {
             if scores.get(self.limit - 1).is_some_and(|worst| f64::from(high) < *worst) {
                 break;
             }
@@ -234,7 +239,7 @@ impl Best {
                 scores.truncate(self.limit - 1);
                 scores.insert(place, score);
             }
-            scored.push(Scored { n, timestamp, score });
+            scored.push(ExactScore { n, timestamp, score });
         }
         Ok((scored, there))
     }

@@ -219,16 +219,18 @@ mod tests {
 
         #[test]
         fn postings_give_back_every_message(steps in proptest::collection::vec((0..1_000_000_u64, 1..9_u64), 0..40)) {
-            let mut held = Vec::new();
+            let mut expected = Vec::new();
             let (mut postings, mut next) = (Postings::default(), 0);
             for (step, times) in steps {
-                (0..times).for_each(|_| postings.count(next + step));
-                held.push((next + step, times));
+                for _ in 0..times {
+                    postings.count(next + step);
+                }
+                expected.push((next + step, times));
                 next += step + 1;
             }
             postings.close();
-            prop_assert_eq!(Postings::doc_freq(postings.bytes()), held.len());
-            prop_assert_eq!(Postings::each(postings.bytes()).collect::<Vec<_>>(), held);
+            prop_assert_eq!(Postings::doc_freq(postings.bytes()), expected.len());
+            prop_assert_eq!(Postings::each(postings.bytes()).collect::<Vec<_>>(), expected);
         }
 
         #[test]

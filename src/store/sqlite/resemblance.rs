@@ -5,7 +5,7 @@ use super::super::select::Collection;
 use super::super::synapses::{Compare, Compared, Near};
 use super::code_page::{self, CodeBlock, CodeMeta};
 use super::collections::{CollectionRow, Within};
-use super::nearest::{Best, Candidate, Scored, by_score, trusted};
+use super::nearest::{CodeCandidate, ExactScore, TopCandidates, by_score, with_repair};
 use super::record_row::numbers;
 use super::synapse;
 use rusqlite::{Connection, OptionalExtension};
@@ -27,26 +27,26 @@ const MIN_VECTORS_PER_THREAD: usize = 64;
 const MIN_BLOCK_VECTORS: usize = 512;
 
 /// A record that is compared with others.
-struct Asker {
+struct QueryRecord {
     n: i64,
     id: String,
     timestamp: i64,
     version: i64,
     query: Query,
-    best: Best,
+    best: TopCandidates,
 }
 
 /// Who may be compared with whom: each two once.
-struct Turns {
+struct ComparisonOrder {
     /// Records whose turn comes later.
     later: FxHashSet<i64>,
     /// The records whose turn it is: each is compared with those of lower numbers.
     now: FxHashSet<i64>,
 }
 
-impl Turns {
+impl ComparisonOrder {
     /// The askers with greater numbers than this are compared with the record.
-    fn gate(&self, n: i64) -> i64 {
+    fn min_query(&self, n: i64) -> i64 {
         if self.later.contains(&n) {
             i64::MAX
         } else if self.now.contains(&n) {
@@ -72,26 +72,26 @@ impl Resemblance<'_> {
         let Some((model, n)) = synapse::numbers(connection, self.model, self.collection)? else {
             return Ok(Vec::new());
         };
-        let of_it = |_: &Connection| Ok(vec![CollectionRow { n, kind: self.collection.kind }]);
-        trusted(connection, model, of_it, |connection, sound| {
+        let within_collection = |_: &Connection| Ok(vec![CollectionRow { n, kind: self.collection.kind }]);
+        with_repair(connection, model, within_collection, |connection, sound| {
             let within = Within::Listed(vec![n]);
-            let mut askers = self.askers(connection, model, n)?;
-            if self.limit > 0 && !askers.is_empty() {
-                let turns = turns(connection, model, n, &askers)?;
-                let threads = match askers.len() / MIN_VECTORS_PER_THREAD {
+            let mut queries = self.queries(connection, model, n)?;
+            if self.limit > 0 && !queries.is_empty() {
+                let order = comparison_order(connection, model, n, &queries)?;
+                let threads = match queries.len() / MIN_VECTORS_PER_THREAD {
                     0 | 1 => 1,
                     shares => thread::available_parallelism().map_or(1, usize::from).min(shares),
                 };
-                let mut gathered = Gathered::default();
-                let mut compare = |block: &CodeBlock| compare_all(&mut askers, &turns, block, threads);
-                let mut look = |block: &CodeBlock| gathered.add(block, &mut compare);
-                *sound = code_page::visit(connection, model, &within, &mut look)?;
-                gathered.hand_on(&mut compare);
+                let mut buffer = BlockBuffer::default();
+                let mut compare = |block: &CodeBlock| compare_all(&mut queries, &order, block, threads);
+                let mut add = |block: &CodeBlock| buffer.add(block, &mut compare);
+                *sound = code_page::visit(connection, model, &within, &mut add)?;
+                buffer.flush(&mut compare);
             }
             let mut seen = FxHashMap::default();
             let mut found = Vec::new();
-            for asker in askers {
-                let (compared, there) = self.near(connection, model, asker, &mut seen)?;
+            for query_record in queries {
+                let (compared, there) = self.near(connection, model, query_record, &mut seen)?;
                 *sound &= there;
                 found.push(compared);
             }
@@ -100,7 +100,12 @@ impl Resemblance<'_> {
     }
 
     /// The records that are to be compared, by their numbers.
-    fn askers(&self, connection: &Connection, model: i64, collection: i64) -> rusqlite::Result<Vec<Asker>> {
+    fn queries(
+        &self,
+        connection: &Connection,
+        model: i64,
+        collection: i64,
+    ) -> rusqlite::Result<Vec<QueryRecord>> {
         let (tables, filter, version, count) = match self.which {
             Compare::Unlinked(count) => (
                 "unlinked JOIN record ON n = unlinked.record",
@@ -117,13 +122,13 @@ impl Resemblance<'_> {
         );
         let mut statement = connection.prepare_cached(&sql)?;
         let rows = statement.query_map([model, collection, count], |row| {
-            Ok(Asker {
+            Ok(QueryRecord {
                 n: row.get(0)?,
                 id: row.get(1)?,
                 timestamp: row.get(2)?,
                 version: row.get(3)?,
                 query: Query::of(&numbers(row.get_ref(4)?.as_blob()?)),
-                best: Best::above(self.floor, self.limit, MAX_CANDIDATES.max(2 * self.limit)),
+                best: TopCandidates::above(self.floor, self.limit, MAX_CANDIDATES.max(2 * self.limit)),
             })
         })?;
         rows.collect()
@@ -135,12 +140,12 @@ impl Resemblance<'_> {
         &self,
         connection: &Connection,
         model: i64,
-        asker: Asker,
-        seen: &mut FxHashMap<i64, Option<Seen>>,
+        query_record: QueryRecord,
+        seen: &mut FxHashMap<i64, Option<StoredVector>>,
     ) -> rusqlite::Result<(Compared, bool)> {
-        let Asker { n, id, timestamp, version, query, best } = asker;
-        let most = self.limit.saturating_mul(COMPARED_PER_SYNAPSE);
-        let (mut scored, there) = best.compare(most, |n| {
+        let QueryRecord { n, id, timestamp, version, query, best } = query_record;
+        let max_compared = self.limit.saturating_mul(COMPARED_PER_SYNAPSE);
+        let (mut scored, there) = best.compare(max_compared, |n| {
             let seen = match seen.entry(n) {
                 Entry::Occupied(seen) => seen.into_mut(),
                 Entry::Vacant(new) => new.insert(read_vector(connection, model, n)?),
@@ -150,7 +155,7 @@ impl Resemblance<'_> {
         scored.retain(|one| one.score >= self.floor);
         scored.sort_unstable_by(by_score);
         scored.truncate(self.limit);
-        let near = scored.into_iter().filter_map(|Scored { n, timestamp, score }| {
+        let near = scored.into_iter().filter_map(|ExactScore { n, timestamp, score }| {
             let id = seen.get(&n)?.as_ref()?.id.clone();
             Some(Near { id, timestamp, score, n })
         });
@@ -158,45 +163,50 @@ impl Resemblance<'_> {
     }
 }
 
-fn turns(connection: &Connection, model: i64, collection: i64, askers: &[Asker]) -> rusqlite::Result<Turns> {
-    let last = askers.last().map_or(i64::MAX, |asker| asker.n);
-    let now: FxHashSet<i64> = askers.iter().map(|asker| asker.n).collect();
+fn comparison_order(
+    connection: &Connection,
+    model: i64,
+    collection: i64,
+    queries: &[QueryRecord],
+) -> rusqlite::Result<ComparisonOrder> {
+    let last = queries.last().map_or(i64::MAX, |query_record| query_record.n);
+    let now: FxHashSet<i64> = queries.iter().map(|query_record| query_record.n).collect();
     let sql = "SELECT record FROM unlinked WHERE model = ? AND collection = ? AND record > ?";
     let mut statement = connection.prepare_cached(sql)?;
     let later = statement.query_map([model, collection, last], |row| row.get(0))?;
-    Ok(Turns { later: later.collect::<Result<_, _>>()?, now })
+    Ok(ComparisonOrder { later: later.collect::<Result<_, _>>()?, now })
 }
 
-fn read_vector(connection: &Connection, model: i64, n: i64) -> rusqlite::Result<Option<Seen>> {
+fn read_vector(connection: &Connection, model: i64, n: i64) -> rusqlite::Result<Option<StoredVector>> {
     let sql = "SELECT id, vector FROM record JOIN embedding ON embedding.record = n AND embedding.model = ?
                WHERE n = ?";
-    let seen = |row: &rusqlite::Row| Ok(Seen { id: row.get(0)?, vector: row.get(1)? });
+    let seen = |row: &rusqlite::Row| Ok(StoredVector { id: row.get(0)?, vector: row.get(1)? });
     connection.prepare_cached(sql)?.query_row([model, n], seen).optional()
 }
 
 /// What is read of a record that others resemble.
-struct Seen {
+struct StoredVector {
     id: String,
     vector: Vec<u8>,
 }
 
 /// Blocks put together, until they are worth the threads that compare them.
 #[derive(Default)]
-struct Gathered {
+struct BlockBuffer {
     metas: Vec<CodeMeta>,
     codes: Vec<u8>,
 }
 
-impl Gathered {
+impl BlockBuffer {
     fn add(&mut self, block: &CodeBlock, compare: &mut impl FnMut(&CodeBlock)) {
         self.metas.extend_from_slice(block.metas);
         self.codes.extend_from_slice(block.codes);
         if self.metas.len() >= MIN_BLOCK_VECTORS {
-            self.hand_on(compare);
+            self.flush(compare);
         }
     }
 
-    fn hand_on(&mut self, compare: &mut impl FnMut(&CodeBlock)) {
+    fn flush(&mut self, compare: &mut impl FnMut(&CodeBlock)) {
         compare(&CodeBlock { metas: &self.metas, codes: &self.codes });
         self.metas.clear();
         self.codes.clear();
@@ -204,44 +214,44 @@ impl Gathered {
 }
 
 /// Compares the askers with the vectors of a block, on some threads.
-fn compare_all(askers: &mut [Asker], turns: &Turns, block: &CodeBlock, threads: usize) {
-    let gates: Vec<i64> = block.metas.iter().map(|meta| turns.gate(meta.n)).collect();
-    let lowest = gates.iter().min().copied().unwrap_or(i64::MAX);
-    let first = askers.partition_point(|asker| asker.n <= lowest);
-    let askers = &mut askers[first..];
-    let gates = &gates;
+fn compare_all(queries: &mut [QueryRecord], order: &ComparisonOrder, block: &CodeBlock, threads: usize) {
+    let min_queries: Vec<i64> = block.metas.iter().map(|meta| order.min_query(meta.n)).collect();
+    let lowest = min_queries.iter().min().copied().unwrap_or(i64::MAX);
+    let first = queries.partition_point(|query_record| query_record.n <= lowest);
+    let queries = &mut queries[first..];
+    let min_queries = &min_queries;
     thread::scope(|scope| {
-        let mut shares = askers.chunks_mut(askers.len().div_ceil(threads).max(1));
+        let mut shares = queries.chunks_mut(queries.len().div_ceil(threads).max(1));
         let own = shares.next();
         for share in shares {
-            scope.spawn(move || compare_some(share, gates, block));
+            scope.spawn(move || compare_some(share, min_queries, block));
         }
         if let Some(share) = own {
-            compare_some(share, gates, block);
+            compare_some(share, min_queries, block);
         }
     });
 }
 
-fn compare_some(askers: &mut [Asker], gates: &[i64], block: &CodeBlock) {
+fn compare_some(queries: &mut [QueryRecord], min_queries: &[i64], block: &CodeBlock) {
     let (mut products, mut one) = (Vec::new(), Vec::new());
-    for askers in askers.chunks_mut(4) {
-        if let [a, b, c, d] = askers {
+    for queries in queries.chunks_mut(4) {
+        if let [a, b, c, d] = queries {
             Query::products([&a.query, &b.query, &c.query, &d.query], block.codes, &mut products);
         } else {
             products.clear();
             products.resize(block.metas.len(), [0; 4]);
-            for (at, asker) in askers.iter().enumerate() {
-                Query::products([&asker.query], block.codes, &mut one);
+            for (at, query_record) in queries.iter().enumerate() {
+                Query::products([&query_record.query], block.codes, &mut one);
                 for (products, [product]) in products.iter_mut().zip(&one) {
                     products[at] = *product;
                 }
             }
         }
-        for (at, Asker { n, query, best, .. }) in askers.iter_mut().enumerate() {
-            for ((meta, gate), products) in block.metas.iter().zip(gates).zip(&products) {
+        for (at, QueryRecord { n, query, best, .. }) in queries.iter_mut().enumerate() {
+            for ((meta, min_query), products) in block.metas.iter().zip(min_queries).zip(&products) {
                 let (near, error_bound) = query.estimate(products[at], meta.scale);
-                if near + error_bound >= best.floor && *n > *gate {
-                    best.add(Candidate::of(meta, near, error_bound));
+                if near + error_bound >= best.floor && *n > *min_query {
+                    best.add(CodeCandidate::of(meta, near, error_bound));
                 }
             }
         }

@@ -25,17 +25,17 @@ impl Store for Sqlite {
         let limit = plan.candidates;
         let search = KeywordSearch { terms: &question.terms, occur: Occur::Any, which, limit };
         let ((by_words, cosines), by_meaning) = match vector {
-            Some(ModelVector { model, numbers }) => self.at_once(
+            Some(ModelVector { model, numbers }) => self.in_parallel(
                 |store| store.find_by_words(&search, vector),
                 |store| store.nearest(model, numbers, which, limit),
             )?,
             None => (self.find_by_words(&search, None)?, Vec::new()),
         };
         evidence.add_found(by_words, by_meaning, &cosines);
-        let lenders = evidence.choose_lenders(question, plan);
+        let seeds = evidence.choose_seeds(question, plan);
         let surroundings = Surroundings { which, reach: plan.reach, vector, measured: plan.measured };
-        let (around, cosines) = self.look_around(&surroundings, &evidence.records(&lenders))?;
-        evidence.add_around(&lenders, around, cosines);
+        let (around, cosines) = self.look_around(&surroundings, &evidence.records(&seeds))?;
+        evidence.add_around(&seeds, around, cosines);
         let ids = evidence.unlinked(plan.links);
         let links = self.links(&ids.iter().map(String::as_str).collect::<Vec<_>>(), None)?;
         evidence.add_links(ids, links);

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use rustc_hash::FxHashSet;
 
 /// Notes that a new vector has not been compared with others. The version tells it from any other of the record.
-pub(super) fn note(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
+pub(super) fn mark_unlinked(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
     let sql =
         "INSERT OR REPLACE INTO unlinked (model, collection, record, version) VALUES (?, ?, ?, random())";
     connection.prepare_cached(sql)?.execute([model, record.collection.n, record.n]).map(drop)
@@ -29,13 +29,13 @@ pub(super) fn begin(connection: &Connection, model: i64, collection: i64) -> rus
 }
 
 /// Strikes a record off whose vector goes.
-pub(super) fn strike(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
+pub(super) fn unmark(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unlinked WHERE model = ? AND collection = ? AND record = ?";
     connection.prepare_cached(sql)?.execute([model, record.collection.n, record.n]).map(drop)
 }
 
 /// Removes the synapses that a vector gave which is there no more.
-pub(super) fn cut(connection: &Connection, model: &str, record: i64) -> rusqlite::Result<()> {
+pub(super) fn remove_synapses(connection: &Connection, model: &str, record: i64) -> rusqlite::Result<()> {
     for end in ["source", "target"] {
         let sql = format!("DELETE FROM link WHERE {end} = ? AND rel = ? AND model = ?");
         connection.prepare_cached(&sql)?.execute(params![record, SYNAPSE, model])?;

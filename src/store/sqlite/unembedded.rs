@@ -6,14 +6,14 @@ use super::record_row::RecordRow;
 use rusqlite::Connection;
 
 /// Notes that a new record with a text to embed lacks a vector of each model.
-pub(super) fn note(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
+pub(super) fn mark(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "INSERT INTO unembedded (model, collection, timestamp, record) SELECT n, ?, ?, ? FROM model";
     let row = [record.collection.n, record.timestamp, record.n];
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
 /// Strikes a record off that has a vector of the model now.
-pub(super) fn strike(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
+pub(super) fn unmark(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unembedded WHERE model = ? AND collection = ? AND timestamp = ? AND record = ?";
     let row = [model, record.collection.n, record.timestamp, record.n];
     connection.prepare_cached(sql)?.execute(row).map(drop)

@@ -121,7 +121,9 @@ fn gather(connection: &Connection, collection: CollectionRow) -> rusqlite::Resul
         }
         draft.docs.push(DocMeta { length, ..doc });
     })?;
-    draft.words.values_mut().for_each(Postings::close);
+    for postings in draft.words.values_mut() {
+        postings.close();
+    }
     Ok(draft)
 }
 
@@ -233,14 +235,14 @@ pub(super) fn remove(
     for segment in &segments {
         firsts.push(segment.first(connection)?.unwrap_or(i64::MAX));
     }
-    let mut removals: BTreeMap<usize, Removal> = BTreeMap::new();
+    let mut removals: BTreeMap<usize, SegmentRemoval> = BTreeMap::new();
     for (n, text) in records.iter().filter(|(n, _)| *n <= indexed_up_to) {
         let Some(at) = firsts.partition_point(|first| first <= n).checked_sub(1) else { continue };
         if let Some(slot) = segments[at].slot_of(connection, *n)? {
             removals.entry(at).or_default().add(slot, text);
         }
     }
-    for (at, Removal { slots, length, words }) in removals {
+    for (at, SegmentRemoval { slots, length, words }) in removals {
         segments[at].remove(connection, &slots, length, &words)?;
     }
     Ok(())
@@ -248,13 +250,13 @@ pub(super) fn remove(
 
 /// What goes from a segment.
 #[derive(Default)]
-struct Removal {
+struct SegmentRemoval {
     slots: BTreeSet<u64>,
     length: i64,
     words: BTreeMap<Vec<u8>, BTreeSet<u64>>,
 }
 
-impl Removal {
+impl SegmentRemoval {
     fn add(&mut self, slot: u64, text: &str) {
         self.slots.insert(slot);
         for word in terms::words(&terms::fold(text)) {

@@ -3,7 +3,7 @@
 
 use super::super::identity::{self, Written};
 use super::collections::{self, CollectionRow};
-use super::embedding::{self, IndexUpdate, Removal};
+use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, TABLES, as_json};
 use super::{synapse, unembedded, word_index};
@@ -83,7 +83,7 @@ pub(super) fn remove(connection: &mut Connection, ids: &[&str]) -> rusqlite::Res
 #[derive(Default)]
 struct RemovedRecords {
     count: u64,
-    vectors: Removal,
+    vectors: RemovedVectors,
     /// Numbers and indexed texts, by collection.
     texts: BTreeMap<i64, (CollectionRow, Vec<(i64, String)>)>,
 }
@@ -206,7 +206,7 @@ impl<'a> Writer<'a> {
         let n = self.transaction.prepare_cached(sql)?.insert(row)?;
         if embeddable {
             let row = RecordRow { n, collection, timestamp: record.timestamp, role: record.role };
-            unembedded::note(self.transaction, &row)?;
+            unembedded::mark(self.transaction, &row)?;
         }
         self.added.entry(collection.n).or_insert((collection, 0)).1 += 1;
         self.vector_of(record, &record.id)?;

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 /// The output of a tool that writes to a device that is full.
-fn to_full(home: &Home, tool: &str, words: &[&str], stdin: &str) -> (i32, String) {
+fn run_to_full_device(home: &Home, tool: &str, words: &[&str], stdin: &str) -> (i32, String) {
     let input = home.write("input", stdin);
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = home.command(tool);
@@ -40,7 +40,7 @@ fn help_and_version_are_data() {
             let help = home.run(&tool, &[flag], "").ok();
             assert!(help.contains(&format!("Usage: {tool}")), "{help}");
             for common in ["--store", "--config", "--color", "--quiet", "--verbose", "--partition"] {
-                assert!(help.contains(common), "{tool} {flag} does not tell of {common}");
+                assert!(help.contains(common), "{tool} {flag} does not name {common}");
             }
         }
         let version = format!("{tool} {}\n", env!("CARGO_PKG_VERSION"));
@@ -51,17 +51,17 @@ fn help_and_version_are_data() {
 }
 
 /// The words before `--help` of every help that there is: each tool's, and that of each command of rsv-config.
-fn helps() -> Vec<(String, Vec<&'static str>)> {
+fn help_commands() -> Vec<(String, Vec<&'static str>)> {
     let of_config = ["get", "set", "unset", "list", "edit", "path", "init", "doctor"];
-    let mut helps: Vec<_> = tools().into_iter().map(|tool| (tool, vec![])).collect();
-    helps.extend(of_config.map(|command| ("rsv-config".to_owned(), vec![command])));
-    helps
+    let mut help_commands: Vec<_> = tools().into_iter().map(|tool| (tool, vec![])).collect();
+    help_commands.extend(of_config.map(|command| ("rsv-config".to_owned(), vec![command])));
+    help_commands
 }
 
 #[test]
-fn a_letter_means_the_same_everywhere() {
+fn a_short_flag_means_the_same_everywhere() {
     let mut meanings = BTreeMap::new();
-    for (tool, words) in helps() {
+    for (tool, words) in help_commands() {
         let help = Home::new().run(&tool, &[&words[..], &["--help"]].concat(), "").ok();
         for flag in help.lines().filter_map(|line| line.trim_start().strip_prefix('-')) {
             let Some((letter, name)) = flag.split_once(", --") else { continue };
@@ -75,7 +75,7 @@ fn a_letter_means_the_same_everywhere() {
 
 #[test]
 fn help_fits_its_terminal() {
-    for (tool, words) in helps() {
+    for (tool, words) in help_commands() {
         for flag in ["-h", "--help"] {
             for columns in ["80", "200"] {
                 let home = Home::new().env("COLUMNS", columns);
@@ -130,7 +130,7 @@ fn quiet_and_verbose_exclude_each_other() {
 }
 
 #[test]
-fn a_color_that_is_none_is_refused() {
+fn an_invalid_color_is_refused() {
     for tool in tools() {
         let ran = Home::new().run(&tool, &["--color", "mauve"], "");
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{tool}");
@@ -139,17 +139,17 @@ fn a_color_that_is_none_is_refused() {
 }
 
 #[test]
-fn help_to_a_full_device_is_trouble() {
+fn help_to_a_full_device_is_an_error() {
     for tool in tools() {
         for flag in ["-h", "--help", "--version"] {
             let wanted = format!("{tool}: error: cannot write to standard output: no space left on device\n");
-            assert_eq!(to_full(&Home::new(), &tool, &[flag], ""), (2, wanted));
+            assert_eq!(run_to_full_device(&Home::new(), &tool, &[flag], ""), (2, wanted));
         }
     }
 }
 
 #[test]
-fn data_to_a_full_device_is_trouble() {
+fn data_to_a_full_device_is_an_error() {
     let home = Home::new();
     home.ingest(&["--trace", "t"], &message("hello there"));
     home.ingest(&["--trace", "t"], &message("hello").replace("user", "assistant"));
@@ -168,14 +168,14 @@ fn data_to_a_full_device_is_trouble() {
         ("rsv-view", &["--format", "text"], ""),
     ] {
         let wanted = format!("{tool}: error: cannot write to standard output: no space left on device\n");
-        assert_eq!(to_full(&home, tool, words, stdin), (2, wanted), "{words:?}");
+        assert_eq!(run_to_full_device(&home, tool, words, stdin), (2, wanted), "{words:?}");
     }
     // What is stored before it is passed on is stored all the same.
     assert_eq!(home.contents("rsv-search", &["another"]), ["another"]);
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_trouble() {
+fn a_closed_pipe_is_no_error() {
     let home = Home::new();
     let lines: String = (0..3000).map(|n| message(&format!("number {n} {}", "long ".repeat(40)))).collect();
     home.ingest(&[], &lines);
@@ -203,7 +203,7 @@ fn a_reader_that_leaves_is_no_trouble() {
 }
 
 #[test]
-fn a_terminal_is_no_input() {
+fn a_terminal_is_not_read_as_input() {
     let home = Home::new();
     for tool in readers() {
         let Some((seen, status)) = on_terminal(&home, &tool, "") else { return };
@@ -220,7 +220,7 @@ fn a_terminal_is_no_input() {
 }
 
 #[test]
-fn on_a_terminal_text_comes_out() {
+fn a_terminal_gets_text() {
     let home = Home::new();
     home.at("2026-11-21T07:03:00Z").run("rsv-ingest", &["What is\tan \u{1b}[2Jowl?"], "").ok();
     let date = "\u{1b}[2m2026-11-21 07:03\u{1b}[0m \u{1b}[1;32muser\u{1b}[0m: ";
@@ -234,7 +234,7 @@ fn on_a_terminal_text_comes_out() {
 }
 
 #[test]
-fn colour_is_for_those_who_want_it() {
+fn colour_follows_the_flag_and_the_environment() {
     let home = Home::new();
     home.at("2026-11-21T07:03:00Z").run("rsv-ingest", &["hi"], "").ok();
     let plain = "2026-11-21 07:03 user: hi\n";

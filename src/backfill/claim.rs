@@ -5,18 +5,18 @@ use crate::error::Result;
 use crate::store::{Claim, Store};
 use std::time::Duration;
 
-/// How often it is looked whether another filler has done.
+/// The time between two checks whether another process has finished.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Waits until nobody else does a job in the store, and keeps others waiting as long as the claim is kept. A job
-/// has the name of the tool that does it: `embed`, `link`.
+/// Waits until no other process does a job in the store, and keeps others waiting as long as the claim is held. A job
+/// has the name of its tool: `embed`, `link`.
 pub fn claim(store: &mut dyn Store, job: &str, notes: &Notes) -> Result<Claim> {
-    let mut told = false;
+    let mut announced = false;
     loop {
         if let Some(claim) = store.claim(job)? {
             return Ok(claim);
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut announced, true) {
             notes.note(format_args!("another rsv-{job} works on this store: waiting"));
         }
         std::thread::sleep(POLL_INTERVAL);

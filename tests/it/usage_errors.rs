@@ -3,12 +3,12 @@
 use crate::support::{Home, lines_of};
 
 /// A command line, its standard input, what the error must say, and what the hint must.
-type Mistake = (&'static str, &'static [&'static str], &'static str, &'static str, &'static str);
+type UsageError = (&'static str, &'static [&'static str], &'static str, &'static str, &'static str);
 
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const MISTAKES: [Mistake; 66] = [
+const USAGE_ERRORS: [UsageError; 66] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -85,11 +85,11 @@ const MISTAKES: [Mistake; 66] = [
 ];
 
 #[test]
-fn every_mistake_is_answered_with_what_to_do_next() {
+fn every_usage_error_says_what_to_do_next() {
     let home = Home::new();
     home.write("broken.toml", "= = =\n");
     home.write("directory/x", "");
-    for (tool, words, stdin, error, hint) in MISTAKES {
+    for (tool, words, stdin, error, hint) in USAGE_ERRORS {
         let said = home.run(tool, words, stdin).trouble();
         let errors: Vec<&str> = said.lines().filter(|line| line.contains(": error: ")).collect();
         assert!(errors.len() == 1 && errors[0].contains(error), "{tool} {words:?}: {said}");
@@ -99,7 +99,7 @@ fn every_mistake_is_answered_with_what_to_do_next() {
 }
 
 #[test]
-fn a_misspelt_store_is_told_of() {
+fn a_misspelt_store_is_reported() {
     let home = Home::new();
     home.ingest(&[], "{\"role\":\"user\",\"content\":\"owl\"}\n");
     for (tool, words, status) in
@@ -113,7 +113,7 @@ fn a_misspelt_store_is_told_of() {
 }
 
 #[test]
-fn a_variable_that_cannot_be_is_named_with_what_to_do() {
+fn an_invalid_variable_is_named_with_its_remedy() {
     let home = Home::new().env("RSV_ENRICH_RECALL", "everything");
     let remedy = "correct or unset RSV_ENRICH_RECALL: man 5 rsv-config says what it may be";
     let said = home.run("rsv-view", &[], "").trouble();
@@ -126,7 +126,7 @@ fn a_variable_that_cannot_be_is_named_with_what_to_do() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_of() {
+fn a_port_in_use_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let said = Home::new().run("rsv-proxy", &["--port", &port], "").trouble();

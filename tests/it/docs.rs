@@ -1,4 +1,4 @@
-//! The papers say what the tools do: options, settings, completions, names.
+//! The documentation says what the tools do: options, settings, completions, names.
 
 use crate::support::Home;
 use std::collections::BTreeSet;
@@ -62,13 +62,14 @@ fn flags_of_help(help: &str) -> BTreeSet<String> {
     words.map(|word| word.trim_end_matches(',').to_owned()).collect()
 }
 
-/// A part of the papers that this machine cannot check; standard error is not caught, unlike `eprintln!`.
-pub(crate) fn unchecked(what: &str) {
+/// Reports a part of the documentation that this machine cannot check. Writes to standard error, which is not captured,
+/// unlike `eprintln!`.
+pub(crate) fn report_unchecked(what: &str) {
     let mut stderr = std::io::stderr();
     writeln!(stderr, "not checked: {what}").unwrap();
 }
 
-pub(crate) fn is_there(tool: &str) -> bool {
+pub(crate) fn is_installed(tool: &str) -> bool {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("command -v {tool}")]).stdout(Stdio::null());
     command.status().unwrap().success()
@@ -139,7 +140,7 @@ fn a_page_has_every_section_in_order() {
 }
 
 #[test]
-fn pages_name_each_other_rightly() {
+fn cross_references_name_existing_pages() {
     let pages = names("man");
     for name in &pages {
         let page = read(&format!("man/{name}"));
@@ -154,9 +155,9 @@ fn pages_name_each_other_rightly() {
 }
 
 #[test]
-fn mandoc_has_nothing_to_say() {
-    if !is_there("mandoc") {
-        return unchecked("the manual's lint, for want of mandoc");
+fn mandoc_reports_nothing() {
+    if !is_installed("mandoc") {
+        return report_unchecked("the manual's lint, for want of mandoc");
     }
     let pages = names("man").into_iter().map(|name| root().join("man").join(name));
     let lint = Command::new("mandoc").args(["-T", "lint", "-W", "warning"]).args(pages).output().unwrap();
@@ -165,7 +166,7 @@ fn mandoc_has_nothing_to_say() {
 }
 
 #[test]
-fn the_page_of_the_settings_has_every_row() {
+fn the_settings_page_has_every_row() {
     let page = read("man/rsv-config.5");
     let described = page.lines().filter_map(|line| line.strip_prefix(".It Va "));
     let described: BTreeSet<String> = described.map(str::to_owned).collect();
@@ -182,7 +183,9 @@ fn the_page_of_the_settings_has_every_row() {
         let item = page.split(&format!("\n.It Va {key}\n")).nth(1).unwrap();
         let item = item.split("\n.It ").next().unwrap().split("\n.El").next().unwrap();
         let words: Vec<&str> = item.split_whitespace().collect();
-        facts.iter().for_each(|fact| assert!(words.contains(fact), "{key}: {fact} is not told"));
+        for fact in facts {
+            assert!(words.contains(fact), "{key}: {fact} is missing");
+        }
         let sentence = doc[..1].to_uppercase() + &doc[1..] + ".";
         assert!(words.join(" ").starts_with(&sentence), "{key}: {sentence}");
     }
@@ -199,7 +202,7 @@ fn completions_are_current() {
         ] {
             let script = Home::new().env("RSV_COMPLETIONS", shell).run(&tool, &[], "").ok();
             let there = std::fs::read_to_string(root().join("completions").join(&name));
-            assert!(there.is_ok_and(|there| there == script), "completions/{name}: run scripts/papers");
+            assert!(there.is_ok_and(|there| there == script), "completions/{name}: run scripts/docs");
             wanted.insert(name);
         }
     }
@@ -219,15 +222,15 @@ fn the_changelog_begins_with_this_version() {
 }
 
 #[test]
-fn what_the_papers_name_is_there() {
+fn paths_named_in_the_docs_exist() {
     let mut seen = 0;
-    for paper in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
-        let text = read(paper);
+    for doc in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        let text = read(doc);
         let words = text.split(|c: char| c.is_whitespace() || "`()".contains(c));
         let in_tree = ["scripts/", "man/", "src/", "tests/"];
         for path in words.filter(|word| in_tree.iter().any(|start| word.starts_with(start))) {
             let path = path.trim_end_matches(['.', ',', ':', ';']);
-            assert!(root().join(path).exists(), "{paper}: there is no {path}");
+            assert!(root().join(path).exists(), "{doc}: there is no {path}");
             seen += 1;
         }
     }
@@ -240,7 +243,7 @@ fn the_readme_is_short() {
 }
 
 #[test]
-fn what_keeps_an_invariant_is_a_test() {
+fn tests_named_in_architecture_exist() {
     let text = read("ARCHITECTURE.md");
     let named = text.split('`').skip(1).step_by(2).filter_map(|name| name.split_once("::"));
     let mut seen = 0;

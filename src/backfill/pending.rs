@@ -18,47 +18,52 @@ pub fn embeddable(scopes: Scopes) -> Select {
 }
 
 /// Embeds the newest messages of a selection that have no vector before it is searched, `limit` of them at
-/// most. What remains is told, and so is what goes wrong; the search goes on.
+/// most. Notes tell how many remain, and what fails; the search goes on.
 pub fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, limit: usize, notes: &Notes) {
-    match some(store, embedder, which, limit) {
-        Ok(Filled { failed, remaining, .. }) => {
+    match newest(store, embedder, which, limit) {
+        Ok(Backfilled { failed, remaining, .. }) => {
             for error in &failed {
                 notes.note(error);
             }
             if remaining > 0 {
-                notes.note(format_args!("{}: rsv-embed --pending", told_unembedded(remaining)));
+                notes.note(format_args!("{}: rsv-embed --pending", unembedded_text(remaining)));
             }
         }
-        // Where the model cannot be loaded the search says so itself.
+        // If the model cannot be loaded, the search says so itself.
         Err(_) if !embedder.is_ready() => {}
         Err(error) => notes.note(format_args!("{error}; some messages have no vector yet")),
     }
 }
 
-/// How many messages are embedded before a search, by the settings.
+/// The number of messages that are embedded before a search, by the settings.
 pub fn catch_up_limit(settings: &Settings) -> usize {
     settings.integer("embed.catch_up").and_then(|limit| usize::try_from(limit).ok()).unwrap_or_default()
 }
 
-/// How many messages got a vector, and how many still have none.
+/// The outcome of a backfill: how many messages got a vector, and how many still have none.
 #[derive(Default, Debug)]
-pub struct Filled {
+pub struct Backfilled {
     pub done: usize,
     pub remaining: u64,
-    /// Why some of them can have none.
+    /// Why some of them cannot have one.
     pub failed: Vec<Error>,
 }
 
 /// Embeds the newest messages of a selection that have no vector, `limit` of them at most.
-pub fn some(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, limit: usize) -> Result<Filled> {
+pub fn newest(
+    store: &mut dyn Store,
+    embedder: &mut Embedder,
+    which: &Select,
+    limit: usize,
+) -> Result<Backfilled> {
     let mut failed = Vec::new();
-    let filled =
+    let backfilled =
         embed_batches(store, embedder, which, limit, &mut |_, _| {}, &mut |error| failed.push(error))?;
-    Ok(Filled { failed, ..filled })
+    Ok(Backfilled { failed, ..backfilled })
 }
 
 /// `3 messages have no vector yet`.
-fn told_unembedded(count: u64) -> String {
+fn unembedded_text(count: u64) -> String {
     match count {
         1 => "1 message has no vector yet".to_owned(),
         _ => format!("{count} messages have no vector yet"),
@@ -77,7 +82,7 @@ pub fn all(
     embed_batches(store, embedder, which, usize::MAX, report, fault).map(drop)
 }
 
-/// Embeds what has no vector in batches, each written before the next is begun.
+/// Embeds the records without a vector in batches; writes each batch before it begins the next.
 fn embed_batches(
     store: &mut dyn Store,
     embedder: &mut Embedder,
@@ -85,10 +90,10 @@ fn embed_batches(
     limit: usize,
     report: &mut dyn FnMut(u64, u64),
     fault: &mut dyn FnMut(Error),
-) -> Result<Filled> {
-    // What failed stays without a vector, and is not to be met again and again.
+) -> Result<Backfilled> {
+    // The records that failed stay without a vector, and are not tried again.
     let mut failed = HashSet::new();
-    let mut filled = Filled::default();
+    let mut backfilled = Backfilled::default();
     let mut pace = Pace::default();
     let mut tried = 0;
     loop {
@@ -97,54 +102,57 @@ fn embed_batches(
             store.unembedded(embedder.model(), which, size + failed.len())?;
         records.retain(|record| !failed.contains(&record.id));
         records.truncate(size);
-        filled.remaining = total;
-        report(filled.done as u64, filled.done as u64 + total);
+        backfilled.remaining = total;
+        report(backfilled.done as u64, backfilled.done as u64 + total);
         if records.is_empty() {
-            return Ok(filled);
+            return Ok(backfilled);
         }
         tried += records.len();
         let begun = Instant::now();
-        let (made, faults) = vectors(embedder, &records)?;
+        let (made, not_embedded) = vectors(embedder, &records)?;
         let refused = write(store, embedder.model(), model_known, &made)?;
         pace.took(begun.elapsed());
         let stored = made.len() - refused.len();
-        filled.done += stored;
-        filled.remaining = total.saturating_sub(stored as u64);
-        for (of, error) in faults.into_iter().chain(refused) {
+        backfilled.done += stored;
+        backfilled.remaining = total.saturating_sub(stored as u64);
+        for (of, error) in not_embedded.into_iter().chain(refused) {
             fault(error.at(format_args!("message {of}")));
             failed.insert(of);
         }
-        // What came meanwhile waits for the next time.
+        // Records that arrived meanwhile wait for the next run.
         if records.len() as u64 == total {
-            report(filled.done as u64, filled.done as u64 + filled.remaining);
-            return Ok(filled);
+            report(backfilled.done as u64, backfilled.done as u64 + backfilled.remaining);
+            return Ok(backfilled);
         }
     }
 }
 
-/// Records of which there is no vector, and why.
-pub(super) type Faults = Vec<(String, Error)>;
+/// The ids of records that could not be embedded, and why.
+pub(super) type FailedRecords = Vec<(String, Error)>;
 
-/// The vectors of records, by the embedder's model. If they cannot be had together, each is tried alone, so
-/// that a text which a server does not take keeps no other from its vector. Errors if it is not for the texts.
-pub(super) fn vectors(embedder: &mut Embedder, records: &[StoredRecord]) -> Result<(Vec<Embedding>, Faults)> {
+/// The vectors of records, by the embedder's model. If embedding them together fails, each is tried alone, so that a
+/// text which a server refuses keeps no other from its vector. Errors if the failure is not due to the texts.
+pub(super) fn vectors(
+    embedder: &mut Embedder,
+    records: &[StoredRecord],
+) -> Result<(Vec<Embedding>, FailedRecords)> {
     let texts: Vec<Cow<str>> =
         records.iter().map(|record| record.embedded_text().unwrap_or_default()).collect();
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
-    let (mut made, mut faults) = (Vec::new(), Vec::new());
+    let (mut made, mut failed) = (Vec::new(), Vec::new());
     for (record, vector) in records.iter().zip(embedder.each(&texts, Side::Passage)?) {
         let (of, model, extra) = (record.id.clone(), embedder.model().to_owned(), Object::default());
         match vector {
             Ok(vector) => made.push(Embedding { of, model, vector, extra }),
-            Err(error) => faults.push((of, error)),
+            Err(error) => failed.push((of, error)),
         }
     }
-    Ok((made, faults))
+    Ok((made, failed))
 }
 
-/// Writes vectors; the first of a store, which does not know the model then, settle its model. What the store
-/// refuses (its vectors of the model have another dimension) is given back.
-fn write(store: &mut dyn Store, model: &str, model_known: bool, made: &[Embedding]) -> Result<Faults> {
+/// Writes vectors; the first ones of a store decide its model. Returns the vectors that the store refuses because its
+/// vectors of the model have another dimension.
+fn write(store: &mut dyn Store, model: &str, model_known: bool, made: &[Embedding]) -> Result<FailedRecords> {
     if !model_known && !made.is_empty() && store.models()?.is_empty() && store.fact(MODEL)?.is_none() {
         store.set_fact(MODEL, Some(model))?;
     }

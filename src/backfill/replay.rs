@@ -1,31 +1,31 @@
-//! Embedding everything anew: with another model, or once more with the same. What is stopped goes on.
+//! Replay: embeds everything again, with another model or with the same one. An interrupted replay continues.
 
-use super::backfill::{all, embeddable, vectors};
 use super::model::{MODEL, model_of};
+use super::pending::{all, embeddable, vectors};
 use crate::embed::{Embedder, Pace};
 use crate::error::{Error, Result};
 use crate::record::{Object, Position, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 use std::time::Instant;
 
-/// The fact that tells how far a replay with the same model is.
+/// The fact that holds the progress of a replay with the same model.
 const REPLAY: &str = "replay";
 
 /// The fact that names a model whose vectors are being removed.
-const LEAVING: &str = "leaving";
+const REMOVED_MODEL: &str = "leaving";
 
-/// What a replay came to.
+/// The outcome of a replay.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Replayed {
     /// Every vector is of the embedder's model.
     Done,
-    /// So many messages, of other scopes or such as cannot be embedded, lack a vector, so that the store is
-    /// still searched by the model that is named.
+    /// So many messages, which are of other scopes or cannot be embedded, lack a vector, so that searches still use the
+    /// named model.
     Partly(u64, String),
 }
 
-/// Makes the vectors of a selection anew. The model before is searched until the whole store has vectors of
-/// this one; then its vectors are removed, unless `keep`.
+/// Makes the vectors of a selection anew. Searches use the model before until the whole store has vectors of this one;
+/// then the old vectors are removed, unless `keep`.
 pub fn replay(
     store: &mut dyn Store,
     embedder: &mut Embedder,
@@ -38,7 +38,7 @@ pub fn replay(
     let finished = finish(store, before.as_deref())?;
     match before {
         Some(before) if before != embedder.model() => {
-            // Vectors that came from elsewhere are searched by until the change is made.
+            // Searches use the vectors of the model before, wherever they came from, until the store changes its model.
             store.set_fact(MODEL, Some(&before))?;
             all(store, embedder, which, report, fault)?;
             return switch(store, embedder.model(), before, keep);
@@ -50,14 +50,14 @@ pub fn replay(
     Ok(Replayed::Done)
 }
 
-/// Makes the embedder's model the store's, if nothing lacks a vector of it.
+/// Makes the embedder's model the store's, if no record lacks a vector of it.
 fn switch(store: &mut dyn Store, model: &str, before: String, keep: bool) -> Result<Replayed> {
     let unembedded = store.unembedded(model, &embeddable(Scopes::All), 0)?.total;
     if unembedded > 0 {
         return Ok(Replayed::Partly(unembedded, before));
     }
     if !keep {
-        store.set_fact(LEAVING, Some(&before))?;
+        store.set_fact(REMOVED_MODEL, Some(&before))?;
     }
     store.set_fact(MODEL, Some(model))?;
     store.set_fact(REPLAY, None)?;
@@ -65,21 +65,21 @@ fn switch(store: &mut dyn Store, model: &str, before: String, keep: bool) -> Res
     Ok(Replayed::Done)
 }
 
-/// Removes the vectors of a model that the store has left; whether there was one. What was stopped just then is
-/// brought to its end by the next replay.
+/// Removes the vectors of a model that the store no longer uses, and returns whether there was one. If this is
+/// interrupted, the next replay completes it.
 fn finish(store: &mut dyn Store, model: Option<&str>) -> Result<bool> {
-    let Some(leaving) = store.fact(LEAVING)? else { return Ok(false) };
-    // Stopped before the change, the store has not left it.
-    let left = model != Some(&leaving);
+    let Some(removed_model) = store.fact(REMOVED_MODEL)? else { return Ok(false) };
+    // If the replay was interrupted before the change, the store still uses the model.
+    let left = model != Some(&removed_model);
     if left {
-        store.drop_model(&leaving)?;
+        store.drop_model(&removed_model)?;
     }
-    store.set_fact(LEAVING, None)?;
+    store.set_fact(REMOVED_MODEL, None)?;
     Ok(left)
 }
 
-/// Replaces the vectors of a model, from the newest message to the oldest. How far it is stands in the store,
-/// written together with the vectors.
+/// Replaces the vectors of a model, from the newest message to the oldest. The progress is written to the store
+/// together with the vectors.
 fn replace_vectors(
     store: &mut dyn Store,
     embedder: &mut Embedder,
@@ -97,23 +97,23 @@ fn replace_vectors(
         let page = store.last_of(&Select { before, ..which.clone() }, pace.size())?;
         let Some(oldest) = page.first() else { break };
         progress = Progress { before: Some(oldest.position()), done: progress.done + page.len() as u64 };
-        let worded: Vec<StoredRecord> =
+        let with_text: Vec<StoredRecord> =
             page.into_iter().filter(|record| record.embedded_text().is_some()).collect();
         let begun = Instant::now();
-        let (made, faults) = vectors(embedder, &worded)?;
+        let (made, failed) = vectors(embedder, &with_text)?;
         store.put_vectors(&made, Some((REPLAY, &progress.fact(&task))))?;
         pace.took(begun.elapsed());
-        for (of, error) in faults {
+        for (of, error) in failed {
             fault(error.at(format_args!("message {of}")));
         }
     }
     Ok(store.set_fact(REPLAY, None)?)
 }
 
-/// How far a replay with the same model is.
+/// The progress of a replay with the same model.
 #[derive(Default)]
 struct Progress {
-    /// What stands before this is left to do; `None` at the beginning.
+    /// The messages before this position are left to do; `None` at the beginning.
     before: Option<Position>,
     done: u64,
 }
@@ -131,7 +131,7 @@ impl Progress {
         fact.to_json()
     }
 
-    /// Where a replay of the same task had got to.
+    /// Reads the progress of a replay of the same task.
     fn read(fact: &str, task: &str) -> Option<Progress> {
         let fact = Object::parse(fact).ok()?;
         let same = fact.text("task").ok()?.as_deref() == Some(task);

@@ -9,7 +9,7 @@ use crate::store::Store;
 /// The fact that names the model by which a store is searched.
 pub(super) const MODEL: &str = "model";
 
-/// The fact that names the model of which it was told that the settings choose it.
+/// The fact that names the model which the settings choose, once that has been announced.
 const ANNOUNCED: &str = "announced";
 
 /// The value of `embed.via` that nobody has to set.
@@ -24,14 +24,14 @@ pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
 }
 
 /// The embedder for what a store holds: of the store's model as long as it can be used, else of the
-/// settings'. That the two differ is told once.
+/// settings'. If the two differ, a note says so once.
 pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &Notes) -> Result<Embedder> {
     let wanted = Embedder::of(settings, work, notes);
     let Some(stored) = model_of(store)? else { return wanted };
     if wanted.as_ref().is_ok_and(|wanted| wanted.model() == stored) {
         return wanted;
     }
-    match (stored_one(settings, &stored, work, notes), wanted) {
+    match (store_embedder(settings, &stored, work, notes), wanted) {
         (Ok(own), Ok(wanted)) => {
             announce(store, &stored, wanted.model(), notes)?;
             Ok(own)
@@ -45,7 +45,7 @@ pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &
             Ok(wanted)
         }
         (Ok(own), Err(_)) => {
-            // It may not be installed yet.
+            // The model of the settings may not be installed yet.
             settings.text("embed.model").map_or(Ok(()), |named| announce(store, &stored, &named, notes))?;
             Ok(own)
         }
@@ -55,14 +55,14 @@ pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &
 
 /// The embedder of the store's model, which the settings do not name: what is installed here goes before the
 /// server that they may name for their own.
-fn stored_one(settings: &Settings, stored: &str, work: Work, notes: &Notes) -> Result<Embedder> {
+fn store_embedder(settings: &Settings, stored: &str, work: Work, notes: &Notes) -> Result<Embedder> {
     let mut here = settings.clone();
     here.overrule("embed.via", "embed.via", LOCAL)?;
     Embedder::named(&here, Some(stored), work, notes)
         .or_else(|_| Embedder::named(settings, Some(stored), work, notes))
 }
 
-/// Tells of a change of the model, once a store.
+/// Announces a change of the model, once for each store.
 fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) -> Result<()> {
     if notes.is_quiet() || store.fact(ANNOUNCED)?.as_deref() == Some(wanted) {
         return Ok(());
@@ -70,19 +70,19 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) ->
     notes.note(format_args!(
         "the vectors of this store are of {stored}, and the model is now {wanted}; to change them: rsv-embed --replay"
     ));
-    // A store that cannot be written to tells it again.
+    // If the store cannot be written to, the next run announces it again.
     let _ = store.set_fact(ANNOUNCED, Some(wanted));
     Ok(())
 }
 
-/// Who has just chosen a store's model need not be told that the settings would choose another.
+/// Notes that the user has chosen the store's model, so that `announce` does not say that the settings choose another.
 pub fn settle(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<()> {
     let wanted = Embedder::of(settings, Work::Many, notes).ok();
     Ok(store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))?)
 }
 
-/// The `embedder`, where one can do without: `None` if no model is installed. Errors if one that was asked for, or
-/// that the store has vectors of, cannot be had.
+/// The `embedder`, for tools that work without one too: `None` if no model is installed. Errors if the settings choose
+/// a model, or the store has vectors of one, and it is not available.
 pub fn optional(
     store: &mut dyn Store,
     settings: &Settings,
@@ -96,7 +96,7 @@ pub fn optional(
     }
 }
 
-/// Whether a model was asked for, or the store has vectors of one.
+/// Whether the settings choose a model, or the store has vectors of one.
 pub fn is_wanted(store: &mut dyn Store, settings: &Settings) -> Result<bool> {
     Ok(settings.text("embed.model").is_some() || model_of(store)?.is_some())
 }

@@ -33,7 +33,7 @@ fn rich() -> Home {
 }
 
 #[test]
-fn out_and_in_again_is_the_same_to_the_byte() {
+fn export_then_import_is_the_same_to_the_byte() {
     let home = rich();
     for form in [&["--vectors"][..], &["--vectors", "base64"], &["--vectors", "numbers"], &[]] {
         let first = export(&home, form);
@@ -201,7 +201,7 @@ fn reservoirs_own_records_are_read() {
 }
 
 #[test]
-fn every_way_to_string_objects_together_is_read() {
+fn every_way_to_concatenate_objects_is_read() {
     let objects: Vec<Value> = (0..50)
         .map(|n| {
             json!({"role": "user", "content": format!("no {n} }}]{{[\" \\"), "timestamp": n, "trace_id": "t",
@@ -404,7 +404,7 @@ fn spreadsheets_and_people_have_formats_of_their_own() {
 }
 
 #[test]
-fn an_export_is_one_instant_whoever_writes() {
+fn an_export_is_a_snapshot_while_others_write() {
     let home = Home::new();
     std::thread::scope(|threads| {
         for writer in 0..3 {
@@ -438,7 +438,7 @@ fn an_export_is_one_instant_whoever_writes() {
 }
 
 #[test]
-fn a_large_store_comes_out_and_in_again() {
+fn a_large_store_survives_export_and_import() {
     let mut dice = Dice(7);
     let mut lines = String::new();
     for n in 0..45_000 {
