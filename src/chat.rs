@@ -4,7 +4,7 @@
 pub mod fence;
 
 use crate::error::{Error, Result};
-use crate::record::{ACCOUNT, Content, Fill, Object, Role, Scope, StoredRecord, unexpected};
+use crate::record::{ACCOUNT, Content, DraftDefaults, Object, Role, Scope, StoredRecord, unexpected};
 
 /// What a request has at the least.
 const LEAST: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
@@ -122,7 +122,8 @@ pub fn answer(response: &Object) -> Result<Object> {
 
 /// An account as it stands in `rsv`. All of its head is there: nothing is filled in.
 fn account(members: Object) -> Result<StoredRecord> {
-    let nothing = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
+    let nothing =
+        DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
     (ACCOUNT.read)(members)?.complete(&nothing)
 }
 

@@ -261,7 +261,7 @@ impl Target {
     pub fn key<'k>(&'k self, bearer: Option<&'k Secret>) -> std::result::Result<Option<&'k Secret>, Refusal> {
         let bearer = bearer.filter(|key| !key.expose().is_empty());
         let own = self.site.key.as_ref();
-        let exposed = self.address().is_plain() && !self.address().is_here();
+        let exposed = self.address().is_plaintext() && !self.address().is_loopback();
         let key = match self.site.wants {
             Wants::Key => bearer.or(own),
             // A client that must send some key sends it to a server of the house that wants none.

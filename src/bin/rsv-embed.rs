@@ -6,7 +6,7 @@ use rsv::embed::{self, Embedder, Pace, Side, Work};
 use rsv::error::{Error, Result};
 use rsv::fill::{self, Replayed};
 use rsv::link::synapse::{self, Plan};
-use rsv::record::{Feed, Next, Object, Place, Scopes, Value};
+use rsv::record::{Feed, Next, Object, Scopes, SourceLocation, Value};
 use rsv::store::{self, OpenMode, Store};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -157,16 +157,16 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
 
 /// A line that waits for its vector.
 struct Waiting {
-    place: Place,
+    place: SourceLocation,
     line: Object,
     text: Option<(String, Side)>,
 }
 
 impl Waiting {
     fn of(value: Value, field: Option<&str>, question: bool) -> Result<Waiting> {
-        let text = embed::text_of(&value.object, field).map_err(|e| e.at(&value.place))?;
+        let text = embed::text_of(&value.object, field).map_err(|e| e.at(&value.location))?;
         let text = text.map(|(text, side)| (text, if question { Side::Query } else { side }));
-        Ok(Waiting { place: value.place, line: value.object, text })
+        Ok(Waiting { place: value.location, line: value.object, text })
     }
 }
 

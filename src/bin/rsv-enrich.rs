@@ -58,7 +58,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     for (name, input) in io.sources(&args.files)? {
         let mut reader = Reader::new(&name, input, enricher.settings.max_line());
         while let Some(next) = reader.next() {
-            match next.and_then(|value| enricher.line(value.object, io).map_err(|e| e.at(value.place))) {
+            match next.and_then(|value| enricher.line(value.object, io).map_err(|e| e.at(value.location))) {
                 Ok(line) => {
                     io.out.with(|out| {
                         line.write(out);

@@ -236,7 +236,7 @@ impl Search<'_> {
     ) -> Result<bool> {
         let mut found = false;
         while let Some(next) = lines.next() {
-            let answered = next.and_then(|Value { place, object }| {
+            let answered = next.and_then(|Value { location: place, object }| {
                 let query = Query::parse(object, &place).map_err(|e| e.at(&place))?;
                 self.answer(&query.text, Some(&query), store, io).map_err(|e| e.at(&place))
             });

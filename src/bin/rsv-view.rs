@@ -2,7 +2,7 @@
 
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::error::Result;
-use rsv::record::{ACCOUNT, MESSAGE, Record, Vectors};
+use rsv::record::{ACCOUNT, MESSAGE, Record, VectorFormat};
 use rsv::store::{self, Select};
 use rsv::{config, view};
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         match &layout {
             Some(layout) if args.accounts => io.out.write(view::account(&record, layout).as_bytes())?,
             Some(layout) => io.out.write(view::record(&record, layout).as_bytes())?,
-            None => io.out.with(|out| Record::Stored(record).write_line(Vectors::Numbers, out))?,
+            None => io.out.with(|out| Record::Stored(record).write_line(VectorFormat::Numbers, out))?,
         }
     }
     Ok(Outcome::Yes)

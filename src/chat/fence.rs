@@ -189,11 +189,11 @@ fn begins_line(text: &str, at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Draft, Fill};
+    use crate::record::{Draft, DraftDefaults};
 
     fn said(text: &str) -> StoredRecord {
         let (partition, instance) = (Some("p\nq".into()), Some("i".into()));
-        let fill = Fill { partition, instance, trace_id: "t".into(), timestamp: 0, seq: 0 };
+        let fill = DraftDefaults { partition, instance, trace_id: "t".into(), timestamp: 0, seq: 0 };
         Draft::message(Role::User, Content::Text(text.into())).complete(&fill).unwrap()
     }
 

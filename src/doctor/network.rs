@@ -4,7 +4,7 @@ use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::http::{self, Address, Client, Headers, Passing};
+use crate::http::{self, Address, Client, Headers, RelayRequest};
 use crate::provider::{Providers, Target};
 use crate::record::Object;
 use http_body_util::{BodyExt, Limited};
@@ -100,7 +100,7 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
             .filter(|wanted| wanted.address() == target.address())
             .map(|wanted| wanted.model.clone())
     };
-    let states = http::all(all.iter().map(|target| reach(&client, target, model_of(target)))).await;
+    let states = http::join_all(all.iter().map(|target| reach(&client, target, model_of(target)))).await;
     let reached = states.iter().any(Result::is_ok);
     let mut found: Vec<Finding> = { all.iter() }
         .zip(states)
@@ -137,7 +137,7 @@ async fn reach(client: &Client, target: &Target, model: Option<String>) -> Resul
         return Ok(format!("{address}, not asked"));
     };
     let (status, body) = ask(client, &models, key, target.headers()).await.map_err(|error| {
-        let first = if address.is_here() { "start it" } else { "see whether the network is there" };
+        let first = if address.is_loopback() { "start it" } else { "see whether the network is there" };
         error
             .at(format_args!("{address} cannot be asked"))
             .hint(format!("{first}, or correct {}", target.address_setting()))
@@ -176,7 +176,7 @@ fn ask<'a>(
     headers: &'a Headers,
 ) -> impl Future<Output = Result<Answered>> + 'a {
     let asked = async move {
-        let answer = client.relay(address, key, headers, Passing::get()).await;
+        let answer = client.relay(address, key, headers, RelayRequest::get()).await;
         let answer = answer.map_err(|failed| Error::new(failed.cause))?;
         let status = answer.status().as_u16();
         let body = Limited::new(answer.into_body(), LONGEST).collect().await.ok();

@@ -3,7 +3,7 @@
 use super::side::Side;
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, Vectors, quote, write_vector};
+use crate::record::{Content, Object, VectorFormat, quote, write_vector};
 
 /// The text of a line and what it is: the member `field` if one is named; else a query's question, the last
 /// user's message of a request, a title with its content, or a message's text. `None` where nothing is
@@ -47,7 +47,7 @@ const WORDLESS: [&str; 5] = ["account", "chunk", "embedding", "error", "link"];
 /// Sets a line's vector and the model that made it.
 pub fn set_vector(line: &mut Object, vector: &[f32], model: &str) {
     let mut json = Vec::new();
-    write_vector(vector, Vectors::Numbers, &mut json);
+    write_vector(vector, VectorFormat::Numbers, &mut json);
     line.set("embedding", String::from_utf8_lossy(&json));
     line.set("embedding_model", quote(model));
 }

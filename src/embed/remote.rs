@@ -8,14 +8,14 @@ use super::side::Side;
 use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Error, Result};
-use crate::http::{self, Blocking, Cut, Failed, Reply};
+use crate::http::{self, BlockingClient, FullResponse, RequestError, RequestErrorKind, Truncation};
 use site::{Kind, Site};
 use std::time::Duration;
 
 /// A server that embeds by one model.
 pub(super) struct Remote {
     site: Site,
-    client: Blocking,
+    client: BlockingClient,
     model: String,
     notes: Notes,
     /// How many numbers its vectors have, once one has been seen.
@@ -68,7 +68,7 @@ impl Remote {
         Ok(Some(Remote {
             most: site.limits().0,
             base64: site.kind != Kind::Ollama,
-            client: Blocking::new(settings),
+            client: BlockingClient::new(settings),
             model: model.to_owned(),
             notes: notes.clone(),
             dim: None,
@@ -133,7 +133,7 @@ impl Remote {
             Err(failed) => return Err(self.unanswered(&failed)),
         };
         if !(200..300).contains(&reply.status) {
-            let said = http::said(&reply.body.bytes, self.site.key.as_ref()).unwrap_or_default();
+            let said = http::error_message(&reply.body.bytes, self.site.key.as_ref()).unwrap_or_default();
             if self.base64 && said.contains("encoding_format") {
                 self.base64 = false;
                 return self.ask(texts, side);
@@ -144,7 +144,7 @@ impl Remote {
     }
 
     /// Asks until there is an answer that another attempt would not change, or has been asked often enough.
-    fn post(&mut self, texts: &[&str], side: Side) -> std::result::Result<Reply, Failed> {
+    fn post(&mut self, texts: &[&str], side: Side) -> std::result::Result<FullResponse, RequestError> {
         let mut left = if self.is_proxy() { 1 } else { ATTEMPTS };
         let mut pause = PAUSE;
         loop {
@@ -152,10 +152,10 @@ impl Remote {
             let reply = self.client.post(&self.site.address, self.site.key.as_ref(), json, MAX_ANSWER);
             left -= 1;
             let (why, wanted) = match &reply {
-                Ok(Reply { status: status @ (429 | 500 | 502 | 503 | 504), retry_after, .. }) => {
-                    (format!("answered {status} {}", http::reason(*status)), *retry_after)
+                Ok(FullResponse { status: status @ (429 | 500 | 502 | 503 | 504), retry_after, .. }) => {
+                    (format!("answered {status} {}", http::reason_phrase(*status)), *retry_after)
                 }
-                Err(Failed { kind: http::Kind::Connect | http::Kind::Broken, cause }) => {
+                Err(RequestError { kind: RequestErrorKind::Connect | RequestErrorKind::Broken, cause }) => {
                     (cause.clone(), None)
                 }
                 _ => return reply,
@@ -171,11 +171,11 @@ impl Remote {
     }
 
     /// The vectors in a good answer.
-    fn read(&mut self, reply: &Reply, count: usize) -> std::result::Result<Vec<Vec<f32>>, Trouble> {
+    fn read(&mut self, reply: &FullResponse, count: usize) -> std::result::Result<Vec<Vec<f32>>, Trouble> {
         match &reply.body.cut {
             None => {}
-            Some(Cut::Failed(failed)) => return Err(self.unanswered(failed)),
-            Some(Cut::Limit) => {
+            Some(Truncation::Failed(failed)) => return Err(self.unanswered(failed)),
+            Some(Truncation::Limit) => {
                 let mib = MAX_ANSWER >> 20;
                 return Err(Trouble::Failed(self.error(format_args!("the answer is longer than {mib} MiB"))));
             }
@@ -193,33 +193,33 @@ impl Remote {
     }
 
     /// There was no answer.
-    fn unanswered(&self, failed: &Failed) -> Trouble {
+    fn unanswered(&self, failed: &RequestError) -> Trouble {
         let error = self.error(failed);
         match (failed.kind, self.site.kind) {
-            (http::Kind::Connect | http::Kind::Broken, Kind::Proxy) => {
+            (RequestErrorKind::Connect | RequestErrorKind::Broken, Kind::Proxy) => {
                 Trouble::Absent(error.hint("rsv-proxy"))
             }
-            (http::Kind::Connect | http::Kind::Broken, Kind::Ollama) => Trouble::Absent(
+            (RequestErrorKind::Connect | RequestErrorKind::Broken, Kind::Ollama) => Trouble::Absent(
                 error.hint(format!("is Ollama running? if elsewhere, set {}", self.site.setting)),
             ),
-            (http::Kind::Connect | http::Kind::Broken, Kind::OpenAi) => {
+            (RequestErrorKind::Connect | RequestErrorKind::Broken, Kind::OpenAi) => {
                 Trouble::Absent(error.hint(format!("check {}", self.site.setting)))
             }
-            (http::Kind::Late(setting), _) => {
+            (RequestErrorKind::Timeout(setting), _) => {
                 let hint = format!("raise the limit with: rsv-config set {setting} 20m");
                 Trouble::Failed(error.hint(hint).timed_out(setting))
             }
-            (http::Kind::Setup, _) => {
+            (RequestErrorKind::Setup, _) => {
                 Trouble::Failed(error.hint("install the certificates of the system: package ca-certificates"))
             }
-            (http::Kind::Key, _) => Trouble::Failed(self.check_key(error)),
+            (RequestErrorKind::Key, _) => Trouble::Failed(self.check_key(error)),
         }
     }
 
     /// The server answered with a status other than 200 to 299, and said why.
-    fn refused(&self, reply: &Reply, said: &str) -> Trouble {
+    fn refused(&self, reply: &FullResponse, said: &str) -> Trouble {
         let status = reply.status;
-        let head = format!("answered {status} {}", http::reason(status));
+        let head = format!("answered {status} {}", http::reason_phrase(status));
         let error = self.error(if said.is_empty() { head } else { format!("{head}: {said}") });
         let model = String::from_utf8_lossy(&reply.body.bytes).contains("model_not_found");
         match (status, self.site.kind) {

@@ -4,7 +4,7 @@
 
 use super::turn::{Memory, Turn};
 use crate::error::Result;
-use crate::record::{ACCOUNT, Account, Object, Part, Scope, Scopes};
+use crate::record::{ACCOUNT, Account, Object, RecalledPart, Scope, Scopes};
 use crate::store::Select;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
 pub(super) struct Decided {
     pub(super) trace_id: String,
     /// What was recalled, by its worth.
-    pub(super) recalled: Vec<Part>,
+    pub(super) recalled: Vec<RecalledPart>,
 }
 
 /// What the newest account of a digest tells.

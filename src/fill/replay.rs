@@ -145,5 +145,5 @@ impl Progress {
 /// The number of messages in scopes.
 fn count(store: &mut dyn Store, scopes: &Scopes) -> Result<u64> {
     let all = store.scopes()?;
-    Ok(all.into_iter().filter(|(scope, _)| scopes.hold(scope)).map(|(_, messages)| messages).sum())
+    Ok(all.into_iter().filter(|(scope, _)| scopes.contains(scope)).map(|(_, messages)| messages).sum())
 }

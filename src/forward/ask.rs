@@ -4,7 +4,10 @@ use super::caller::Caller;
 use super::failure::{Failure, MAX_BODY};
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
-use crate::http::{Client, Failed, Kind, RequestOptions, Response, offer, pause, reason};
+use crate::http::{
+    Client, RequestError, RequestErrorKind, RequestOptions, Response, accepted_encodings, parse_retry_after,
+    reason_phrase,
+};
 use crate::provider::Target;
 use bytes::Bytes;
 use std::time::Duration;
@@ -33,15 +36,16 @@ impl Asker {
         target: &Target,
         key: Option<&Secret>,
         caller: &Caller,
-        endless: bool,
+        unbounded: bool,
         body: Bytes,
     ) -> Result<Response, Failure> {
-        let encodings = offer(caller.encodings.as_deref().unwrap_or_default());
+        let encodings = accepted_encodings(caller.encodings.as_deref().unwrap_or_default());
         let (passed, headers) = (Some(&caller.headers), Some(target.headers()));
-        let options = RequestOptions { passed, headers, encodings: &encodings, endless };
+        let options = RequestOptions { passed, headers, encodings: &encodings, unbounded };
         let address = target.address().clone().with_query(caller.query.as_deref());
         let send = || self.client.post(&address, key, options, body.clone());
-        let told = |response: &Response| (response.status(), response.retry_after().and_then(pause));
+        let told =
+            |response: &Response| (response.status(), response.retry_after().and_then(parse_retry_after));
         let response = self.again.ask(target, send, told).await;
         let response = response.map_err(|failed| Failure::unsent(target, &failed))?;
         match response.status() {
@@ -70,12 +74,12 @@ impl Again {
 
     /// The head of the last answer to what `send` sends; `told` is its status, and how long the provider wants not
     /// to be asked again.
-    pub async fn ask<A, F: Future<Output = Result<A, Failed>>>(
+    pub async fn ask<A, F: Future<Output = Result<A, RequestError>>>(
         &self,
         target: &Target,
         send: impl Fn() -> F,
         told: impl Fn(&A) -> (u16, Option<Duration>),
-    ) -> Result<A, Failed> {
+    ) -> Result<A, RequestError> {
         let mut sent = send().await;
         for attempt in 0..self.retries {
             let Some((why, wanted)) = again(sent.as_ref().map(&told)) else { break };
@@ -94,12 +98,12 @@ impl Again {
 }
 
 /// Why a request may be sent again, if it may, and after what time the provider wants it.
-fn again(sent: Result<(u16, Option<Duration>), &Failed>) -> Option<(String, Option<Duration>)> {
+fn again(sent: Result<(u16, Option<Duration>), &RequestError>) -> Option<(String, Option<Duration>)> {
     match sent {
         Ok((status, wanted)) if AGAIN.contains(&status) => {
-            Some((format!("answered {status} {}", reason(status)), wanted))
+            Some((format!("answered {status} {}", reason_phrase(status)), wanted))
         }
-        Err(failed) if failed.kind == Kind::Connect => Some((failed.cause.clone(), None)),
+        Err(failed) if failed.kind == RequestErrorKind::Connect => Some((failed.cause.clone(), None)),
         _ => None,
     }
 }

@@ -36,7 +36,7 @@ impl Forwarder {
     /// Answers a line. `scope` is for a request that has none. Ends early when nobody listens any more.
     pub async fn line(
         &self,
-        Value { place, object }: Value,
+        Value { location: place, object }: Value,
         form: Form,
         scope: Option<&Scope>,
         clock: &Clock,

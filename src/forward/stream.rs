@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::pending_request::PendingRequest;
 use crate::chat;
 use crate::cli::Notes;
-use crate::http::{self, Cut, Decoder, HeaderMap, Response};
+use crate::http::{self, Decoder, HeaderMap, Response, Truncation};
 use crate::record::Object;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -163,13 +163,13 @@ impl Stream {
         let (mut plain, mut found) = (Vec::new(), Vec::new());
         let mut cut = decoder.decode(bytes, &mut plain, self.limit).err();
         if events.feed(&plain, &mut found).is_err() {
-            cut = Some(Cut::Limit);
+            cut = Some(Truncation::Limit);
         }
         if let Some(cut) = cut {
             self.reading = None;
             self.failure = Some(match cut {
-                Cut::Limit => Failure::too_much(&self.pending.target, self.limit),
-                Cut::Failed(failed) => Failure::broken(&self.pending.target, &failed, b"", None),
+                Truncation::Limit => Failure::too_much(&self.pending.target, self.limit),
+                Truncation::Failed(failed) => Failure::broken(&self.pending.target, &failed, b"", None),
             });
         }
         found.into_iter().map(|data| self.event(data)).collect()
@@ -261,7 +261,7 @@ async fn whole(
                     break Some(cut);
                 }
             }
-            Err(failed) => break Some(Cut::Failed(failed)),
+            Err(failed) => break Some(Truncation::Failed(failed)),
         }
     };
     let answer = read_answer(&pending.target, &http::Body { bytes, cut }, pending.key.as_ref())?;

@@ -4,7 +4,7 @@
 use super::{Providers, Target};
 use crate::config::Settings;
 use crate::error::Result;
-use crate::http::Blocking;
+use crate::http::BlockingClient;
 use crate::record::Object;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +27,7 @@ pub struct Windows {
 }
 
 struct Asking {
-    client: Blocking,
+    client: BlockingClient,
     known: HashMap<String, (Instant, Option<usize>)>,
 }
 
@@ -37,7 +37,7 @@ impl Windows {
         let mut quick = settings.clone();
         quick.overrule("request_timeout", "request_timeout", PATIENCE)?;
         quick.overrule("connect_timeout", "connect_timeout", PATIENCE)?;
-        let asking = Asking { client: Blocking::new(&quick), known: HashMap::new() };
+        let asking = Asking { client: BlockingClient::new(&quick), known: HashMap::new() };
         Ok(Windows { providers: Providers::new(settings).ok(), asking: Mutex::new(asking) })
     }
 

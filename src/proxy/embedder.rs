@@ -139,7 +139,7 @@ impl SharedEmbedder {
 /// Whether `embed.via` names the proxy at this address, which must not ask itself.
 pub(super) fn is_own_address(settings: &Settings, own: SocketAddr) -> bool {
     let via = settings.text("embed.via").unwrap_or_default();
-    let here = |address: Address| address.is_here() && address.port() == Some(own.port());
+    let here = |address: Address| address.is_loopback() && address.port() == Some(own.port());
     via == "proxy" || Address::parse(&via).is_ok_and(here)
 }
 

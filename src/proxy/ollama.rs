@@ -16,7 +16,7 @@ use super::turn_pipeline::{ActiveTurn, TurnPipeline};
 use super::upstream::{self, Upstream};
 use crate::enrich::Enriched;
 use crate::forward::{self, Failure};
-use crate::http::{Decoder, Passed, Passing, Sent};
+use crate::http::{Decoder, RelayBody, RelayRequest, RequestBody};
 use crate::provider::Target;
 use crate::record::{Account, Object};
 use bytes::Bytes;
@@ -158,7 +158,7 @@ impl OllamaApi {
         &self,
         name: &str,
         query: Option<&str>,
-        passing: Passing<impl Into<Sent>>,
+        passing: RelayRequest<impl Into<RequestBody>>,
     ) -> HttpResponse {
         let mut response = match self.upstream.ollama() {
             Ok(target) => {
@@ -220,7 +220,7 @@ impl Recorder {
 }
 
 /// A refusal of Ollama's: as it came, if its clients can read it, else in the proxy's words.
-async fn refusal(target: &Target, answered: Response<Passed>) -> Result<HttpResponse, Failure> {
+async fn refusal(target: &Target, answered: Response<RelayBody>) -> Result<HttpResponse, Failure> {
     let (head, body) = answered.into_parts();
     let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
     let mut decoder = Decoder::of(encoding);

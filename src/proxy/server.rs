@@ -25,7 +25,7 @@ use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use crate::forward::Forwarder;
-use crate::http::Loops;
+use crate::http::EventLoops;
 use crate::provider::Windows;
 use crate::record::{Clock, Scope};
 use std::net::SocketAddr;
@@ -100,7 +100,7 @@ impl Proxy {
             self.config.settings.overrule("embed.via", "--listen", "local")?;
         }
         let server = self.start();
-        let loops = Arc::new(Loops::begin()?);
+        let loops = Arc::new(EventLoops::start()?);
         let (end, ended) = oneshot::channel();
         let connections = Connections::new(server.router.clone(), loops.clone());
         let accepting = tokio::spawn(connections.accept_until(listener, ended));

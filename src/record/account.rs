@@ -15,7 +15,7 @@ pub static ACCOUNT: Kind = Kind {
     read: parse,
     write,
     natural_key: None,
-    lookup_key: Some(DIGEST),
+    lookup_key: Some(DIGEST_MEMBER),
     indexed: TextSource::None,
     embedded: TextSource::None,
     heading: |_| "account".to_owned(),
@@ -23,7 +23,7 @@ pub static ACCOUNT: Kind = Kind {
 };
 
 /// The member that tells later requests of a turn which account is theirs.
-const DIGEST: &str = "digest";
+const DIGEST_MEMBER: &str = "digest";
 
 /// Reads an account line; all of its head must be there.
 fn parse(mut line: Object) -> Result<Draft> {
@@ -63,9 +63,9 @@ pub struct Account {
     /// What encloses the recalled text.
     pub fence: u64,
     /// What is related to the question, by its worth.
-    pub recalled: Vec<Part>,
+    pub recalled: Vec<RecalledPart>,
     /// What was said last.
-    pub recent: Vec<Part>,
+    pub recent: Vec<RecalledPart>,
     pub left_out: Vec<LeftOut>,
     pub dropped: Vec<Dropped>,
     /// Of the turn that later requests may go on with.
@@ -80,7 +80,7 @@ pub struct Account {
 
 /// A record that was recalled.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Part {
+pub struct RecalledPart {
     pub id: String,
     /// The score of the search; `None` for what is only recent.
     pub score: Option<f64>,
@@ -113,7 +113,7 @@ impl Account {
         let part = |entry: &Object| {
             let hop = number(entry, "hop") as usize;
             let score = entry.number("score").ok().flatten();
-            Some(Part { id: text(entry, "id")?, score, hop, tokens: number(entry, "tokens") })
+            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens: number(entry, "tokens") })
         };
         let left_out = |entry: &Object| {
             Some(LeftOut { id: text(entry, "id")?, reason: text(entry, "reason").unwrap_or_default() })
@@ -134,7 +134,7 @@ impl Account {
             recent: list(members, "recent").iter().filter_map(part).collect(),
             left_out: list(members, "left_out").iter().filter_map(left_out).collect(),
             dropped: list(members, "dropped").iter().map(dropped).collect(),
-            digest: text(members, DIGEST),
+            digest: text(members, DIGEST_MEMBER),
             degraded: text(members, "degraded"),
             prompt_tokens: members.integer("prompt_tokens").ok().flatten().map(i64::unsigned_abs),
             cut: members.get("cut") == Some("true"),
@@ -166,11 +166,11 @@ impl Account {
         members.set_text("counter", &self.counter);
         members.set("request", self.request.to_string());
         members.set("fence", self.fence.to_string());
-        members.set("recalled", array(&self.recalled, Part::to_json));
-        members.set("recent", array(&self.recent, Part::to_json));
+        members.set("recalled", array(&self.recalled, RecalledPart::to_json));
+        members.set("recent", array(&self.recent, RecalledPart::to_json));
         members.set("left_out", array(&self.left_out, LeftOut::to_json));
         members.set("dropped", array(&self.dropped, Dropped::to_json));
-        for (name, text) in [(DIGEST, &self.digest), ("degraded", &self.degraded)] {
+        for (name, text) in [(DIGEST_MEMBER, &self.digest), ("degraded", &self.degraded)] {
             if let Some(text) = text {
                 members.set_text(name, text);
             }
@@ -185,7 +185,7 @@ impl Account {
     }
 }
 
-impl Part {
+impl RecalledPart {
     fn to_json(&self) -> String {
         let score = self.score.map_or(String::new(), |score| format!(",\"score\":{score}"));
         let hop = if self.hop > 0 { format!(",\"hop\":{}", self.hop) } else { String::new() };

@@ -1,6 +1,6 @@
 //! What a message says: a text, the parts of OpenAI's protocol, or nothing beside tool calls.
 
-use super::object::{Object, expected, quote};
+use super::object::{Object, quote, unexpected};
 use crate::error::{Error, Result};
 
 /// What was said.
@@ -27,9 +27,9 @@ impl Content {
             },
             Some(json) if json.starts_with('[') => match message.objects("content") {
                 Ok(_) => Ok(Content::Parts(json.into())),
-                Err(_) => Err(expected("content", "a string or an array of parts", json)),
+                Err(_) => Err(unexpected("content", "a string or an array of parts", json)),
             },
-            Some(json) => Err(expected("content", "a string or an array of parts", json)),
+            Some(json) => Err(unexpected("content", "a string or an array of parts", json)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Inputs read ahead by a thread, so that their pauses are noticed and parsing goes on beside the work.
 
-use super::lines::Lines;
-use super::reader::{CHUNK, Reader, Value};
+use super::lines::TextLines;
+use super::reader::{READ_BUFFER_BYTES, Reader, Value};
 use crate::error::Result;
 use std::collections::VecDeque;
 use std::io::Read;
@@ -19,7 +19,7 @@ pub enum Next {
 
 /// Several inputs, one after the other, read ahead by a thread of their own within a bound.
 pub struct Feed {
-    arriving: Receiver<Batch>,
+    batches: Receiver<Batch>,
     batch: VecDeque<Result<Value>>,
     paused: bool,
 }
@@ -27,10 +27,10 @@ pub struct Feed {
 type Batch = VecDeque<Result<Value>>;
 
 /// So long nothing must arrive to be a pause: more than a disk takes to read on, less than a commit.
-const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
 
-/// How many batches wait at most; each holds about a `CHUNK` of text, or one longer object.
-const AHEAD: usize = 4;
+/// How many batches wait at most; each holds about a `READ_BUFFER_BYTES` of text, or one longer object.
+const PREFETCHED_BATCHES: usize = 4;
 
 impl Feed {
     /// Starts reading objects; `limit` bounds one, in bytes.
@@ -40,14 +40,14 @@ impl Feed {
 
     /// Starts reading lines of plain text, each as `{"text": …}`; `limit` bounds one, in bytes.
     pub fn of_text<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
-        Feed::start(sources, move |name, input| Lines::new(name, input, limit))
+        Feed::start(sources, move |name, input| TextLines::new(name, input, limit))
     }
 
-    fn start<R: Send + 'static, S: Stream>(
+    fn start<R: Send + 'static, S: ObjectSource>(
         sources: Vec<(String, R)>,
         open: impl Fn(&str, R) -> S + Send + 'static,
     ) -> Feed {
-        let (sender, arriving) = sync_channel(AHEAD);
+        let (sender, batches) = sync_channel(PREFETCHED_BATCHES);
         std::thread::spawn(move || {
             for (name, input) in sources {
                 if read_ahead(open(&name, input), &sender).is_none() {
@@ -55,7 +55,7 @@ impl Feed {
                 }
             }
         });
-        Feed { arriving, batch: VecDeque::new(), paused: false }
+        Feed { batches, batch: VecDeque::new(), paused: false }
     }
 
     #[allow(clippy::should_implement_trait)]
@@ -65,8 +65,8 @@ impl Feed {
                 return Next::Value(value);
             }
             let arrived = match self.paused {
-                true => self.arriving.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => self.arriving.recv_timeout(PAUSE),
+                true => self.batches.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.batches.recv_timeout(PAUSE_THRESHOLD),
             };
             self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
             match arrived {
@@ -79,7 +79,7 @@ impl Feed {
 }
 
 /// Something that objects come out of one by one.
-trait Stream {
+trait ObjectSource {
     fn next(&mut self) -> Option<Result<Value>>;
     /// Whether the next may have to be waited for.
     fn drained(&self) -> bool;
@@ -87,7 +87,7 @@ trait Stream {
     fn consumed(&self) -> u64;
 }
 
-impl<R: Read> Stream for Reader<R> {
+impl<R: Read> ObjectSource for Reader<R> {
     fn next(&mut self) -> Option<Result<Value>> {
         Reader::next(self)
     }
@@ -101,13 +101,13 @@ impl<R: Read> Stream for Reader<R> {
     }
 }
 
-impl<R: Read> Stream for Lines<R> {
+impl<R: Read> ObjectSource for TextLines<R> {
     fn next(&mut self) -> Option<Result<Value>> {
-        Lines::next(self)
+        TextLines::next(self)
     }
 
     fn drained(&self) -> bool {
-        Lines::drained(self)
+        TextLines::drained(self)
     }
 
     fn consumed(&self) -> u64 {
@@ -116,11 +116,11 @@ impl<R: Read> Stream for Lines<R> {
 }
 
 /// Sends all of one input, in batches that end where it may pause. `None` when nobody listens any more.
-fn read_ahead(mut reader: impl Stream, to: &SyncSender<Batch>) -> Option<()> {
+fn read_ahead(mut reader: impl ObjectSource, to: &SyncSender<Batch>) -> Option<()> {
     let (mut batch, mut begin) = (Batch::new(), reader.consumed());
     while let Some(next) = reader.next() {
         batch.push_back(next);
-        if reader.drained() || reader.consumed() - begin >= CHUNK as u64 {
+        if reader.drained() || reader.consumed() - begin >= READ_BUFFER_BYTES as u64 {
             to.send(std::mem::take(&mut batch)).ok()?;
             begin = reader.consumed();
         }

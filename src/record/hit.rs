@@ -109,7 +109,7 @@ impl Hit {
             why.set("parts", parts.to_json());
         }
         let members = format!(",\"rank\":{rank},\"score\":{}", self.score);
-        write_found(&self.record, HIT, &members, &why, query, out);
+        write_found(&self.record, HIT_KIND, &members, &why, query, out);
     }
 
     /// Appends a record that stands around the hit as one line.
@@ -121,14 +121,14 @@ impl Hit {
 }
 
 /// The kind of the line of a hit.
-const HIT: &str = "hit";
+const HIT_KIND: &str = "hit";
 
 /// The kind of what was found where a hit does not say it.
-const DEFAULT_RECORD: &str = "message";
+const DEFAULT_HIT_RECORD: &str = "message";
 
 /// The members that a search adds: what a record itself has under these names, because it was found once and
 /// kept, would stand there twice.
-const ADDED: [&str; 4] = ["rank", "score", "why", "query"];
+const SEARCH_MEMBERS: [&str; 4] = ["rank", "score", "why", "query"];
 
 /// Appends what a search found as one line; `members` stand before those that all have, with a comma in front.
 fn write_found(
@@ -139,12 +139,12 @@ fn write_found(
     query: Option<&Query>,
     out: &mut Vec<u8>,
 ) {
-    let found = if kind == HIT && record.kind.name != DEFAULT_RECORD {
+    let found = if kind == HIT_KIND && record.kind.name != DEFAULT_HIT_RECORD {
         format!(",\"record\":{}", quote(record.kind.name))
     } else {
         String::new()
     };
-    let is_added = |name: &str| ADDED.contains(&name) || !found.is_empty() && name == "record";
+    let is_added = |name: &str| SEARCH_MEMBERS.contains(&name) || !found.is_empty() && name == "record";
     out.push(b'{');
     if record.members.iter().any(|(name, _)| is_added(name)) {
         let mut record = record.clone();

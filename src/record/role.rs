@@ -1,6 +1,6 @@
 //! Who speaks.
 
-use super::object::{expected, quote};
+use super::object::{quote, unexpected};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -42,6 +42,6 @@ impl FromStr for Role {
         Role::ALL
             .into_iter()
             .find(|role| role.name() == text)
-            .ok_or_else(|| expected("role", "user, assistant, system or tool", &quote(text)))
+            .ok_or_else(|| unexpected("role", "user, assistant, system or tool", &quote(text)))
     }
 }

@@ -10,7 +10,7 @@ pub struct Scope {
 }
 
 /// The name of a partition or an instance that nobody named.
-const DEFAULT: &str = "default";
+const DEFAULT_NAME: &str = "default";
 
 impl Scope {
     /// The scope to write to: an instance that is not named has the partition's name; with neither,
@@ -21,7 +21,7 @@ impl Scope {
                 return Err(Error::new(format!("{name}: is empty")).hint("give it a name, or leave it out"));
             }
         }
-        let partition = partition.unwrap_or(DEFAULT);
+        let partition = partition.unwrap_or(DEFAULT_NAME);
         let instance = instance.unwrap_or(partition);
         Ok(Scope { partition: partition.to_owned(), instance: instance.to_owned() })
     }
@@ -48,7 +48,7 @@ impl Scopes {
     }
 
     /// Whether a scope is one of these.
-    pub fn hold(&self, scope: &Scope) -> bool {
+    pub fn contains(&self, scope: &Scope) -> bool {
         match self {
             Scopes::All => true,
             Scopes::Partition(partition) => *partition == scope.partition,

@@ -185,7 +185,7 @@ pub struct Draft {
 
 /// What a draft lacks is taken from here.
 #[derive(Clone, Debug)]
-pub struct Fill {
+pub struct DraftDefaults {
     pub partition: Option<String>,
     pub instance: Option<String>,
     pub trace_id: String,
@@ -212,7 +212,7 @@ impl Draft {
     }
 
     /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
-    pub fn complete(self, fill: &Fill) -> Result<StoredRecord> {
+    pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
         let scope = match (&self.partition, &self.instance) {
             (None, None) => Scope::of(fill.partition.as_deref(), fill.instance.as_deref())?,
             (None, instance) => Scope::of(fill.partition.as_deref(), instance.as_deref())?,

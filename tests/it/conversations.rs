@@ -4,7 +4,7 @@ use crate::support::{Dice, Home};
 use proptest::prelude::*;
 use proptest::sample::select;
 use rsv::chat::fence;
-use rsv::record::{Content, Draft, Fill, Link, Object, Record, Role, Scope, StoredRecord};
+use rsv::record::{Content, Draft, DraftDefaults, Link, Object, Record, Role, Scope, StoredRecord};
 use rsv::store::Store;
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ const PIECES: [&str; 24] = [
 
 /// A message of the store.
 fn stored(scope: &Scope, at: i64, role: Role, text: String) -> StoredRecord {
-    let fill = Fill {
+    let fill = DraftDefaults {
         partition: Some(scope.partition.clone()),
         instance: Some(scope.instance.clone()),
         trace_id: format!("t{}", at / 2),

@@ -11,8 +11,8 @@ use rsv::fill;
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::link::synapse;
 use rsv::record::{
-    Clock, Draft, Feed, Hit, Kind, MESSAGE, Object, Record, Scope, Scopes, StoredRecord, TextSource, Vectors,
-    kind_named, kinds, quote, register, timestamp, write_time,
+    Clock, Draft, Feed, Hit, Kind, MESSAGE, Object, Record, Scope, Scopes, StoredRecord, TextSource,
+    VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
 };
 use rsv::search::{self, By};
 use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};
@@ -365,7 +365,7 @@ fn export(store: &mut dyn Store) -> String {
     let what = Walk { embeddings: true, links: true, ..Walk::records(which) };
     let mut out = Vec::new();
     let mut visit = |record: Record| {
-        record.write_line(Vectors::Numbers, &mut out);
+        record.write_line(VectorFormat::Numbers, &mut out);
         Ok(())
     };
     store.walk(&what, &mut visit).unwrap();

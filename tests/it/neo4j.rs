@@ -5,7 +5,7 @@ use crate::support::{Dice, Home, lines_of};
 use neo4rs::{ConfigBuilder, Graph as Driver, Txn, query};
 use rsv::config::{Secret, Server, StorePlace};
 use rsv::record::{
-    Content, Draft, Embedding, Fill, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
+    Content, Draft, DraftDefaults, Embedding, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
 };
 use rsv::store::{Candidate, Evidence, Occur, Plan, Question, QuestionVector, Select, Store, Term, Written};
 use std::collections::BTreeMap;
@@ -296,7 +296,7 @@ fn a_graph_recalls_what_a_file_does() {
         ..Draft::message(Role::User, Content::Text("owl word1".into()))
     };
     let (partition, instance) = (Some("p".into()), Some("few".into()));
-    let fill = Fill { partition, instance, trace_id: "new".into(), timestamp: 1000, seq: 0 };
+    let fill = DraftDefaults { partition, instance, trace_id: "new".into(), timestamp: 1000, seq: 0 };
     one.write(&[Record::Stored(draft.complete(&fill).unwrap())]).unwrap();
     let evidence = one.retrieve(&question, &which, &plan, Evidence::default()).unwrap();
     let best = |score: &dyn Fn(&Candidate) -> f64| {

@@ -60,7 +60,7 @@ impl Site {
         match (&self.key, &self.key_variable) {
             (None, Some(variable)) => Err(Error::new(format!("no key for {address}: {variable} is not set"))
                 .hint(format!("set {variable}"))),
-            (Some(_), _) if address.is_plain() && !address.is_here() => {
+            (Some(_), _) if address.is_plaintext() && !address.is_loopback() => {
                 Err(Error::new(format!("the key for {address} would go there in the clear"))
                     .hint(format!("give an https address: {}", self.setting)))
             }
