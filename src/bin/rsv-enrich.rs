@@ -3,7 +3,7 @@
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::Settings;
-use rsv::embed::{Embedder, Work};
+use rsv::embed::{Embedder, Workload};
 use rsv::enrich::{self, Degraded, Memory, Options, Turn};
 use rsv::error::Result;
 use rsv::provider::Windows;
@@ -99,7 +99,7 @@ impl Held {
             io.note(format_args!("{error}; requests go on without memory"));
             Degraded::StoreFailed(error.to_string())
         })?;
-        let (embedder, degraded) = match fill::optional(&mut *store, settings, Work::Few, &notes) {
+        let (embedder, degraded) = match fill::optional(&mut *store, settings, Workload::Few, &notes) {
             Ok(embedder) => (embedder, None),
             Err(error) => {
                 let why = Degraded::EmbedderUnavailable(error);

@@ -2,7 +2,7 @@
 
 use rsv::cli::{self, Filter, Io, Layout, Notes, Outcome};
 use rsv::config::{self, Settings};
-use rsv::embed::{Embedder, Work};
+use rsv::embed::{Embedder, Workload};
 use rsv::error::Result;
 use rsv::record::{Hit, Query, Reader, Scopes, Value};
 use rsv::search::{self, By, CatchUp, Options};
@@ -275,7 +275,7 @@ impl Meaning {
     ) -> Result<By<'a>> {
         let embedder = match &mut self.embedder {
             Some(embedder) => embedder,
-            none => none.insert(fill::embedder(store, settings, Work::Few, notes)?),
+            none => none.insert(fill::embedder(store, settings, Workload::Few, notes)?),
         };
         let mut behind = None;
         if !self.filled.contains(&which.scopes) {

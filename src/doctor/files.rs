@@ -4,7 +4,7 @@ use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::cli::{Common, Notes, quoted};
 use crate::config::{self, Settings, StorePlace};
-use crate::embed::{Embedder, Side, Work};
+use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::fill;
 use crate::record::Scopes;
@@ -133,9 +133,9 @@ fn room(path: &Path) -> Result<String> {
 
 /// Whether the embedding model is whole, and makes a vector. It may be missing, unless somebody named it.
 fn model(settings: &Settings, notes: &Notes) -> Finding {
-    let made = Embedder::of(settings, Work::Few, notes).and_then(|mut embedder| {
+    let made = Embedder::of(settings, Workload::Few, notes).and_then(|mut embedder| {
         embedder.check()?;
-        embedder.embed(&["owl"], Side::Query)?;
+        embedder.embed(&["owl"], InputType::Query)?;
         Ok(embedder.model().to_owned())
     });
     let named = settings.is_set("embed.model") || settings.is_set("embed.via");
@@ -156,7 +156,7 @@ fn is_installed(settings: &Settings) -> bool {
 
 /// Whether messages wait for their vectors; nothing where there is no model.
 fn vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<Option<Finding>> {
-    let Ok(wanted) = Embedder::of(settings, Work::Few, notes) else { return Ok(None) };
+    let Ok(wanted) = Embedder::of(settings, Workload::Few, notes) else { return Ok(None) };
     let stored = fill::model_of(store)?;
     if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
         let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());

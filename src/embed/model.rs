@@ -10,7 +10,7 @@ pub(super) struct Model {
     /// The canonical id.
     pub(super) id: String,
     /// Where a hub has it.
-    pub(super) files: Option<Files>,
+    pub(super) files: Option<HubFiles>,
     /// How many numbers its vectors have, once that is known.
     pub(super) dim: Option<usize>,
     pub(super) pooling: Pooling,
@@ -29,7 +29,7 @@ pub(super) struct Model {
 
 /// The files of a model in a repository of a hub.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Files {
+pub(super) struct HubFiles {
     pub(super) repository: String,
     pub(super) graph: String,
     pub(super) weights: Vec<String>,

@@ -2,7 +2,7 @@
 
 use super::backfill::{all, embeddable, vectors};
 use super::model::{MODEL, model_of};
-use crate::embed::{Embedder, Pace};
+use crate::embed::{BatchSizer, Embedder};
 use crate::error::{Error, Result};
 use crate::record::{Object, Position, Scopes, StoredRecord};
 use crate::store::{Select, Store};
@@ -90,7 +90,7 @@ fn replace_vectors(
     let task = format!("{} {:?}", embedder.model(), which.scopes);
     let mut progress = store.fact(REPLAY)?.and_then(|fact| Progress::read(&fact, &task)).unwrap_or_default();
     let total = count(store, &which.scopes)?;
-    let mut pace = Pace::default();
+    let mut pace = BatchSizer::default();
     loop {
         report(progress.done, total.max(progress.done));
         let before = progress.before.clone();
@@ -102,7 +102,7 @@ fn replace_vectors(
         let begun = Instant::now();
         let (made, faults) = vectors(embedder, &worded)?;
         store.put_vectors(&made, Some((REPLAY, &progress.fact(&task))))?;
-        pace.took(begun.elapsed());
+        pace.record_duration(begun.elapsed());
         for (of, error) in faults {
             fault(error.at(format_args!("message {of}")));
         }

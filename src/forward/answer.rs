@@ -10,7 +10,7 @@ use crate::record::Object;
 pub(super) fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) -> Result<Object, Failure> {
     let invalid = |is: &str| Failure::invalid(target, is, &body.bytes, key);
     match &body.cut {
-        Some(Truncation::Limit) => return Err(Failure::too_much(target, body.bytes.len())),
+        Some(Truncation::Limit) => return Err(Failure::answer_too_long(target, body.bytes.len())),
         Some(Truncation::Failed(failed)) => return Err(Failure::broken(target, failed, &body.bytes, key)),
         None if body.bytes.trim_ascii().is_empty() => return Err(invalid("empty")),
         None => {}

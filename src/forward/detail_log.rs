@@ -7,7 +7,7 @@ use crate::http::redact_key;
 use crate::provider::Target;
 
 /// Logs what was sent to a provider or received from it, without the key, if details are told.
-pub fn tell(notes: &Notes, what: &str, target: &Target, bytes: &[u8], key: Option<&Secret>) {
+pub fn log_detail(notes: &Notes, what: &str, target: &Target, bytes: &[u8], key: Option<&Secret>) {
     if notes.is_verbose() {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BODY)]);
         notes.detail(format_args!("{what} {}: {}", target.title(), redact_key(key, &text)));

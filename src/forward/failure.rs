@@ -45,11 +45,11 @@ impl Failure {
         self
     }
 
-    fn raise(self, setting: &str) -> Failure {
+    fn hint_limit(self, setting: &str) -> Failure {
         self.hint(&format!("raise the limit with: rsv-config set {setting} 20m"))
     }
 
-    fn check_key(self, target: &Target) -> Failure {
+    fn hint_key(self, target: &Target) -> Failure {
         match target.key_variable() {
             Some(variable) => self.hint(&format!("check {variable}")),
             None => self,
@@ -72,7 +72,7 @@ impl Failure {
         match failed.kind {
             RequestErrorKind::Key => {
                 let failure = Failure::new(401, "missing_api_key", format!("no key for {title}: {failed}"));
-                failure.check_key(target)
+                failure.hint_key(target)
             }
             RequestErrorKind::Setup | RequestErrorKind::Connect => {
                 let message = format!("Failed to connect to {title} API: {failed}. {using}");
@@ -87,7 +87,7 @@ impl Failure {
             }
             RequestErrorKind::Timeout(setting) => {
                 Failure::new(504, "timeout", format!("No answer from {title} API: {failed}. {using}"))
-                    .raise(setting)
+                    .hint_limit(setting)
             }
             RequestErrorKind::Broken => {
                 let message = format!("No answer from {title} API: {failed}. {using}");
@@ -106,7 +106,7 @@ impl Failure {
             300..=399 => {
                 failure.hint(&format!("redirects are not followed: correct {}", target.address_setting()))
             }
-            401 | 403 => failure.check_key(target),
+            401 | 403 => failure.hint_key(target),
             404 if target.name() == "ollama" => {
                 failure.hint("see the models that are there with: ollama list")
             }
@@ -131,14 +131,14 @@ impl Failure {
     ) -> Failure {
         let message = format!("the answer of {} broke off: {failed}", target.title());
         let failure = match failed.kind {
-            RequestErrorKind::Timeout(setting) => Failure::new(504, "timeout", message).raise(setting),
+            RequestErrorKind::Timeout(setting) => Failure::new(504, "timeout", message).hint_limit(setting),
             _ => Failure::new(502, "invalid_answer", message),
         };
         if body.is_empty() { failure } else { failure.body(body, key) }
     }
 
     /// The answer is longer than may be held.
-    pub(super) fn too_much(target: &Target, bytes: usize) -> Failure {
+    pub(super) fn answer_too_long(target: &Target, bytes: usize) -> Failure {
         let mib = bytes as f64 / f64::from(1 << 20);
         let message = format!("the answer of {} is longer than the limit of {mib} MiB", target.title());
         Failure::new(502, "invalid_answer", message)

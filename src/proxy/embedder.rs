@@ -4,7 +4,7 @@
 use super::proxy_config::ProxyConfig;
 use super::store_pool::StorePool;
 use crate::config::Settings;
-use crate::embed::{Embedder, Side, Work};
+use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::fill;
 use crate::http::Address;
@@ -83,11 +83,11 @@ impl SharedEmbedder {
     fn load(&self) -> Result<LoadedEmbedder> {
         let ProxyConfig { settings, notes, .. } = &*self.config;
         let Ok(mut store) = self.stores.open_to_read() else {
-            let embedder = Embedder::of(settings, Work::Few, notes)?;
+            let embedder = Embedder::of(settings, Workload::Few, notes)?;
             return Ok(LoadedEmbedder { embedder, store_model: None });
         };
         let store_model = fill::model_of(&mut *store)?;
-        let embedder = fill::embedder(&mut *store, settings, Work::Few, notes)?;
+        let embedder = fill::embedder(&mut *store, settings, Workload::Few, notes)?;
         Ok(LoadedEmbedder { embedder, store_model })
     }
 
@@ -99,7 +99,7 @@ impl SharedEmbedder {
         if loaded.store_model == store_model {
             return Ok(());
         }
-        let embedder = fill::embedder(store, &self.config.settings, Work::Few, &self.config.notes)?;
+        let embedder = fill::embedder(store, &self.config.settings, Workload::Few, &self.config.notes)?;
         if embedder.model() != loaded.embedder.model() {
             loaded.embedder = embedder;
         }
@@ -113,7 +113,7 @@ impl SharedEmbedder {
         let served = || -> Result<(String, bool)> {
             let model = self.get()?.model().to_owned();
             let is_same = name.is_none_or(|name| {
-                let named = || Embedder::named(settings, Some(name), Work::Few, notes);
+                let named = || Embedder::named(settings, Some(name), Workload::Few, notes);
                 name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
             });
             Ok((model, is_same))
@@ -131,7 +131,7 @@ impl SharedEmbedder {
     }
 
     /// The vectors of texts.
-    pub(super) fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
+    pub(super) fn embed(&self, texts: &[&str], side: InputType) -> Result<Vec<Vec<f32>>> {
         self.get()?.embed(texts, side)
     }
 }

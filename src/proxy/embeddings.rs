@@ -4,7 +4,7 @@ use super::blocking_pool::BlockingPool;
 use super::embedder::SharedEmbedder;
 use super::foreground::Foreground;
 use super::response::{self, HttpResponse};
-use crate::embed::Side;
+use crate::embed::InputType;
 use crate::error::{Error, Result};
 use crate::record::{Object, VectorFormat, quote, write_vector};
 use crate::tokens::Counter;
@@ -18,7 +18,7 @@ pub(super) struct EmbeddingsRequest {
     model: Option<String>,
     form: VectorFormat,
     dimensions: Option<i64>,
-    side: Side,
+    side: InputType,
 }
 
 /// The most texts in a request, as OpenAI limits them.
@@ -41,8 +41,8 @@ impl EmbeddingsRequest {
         };
         // The name is Cohere's, Voyage's and NVIDIA's; each has words of its own.
         let side = match body.text("input_type")?.as_deref() {
-            Some("query" | "search_query") => Side::Query,
-            None | Some("passage" | "document" | "search_document") => Side::Passage,
+            Some("query" | "search_query") => InputType::Query,
+            None | Some("passage" | "document" | "search_document") => InputType::Passage,
             Some(_) => return Err(Error::new("input_type: expected query or passage")),
         };
         Ok(EmbeddingsRequest {
@@ -166,7 +166,7 @@ mod tests {
             (request.texts, request.model, request.form),
             (vec!["a".into()], None, VectorFormat::Numbers)
         );
-        assert_eq!((request.side, request.dimensions), (Side::Passage, None));
+        assert_eq!((request.side, request.dimensions), (InputType::Passage, None));
         let request = parse(
             br#"{"input":["a","\u00e9"],"model":"M","encoding_format":"base64","dimensions":8,"input_type":"search_query"}"#,
         )
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!((request.texts, request.model), (vec!["a".into(), "é".into()], Some("M".into())));
         assert_eq!(
             (request.form, request.side, request.dimensions),
-            (VectorFormat::Base64, Side::Query, Some(8))
+            (VectorFormat::Base64, InputType::Query, Some(8))
         );
         let many = format!(r#"{{"input":[{}"x"]}}"#, "\"x\",".repeat(MAX_TEXTS));
         for (body, error) in [

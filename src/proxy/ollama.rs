@@ -120,7 +120,7 @@ impl OllamaApi {
         let begun = self.config.clock.now();
         let target = self.upstream.ollama()?;
         let address = upstream::ollama_address(target.address(), method.name(), head.uri.query());
-        forward::tell(&self.config.notes, "the request to", &target, &passing.body, None);
+        forward::log_detail(&self.config.notes, "the request to", &target, &passing.body, None);
         let answered = self.upstream.send_with_retries(&target, &address, None, passing).await?;
         if answered.status() != StatusCode::OK {
             return refusal(&target, answered).await;
@@ -196,7 +196,7 @@ impl Recorder {
         let mut plain = Vec::new();
         let is_garbled = self.decoder.decode(bytes, &mut plain, settings.max_line()).is_err();
         let (mut response, is_partial) = self.method.to_response(&plain);
-        forward::tell(notes, "the answer of", &self.target, &plain, None);
+        forward::log_detail(notes, "the answer of", &self.target, &plain, None);
         self.rsv.set_text("provider", "ollama");
         self.rsv.set("status", "200");
         self.rsv.set("latency_ms", (clock.now() - self.begun).max(0).to_string());

@@ -5,7 +5,7 @@ use super::response::{self, HttpResponse};
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::forward::{Again, Failure};
+use crate::forward::{Failure, RetryPolicy};
 use crate::http::{Address, Client, RelayBody, RelayRequest, RequestBody, parse_retry_after};
 use crate::provider::{Providers, Target};
 use http_body_util::BodyExt;
@@ -21,7 +21,7 @@ const CHAT_PATH: &str = "/chat/completions";
 pub(super) struct Upstream {
     providers: Providers,
     client: Client,
-    retries: Again,
+    retries: RetryPolicy,
 }
 
 impl Upstream {
@@ -30,7 +30,7 @@ impl Upstream {
         Ok(Upstream {
             providers: Providers::new(settings)?,
             client: Client::new(settings),
-            retries: Again::new(settings, notes),
+            retries: RetryPolicy::new(settings, notes),
         })
     }
 
@@ -82,7 +82,7 @@ impl Upstream {
             parse_retry_after(response.headers().get(RETRY_AFTER)?.to_str().ok()?)
         };
         let sent =
-            self.retries.ask(target, send, |response| (response.status().as_u16(), wait(response))).await;
+            self.retries.send(target, send, |response| (response.status().as_u16(), wait(response))).await;
         sent.map_err(|failed| Failure::unsent(target, &failed))
     }
 

@@ -5,7 +5,7 @@ use crate::support::{Home, is_test_process};
 use jiff::tz::TimeZone;
 use rsv::cli::{Common, Layout, Notes};
 use rsv::config::{self, Settings, StorePlace};
-use rsv::embed::{Embedder, Work};
+use rsv::embed::{Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::fill;
 use rsv::ingest::{Gathered, Ingest, Options};
@@ -287,7 +287,7 @@ fn they_are_found_by_their_words(store: &mut dyn Store) {
 }
 
 fn they_are_found_by_their_meaning(store: &mut dyn Store, settings: &Settings) {
-    let mut embedder = Embedder::of(settings, Work::Few, &Notes::default()).unwrap();
+    let mut embedder = Embedder::of(settings, Workload::Few, &Notes::default()).unwrap();
     let model = embedder.model().to_owned();
     let unembedded = |store: &mut dyn Store, kind| store.unembedded(&model, &of_p(kind), 0).unwrap().total;
     assert_eq!((unembedded(store, &NOTE), unembedded(store, &MESSAGE)), (4, 3));

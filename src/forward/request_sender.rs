@@ -13,25 +13,25 @@ use bytes::Bytes;
 use std::time::Duration;
 
 /// By these statuses a provider says that it did not answer, and that it might.
-const AGAIN: [u16; 4] = [429, 502, 503, 504];
+const RETRYABLE_STATUSES: [u16; 4] = [429, 502, 503, 504];
 /// How long to wait before a request is sent again; twice as long each further time.
-const PAUSE: Duration = Duration::from_millis(500);
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// A provider that wants to be left alone for longer is.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// Sends requests.
-pub(super) struct Asker {
+pub(super) struct RequestSender {
     client: Client,
-    again: Again,
+    retries: RetryPolicy,
 }
 
-impl Asker {
-    pub(super) fn new(settings: &Settings, notes: &Notes) -> Asker {
-        Asker { client: Client::new(settings), again: Again::new(settings, notes) }
+impl RequestSender {
+    pub(super) fn new(settings: &Settings, notes: &Notes) -> RequestSender {
+        RequestSender { client: Client::new(settings), retries: RetryPolicy::new(settings, notes) }
     }
 
     /// Sends a request and waits for the head of an answer that the provider calls good.
-    pub(super) async fn ask(
+    pub(super) async fn send(
         &self,
         target: &Target,
         key: Option<&Secret>,
@@ -44,9 +44,9 @@ impl Asker {
         let options = RequestOptions { passed, headers, encodings: &encodings, unbounded };
         let address = target.address().clone().with_query(caller.query.as_deref());
         let send = || self.client.post(&address, key, options, body.clone());
-        let told =
+        let status_and_delay =
             |response: &Response| (response.status(), response.retry_after().and_then(parse_retry_after));
-        let response = self.again.ask(target, send, told).await;
+        let response = self.retries.send(target, send, status_and_delay).await;
         let response = response.map_err(|failed| Failure::unsent(target, &failed))?;
         match response.status() {
             200..300 => Ok(response),
@@ -60,31 +60,31 @@ impl Asker {
 }
 
 /// Sends again what nothing can have come of, within bounds.
-pub struct Again {
+pub struct RetryPolicy {
     retries: u32,
     notes: Notes,
 }
 
-impl Again {
+impl RetryPolicy {
     /// As often as the settings say.
-    pub fn new(settings: &Settings, notes: &Notes) -> Again {
+    pub fn new(settings: &Settings, notes: &Notes) -> RetryPolicy {
         let retries = settings.integer("retries").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-        Again { retries, notes: notes.clone() }
+        RetryPolicy { retries, notes: notes.clone() }
     }
 
-    /// The head of the last answer to what `send` sends; `told` is its status, and how long the provider wants not
+    /// The head of the last answer to what `send` sends; `status_and_delay` is its status, and how long the provider wants not
     /// to be asked again.
-    pub async fn ask<A, F: Future<Output = Result<A, RequestError>>>(
+    pub async fn send<A, F: Future<Output = Result<A, RequestError>>>(
         &self,
         target: &Target,
         send: impl Fn() -> F,
-        told: impl Fn(&A) -> (u16, Option<Duration>),
+        status_and_delay: impl Fn(&A) -> (u16, Option<Duration>),
     ) -> Result<A, RequestError> {
         let mut sent = send().await;
         for attempt in 0..self.retries {
-            let Some((why, wanted)) = again(sent.as_ref().map(&told)) else { break };
-            let pause = wanted.unwrap_or_else(|| jittered(PAUSE * (1 << attempt)));
-            if pause > LONGEST {
+            let Some((why, wanted)) = retry_reason(sent.as_ref().map(&status_and_delay)) else { break };
+            let pause = wanted.unwrap_or_else(|| jittered(FIRST_BACKOFF * (1 << attempt)));
+            if pause > MAX_BACKOFF {
                 break;
             }
             self.notes.detail(format_args!("{}: {why}; again in {pause:?}", target.title()));
@@ -98,9 +98,9 @@ impl Again {
 }
 
 /// Why a request may be sent again, if it may, and after what time the provider wants it.
-fn again(sent: Result<(u16, Option<Duration>), &RequestError>) -> Option<(String, Option<Duration>)> {
+fn retry_reason(sent: Result<(u16, Option<Duration>), &RequestError>) -> Option<(String, Option<Duration>)> {
     match sent {
-        Ok((status, wanted)) if AGAIN.contains(&status) => {
+        Ok((status, wanted)) if RETRYABLE_STATUSES.contains(&status) => {
             Some((format!("answered {status} {}", reason_phrase(status)), wanted))
         }
         Err(failed) if failed.kind == RequestErrorKind::Connect => Some((failed.cause.clone(), None)),

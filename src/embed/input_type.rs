@@ -2,7 +2,7 @@
 
 /// The side of a search that a text is on: some models want questions worded otherwise than what answers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
+pub enum InputType {
     /// What is searched for.
     Query,
     /// What is found.
