@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::record::{ACCOUNT, Content, DraftDefaults, Object, Role, Scope, StoredRecord, unexpected};
 
 /// What a request has at the least.
-const LEAST: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
+const REQUEST_HINT: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
 
 /// A request body and its messages.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ impl Request {
     pub fn parse(body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
-            Some(_) => return Err(Error::new("messages: is empty").hint(LEAST)),
-            None => return Err(Error::new("messages: is missing").hint(LEAST)),
+            Some(_) => return Err(Error::new("messages: is empty").hint(REQUEST_HINT)),
+            None => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
         };
         for (at, message) in messages.iter().enumerate() {
             let place = |e: Error| e.at(format_args!("messages[{at}]"));
@@ -128,7 +128,7 @@ fn account(members: Object) -> Result<StoredRecord> {
 }
 
 /// Who answers where no provider is asked, as in `rsv.provider`.
-const HERE: &str = "rsv";
+const OWN_PROVIDER: &str = "rsv";
 
 /// The member that the suite adds to somebody else's body; it never leaves the machine.
 #[derive(Clone, Default, Debug)]
@@ -198,7 +198,7 @@ impl Rsv {
     pub fn answered_here(mut self) -> Rsv {
         self.user = None;
         self.tools.clear();
-        self.more.set_text("provider", HERE);
+        self.more.set_text("provider", OWN_PROVIDER);
         self.more.set("status", "200");
         self.more.set("latency_ms", "0");
         self
@@ -206,7 +206,7 @@ impl Rsv {
 
     /// Whether rsv itself gave the answer, and no model.
     pub fn is_answered_here(&self) -> bool {
-        self.more.text("provider").ok().flatten().as_deref() == Some(HERE)
+        self.more.text("provider").ok().flatten().as_deref() == Some(OWN_PROVIDER)
     }
 
     /// The scope that the turn belongs to.

@@ -124,16 +124,16 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// The room that a word wants, in columns.
-const WORD: usize = 10;
+const MIN_WORD_COLUMNS: usize = 10;
 
 /// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`; the first
 /// is empty where there would be no room for a word. Words that are longer than a line are broken.
 fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> {
     let room = |lines: &Vec<String>| {
         let taken = if lines.len() == 1 { indent } else { hanging };
-        width.saturating_sub(taken).max(WORD)
+        width.saturating_sub(taken).max(MIN_WORD_COLUMNS)
     };
-    let mut lines = vec![String::new(); if indent + WORD > width { 2 } else { 1 }];
+    let mut lines = vec![String::new(); if indent + MIN_WORD_COLUMNS > width { 2 } else { 1 }];
     for (at, paragraph) in text.trim_end().split('\n').enumerate() {
         if at > 0 {
             lines.push(String::new());

@@ -85,7 +85,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 }
 
 fn models(settings: &Settings, io: &mut Io) -> Result<()> {
-    let people = io.for_people();
+    let people = io.stdout_is_tty();
     let size = |bytes: Option<u64>| {
         bytes.map_or("-".to_owned(), |bytes| format!("{} MB", bytes.div_ceil(1_000_000)))
     };

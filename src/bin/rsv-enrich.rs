@@ -6,7 +6,7 @@ use rsv::config::Settings;
 use rsv::embed::{Embedder, Workload};
 use rsv::enrich::{self, Degraded, Memory, Options, Turn};
 use rsv::error::Result;
-use rsv::provider::Windows;
+use rsv::provider::ServedWindows;
 use rsv::record::{Object, Reader, Scope};
 use rsv::store::{self, OpenMode, Store};
 use rsv::{chat, config, fill};
@@ -51,7 +51,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         scope: io.common.scope()?,
         trace: args.trace,
         strict: args.strict || settings.boolean("enrich.strict") == Some(true),
-        windows: Windows::new(&settings)?,
+        windows: ServedWindows::new(&settings)?,
         memory: Held::open(&settings, io),
         settings,
     };
@@ -78,7 +78,7 @@ struct Enricher {
     scope: Scope,
     trace: Option<String>,
     strict: bool,
-    windows: Windows,
+    windows: ServedWindows,
     memory: std::result::Result<Held, Degraded>,
     settings: Settings,
 }

@@ -52,7 +52,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         (_, true) => AnswerFormat::Text,
         _ => AnswerFormat::Whole,
     };
-    let visible = io.for_people();
+    let visible = io.stdout_is_tty();
     let (clock, jobs) = (io.clock, usize::from(args.jobs));
     let mut lines = read(io.sources(&args.files)?, settings.max_line());
     http::run(async {

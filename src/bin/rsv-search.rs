@@ -90,7 +90,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         except: Except { traces: args.exclude_trace, ids: args.exclude },
         ..Select::of(io.common.to_read(args.all)?)
     };
-    let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
+    let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let Kind { semantic, hybrid } = args.by;
     let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
     let mut search = Search {

@@ -47,7 +47,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ..Select::of_kinds(vec![kind], io.common.to_read(args.all)?)
     };
     let mut store = store::open_to_read(&settings, io)?;
-    let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
+    let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let layout = text.then(|| io.layout());
     for record in store.last_of(&which, args.count)? {
         match &layout {

@@ -22,16 +22,16 @@ pub struct Candidate {
 }
 
 /// What may stand for an argument: by the name that the argument has in `Args`.
-pub type Values = &'static [(&'static str, fn(&Given) -> Vec<Candidate>)];
+pub type ValueCompleters = &'static [(&'static str, fn(&PartialCommand) -> Vec<Candidate>)];
 
 /// What the command line says so far.
-pub struct Given {
+pub struct PartialCommand {
     /// The flags that all tools share.
     pub common: Common,
     arguments: ArgMatches,
 }
 
-impl Given {
+impl PartialCommand {
     /// The text that is given for an argument of the tool or of its subcommand.
     pub fn text(&self, name: &str) -> Option<&str> {
         let of = |matches: &ArgMatches| matches.try_get_one::<String>(name).ok().flatten().is_some();
@@ -42,12 +42,17 @@ impl Given {
 }
 
 /// The shell that asks.
-pub(super) fn wanted() -> Option<String> {
+pub(super) fn requested_shell() -> Option<String> {
     std::env::var("RSV_COMPLETIONS").ok().filter(|shell| !shell.is_empty())
 }
 
 /// Answers a shell; the exit status.
-pub(super) fn complete(command: Command, shell: &str, words: &[OsString], values: Values) -> Result<u8> {
+pub(super) fn complete(
+    command: Command,
+    shell: &str,
+    words: &[OsString],
+    values: ValueCompleters,
+) -> Result<u8> {
     let mut out = Out::new();
     let script = match shell {
         "bash" => include_str!("completion/script.bash"),
@@ -62,7 +67,7 @@ pub(super) fn complete(command: Command, shell: &str, words: &[OsString], values
             0
         }
         Some((_, asked)) => {
-            let line = Line::of(shell, asked);
+            let line = CommandLine::of(shell, asked);
             match candidates(command, &line.words, values)? {
                 None => 1,
                 Some(found) => {
@@ -80,7 +85,7 @@ pub(super) fn complete(command: Command, shell: &str, words: &[OsString], values
 fn candidates(
     command: Command,
     words: &[String],
-    values: Values,
+    values: ValueCompleters,
 ) -> Result<Option<Vec<CompletionCandidate>>> {
     let (last, before) = words.split_last().ok_or_else(|| Error::new("there are no words to complete"))?;
     let given = Arc::new(given(command.clone(), before));
@@ -88,7 +93,7 @@ fn candidates(
     let place = words.len() - 1;
     let mut command = attach(command, values, &given);
     let found = engine::complete(&mut command, words, place, None).context("cannot complete")?;
-    let is_file = |one: &CompletionCandidate| one.get_tag().is_some_and(|tag| tag.to_string() == FILE);
+    let is_file = |one: &CompletionCandidate| one.get_tag().is_some_and(|tag| tag.to_string() == FILE_TAG);
     let (files, mut found): (Vec<_>, Vec<_>) = found.into_iter().partition(is_file);
     // Flags are offered to those who begin one, who then mean no operand.
     let flag = last.starts_with('-');
@@ -98,16 +103,16 @@ fn candidates(
 }
 
 /// What the words say, as far as they can be read.
-fn given(command: Command, words: &[String]) -> Given {
+fn given(command: Command, words: &[String]) -> PartialCommand {
     let arguments = command.ignore_errors(true).try_get_matches_from(words).unwrap_or_default();
-    Given { common: Common::from_arg_matches(&arguments).unwrap_or_default(), arguments }
+    PartialCommand { common: Common::from_arg_matches(&arguments).unwrap_or_default(), arguments }
 }
 
 /// The tag of the candidate that stands for the names of files.
-const FILE: &str = "file";
+const FILE_TAG: &str = "file";
 
 /// Tells the arguments of a command, and of its subcommands, what may stand for them.
-fn attach(command: Command, values: Values, given: &Arc<Given>) -> Command {
+fn attach(command: Command, values: ValueCompleters, given: &Arc<PartialCommand>) -> Command {
     let known = |arg: Arg| -> Arg {
         if let Some((_, of)) = values.iter().find(|(name, _)| arg.get_id() == name) {
             let given = given.clone();
@@ -115,7 +120,7 @@ fn attach(command: Command, values: Values, given: &Arc<Given>) -> Command {
         }
         match arg.get_value_hint() {
             ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath => {
-                let file = || CompletionCandidate::new("").tag(Some(FILE.into()));
+                let file = || CompletionCandidate::new("").tag(Some(FILE_TAG.into()));
                 arg.add(engine::ArgValueCompleter::new(move |_: &std::ffi::OsStr| vec![file()]))
             }
             _ => arg,
@@ -129,7 +134,7 @@ fn offered(candidate: Candidate) -> CompletionCandidate {
 }
 
 /// A command line up to where it is completed.
-struct Line {
+struct CommandLine {
     words: Vec<String>,
     /// What stands of the last word before what bash will replace.
     kept: String,
@@ -137,11 +142,11 @@ struct Line {
     quote: Option<char>,
 }
 
-impl Line {
-    fn of(shell: &str, asked: &[String]) -> Line {
+impl CommandLine {
+    fn of(shell: &str, asked: &[String]) -> CommandLine {
         let mut line = match asked {
-            [replaced, line] if shell == "bash" => Line::of_bash(replaced, line),
-            words => Line { words: words.to_vec(), kept: String::new(), quote: None },
+            [replaced, line] if shell == "bash" => CommandLine::of_bash(replaced, line),
+            words => CommandLine { words: words.to_vec(), kept: String::new(), quote: None },
         };
         if let Ok(home) = std::env::var("HOME") {
             let at_home = |word: &mut String| word.strip_prefix("~/").map(|rest| format!("{home}/{rest}"));
@@ -150,7 +155,7 @@ impl Line {
         line
     }
 
-    fn of_bash(replaced: &str, line: &str) -> Line {
+    fn of_bash(replaced: &str, line: &str) -> CommandLine {
         let (words, quote) = split(line);
         let last = words.last().map_or("", String::as_str);
         let replaced = match replaced {
@@ -160,7 +165,7 @@ impl Line {
             _ => split(replaced).0.pop().unwrap_or_default(),
         };
         let kept = last.strip_suffix(&replaced).unwrap_or_default().to_owned();
-        Line { words, kept, quote }
+        CommandLine { words, kept, quote }
     }
 
     /// A candidate as the shell wants it; `None` for one that no line can hold.
@@ -233,7 +238,7 @@ mod tests {
             ("my ow", "t -p \"my ow", ""),
             ("", "t ", ""),
         ] {
-            assert_eq!(Line::of_bash(replaced, line).kept, kept, "{line}");
+            assert_eq!(CommandLine::of_bash(replaced, line).kept, kept, "{line}");
         }
     }
 

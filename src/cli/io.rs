@@ -53,25 +53,25 @@ impl Notes {
     /// Tells something worth knowing, unless `-q`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
-            say(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
+            write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
         }
     }
 
     /// Tells a detail, if `-v`.
     pub fn detail(&self, text: impl Display) {
         if self.verbose {
-            say(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
+            write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
         }
     }
 
     /// Writes a line for a program that reads them, whatever `-q` and `-v` say.
     pub fn record(&self, line: &str) {
-        say(line);
+        write_stderr_line(line);
     }
 
     /// Names a fault, and what helps.
     pub fn fault(&self, error: &Error) {
-        complain(&self.tool, error);
+        print_error(&self.tool, error);
     }
 }
 
@@ -126,18 +126,18 @@ impl Io {
     }
 
     /// Whether standard output is a terminal, read by a person.
-    pub fn for_people(&self) -> bool {
+    pub fn stdout_is_tty(&self) -> bool {
         is_terminal(Stream::Stdout)
     }
 
     /// Whether standard input is a terminal, so that there is nothing to read.
-    pub fn no_input(&self) -> bool {
+    pub fn stdin_is_tty(&self) -> bool {
         is_terminal(Stream::Stdin)
     }
 
     /// Whether standard output may carry colour (<https://no-color.org>).
     fn colour(&self) -> bool {
-        self.common.colour(self.for_people())
+        self.common.colour(self.stdout_is_tty())
     }
 
     /// How text for people is laid out here.
@@ -155,7 +155,7 @@ impl Io {
 
     /// Whether somebody can be asked: whether standard input and output are terminals.
     pub fn can_ask(&self) -> bool {
-        self.no_input() && self.for_people()
+        self.stdin_is_tty() && self.stdout_is_tty()
     }
 
     /// Asks on standard error, and waits for a line. An empty answer is `default`. Errors if there is none: at the
@@ -176,7 +176,7 @@ impl Io {
 
     /// Asks for what nobody may see: what is typed is not shown, from before the question on.
     pub fn ask_secret(&self, question: &str) -> Result<String> {
-        let hidden = Hidden::begin().context("cannot hide the answer")?;
+        let hidden = EchoOff::begin().context("cannot hide the answer")?;
         let answer = self.ask(question, "");
         hidden.end();
         answer
@@ -184,7 +184,7 @@ impl Io {
 
     /// Standard input; an error with the remedy if that is a terminal.
     pub fn stdin(&self) -> Result<Box<dyn Read + Send>> {
-        if self.no_input() {
+        if self.stdin_is_tty() {
             return Err(Error::new("standard input is a terminal, and there is nothing to read")
                 .hint(format!("pipe something in, name a file, or see '{} --help'", self.notes.tool)));
         }
@@ -204,9 +204,9 @@ impl Io {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(Error::new("cannot read <stdin>").because(e)),
             }
-            if seen == MARK {
+            if seen == BYTE_ORDER_MARK {
                 seen.clear();
-            } else if !byte[0].is_ascii_whitespace() && !MARK.starts_with(&seen) {
+            } else if !byte[0].is_ascii_whitespace() && !BYTE_ORDER_MARK.starts_with(&seen) {
                 break;
             }
         }
@@ -257,7 +257,7 @@ impl Io {
 }
 
 /// What Windows puts in front of UTF-8.
-const MARK: &[u8] = b"\xEF\xBB\xBF";
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads UTF-8 text of at most `limit` bytes.
 pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
@@ -312,7 +312,7 @@ impl Layout {
 }
 
 /// How much is gathered before it is written.
-const BUFFER: usize = 1 << 16;
+const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
 /// Standard output. That its reader has gone is told apart from every other failure.
 pub struct Out {
@@ -321,19 +321,19 @@ pub struct Out {
 
 impl Out {
     pub(super) fn new() -> Out {
-        Out { buffer: Vec::with_capacity(BUFFER) }
+        Out { buffer: Vec::with_capacity(OUTPUT_BUFFER_BYTES) }
     }
 
     /// Writes bytes, at the latest when enough are gathered.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Lets `fill` append what is to be written.
     pub fn with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         fill(&mut self.buffer);
-        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Writes what is gathered, now.
@@ -349,10 +349,10 @@ impl Out {
 }
 
 /// Prints an error and its hint: `rsv-search: error: …`, `rsv-search: hint: …`.
-pub(super) fn complain(tool: &str, error: &Error) {
-    say(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
+pub(super) fn print_error(tool: &str, error: &Error) {
+    write_stderr_line(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
     if let Some(hint) = error.remedy() {
-        say(&format!("{tool}: hint: {hint}"));
+        write_stderr_line(&format!("{tool}: hint: {hint}"));
     }
 }
 
@@ -367,16 +367,16 @@ fn prompt(text: &str) {
 }
 
 /// The one place that writes lines to standard error; if nobody listens, nothing is lost.
-fn say(line: &str) {
+fn write_stderr_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// A terminal that does not show what is typed, but for the ends of lines; who leaves by Ctrl-C gets it back as it
 /// was.
-struct Hidden(Termios);
+struct EchoOff(Termios);
 
-impl Hidden {
-    fn begin() -> io::Result<Hidden> {
+impl EchoOff {
+    fn begin() -> io::Result<EchoOff> {
         let before = tcgetattr(io::stdin())?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
@@ -385,12 +385,12 @@ impl Hidden {
         // For good: a signal that is no longer waited for would do nothing at all.
         std::thread::spawn(move || {
             for signal in &mut signals {
-                Hidden(shown.clone()).end();
+                EchoOff(shown.clone()).end();
                 let _ = emulate_default_handler(signal);
             }
         });
         tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
-        Ok(Hidden(before))
+        Ok(EchoOff(before))
     }
 
     fn end(self) {

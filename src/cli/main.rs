@@ -1,8 +1,8 @@
 //! The one `main` of all tools: from the command line to the exit status.
 
-use super::completion::{self, Values};
+use super::completion::{self, ValueCompleters};
 use super::flags::Common;
-use super::io::{Io, Out, complain};
+use super::io::{Io, Out, print_error};
 use crate::error::{Error, Result};
 use crate::record::{Clock, time};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -24,23 +24,23 @@ pub enum Outcome {
 
 /// Parses the command line, runs the tool and gives its exit status: 0 done or yes, 1 the answer is no,
 /// 2 trouble. A closed standard output is no trouble. `values` says what a shell may complete.
-pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: Values) -> ExitCode {
-    say_no_to_telemetry();
+pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueCompleters) -> ExitCode {
+    disable_telemetry();
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let tool = tool_name(words.first());
-    outlive_limits();
+    catch_file_size_signal();
     if words.is_empty() {
         words.push((&tool).into());
     }
-    let ended = match completion::wanted() {
+    let ended = match completion::requested_shell() {
         Some(shell) => completion::complete(command::<A>(&tool), &shell, &words, values),
-        None => attempt(&tool, words, run),
+        None => run_tool(&tool, words, run),
     };
     match ended {
         Ok(status) => ExitCode::from(status),
         Err(error) if error.is_closed() => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&tool, &error);
+            print_error(&tool, &error);
             ExitCode::from(2)
         }
     }
@@ -49,14 +49,14 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: Values) -> 
 /// ONNX Runtime from 1.29 on keeps an id of the machine and reports to its maker what it does, from the moment
 /// it is loaded, unless this variable says no.
 #[allow(unsafe_code)]
-fn say_no_to_telemetry() {
+fn disable_telemetry() {
     // SAFETY: no other thread is there yet that could read the environment.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
 /// A file that may not grow any more (`ulimit -f`) is to be an error of the write, as a full disk is, and
 /// not the end of the process in the middle of it.
-fn outlive_limits() {
+fn catch_file_size_signal() {
     #[cfg(unix)]
     {
         use std::sync::{Arc, atomic::AtomicBool};
@@ -70,7 +70,7 @@ fn tool_name(word: Option<&OsString>) -> String {
     name.unwrap_or_else(|| "rsv".to_owned())
 }
 
-fn attempt<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Result<Outcome>) -> Result<u8> {
+fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Result<Outcome>) -> Result<u8> {
     let mut command = command::<A>(tool);
     let matches = match command.try_get_matches_from_mut(words) {
         Ok(matches) => matches,

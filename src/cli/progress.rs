@@ -7,15 +7,15 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 /// What is shorter needs no bar.
-const PATIENCE: Duration = Duration::from_millis(250);
+const SHOW_AFTER: Duration = Duration::from_millis(250);
 /// A terminal of fewer columns has no room for a bar beside all that is told.
-const NARROW: u16 = 70;
+const NARROW_COLUMNS: u16 = 70;
 /// What is told there: of the message as much as fits.
-const WORDS: &str = "{wide_msg} {percent}%, {eta} left";
+const NARROW_TEMPLATE: &str = "{wide_msg} {percent}%, {eta} left";
 
 /// How far something is. It disappears when it is dropped.
 pub struct Progress {
-    begun: Instant,
+    started: Instant,
     shown: bool,
     template: &'static str,
     /// What is drawn, and whether for a narrow terminal.
@@ -27,18 +27,18 @@ pub struct Progress {
 impl Progress {
     pub(super) fn new(shown: bool, template: &'static str) -> Progress {
         let shown = shown && is_terminal(Stream::Stderr);
-        Progress { begun: Instant::now(), shown, template, bar: None, first: None }
+        Progress { started: Instant::now(), shown, template, bar: None, first: None }
     }
 
     /// So much is done, of how much if that is known.
     pub fn set(&mut self, what: &str, done: u64, of: Option<u64>) {
         let first = *self.first.get_or_insert(done);
-        if !self.shown || self.begun.elapsed() < PATIENCE {
+        if !self.shown || self.started.elapsed() < SHOW_AFTER {
             return;
         }
-        let (begun, template, narrow) = (self.begun, self.template, is_narrow());
+        let (started, template, narrow) = (self.started, self.template, is_narrow());
         let (bar, is_for_narrow) = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new(of.unwrap_or(done)).with_elapsed(begun.elapsed());
+            let bar = ProgressBar::new(of.unwrap_or(done)).with_elapsed(started.elapsed());
             let bar = bar.with_message(what.to_owned()).with_style(style(template, narrow));
             if first > 0 {
                 bar.set_position(done);
@@ -75,7 +75,7 @@ impl Drop for Progress {
 
 /// Whether standard error has no room for a bar.
 fn is_narrow() -> bool {
-    terminal_size::terminal_size_of(std::io::stderr()).is_some_and(|(columns, _)| columns.0 < NARROW)
+    terminal_size::terminal_size_of(std::io::stderr()).is_some_and(|(columns, _)| columns.0 < NARROW_COLUMNS)
 }
 
 fn style(template: &str, narrow: bool) -> ProgressStyle {
@@ -83,6 +83,6 @@ fn style(template: &str, narrow: bool) -> ProgressStyle {
         // A line that cannot be drawn is no loss.
         let _ = write!(out, "{:.0}/s", state.per_sec());
     };
-    let style = ProgressStyle::with_template(if narrow { WORDS } else { template });
+    let style = ProgressStyle::with_template(if narrow { NARROW_TEMPLATE } else { template });
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }

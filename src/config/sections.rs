@@ -114,7 +114,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::Contents;
+    use super::super::file::FileContents;
     use super::super::settings::Layer;
     use super::*;
 
@@ -131,7 +131,7 @@ mod tests {
             base_url = "https://example.org/v1"
             key_variable = "QWEN_KEY"
         "#;
-        let contents = Contents::read("c.toml".as_ref(), text).unwrap();
+        let contents = FileContents::read("c.toml".as_ref(), text).unwrap();
         let mut settings = Settings::of_defaults();
         for (key, value) in contents.values {
             settings.put(key, value, Layer::File);

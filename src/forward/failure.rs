@@ -196,7 +196,7 @@ impl From<Refusal> for Failure {
         let (status, code, error) = match refusal {
             Refusal::Model(error) => (400, "invalid_request", error),
             Refusal::Key(error) => (401, "missing_api_key", error),
-            Refusal::Plain(error) => (502, "insecure_address", error),
+            Refusal::Plaintext(error) => (502, "insecure_address", error),
         };
         Failure { status, code, ..Failure::from(error) }
     }

@@ -62,7 +62,7 @@ impl ModelsApi {
     }
 
     async fn models_of(&self, target: &Target) -> Result<Vec<Object>, String> {
-        let address = target.beside("models", None);
+        let address = target.sibling("models", None);
         let address = address.ok_or("its address names chat completions only")?;
         let list = async {
             let sent = self.upstream.send(target, &address, None, RelayRequest::get()).await;

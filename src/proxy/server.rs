@@ -26,7 +26,7 @@ use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use crate::forward::Forwarder;
 use crate::http::EventLoops;
-use crate::provider::Windows;
+use crate::provider::ServedWindows;
 use crate::record::{Clock, Scope};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct Proxy {
     /// The scope of requests that name none.
     scope: Scope,
     forwarder: Forwarder,
-    windows: Windows,
+    windows: ServedWindows,
     log_format: LogFormat,
 }
 
@@ -62,7 +62,7 @@ impl Proxy {
     pub fn new(settings: Settings, scope: Scope, clock: Clock, notes: Notes) -> Result<Proxy> {
         Ok(Proxy {
             forwarder: Forwarder::new(&settings, &notes)?,
-            windows: Windows::new(&settings)?,
+            windows: ServedWindows::new(&settings)?,
             upstream: Upstream::new(&settings, &notes)?,
             guard: Guard::new(&settings),
             scope,

@@ -76,7 +76,7 @@ pub(crate) fn filled(home: &Home) -> Box<dyn Store> {
                 [usize::from(at % 2 == 1) + usize::from(at % 11 == 9)];
             let mut message = stored(&scope, at, role, text(pieces));
             if name == "blocks" {
-                let block = fence::enclose(fence::NOTE, &[&message]);
+                let block = fence::enclose(fence::DEFAULT_NOTE, &[&message]);
                 message.text = block + &text(2);
             }
             let to = message.id.clone();
@@ -102,7 +102,7 @@ fn words() -> impl Strategy<Value = String> {
     let few = prop::collection::vec(select(&PIECES[..]), 0..6).prop_map(|pieces| pieces.join(" "));
     let many = prop::collection::vec(select(&PIECES[..]), 60..200).prop_map(|pieces| pieces.concat());
     let block = (select(&PIECES[..]), select(&PIECES[..])).prop_map(|(quoted, own)| {
-        fence::enclose(fence::NOTE, &[&stored(&scope("w"), 1, Role::User, quoted.into())]) + own
+        fence::enclose(fence::DEFAULT_NOTE, &[&stored(&scope("w"), 1, Role::User, quoted.into())]) + own
     });
     prop_oneof![6 => few, 1 => many, 1 => block, 1 => any::<String>()]
 }

@@ -4,7 +4,7 @@ use crate::neo4j::{READ_BY_RESERVOIR, RESERVOIRS};
 use crate::support::{Home, is_test_process};
 use jiff::tz::TimeZone;
 use rsv::cli::{Common, Layout, Notes};
-use rsv::config::{self, Settings, StorePlace};
+use rsv::config::{self, Settings, StoreLocation};
 use rsv::embed::{Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::fill;
@@ -251,7 +251,7 @@ fn scores(hits: &[Hit]) -> Vec<(&str, f64)> {
 
 /// A store in a file of its own, in the directory that the test runs in.
 fn elsewhere(name: &str) -> Box<dyn Store> {
-    store::open(&StorePlace::file(name.as_ref()), OpenMode::Create).unwrap()
+    store::open(&StoreLocation::file(name.as_ref()), OpenMode::Create).unwrap()
 }
 
 fn they_are_found_by_their_words(store: &mut dyn Store) {

@@ -3,7 +3,7 @@
 
 use crate::support::{Dice, Home, lines_of};
 use neo4rs::{ConfigBuilder, Graph as Driver, Txn, query};
-use rsv::config::{Secret, Server, StorePlace};
+use rsv::config::{Secret, ServerOptions, StoreLocation};
 use rsv::record::{
     Content, Draft, DraftDefaults, Embedding, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
 };
@@ -105,9 +105,10 @@ impl Graph {
     }
 
     /// Where it is.
-    pub(crate) fn place(&self) -> StorePlace {
-        let server = Server { password: Secret::new(self.password.as_str()), ..Server::default() };
-        StorePlace { address: self.address.clone(), server }
+    pub(crate) fn place(&self) -> StoreLocation {
+        let server =
+            ServerOptions { password: Secret::new(self.password.as_str()), ..ServerOptions::default() };
+        StoreLocation { address: self.address.clone(), server }
     }
 
     /// What makes it the store of a tool.

@@ -1,7 +1,7 @@
 //! The vectors of a store: what is nearest, what lacks one, and what becomes of those of a model.
 
 use crate::support::{Dice, Home};
-use rsv::config::StorePlace;
+use rsv::config::StoreLocation;
 use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Position, Record, Role, Scope, Scopes,
     StoredRecord, Vector, Why,
@@ -851,7 +851,7 @@ fn a_job_is_one_process_at_a_time() {
 #[test]
 fn a_store_that_is_missing_has_no_vectors() {
     let home = Home::new();
-    let mut store = store::open(&StorePlace::file(&home.store()), OpenMode::Existing).unwrap();
+    let mut store = store::open(&StoreLocation::file(&home.store()), OpenMode::Existing).unwrap();
     assert_eq!(store.models().unwrap(), []);
     assert_eq!(unembedded(&mut *store, "m", &all(), 9), (vec![], 0));
     assert_eq!(nearest(&mut *store, "m", &[1.0], &all(), 9), []);
