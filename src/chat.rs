@@ -6,7 +6,7 @@ pub mod fence;
 use crate::error::{Error, Result};
 use crate::record::{ACCOUNT, Content, DraftDefaults, Object, Role, Scope, StoredRecord, unexpected};
 
-/// What a request has at the least.
+/// A hint: the smallest valid request.
 const REQUEST_HINT: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
 
 /// A request body and its messages.
@@ -58,7 +58,7 @@ impl Request {
         self.messages.last_mut().filter(|message| message.get("role") == Some("\"user\""))
     }
 
-    /// What tools gave since the model last spoke: the messages of theirs at the end.
+    /// The tool results since the model last spoke: the tool messages at the end.
     pub fn tools(&self) -> &[Object] {
         let others = self.messages.iter().rposition(|message| message.get("role") != Some("\"tool\""));
         &self.messages[others.map_or(0, |at| at + 1)..]
@@ -105,7 +105,7 @@ pub fn is_system(message: &Object) -> bool {
     matches!(message.get("role"), Some("\"system\"" | "\"developer\""))
 }
 
-/// The words of a message of any client.
+/// The text of a message of any client.
 pub fn text(message: &Object) -> String {
     Content::of(message).map(|content| content.text()).unwrap_or_default()
 }
@@ -127,7 +127,7 @@ fn account(members: Object) -> Result<StoredRecord> {
     (ACCOUNT.read)(members)?.complete(&nothing)
 }
 
-/// Who answers where no provider is asked, as in `rsv.provider`.
+/// The name in `rsv.provider` of an answer that rsv itself gives.
 const OWN_PROVIDER: &str = "rsv";
 
 /// The member that the suite adds to somebody else's body; it never leaves the machine.
@@ -138,7 +138,7 @@ pub struct Rsv {
     pub trace_id: Option<String>,
     /// The last message as the client wrote it, if it is a user's.
     pub user: Option<Object>,
-    /// What tools gave since the model last spoke, if that is to be stored.
+    /// The tool results since the model last spoke, if they are to be stored.
     pub tools: Vec<Object>,
     /// With all its members, whoever added them.
     pub account: Option<StoredRecord>,

@@ -27,7 +27,7 @@ fn settings(given: &PartialCommand) -> Option<Settings> {
     config::load(&given.common).ok()
 }
 
-/// Those that the store holds, and those that the settings name.
+/// The partitions that the store holds, and those that the settings name.
 fn partitions(given: &PartialCommand) -> Vec<Candidate> {
     let Some(settings) = settings(given) else { return Vec::new() };
     let stored = settings.store().map(|place| store::peek_scopes(&place)).unwrap_or_default();
@@ -36,7 +36,7 @@ fn partitions(given: &PartialCommand) -> Vec<Candidate> {
     sorted(names)
 }
 
-/// Those of the partition that is given.
+/// The instances of the given partition.
 fn instances(given: &PartialCommand) -> Vec<Candidate> {
     let place = settings(given).and_then(|settings| settings.store().ok());
     let stored = place.map(|place| store::peek_scopes(&place)).unwrap_or_default();
@@ -67,7 +67,7 @@ fn keys(given: &PartialCommand) -> Vec<Candidate> {
     described.map(|(value, doc)| Candidate { value, about: Some(doc) }).collect()
 }
 
-/// What a key may be set to.
+/// The possible values of a key.
 fn values(given: &PartialCommand) -> Vec<Candidate> {
     match given.text("key") {
         Some("embed.model") => models(given, true),

@@ -80,7 +80,7 @@ fn from_environment(row: &table::SettingRow) -> Result<Option<(&'static str, Str
     Ok(None)
 }
 
-/// Where the settings' file is, or would be.
+/// The path of the settings' file, which need not exist.
 pub fn path(common: &Common) -> Result<PathBuf> {
     ConfigFile::require(common).map(|file| file.path)
 }
@@ -106,7 +106,7 @@ pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     edit::set(common, key, &value)
 }
 
-/// Takes a value out of the settings' file; what is not there need not be taken out.
+/// Removes a value from the settings' file, if it is there.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }

@@ -21,7 +21,7 @@ impl Format {
         matches!(self, Format::Reservoir { .. })
     }
 
-    /// What stands before the first message.
+    /// The text before the first message.
     pub fn begin(self) -> &'static str {
         match self {
             Format::Reservoir { .. } => "[",
@@ -30,7 +30,7 @@ impl Format {
         }
     }
 
-    /// What stands after the last message, of `count`.
+    /// The text after the last message, of `count`.
     pub fn end(self, count: usize) -> &'static str {
         match (self, count) {
             (Format::Reservoir { .. }, 0) => "]\n",

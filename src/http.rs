@@ -42,9 +42,10 @@ pub async fn join_all<T>(futures: impl Iterator<Item = impl Future<Output = T>>)
                 (*future, *done) = (None, Some(value));
             }
         }
-        match waiting.iter().all(|(future, _)| future.is_none()) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
+        if waiting.iter().all(|(future, _)| future.is_none()) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
         }
     })
     .await;

@@ -1,6 +1,6 @@
 //! rsv: a long memory for language models.
 //!
-//! The rooms, by level: each uses only those of lower levels.
+//! The modules, by level: each uses only those of lower levels.
 
 pub mod error; // 0  what went wrong, and what helps
 

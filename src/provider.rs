@@ -1,4 +1,4 @@
-//! Who serves a model: one table of providers with their addresses and keys, and the settings' routes.
+//! The providers of models: one table with their addresses and keys, and the settings' routes.
 
 mod served_window;
 
@@ -26,16 +26,16 @@ struct ProviderRow {
     serves: fn(&str) -> bool,
 }
 
-/// What a provider wants to know of its caller.
+/// Which key a provider gets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum KeyPolicy {
     /// The caller's key, else that of the settings; there must be one.
     Key,
-    /// The same, but it may do without.
+    /// The same, but no key is needed.
     KeyIfAny,
-    /// The key of the settings if there is one, and nobody else's.
+    /// The key of the settings if there is one, never the caller's.
     OwnIfAny,
-    /// The key of the settings, which must be there, and nobody else's.
+    /// The key of the settings, which must be there, never the caller's.
     Own,
 }
 
@@ -83,7 +83,7 @@ struct Endpoint {
     headers: Headers,
 }
 
-/// Who serves one request.
+/// The provider and the model of one request.
 #[derive(Clone, Debug)]
 pub struct Target {
     endpoint: Arc<Endpoint>,
@@ -103,7 +103,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What it says, and what helps.
+    /// The error and its hint.
     pub fn into_error(self) -> Error {
         match self {
             Refusal::Model(error) | Refusal::Key(error) | Refusal::Plaintext(error) => error,
@@ -248,7 +248,7 @@ impl Target {
         &self.endpoint.address_setting
     }
 
-    /// What a route adds to the headers of every request.
+    /// The headers that a route adds to every request.
     pub fn headers(&self) -> &Headers {
         &self.endpoint.headers
     }
@@ -410,11 +410,9 @@ mod tests {
         .unwrap();
         let (own, bearer, empty) = (Secret::new("own"), Secret::new("bearer"), Secret::new(""));
         let mut sent = |model, own: Option<&Secret>, bearer| {
-            providers
-                .endpoints
-                .iter_mut()
-                .flatten()
-                .for_each(|endpoint| Arc::make_mut(endpoint).key = own.cloned());
+            for endpoint in providers.endpoints.iter_mut().flatten() {
+                Arc::make_mut(endpoint).key = own.cloned();
+            }
             let target = providers.of(model).unwrap();
             match target.key(bearer) {
                 Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "bearer" }),

@@ -85,7 +85,7 @@ impl Counter {
         self.model.family.rule()
     }
 
-    /// What a message says: the text, or the texts of its parts joined by line ends, and its other parts.
+    /// The tokens of a message's content: its text, or the texts of its parts joined by line ends, and its other parts.
     fn content(&self, message: &Object) -> usize {
         if !message.get("content").is_some_and(|json| json.starts_with('[')) {
             return self.text(&chat::text(message));
@@ -179,7 +179,9 @@ mod tests {
             let counter = Counter::of(model);
             let message = |(role, name, content): &(&str, Option<&str>, &str)| {
                 let mut message = object(serde_json::json!({"role": role, "content": content}));
-                name.iter().for_each(|name| message.set_text("name", name));
+                if let Some(name) = name {
+                    message.set_text("name", name);
+                }
                 counter.message(&message)
             };
             let request = object(serde_json::json!({"messages": [{"role": "user", "content": ""}]}));

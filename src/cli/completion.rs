@@ -14,17 +14,17 @@ use clap_complete::engine::{self, CompletionCandidate};
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// A word that may stand somewhere.
+/// A word that may stand at the cursor.
 pub struct Candidate {
     pub value: String,
-    /// What it is, if its name does not say so.
+    /// A description, if the value does not speak for itself.
     pub about: Option<&'static str>,
 }
 
-/// What may stand for an argument: by the name that the argument has in `Args`.
+/// The possible values of arguments, by the name of the argument in `Args`.
 pub type ValueCompleters = &'static [(&'static str, fn(&PartialCommand) -> Vec<Candidate>)];
 
-/// What the command line says so far.
+/// The command line so far.
 pub struct PartialCommand {
     /// The flags that all tools share.
     pub common: Common,
@@ -41,7 +41,7 @@ impl PartialCommand {
     }
 }
 
-/// The shell that asks.
+/// The shell that asks for completions.
 pub(super) fn requested_shell() -> Option<String> {
     std::env::var("RSV_COMPLETIONS").ok().filter(|shell| !shell.is_empty())
 }
@@ -81,7 +81,7 @@ pub(super) fn complete(
     out.flush().map(|()| status)
 }
 
-/// What the last word may become; `None` if it is the name of a file.
+/// The candidates for the last word; `None` if it is the name of a file.
 fn candidates(
     command: Command,
     words: &[String],
@@ -102,7 +102,7 @@ fn candidates(
     Ok((!file || !found.is_empty()).then_some(found))
 }
 
-/// What the words say, as far as they can be read.
+/// Parses the words as far as possible.
 fn given(command: Command, words: &[String]) -> PartialCommand {
     let arguments = command.ignore_errors(true).try_get_matches_from(words).unwrap_or_default();
     PartialCommand { common: Common::from_arg_matches(&arguments).unwrap_or_default(), arguments }
@@ -136,7 +136,7 @@ fn offered(candidate: Candidate) -> CompletionCandidate {
 /// A command line up to where it is completed.
 struct CommandLine {
     words: Vec<String>,
-    /// What stands of the last word before what bash will replace.
+    /// The part of the last word in front of what bash replaces.
     kept: String,
     /// The quote that is still open.
     quote: Option<char>,
@@ -150,7 +150,9 @@ impl CommandLine {
         };
         if let Ok(home) = std::env::var("HOME") {
             let at_home = |word: &mut String| word.strip_prefix("~/").map(|rest| format!("{home}/{rest}"));
-            line.words.iter_mut().for_each(|word| *word = at_home(word).unwrap_or(std::mem::take(word)));
+            for word in &mut line.words {
+                *word = at_home(word).unwrap_or(std::mem::take(word));
+            }
         }
         line
     }
@@ -188,14 +190,14 @@ impl CommandLine {
 /// The words of a line of shell, and the quote that it leaves open; the last word is empty behind a space.
 fn split(line: &str) -> (Vec<String>, Option<char>) {
     let read = |end: &str| shlex::split(&format!("{line}{end}"));
-    // What a letter more would begin, has begun.
+    // If one more letter would begin a word, an empty word has begun.
     let begun = |words: Vec<String>| match read("x") {
         Some(more) if more.len() > words.len() => [words, vec![String::new()]].concat(),
         _ => words,
     };
     let open = |quote: char| read(&quote.to_string()).map(|words| (words, Some(quote)));
     let whole = read("").map(|words| (begun(words), None));
-    // What a backslash at the end will make is not known yet.
+    // The effect of a backslash at the end is not known yet.
     let before = || line.strip_suffix('\\').map(split);
     whole.or_else(before).or_else(|| open('"')).or_else(|| open('\'')).unwrap_or_default()
 }

@@ -19,19 +19,19 @@ use std::path::{Path, PathBuf};
 /// An input with its name for messages.
 pub type Source = (String, Box<dyn Read + Send>);
 
-/// What a tool sees of the outside: its streams, the flags that all tools share, the time.
+/// The environment of a tool: its streams, the flags that all tools share, the clock.
 pub struct Io {
     /// The flags that all tools share.
     pub common: Common,
     /// Standard output: data only.
     pub out: Out,
-    /// The time, which tests can hold still.
+    /// The clock, which tests can stop.
     pub clock: Clock,
     notes: Notes,
     trouble: bool,
 }
 
-/// Standard error, for those who outlive the call that got them: a server's threads.
+/// Standard error, for code that outlives the call it was passed to, such as a server's threads.
 #[derive(Clone, Default, Debug)]
 pub struct Notes {
     tool: String,
@@ -40,24 +40,24 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Whether nobody hears what is only worth knowing.
+    /// Whether notes are suppressed.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether details are told.
+    /// Whether details are printed.
     pub fn is_verbose(&self) -> bool {
         self.verbose
     }
 
-    /// Tells something worth knowing, unless `-q`.
+    /// Prints a note, unless `-q`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
             write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
         }
     }
 
-    /// Tells a detail, if `-v`.
+    /// Prints a detail, if `-v`.
     pub fn detail(&self, text: impl Display) {
         if self.verbose {
             write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
@@ -69,7 +69,7 @@ impl Notes {
         write_stderr_line(line);
     }
 
-    /// Names a fault, and what helps.
+    /// Prints an error and its hint.
     pub fn fault(&self, error: &Error) {
         print_error(&self.tool, error);
     }
@@ -81,28 +81,28 @@ impl Io {
         Io { common, out: Out::new(), clock, notes, trouble: false }
     }
 
-    /// Whether a bad line or the like was met, so that the exit status must be 2.
+    /// Whether an error was printed, so that the exit status must be 2.
     pub(super) fn trouble(&self) -> bool {
         self.trouble
     }
 
-    /// Names a fault on standard error; the tool goes on, and exits with 2 in the end.
+    /// Prints an error on standard error. The tool goes on, and exits with 2 in the end.
     pub fn fault(&mut self, error: &Error) {
         self.trouble = true;
         self.notes.fault(error);
     }
 
-    /// Tells something worth knowing on standard error, unless `-q`.
+    /// Prints a note on standard error, unless `-q`.
     pub fn note(&self, text: impl Display) {
         self.notes.note(text);
     }
 
-    /// Tells a detail on standard error, if `-v`.
+    /// Prints a detail on standard error, if `-v`.
     pub fn detail(&self, text: impl Display) {
         self.notes.detail(text);
     }
 
-    /// Tells details from now on, unless `-q`.
+    /// Prints details from now on, unless `-q`.
     pub fn tell_details(&mut self) {
         self.notes.verbose = !self.notes.quiet;
     }
@@ -153,7 +153,7 @@ impl Io {
         columns.or_else(own).filter(|c| (20..=400).contains(c)).unwrap_or(80)
     }
 
-    /// Whether somebody can be asked: whether standard input and output are terminals.
+    /// Whether the user can be asked: whether standard input and output are terminals.
     pub fn can_ask(&self) -> bool {
         self.stdin_is_tty() && self.stdout_is_tty()
     }
@@ -174,7 +174,7 @@ impl Io {
         Ok(if answer.is_empty() { default } else { answer }.to_owned())
     }
 
-    /// Asks for what nobody may see: what is typed is not shown, from before the question on.
+    /// Asks for a secret. The terminal does not echo the answer.
     pub fn ask_secret(&self, question: &str) -> Result<String> {
         let hidden = EchoOff::begin().context("cannot hide the answer")?;
         let answer = self.ask(question, "");
@@ -256,7 +256,7 @@ impl Io {
     }
 }
 
-/// What Windows puts in front of UTF-8.
+/// The byte order mark, which Windows puts in front of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads UTF-8 text of at most `limit` bytes.
@@ -282,7 +282,7 @@ pub struct Layout {
     pub zone: TimeZone,
 }
 
-/// How a word is set apart for people.
+/// The style of a word in text for people.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
     Dim,
@@ -311,10 +311,10 @@ impl Layout {
     }
 }
 
-/// How much is gathered before it is written.
+/// The output is flushed when the buffer holds this many bytes.
 const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
-/// Standard output. That its reader has gone is told apart from every other failure.
+/// Standard output. A closed pipe is reported apart from every other failure.
 pub struct Out {
     buffer: Vec<u8>,
 }
@@ -324,7 +324,7 @@ impl Out {
         Out { buffer: Vec::with_capacity(OUTPUT_BUFFER_BYTES) }
     }
 
-    /// Writes bytes, at the latest when enough are gathered.
+    /// Appends bytes, and flushes when the buffer is full.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
@@ -336,7 +336,7 @@ impl Out {
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is gathered, now.
+    /// Writes the buffer to standard output.
     pub fn flush(&mut self) -> Result<()> {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(&self.buffer).and_then(|()| stdout.flush());
@@ -366,7 +366,7 @@ fn prompt(text: &str) {
     let _ = write!(io::stderr(), "{text}");
 }
 
-/// The one place that writes lines to standard error; if nobody listens, nothing is lost.
+/// Writes a line to standard error. All lines to it go through here. A closed standard error is no failure.
 fn write_stderr_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
@@ -382,7 +382,7 @@ impl EchoOff {
         hidden.local_modes.remove(LocalModes::ECHO);
         hidden.local_modes.insert(LocalModes::ECHONL);
         let (mut signals, shown) = (Signals::new([SIGINT, SIGTERM])?, before.clone());
-        // For good: a signal that is no longer waited for would do nothing at all.
+        // The thread never ends: without it, a caught signal would have no effect at all.
         std::thread::spawn(move || {
             for signal in &mut signals {
                 EchoOff(shown.clone()).end();
@@ -394,7 +394,7 @@ impl EchoOff {
     }
 
     fn end(self) {
-        // A terminal that is gone shows nothing.
+        // A terminal that is gone needs no echo.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }

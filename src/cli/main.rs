@@ -60,7 +60,7 @@ fn catch_file_size_signal() {
     #[cfg(unix)]
     {
         use std::sync::{Arc, atomic::AtomicBool};
-        // Where the signal cannot be caught it ends the process, as it would have.
+        // If the signal cannot be caught, it ends the process as before.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     }
 }
@@ -122,12 +122,12 @@ fn refuse(command: &Command, error: &clap::Error) -> Result<u8> {
     });
     let cause = cause.collect::<Vec<_>>().join(" ");
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.');
-    // What the standard library says of a word that is no number.
+    // The standard library's message for a word that is no number.
     let cause = cause.replace("invalid digit found in string", "expected a whole number");
     Err(Error::new(cause).hint(advice(command, error, &text)))
 }
 
-/// What helps somebody whose command line cannot be, of which `text` says why.
+/// The hint for an invalid command line; `text` is clap's message.
 fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
     let tool = command.get_name();
     let word = |kind| match error.get(kind) {

@@ -1,4 +1,4 @@
-//! A bar for people who wait: on standard error, if that is a terminal, once it has lasted.
+//! A progress bar on standard error, if that is a terminal, for a task that takes a while.
 
 use super::terminal::is_terminal;
 use atty::Stream;
@@ -6,21 +6,21 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// What is shorter needs no bar.
+/// A task that ends earlier shows no bar.
 const SHOW_AFTER: Duration = Duration::from_millis(250);
-/// A terminal of fewer columns has no room for a bar beside all that is told.
+/// A terminal of fewer columns has no room for a bar beside the message and the numbers.
 const NARROW_COLUMNS: u16 = 70;
-/// What is told there: of the message as much as fits.
+/// The template for a narrow terminal: as much of the message as fits, and no bar.
 const NARROW_TEMPLATE: &str = "{wide_msg} {percent}%, {eta} left";
 
-/// How far something is. It disappears when it is dropped.
+/// A progress bar. It disappears when it is dropped.
 pub struct Progress {
     started: Instant,
     shown: bool,
     template: &'static str,
-    /// What is drawn, and whether for a narrow terminal.
+    /// The bar on the screen, and whether it is laid out for a narrow terminal.
     bar: Option<(ProgressBar, bool)>,
-    /// Where it began: what was done before says nothing about how fast it goes.
+    /// The first value that was set. Work done before it says nothing about the speed.
     first: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ impl Progress {
         Progress { started: Instant::now(), shown, template, bar: None, first: None }
     }
 
-    /// So much is done, of how much if that is known.
+    /// Shows that `done` units are done, out of `of` if the total is known.
     pub fn set(&mut self, what: &str, done: u64, of: Option<u64>) {
         let first = *self.first.get_or_insert(done);
         if !self.shown || self.started.elapsed() < SHOW_AFTER {
@@ -46,7 +46,7 @@ impl Progress {
             }
             (bar, narrow)
         });
-        // The terminal may have got another width.
+        // The user may have resized the terminal.
         if *is_for_narrow != narrow {
             bar.set_style(style(template, narrow));
             *is_for_narrow = narrow;
@@ -56,7 +56,7 @@ impl Progress {
         bar.set_position(done);
     }
 
-    /// Tells something on standard error while the bar is out of the way.
+    /// Runs `tell`, which writes to standard error, with the bar out of the way.
     pub fn aside(&self, tell: impl FnOnce()) {
         match &self.bar {
             Some((bar, _)) => bar.suspend(tell),

@@ -61,7 +61,7 @@ pub(super) fn unset(common: &Common, key: &Key) -> Result<()> {
     if !gone { Err(layout_error(&file, key)) } else { write_atomically(&target, &new) }
 }
 
-/// A file so laid out that the change would not come out right.
+/// The error for a file whose layout does not allow the change.
 fn layout_error(file: &ConfigFile, key: &Key) -> Error {
     Error::new(format!("{}: cannot change {key} in place", file.path.display())).hint("edit the file by hand")
 }
@@ -200,13 +200,13 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Keeps two changes at once from undoing each other; where files cannot be locked, one does without.
+/// Keeps concurrent changes from overwriting each other. Without support for locks, the change goes ahead.
 fn lock(directory: &Path) -> Option<File> {
     let directory = File::open(directory).ok()?;
     directory.lock().ok().map(|()| directory)
 }
 
-/// Puts a new text in the place of a file, whole or not at all.
+/// Replaces a file atomically.
 fn write_atomically(target: &Path, text: &str) -> Result<()> {
     let cannot = format!("cannot write {}", target.display());
     let old = fs::metadata(target).ok();

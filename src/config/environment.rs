@@ -85,7 +85,7 @@ pub struct EnvironmentPaths {
 }
 
 impl EnvironmentPaths {
-    /// What the environment tells.
+    /// Reads the environment.
     pub fn find() -> EnvironmentPaths {
         let program = std::env::current_exe().ok();
         EnvironmentPaths {

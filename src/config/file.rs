@@ -9,10 +9,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, TableLike};
 
-/// Where the file is.
+/// The settings' file.
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// Whether somebody named it, so that it must exist.
+    /// Whether the user named it, so that it must exist.
     named: bool,
 }
 
@@ -76,7 +76,7 @@ fn at_line(path: &Path, text: &str, byte: usize) -> String {
     format!("{}:{line}", path.display())
 }
 
-/// What the file says.
+/// The contents of the settings' file.
 #[derive(Default)]
 pub(super) struct FileContents {
     /// The settings in the file's order.
@@ -140,7 +140,7 @@ impl FileContents {
         Ok(())
     }
 
-    /// A route leads somewhere.
+    /// Errors if a route has no `base_url`.
     fn check_routes(&self) -> Result<()> {
         let has = |name: &str, member: &str| {
             self.values.iter().any(|(key, _)| key.path == ["routes", name, member])

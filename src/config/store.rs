@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
 
-/// The place of a store.
+/// The location of a store.
 #[derive(Clone, Debug)]
 pub struct StoreLocation {
     /// `sqlite:PATH`, or the address of a Neo4j server.
@@ -15,7 +15,7 @@ pub struct StoreLocation {
     pub server: ServerOptions,
 }
 
-/// How to speak to a database server, if the store is on one.
+/// The options of a connection to a database server, if the store is on one.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     pub user: String,

@@ -19,7 +19,7 @@ pub(super) struct SettingRow {
 const HTTP_URL: ValueType = Url(&["http://", "https://"]);
 const BOLT_URL: ValueType =
     Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
-/// What the proxy does beside asking.
+/// A memory mode of the proxy.
 const MEMORY_MODE: ValueType = Choice(&["full", "readonly", "store", "off"]);
 /// A number of messages.
 const MESSAGE_COUNT: ValueType = Integer(0, 10_000);
@@ -185,7 +185,7 @@ pub(super) fn quoted_key(name: &str) -> String {
     toml_edit::Key::new(name).display_repr().into_owned()
 }
 
-/// What helps somebody who wrote a key that is not there.
+/// The hint for a key that does not exist.
 pub(super) fn unknown_key_hint(text: &str) -> String {
     let parts: Vec<&str> = text.split('.').collect();
     if let [section, name @ .., member] = &parts[..]

@@ -1,4 +1,4 @@
-//! What a setting may be: its type, its value, and how either is written.
+//! The types and values of settings, and how they are written.
 
 use crate::error::{Error, Result};
 use crate::record::quote;
@@ -11,12 +11,12 @@ use toml_edit::{Item, Value as Toml};
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text into custody.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for the one who must send it.
+    /// The text itself, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What lies on this machine: the settings' file, the store, the embedding model.
+//! The checks of this machine: the settings' file, the store, the embedding model.
 
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
@@ -167,7 +167,7 @@ fn check_vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> R
     }
     let unembedded = store.unembedded(wanted.model(), &fill::embeddable(Scopes::All), 0)?.total;
     let text = format!("{unembedded} messages have no vector");
-    // So many are embedded by the next search.
+    // The next search embeds up to this number.
     Ok(Some(if unembedded > fill::catch_up_limit(settings) as u64 {
         Finding::trouble("vectors", &Error::new(text).hint("rsv-embed --pending"))
     } else {

@@ -1,4 +1,4 @@
-//! What a check found, in text and as JSON.
+//! The finding of a check, in text and as JSON.
 
 use crate::cli::{Layout, Style};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ pub struct Finding {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Ok,
-    /// The tools do their work without it; it may be wanted.
+    /// The tools work without it, but the user may want it.
     Advice,
     /// Something needs doing.
     Trouble,

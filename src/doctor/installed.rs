@@ -23,7 +23,7 @@ pub const TOOLS: [&str; 11] = [
     "rsv-view",
 ];
 
-/// What helps where something of the tools is not there.
+/// The hint for a missing part of the installation.
 const INSTALL_HINT: &str = "scripts/install, in the source of rsv or a release's archive, puts manual and completions into their places";
 
 /// Looks for all of it.

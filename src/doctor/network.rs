@@ -1,4 +1,4 @@
-//! Who else is asked: the proxy's port, and the providers.
+//! The checks over the network: the proxy's port, and the providers.
 
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 /// No list of models is longer, in bytes.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
-/// What was answered: the status, and the body if it is JSON.
+/// An answer: the status, and the body if it is JSON.
 type JsonAnswer = (u16, Option<Object>);
 
 /// Whether the proxy answers at its port, or could.
@@ -32,7 +32,7 @@ async fn check_proxy(settings: &Settings) -> Result<String> {
             .because(why)
             .hint("rsv-config set reservoir_host 127.0.0.1"));
     }
-    // What listens everywhere also listens here.
+    // A server on all addresses also listens on this one.
     let name = if ["0.0.0.0", "::"].contains(&host.as_str()) { "127.0.0.1" } else { &host };
     let name = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
     let address =
@@ -57,7 +57,7 @@ async fn check_proxy(settings: &Settings) -> Result<String> {
     }
 }
 
-/// Who listens on a port, as far as the system tells.
+/// The process that listens on a port, as far as the system tells.
 fn port_owner(port: u16) -> String {
     let other = "another program".to_owned();
     #[cfg(target_os = "linux")]

@@ -92,7 +92,9 @@ pub(super) fn join(chunks: &[TextChunk], mut vectors: Vec<Vec<f32>>) -> Vec<f32>
     }
     let mut sum = vec![0.0; vectors.first().map_or(0, Vec::len)];
     for (chunk, vector) in chunks.iter().zip(&vectors) {
-        sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += chunk.tokens as f32 * x);
+        for (sum, x) in sum.iter_mut().zip(vector) {
+            *sum += chunk.tokens as f32 * x;
+        }
     }
     normalized(sum)
 }
@@ -102,7 +104,9 @@ pub(super) fn join(chunks: &[TextChunk], mut vectors: Vec<Vec<f32>>) -> Vec<f32>
 pub(super) fn normalized(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
     if length > 0.0 && (length - 1.0).abs() > 1e-6 {
-        vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+        for x in &mut vector {
+            *x = (f64::from(*x) / length) as f32;
+        }
     }
     vector
 }

@@ -1,4 +1,4 @@
-//! What is embedded of a line, and where its vector goes.
+//! The text of a line that is embedded, and the members that hold its vector.
 
 use super::input_type::InputType;
 use crate::chat::{self, fence};

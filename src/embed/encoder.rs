@@ -43,7 +43,7 @@ const PADDING_SLACK: f64 = 0.1;
 /// Up to so many bytes of a model each thread may have a copy of.
 const MAX_COPIED_WEIGHTS: u64 = 256 << 20;
 
-/// What shows that a graph rounds by the range of the whole batch, so that a text's vector depends on its
+/// The operators of a graph that rounds by the range of the whole batch, so that a text's vector depends on its
 /// company: such texts are embedded one by one.
 const DYNAMIC_QUANTIZATION_OPS: [&[u8]; 3] =
     [b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"MatMulInteger"];
@@ -89,7 +89,9 @@ impl Encoder {
         let filled = vocabulary::padded(&tokenizer);
         let slack = if filled.is_some() && work == Workload::Many { PADDING_SLACK } else { 0.0 };
         let filled = filled.unwrap_or_else(|| tokenizer.clone());
-        workers.iter_mut().for_each(|worker| worker.tokenizer = filled.clone());
+        for worker in &mut workers {
+            worker.tokenizer = filled.clone();
+        }
         let model = &installed.model;
         Ok(Encoder {
             workers,
@@ -145,7 +147,9 @@ impl Encoder {
         };
         let mut vectors = vec![Vec::new(); all.len()];
         for done in done {
-            done?.into_iter().for_each(|(at, vector)| vectors[at] = vector);
+            for (at, vector) in done? {
+                vectors[at] = vector;
+            }
         }
         Ok(vectors)
     }

@@ -11,11 +11,11 @@ use crate::http::{self, Address, Client};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// How a fetch tells what it does.
+/// The receiver of a fetch's progress and notes.
 pub trait Report {
-    /// So many bytes of a file are there, of how many if that is known.
+    /// Reports that `bytes` of a file are there, out of `of` if the total is known.
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
-    /// Something worth knowing.
+    /// Prints a note.
     fn note(&mut self, text: String);
 }
 
@@ -54,7 +54,7 @@ pub(super) fn fetch(
         there => {
             let stage = model_dir.models().join(format!(".{}", model.id));
             if from.is_some() {
-                // What a download left there is of another origin.
+                // Files that a download left there are of another origin.
                 let _ = fs::remove_dir_all(&stage);
             }
             create_private_directory(&stage)?;

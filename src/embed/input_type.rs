@@ -3,8 +3,8 @@
 /// The side of a search that a text is on: some models want questions worded otherwise than what answers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InputType {
-    /// What is searched for.
+    /// A question.
     Query,
-    /// What is found.
+    /// A text that may answer it.
     Passage,
 }

@@ -1,4 +1,4 @@
-//! What is known of a model: how it is asked, and which files it is.
+//! The properties of an embedding model: its prompts, its window, its files.
 
 use crate::error::{Context, Error, Result};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ pub(super) struct Model {
     pub(super) pooling: Pooling,
     /// The longest input in tokens, the two around it included.
     pub(super) window: usize,
-    /// What is put before a question, and before what may answer it.
+    /// The prompts in front of a question and of a passage.
     pub(super) query: String,
     pub(super) passage: String,
     /// Similarities (raw cosine) from which on a message may be recalled, and two get a synapse.

@@ -13,7 +13,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What a model's graph, its tokenizer and its description are called, whatever the hub calls them.
+/// The names of a model's graph, its tokenizer and its description, whatever the hub calls them.
 pub(super) const GRAPH_FILE: &str = "model.onnx";
 pub(super) const TOKENIZER_FILE: &str = "tokenizer.json";
 const DESCRIPTION_FILE: &str = "model.json";

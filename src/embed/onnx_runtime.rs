@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What the library's file is called where nobody says otherwise.
+/// The default name of the library's file.
 pub(super) const LIBRARY_FILE: &str =
     if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
 
@@ -63,13 +63,13 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
         .hint(remedy(settings)))
 }
 
-/// What helps where the library cannot be had.
+/// The hint for a missing library.
 #[cfg(feature = "load-dynamic")]
 fn remedy(settings: &Settings) -> String {
     format!("{}, or: rsv-config set embed.library FILE", getter(settings))
 }
 
-/// What gets the library and a small model: the script that was installed with the program, else that of the source.
+/// The script that gets the library and a small model: the installed one, else that of the source.
 pub(super) fn getter(settings: &Settings) -> String {
     let prefix = settings.places().program.and_then(|bin| bin.parent().map(Path::to_owned));
     let installed = prefix.map(|prefix| prefix.join("lib/rsv/fetch-model")).filter(|script| script.is_file());
@@ -102,7 +102,7 @@ fn load(settings: &Settings, path: &Path) -> Result<ort::environment::Environmen
     ort::init_from(path).map_err(|e| failed(Error::new(cause(&e.to_string(), path))))
 }
 
-/// What the loader says, without the name that is told already.
+/// The loader's message without the path, which the error names already.
 #[cfg(feature = "load-dynamic")]
 fn cause(text: &str, path: &Path) -> String {
     let name = path.display().to_string();

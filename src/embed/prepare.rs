@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 
 const WEIGHTS_FILE: &str = "weights.bin";
-/// What both forms must give the same vector for.
+/// The text for which both forms must give the same vector.
 const PROBE_TEXT: &str = "Where do the tomatoes stand this year?";
 
 /// Makes the fast form, unless it is there, and puts it in its place whole. It is tried before; the model's

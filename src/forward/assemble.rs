@@ -33,9 +33,9 @@ enum GrowingValue {
     List(Vec<GrowingValue>),
 }
 
-/// Members that are said once, though some providers repeat them.
+/// Members that are not concatenated, since some providers repeat them in each chunk.
 const UNREPEATED_MEMBERS: [&str; 5] = ["id", "type", "role", "name", "index"];
-/// Of the head the first is kept, where other members may be known only in the end.
+/// Members of the head whose first value is kept; of the others, the last.
 const FIRST_KEPT_MEMBERS: [&str; 3] = ["id", "model", "created"];
 
 impl Assembler {
@@ -72,7 +72,7 @@ impl Assembler {
         self.truncated
     }
 
-    /// What the provider said went wrong in mid-stream.
+    /// The error that the provider reported in mid-stream.
     pub(super) fn error(&self) -> Option<&Object> {
         self.error.as_ref()
     }
@@ -135,11 +135,17 @@ impl Assembler {
             match name {
                 "object" => response.set_text(name, "chat.completion"),
                 "choices" => response.set(name, array(&choices)),
-                _ => known(name).into_iter().for_each(|(_, json)| response.set(name, json)),
+                _ => {
+                    if let Some((_, json)) = known(name) {
+                        response.set(name, json);
+                    }
+                }
             }
         }
         let rest = self.head.iter().filter(|(name, _)| !response.has(name)).collect::<Vec<_>>();
-        rest.into_iter().for_each(|(name, json)| response.set(name, json));
+        for (name, json) in rest {
+            response.set(name, json);
+        }
         Some(response)
     }
 }
@@ -149,12 +155,16 @@ impl Choice {
         let mut message = Object::default();
         message.set_text("role", "assistant");
         message.set("content", "null");
-        self.message.into_iter().for_each(|(name, part)| message.set(&name, part.finish(&name)));
+        for (name, part) in self.message {
+            message.set(&name, part.finish(&name));
+        }
         let mut choice = Object::default();
         choice.set("index", self.index.to_string());
         choice.set("message", message.to_json());
         choice.set("finish_reason", "null");
-        self.more.into_iter().for_each(|(name, part)| choice.set(&name, part.finish(&name)));
+        for (name, part) in self.more {
+            choice.set(&name, part.finish(&name));
+        }
         choice
     }
 }
@@ -190,7 +200,9 @@ impl GrowingValue {
                 let mut object = Object::default();
                 // The index of a call is only there to put the call together.
                 let members = members.into_iter().filter(|(n, _)| name != "tool_calls" || n != "index");
-                members.for_each(|(name, part)| object.set(&name, part.finish(&name)));
+                for (name, part) in members {
+                    object.set(&name, part.finish(&name));
+                }
                 object.to_json()
             }
         }
@@ -210,7 +222,9 @@ fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
         let part = match name {
             "tool_calls" => {
                 let mut calls = Vec::new();
-                elements(json).for_each(|call| merge_call(&mut calls, &call));
+                for call in elements(json) {
+                    merge_call(&mut calls, &call);
+                }
                 GrowingValue::List(calls)
             }
             _ => GrowingValue::new(json),
@@ -223,7 +237,9 @@ fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
             if UNREPEATED_MEMBERS.contains(&name) && !text.is_empty() => {}
         (GrowingValue::Text(text), GrowingValue::Text(more)) => text.push_str(&more),
         (GrowingValue::List(calls), GrowingValue::List(_)) if name == "tool_calls" => {
-            elements(json).for_each(|call| merge_call(calls, &call));
+            for call in elements(json) {
+                merge_call(calls, &call);
+            }
         }
         (GrowingValue::List(parts), GrowingValue::List(more)) => parts.extend(more),
         // Content of which some comes as text and some as parts.
@@ -271,7 +287,9 @@ fn merge_call(calls: &mut Vec<GrowingValue>, json: &str) {
         calls.len() - 1
     });
     if let GrowingValue::Members(members) = &mut calls[at] {
-        piece.iter().for_each(|(name, json)| merge(members, name, json));
+        for (name, json) in piece.iter() {
+            merge(members, name, json);
+        }
     }
 }
 
@@ -287,7 +305,9 @@ mod tests {
 
     fn assembled(chunks: &[&str]) -> String {
         let mut assembler = Assembler::new(Some(10_000));
-        chunks.iter().for_each(|chunk| assembler.add(&Object::parse(chunk).unwrap()));
+        for chunk in chunks {
+            assembler.add(&Object::parse(chunk).unwrap());
+        }
         assembler.finish().map_or(String::new(), |response| response.to_json())
     }
 
@@ -388,7 +408,9 @@ mod tests {
         let chunk = Object::parse(r#"{"choices":[{"delta":{"content":"12345678"}}]}"#).unwrap();
         let end = Object::parse(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#).unwrap();
         let mut assembler = Assembler::new(Some(25));
-        (0..5).for_each(|_| assembler.add(&chunk));
+        for _ in 0..5 {
+            assembler.add(&chunk);
+        }
         assembler.add(&end);
         assert!(assembler.is_truncated() && assembler.is_finished());
         assert!(assembler.finish().unwrap().to_json().contains(r#""1234567812345678""#));

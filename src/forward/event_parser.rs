@@ -13,7 +13,7 @@ pub(super) struct EventParser {
     limit: usize,
 }
 
-/// What a stream may begin with.
+/// The byte order mark that a stream may begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event is longer than was asked for.
@@ -73,7 +73,9 @@ mod tests {
 
     fn events(text: &[u8], length: usize) -> Vec<String> {
         let (mut events, mut found) = (EventParser::new(1000), Vec::new());
-        text.chunks(length).for_each(|piece| events.feed(piece, &mut found).unwrap());
+        for piece in text.chunks(length) {
+            events.feed(piece, &mut found).unwrap();
+        }
         found
     }
 

@@ -1,4 +1,4 @@
-//! Why there is no answer: for the reader of a stream of lines, and as an HTTP status.
+//! Failed requests: as an error line for the next tool, and as an HTTP status.
 
 use crate::config::Secret;
 use crate::error::Error;
@@ -14,14 +14,14 @@ pub(super) const MAX_BODY: usize = 64 << 10;
 pub struct Failure {
     /// The provider's status, or the one that a server would answer with.
     pub status: u16,
-    /// What programs know it by, such as `provider_unreachable`.
+    /// The code for programs, such as `provider_unreachable`.
     pub code: &'static str,
     pub message: String,
-    /// What the provider sent, as JSON text: its object, or a string of at most 64 KiB of it.
+    /// The provider's body, as JSON text: its object, or a string of at most 64 KiB of it.
     pub body: Option<Box<str>>,
-    /// What the provider said before it.
+    /// The headers of the provider's answer.
     pub headers: Option<Box<HeaderMap>>,
-    /// What helps.
+    /// The hint.
     pub hint: Option<String>,
 }
 

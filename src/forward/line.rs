@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::record::{Clock, Line, Object, Scope, Value};
 use tokio::sync::mpsc::Sender;
 
-/// How answers are wanted.
+/// The format of answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnswerFormat {
     /// As one line, when all of it is there.
@@ -16,7 +16,7 @@ pub enum AnswerFormat {
     Text,
 }
 
-/// What a line leads to, in order.
+/// One output for a line; a line may have several, in order.
 #[derive(Debug)]
 pub enum LineOutput {
     /// A line for the next tool, with its end.
@@ -25,11 +25,11 @@ pub enum LineOutput {
     Text(String),
     /// A request without an answer, or with a part of one.
     Fault(Error),
-    /// What is worth telling who asks for details.
+    /// A detail, for `-v`.
     Detail(String),
 }
 
-/// Nobody listens any more.
+/// The receiver is gone.
 type ReceiverGone = tokio::sync::mpsc::error::SendError<LineOutput>;
 
 impl Forwarder {

@@ -1,4 +1,4 @@
-//! One request to a provider, sent again where nothing can have come of it.
+//! Sends one request to a provider, and again if the provider cannot have acted on it.
 
 use super::caller::Caller;
 use super::failure::{Failure, MAX_BODY};
@@ -12,11 +12,11 @@ use crate::provider::Target;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// By these statuses a provider says that it did not answer, and that it might.
+/// The statuses after which the same request may succeed.
 const RETRYABLE_STATUSES: [u16; 4] = [429, 502, 503, 504];
 /// How long to wait before a request is sent again; twice as long each further time.
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
-/// A provider that wants to be left alone for longer is.
+/// If a provider asks for a longer pause, the request is not sent again.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// Sends requests.
@@ -59,7 +59,7 @@ impl RequestSender {
     }
 }
 
-/// Sends again what nothing can have come of, within bounds.
+/// Sends a request again, a bounded number of times, if the provider cannot have acted on it.
 pub struct RetryPolicy {
     retries: u32,
     notes: Notes,
@@ -88,7 +88,7 @@ impl RetryPolicy {
                 break;
             }
             self.notes.detail(format_args!("{}: {why}; again in {pause:?}", target.title()));
-            // What is left of the answer is not waited for.
+            // The rest of the answer is dropped unread.
             drop(sent);
             tokio::time::sleep(pause).await;
             sent = send().await;
@@ -111,7 +111,7 @@ fn retry_reason(sent: Result<(u16, Option<Duration>), &RequestError>) -> Option<
 /// A time from 0.75 to 1.25 of it: clients that failed at once must not come back at once.
 fn jittered(pause: Duration) -> Duration {
     let mut byte = [128];
-    // Without chance the middle is as good.
+    // Without random bytes, the middle is as good.
     let _ = getrandom::fill(&mut byte);
     pause.mul_f64(0.75 + f64::from(byte[0]) / 512.0)
 }

@@ -19,7 +19,7 @@ const DONE_DATA: &str = "[DONE]";
 /// How long the connection may take to end after that, so that it can be used again.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A streamed answer on its way. Who drops it hangs up on the provider.
+/// A streamed answer on its way. Dropping it hangs up on the provider.
 pub struct Stream {
     head: AnswerHead,
     body: StreamBody,
@@ -77,7 +77,7 @@ pub enum Event {
     Whole(Object),
 }
 
-/// What came of a stream.
+/// The outcome of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamEnd {
     /// The response as if it had not been streamed, with `rsv`, in which `partial` says that it broke off; none
@@ -103,12 +103,11 @@ impl Stream {
         let kind = response.content_type().unwrap_or_default();
         let streamed = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
         let decoder = Decoder::of(response.content_encoding());
-        let (body, reading) = match streamed {
-            true => {
-                let events = EventParser::new(limit);
-                (StreamBody::Arriving(response), Some(EventReader { decoder, events }))
-            }
-            false => (whole(response, decoder, &pending, limit).await?, None),
+        let (body, reading) = if streamed {
+            let events = EventParser::new(limit);
+            (StreamBody::Arriving(response), Some(EventReader { decoder, events }))
+        } else {
+            (whole(response, decoder, &pending, limit).await?, None)
         };
         let assembler = Assembler::new(Some(limit));
         Ok(Stream {
@@ -223,7 +222,7 @@ impl Stream {
         Some(line)
     }
 
-    /// Hangs up if there is more, and says what came of it.
+    /// Hangs up if there is more, and returns the outcome.
     pub fn end(mut self) -> StreamEnd {
         let PendingRequest { target, key, .. } = &self.pending;
         if let StreamBody::Whole(_, answer) = self.body {
@@ -280,7 +279,7 @@ async fn whole(
 }
 
 impl Event {
-    /// What it adds to the text of the first choice.
+    /// The text that it adds to the first choice.
     pub fn text(&self) -> String {
         let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return String::new() };
         let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whether a provider cut a request in silence: it says that it read far fewer tokens than were sent.
+//! Detects whether a provider truncated a request silently: it reports far fewer prompt tokens than were sent.
 
 use crate::cli::Notes;
 use crate::provider::Target;
@@ -6,14 +6,14 @@ use crate::record::Object;
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Fewer tokens are not worth a word: templates and tokenizers differ by so many.
+/// A smaller difference is not reported: templates and tokenizers differ by that much.
 const MIN_MISSING_TOKENS: usize = 500;
 /// A request was cut if fewer than one in so many of its tokens were read. Where its bytes were counted, a token
 /// may have many: lines of spaces, or long words.
 const COUNTED_DIVISOR: usize = 2;
 const BOUND_DIVISOR: usize = 10;
 
-/// The models of which it was told.
+/// Detects requests that a provider truncated, and reports each model once.
 pub(super) struct TruncationDetector {
     notes: Notes,
     reported: Mutex<HashSet<String>>,

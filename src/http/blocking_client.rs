@@ -1,4 +1,4 @@
-//! The client for a thread that may wait.
+//! The client for threads that may block.
 
 use super::{
     Address, Body, Client, RequestError, RequestErrorKind, RequestOptions, Response, parse_retry_after,
@@ -76,6 +76,8 @@ async fn whole(response: Response, limit: usize) -> Result<FullResponse, Request
 impl Drop for BlockingClient {
     fn drop(&mut self) {
         // A name server that does not answer must not hold up the exit.
-        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }

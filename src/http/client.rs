@@ -37,7 +37,7 @@ enum Transport {
     Open,
 }
 
-/// What a posted request carries beside its body, and which answer it takes.
+/// The options of a posted request: its headers, and the answers that it accepts.
 #[derive(Clone, Copy)]
 pub struct RequestOptions<'a> {
     /// Headers beside those that every request has, and those that go before them.

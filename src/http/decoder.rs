@@ -7,7 +7,7 @@ use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::{self, Write};
 use zstd::stream::write::Decoder as ZstdDecoder;
 
-/// What can be decoded.
+/// The codings that can be decoded.
 const SUPPORTED_CODINGS: [&str; 6] = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"];
 /// The largest window of zstd's that a server may want, as a power of two: 8 MiB (RFC 9659, 3).
 const ZSTD_WINDOW_LOG: u32 = 23;
@@ -32,7 +32,7 @@ enum Coding {
     Unknown(String),
 }
 
-/// Decodes into a room.
+/// A decoder that writes into a bounded buffer.
 trait BodyDecoder: Write + Send {
     fn buffer(&mut self) -> &mut BoundedBuffer;
 }
@@ -55,7 +55,7 @@ decodes!(
     ZstdDecoder<'static, BoundedBuffer>
 );
 
-/// Takes so many bytes and no more: a few may decode to very many.
+/// A buffer that takes at most `limit` bytes: a few bytes may decode to very many.
 #[derive(Default)]
 struct BoundedBuffer {
     bytes: Vec<u8>,
@@ -89,7 +89,7 @@ impl Decoder {
         })
     }
 
-    /// Appends what a piece says to `out`, until that has `limit` bytes.
+    /// Decodes a piece and appends it to `out`, up to `limit` bytes.
     pub fn decode(&mut self, piece: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Truncation> {
         if let (Coding::Deflate, Some(first)) = (&self.0, piece.first()) {
             let buffer = BoundedBuffer::default();
@@ -128,7 +128,7 @@ fn decode_through(
     limit: usize,
 ) -> Result<(), Truncation> {
     decoder.buffer().limit = limit;
-    // What is decoded stays within the decoder until it is flushed.
+    // The decoder holds decoded bytes back until it is flushed.
     let done = decoder.write_all(piece).and_then(|()| decoder.flush());
     out.append(&mut decoder.buffer().bytes);
     done.map_err(|e| match e.kind() {

@@ -1,9 +1,9 @@
-//! A server's own words about what went wrong.
+//! The error messages of servers.
 
 use crate::config::Secret;
 use crate::record::Object;
 
-/// How much of a server's own words a message quotes, in characters.
+/// How much of a server's error message is quoted, in characters.
 const MAX_QUOTED: usize = 300;
 
 /// The server's own words in the body of an error, cut where they are long and without the key:

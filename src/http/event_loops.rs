@@ -11,12 +11,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// A server has no more event loops than this, however many processors there are.
 const MAX_EVENT_LOOPS: usize = 4;
 
-/// Runs `future` to its end on this thread: what a tool needs that asks once and exits.
+/// Runs `future` to its end on this thread, for a tool that sends one request and exits.
 pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     run_with(Builder::new_current_thread(), future)
 }
 
-/// Runs `future` to its end on this thread, and what it spawns in a loop beside it: what a server needs.
+/// Runs `future` to its end on this thread, and the tasks that it spawns on a worker thread, for a server.
 pub fn serve<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     run_with(worker_runtime(), future)
 }
@@ -52,9 +52,9 @@ pub struct EventLoops(Vec<EventLoop>);
 
 struct EventLoop {
     handle: Handle,
-    /// Of one that this has begun.
+    /// The runtime, if it was started here.
     runtime: Option<Runtime>,
-    /// Its connections have a clone each.
+    /// Each of its connections holds a clone.
     connections: Arc<()>,
 }
 
@@ -74,7 +74,7 @@ impl EventLoops {
         Ok(EventLoops([Ok(own)].into_iter().chain(others).collect::<Result<_>>()?))
     }
 
-    /// Has a connection served in the loop that has the fewest of them. Errors if it cannot be brought there.
+    /// Serves a connection in the loop with the fewest connections. Errors if it cannot be moved there.
     pub fn spawn<F: Future<Output = ()> + Send + 'static>(
         &self,
         stream: TcpStream,
@@ -99,7 +99,9 @@ impl EventLoops {
 
 impl Drop for EventLoops {
     fn drop(&mut self) {
-        let begun = self.0.iter_mut().filter_map(|one| one.runtime.take());
-        begun.for_each(Runtime::shutdown_background);
+        let started = self.0.iter_mut().filter_map(|one| one.runtime.take());
+        for runtime in started {
+            runtime.shutdown_background();
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Context, Error, Result};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// What is a secret has another place, and the others are the client's own.
+/// Headers that are refused here: secrets are configured elsewhere, and the client sets the others itself.
 const REFUSED_HEADERS: [&str; 12] = [
     "authorization",
     "proxy-authorization",

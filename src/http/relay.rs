@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// What is passed on of a request.
+/// A request that is relayed.
 #[derive(Clone)]
 pub struct RelayRequest<B = Bytes> {
     pub method: Method,
@@ -29,17 +29,17 @@ impl<B> RelayRequest<B> {
 }
 
 impl RelayRequest {
-    /// A request that asks for what is there, and says nothing more.
+    /// A GET request without headers.
     pub fn get() -> RelayRequest {
         RelayRequest { method: Method::GET, headers: HeaderMap::new(), body: Bytes::new() }
     }
 }
 
-/// The body of an answer on its way: its pieces as they were sent. Who drops it hangs up.
+/// The body of an answer on its way: its pieces as they were sent. Dropping it hangs up.
 pub struct RelayBody {
     inner: reqwest::Body,
     idle: Duration,
-    /// Since when the next piece is waited for.
+    /// When the wait for the next piece began.
     since: Option<Instant>,
     /// Ends when one may be too late; it is not set anew for each, since they are many.
     late: Option<Pin<Box<Sleep>>>,

@@ -1,4 +1,4 @@
-//! What keeps a request from being answered.
+//! The errors of requests that got no answer.
 
 use std::error::Error as _;
 use std::fmt;
@@ -20,11 +20,11 @@ pub struct RequestError {
 pub enum RequestErrorKind {
     /// No header can hold the key.
     Key,
-    /// It could not even be tried, for want of certificates.
+    /// The client could not be set up, as without certificates.
     Setup,
-    /// There was no connection.
+    /// The connection could not be made.
     Connect,
-    /// The time was up: that of the setting.
+    /// The time limit of the setting was reached.
     Timeout(&'static str),
     /// The connection broke before all had arrived.
     Broken,

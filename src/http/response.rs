@@ -7,7 +7,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
 
-/// What a provider sent, the body still on its way. Who drops it hangs up.
+/// A response whose body is still on its way. Dropping it hangs up.
 pub struct Response {
     inner: reqwest::Response,
     idle: Duration,
@@ -34,7 +34,7 @@ impl Response {
         self.header(RETRY_AFTER)
     }
 
-    /// What the body is, as the server calls it.
+    /// The media type of the body, as the server names it.
     pub fn content_type(&self) -> Option<&str> {
         self.header(CONTENT_TYPE)
     }

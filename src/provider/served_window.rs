@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Ollama's `num_ctx` where nobody set one (its FAQ, "How can I specify the context window size?").
 const DEFAULT_NUM_CTX: usize = 4096;
-/// How long an answer holds: a model may be loaded anew with another window.
+/// How long an answer is cached: a model may be loaded anew with another window.
 const CACHE_TTL: Duration = Duration::from_secs(60);
 /// How long Ollama may take to tell.
 const OLLAMA_TIMEOUT: &str = "500ms";
@@ -58,7 +58,7 @@ impl ServedWindows {
 }
 
 impl WindowCache {
-    /// What the model has that runs, else what it would be given.
+    /// The window of the running model, else the one that Ollama would load it with.
     fn ask(&mut self, target: &Target) -> Option<usize> {
         let name = &target.model;
         let running = self.get(target, "/api/ps")?;

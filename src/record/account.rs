@@ -7,7 +7,7 @@ use super::object::{Object, quote};
 use super::stored::{Draft, Kind, StoredRecord, TextSource};
 use crate::error::{Error, Result};
 
-/// What enrichment did for one request, as it is stored.
+/// The kind of accounts: what enrichment did for one request.
 pub static ACCOUNT: Kind = Kind {
     name: "account",
     label: "RsvAccount",
@@ -47,32 +47,32 @@ fn write(record: &StoredRecord, out: &mut Vec<u8>) {
     record.members.write_members(out);
 }
 
-/// What enrichment did for one request. All sizes are in tokens.
+/// An account of what enrichment did for one request. All sizes are in tokens.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Account {
     /// The model's window.
     pub window: u64,
-    /// What is kept free for the answer.
+    /// The tokens kept free for the answer.
     pub reserve: u64,
     /// The request as it leaves.
     pub counted: u64,
-    /// What counted: the name of an encoder, `estimate` or `bound`.
+    /// The counter: the name of an encoder, `estimate` or `bound`.
     pub counter: String,
     /// The request as it came.
     pub request: u64,
-    /// What encloses the recalled text.
+    /// The fence around the recalled text.
     pub fence: u64,
-    /// What is related to the question, by its worth.
+    /// The related records, by score.
     pub recalled: Vec<RecalledPart>,
-    /// What was said last.
+    /// The most recent records.
     pub recent: Vec<RecalledPart>,
     pub left_out: Vec<LeftOut>,
     pub dropped: Vec<Dropped>,
-    /// Of the turn that later requests may go on with.
+    /// The digest of the turn, by which later requests of the turn find the account.
     pub digest: Option<String>,
-    /// Why memory served in part only.
+    /// The reason why memory worked only in part.
     pub degraded: Option<String>,
-    /// What the provider says that it read.
+    /// The prompt tokens that the provider reports.
     pub prompt_tokens: Option<u64>,
     /// Whether the provider read far too little.
     pub cut: bool,
@@ -107,7 +107,7 @@ pub struct Dropped {
 }
 
 impl Account {
-    /// Reads what a stored account tells; a member that is missing or is not what it should be counts as none.
+    /// Reads a stored account. A member that is missing or has another type counts as absent.
     pub fn of(record: &StoredRecord) -> Account {
         let members = &record.members;
         let part = |entry: &Object| {

@@ -1,9 +1,9 @@
-//! What a message says: a text, the parts of OpenAI's protocol, or nothing beside tool calls.
+//! The content of a message: a text, the parts of OpenAI's protocol, or nothing beside tool calls.
 
 use super::object::{Object, quote, unexpected};
 use crate::error::{Error, Result};
 
-/// What was said.
+/// The content of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
     Text(String),
@@ -33,7 +33,7 @@ impl Content {
         }
     }
 
-    /// The words in it: the text, or the texts of the parts joined by line ends.
+    /// The text, or the texts of the parts joined by line ends.
     pub fn text(&self) -> String {
         match self {
             Content::Text(text) => text.clone(),

@@ -8,11 +8,11 @@ use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// What a feed has.
+/// The next event of a feed.
 #[derive(Debug)]
 pub enum Next {
     Value(Result<Value>),
-    /// Nothing more has arrived: the time to commit what is there. The next call waits.
+    /// Nothing more has arrived, so that this is the time to commit. The next call waits.
     Pause,
     End,
 }
@@ -26,7 +26,7 @@ pub struct Feed {
 
 type Batch = VecDeque<Result<Value>>;
 
-/// So long nothing must arrive to be a pause: more than a disk takes to read on, less than a commit.
+/// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
 
 /// How many batches wait at most; each holds about a `READ_BUFFER_BYTES` of text, or one longer object.
@@ -64,9 +64,10 @@ impl Feed {
             if let Some(value) = self.batch.pop_front() {
                 return Next::Value(value);
             }
-            let arrived = match self.paused {
-                true => self.batches.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => self.batches.recv_timeout(PAUSE_THRESHOLD),
+            let arrived = if self.paused {
+                self.batches.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                self.batches.recv_timeout(PAUSE_THRESHOLD)
             };
             self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
             match arrived {
@@ -78,12 +79,12 @@ impl Feed {
     }
 }
 
-/// Something that objects come out of one by one.
+/// A source of objects.
 trait ObjectSource {
     fn next(&mut self) -> Option<Result<Value>>;
-    /// Whether the next may have to be waited for.
+    /// Whether the next object may not have arrived yet.
     fn drained(&self) -> bool;
-    /// How many bytes have been dealt with.
+    /// How many bytes have been consumed.
     fn consumed(&self) -> u64;
 }
 
@@ -115,7 +116,7 @@ impl<R: Read> ObjectSource for TextLines<R> {
     }
 }
 
-/// Sends all of one input, in batches that end where it may pause. `None` when nobody listens any more.
+/// Sends all of one input, in batches that end where it may pause. `None` if the receiver is gone.
 fn read_ahead(mut reader: impl ObjectSource, to: &SyncSender<Batch>) -> Option<()> {
     let (mut batch, mut begin) = (Batch::new(), reader.consumed());
     while let Some(next) = reader.next() {

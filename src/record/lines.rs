@@ -6,7 +6,7 @@ use crate::error::{Context, Error, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-/// What Windows puts in front of UTF-8.
+/// The byte order mark, which Windows puts in front of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads lines of at most `limit` bytes.

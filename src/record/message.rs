@@ -8,7 +8,7 @@ use super::{Content, Role};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
-/// One turn of a conversation: who says what, when.
+/// The kind of messages: one turn of a conversation, with its role and time.
 pub static MESSAGE: Kind = Kind {
     name: "message",
     label: "MessageNode",
@@ -23,11 +23,11 @@ pub static MESSAGE: Kind = Kind {
     recalled: true,
 };
 
-/// The member that holds what was said where that is more than a text.
+/// The member that holds the content where that is more than a text.
 const CONTENT_MEMBER: &str = "content";
 
 impl StoredRecord {
-    /// What a message says, as JSON text.
+    /// The content of a message, as JSON text.
     pub fn content_json(&self) -> Cow<'_, str> {
         content_json(&self.members, &self.text)
     }
@@ -67,7 +67,7 @@ fn write(record: &StoredRecord, out: &mut Vec<u8>) {
 }
 
 impl Draft {
-    /// A message of nothing but words.
+    /// A message without ids, scope and time.
     pub fn message(role: Role, content: Content) -> Draft {
         let mut draft = Draft { role: Some(role), ..Draft::of(&MESSAGE, String::new()) };
         draft.set_content(content);
@@ -115,7 +115,7 @@ impl Draft {
         Draft { role: Some(role), members: line, ..Draft::of(&MESSAGE, String::new()) }
     }
 
-    /// What a message says.
+    /// The content of a message.
     pub fn content(&self) -> Content {
         match self.members.get(CONTENT_MEMBER) {
             None => Content::Text(self.text.clone()),
@@ -124,7 +124,7 @@ impl Draft {
         }
     }
 
-    /// Has a message say something else.
+    /// Replaces the content of a message.
     pub fn set_content(&mut self, content: Content) {
         self.text = content.text();
         match content {
@@ -134,7 +134,7 @@ impl Draft {
         }
     }
 
-    /// Whether a message has words, parts or tool calls.
+    /// Whether a message has a text, parts or tool calls.
     pub fn has_content(&self) -> bool {
         let calls = calls_tools(&self.members);
         match self.members.get(CONTENT_MEMBER) {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Query {
     pub text: String,
-    /// What its hits name it by, as JSON: its id, else the number of its line.
+    /// The name by which its hits refer to it, as JSON: its id, else the number of its line.
     pub name: String,
     pub scopes: Option<Scopes>,
     pub limit: Option<usize>,
@@ -54,7 +54,9 @@ impl Query {
     pub fn write_miss(&self, out: &mut Vec<u8>) {
         let mut line = Object::default();
         line.set_text("kind", "query");
-        self.line.iter().for_each(|(name, json)| line.set(name, json));
+        for (name, json) in self.line.iter() {
+            line.set(name, json);
+        }
         line.set("hits", "0");
         line.write(out);
         out.push(b'\n');

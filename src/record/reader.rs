@@ -31,7 +31,7 @@ impl fmt::Display for SourceLocation {
     }
 }
 
-/// An object and where it begins.
+/// An object and the location of its first byte.
 #[derive(Debug)]
 pub struct Value {
     pub location: SourceLocation,
@@ -44,7 +44,7 @@ pub struct Reader<R> {
     input: R,
     limit: usize,
     buffer: Vec<u8>,
-    /// What of `buffer` has been dealt with.
+    /// How many bytes of `buffer` have been consumed.
     start: usize,
     /// The line on which `start` stands, from 1.
     line: u64,
@@ -53,11 +53,11 @@ pub struct Reader<R> {
     ended: bool,
     /// Whether the input itself failed, after which nothing can follow.
     failed: bool,
-    /// Bytes dealt with before `buffer`.
+    /// How many bytes were consumed before `buffer`.
     pub(super) consumed: u64,
 }
 
-/// How much is read at a time.
+/// How many bytes are read at a time.
 pub(super) const READ_BUFFER_BYTES: usize = 1 << 16;
 
 impl<R: Read> Reader<R> {
@@ -77,7 +77,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next object or fault; `None` at the end.
+    /// The next object or error; `None` at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<Result<Value>> {
         self.advance().transpose()
@@ -153,10 +153,10 @@ impl<R: Read> Reader<R> {
     }
 
     fn end(&mut self) -> Result<Option<Value>> {
-        match std::mem::take(&mut self.in_array) {
-            true => Err(self.fault(self.line, "the input ends inside an array".into())),
-            false => Ok(None),
+        if std::mem::take(&mut self.in_array) {
+            return Err(self.fault(self.line, "the input ends inside an array".into()));
         }
+        Ok(None)
     }
 
     /// The length of the object at `start`, by brackets and strings alone, or the offset and name of what
@@ -245,7 +245,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The refusal of a line or a text of more than `limit` bytes.
+/// The error for a line or a text of more than `limit` bytes.
 pub fn too_long(limit: usize) -> Error {
     let most =
         if limit.is_multiple_of(1 << 20) { format!("{} MiB", limit >> 20) } else { format!("{limit} bytes") };

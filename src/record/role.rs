@@ -1,11 +1,11 @@
-//! Who speaks.
+//! The roles of a conversation.
 
 use super::object::{quote, unexpected};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// Who speaks in a conversation.
+/// The role of a speaker in a conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     User,

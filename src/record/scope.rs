@@ -9,7 +9,7 @@ pub struct Scope {
     pub instance: String,
 }
 
-/// The name of a partition or an instance that nobody named.
+/// The name of a partition or an instance where none is given.
 const DEFAULT_NAME: &str = "default";
 
 impl Scope {
@@ -39,7 +39,7 @@ pub enum Scopes {
 }
 
 impl Scopes {
-    /// What rsv-search and rsv-view read: a partition alone means all of it, nothing default/default.
+    /// The scopes that rsv-search and rsv-view read: a partition alone means all of it, nothing default/default.
     pub fn to_read(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
         match (partition, instance) {
             (Some(partition), None) if !partition.is_empty() => Ok(Scopes::Partition(partition.to_owned())),
@@ -56,7 +56,7 @@ impl Scopes {
         }
     }
 
-    /// What the tools for the whole store cover: everything unless it was narrowed.
+    /// The scopes that the tools for the whole store cover: everything, unless narrowed.
     pub fn to_cover(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
         match (partition, instance) {
             (None, None) => Ok(Scopes::All),

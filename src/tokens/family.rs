@@ -34,11 +34,11 @@ pub(super) struct CountingRule {
     pub(super) percent: usize,
     /// Of a text's bytes, the most tokens that it can have.
     pub(super) bound: usize,
-    /// What stands around a message beside its role.
+    /// The tokens around a message beside its role.
     pub(super) message: usize,
-    /// What a request begins and the answer begins with.
+    /// The tokens at the beginning of the request and of the answer.
     pub(super) request: usize,
-    /// What is said to the model about tools before they are listed.
+    /// The tokens of the preamble to the list of tools.
     pub(super) tools: usize,
 }
 

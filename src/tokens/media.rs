@@ -1,4 +1,4 @@
-//! What the parts of a message cost that are not text: images, sound, files.
+//! The tokens of the parts of a message that are not text: images, sounds, files.
 
 use super::media_header::Base64Data;
 use crate::record::Object;

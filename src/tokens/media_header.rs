@@ -1,4 +1,4 @@
-//! What the first bytes of a picture or of a sound say of it. Nothing is decoded but the bytes that are looked at.
+//! The headers of images and sounds: their size and rate. Only the bytes that are read are decoded.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -11,7 +11,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// So many segments of a JPEG, or chunks of a WAV, are looked through for the one that tells.
+/// At most this many segments of a JPEG, or chunks of a WAV, are searched for the one with the size or the rate.
 const MAX_SEGMENTS: usize = 256;
 
 /// Data in base64, read where it is asked.

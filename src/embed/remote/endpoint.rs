@@ -1,4 +1,4 @@
-//! Where `embed.via` leads to, and how one asks there.
+//! The endpoint that `embed.via` names, and its requests.
 
 use super::super::input_type::InputType;
 use crate::config::{Secret, Settings};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::http::Address;
 use crate::record::quote;
 
-/// What a server understands.
+/// The protocol of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum EmbeddingApi {
     /// `/v1/embeddings` as OpenAI has it.
