@@ -4,10 +4,10 @@
 pub mod fence;
 
 use crate::error::{Error, Result};
-use crate::record::{ACCOUNT, Content, Fill, Object, Role, Scope, StoredRecord, unexpected};
+use crate::record::{ACCOUNT, Content, DraftDefaults, Object, Role, Scope, StoredRecord, unexpected};
 
-/// What a request has at the least.
-const LEAST: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
+/// A hint: the smallest valid request.
+const REQUEST_HINT: &str = r#"a request has {"messages": [{"role": "user", "content": "..."}]}"#;
 
 /// A request body and its messages.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ impl Request {
     pub fn parse(body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
-            Some(_) => return Err(Error::new("messages: is empty").hint(LEAST)),
-            None => return Err(Error::new("messages: is missing").hint(LEAST)),
+            Some(_) => return Err(Error::new("messages: is empty").hint(REQUEST_HINT)),
+            None => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
         };
         for (at, message) in messages.iter().enumerate() {
             let place = |e: Error| e.at(format_args!("messages[{at}]"));
@@ -58,7 +58,7 @@ impl Request {
         self.messages.last_mut().filter(|message| message.get("role") == Some("\"user\""))
     }
 
-    /// What tools gave since the model last spoke: the messages of theirs at the end.
+    /// The tool results since the model last spoke: the tool messages at the end.
     pub fn tools(&self) -> &[Object] {
         let others = self.messages.iter().rposition(|message| message.get("role") != Some("\"tool\""));
         &self.messages[others.map_or(0, |at| at + 1)..]
@@ -105,7 +105,7 @@ pub fn is_system(message: &Object) -> bool {
     matches!(message.get("role"), Some("\"system\"" | "\"developer\""))
 }
 
-/// The words of a message of any client.
+/// The text of a message of any client.
 pub fn text(message: &Object) -> String {
     Content::of(message).map(|content| content.text()).unwrap_or_default()
 }
@@ -122,12 +122,13 @@ pub fn answer(response: &Object) -> Result<Object> {
 
 /// An account as it stands in `rsv`. All of its head is there: nothing is filled in.
 fn account(members: Object) -> Result<StoredRecord> {
-    let nothing = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
+    let nothing =
+        DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
     (ACCOUNT.read)(members)?.complete(&nothing)
 }
 
-/// Who answers where no provider is asked, as in `rsv.provider`.
-const HERE: &str = "rsv";
+/// The name in `rsv.provider` of an answer that rsv itself gives.
+const OWN_PROVIDER: &str = "rsv";
 
 /// The member that the suite adds to somebody else's body; it never leaves the machine.
 #[derive(Clone, Default, Debug)]
@@ -137,7 +138,7 @@ pub struct Rsv {
     pub trace_id: Option<String>,
     /// The last message as the client wrote it, if it is a user's.
     pub user: Option<Object>,
-    /// What tools gave since the model last spoke, if that is to be stored.
+    /// The tool results since the model last spoke, if they are to be stored.
     pub tools: Vec<Object>,
     /// With all its members, whoever added them.
     pub account: Option<StoredRecord>,
@@ -197,7 +198,7 @@ impl Rsv {
     pub fn answered_here(mut self) -> Rsv {
         self.user = None;
         self.tools.clear();
-        self.more.set_text("provider", HERE);
+        self.more.set_text("provider", OWN_PROVIDER);
         self.more.set("status", "200");
         self.more.set("latency_ms", "0");
         self
@@ -205,7 +206,7 @@ impl Rsv {
 
     /// Whether rsv itself gave the answer, and no model.
     pub fn is_answered_here(&self) -> bool {
-        self.more.text("provider").ok().flatten().as_deref() == Some(HERE)
+        self.more.text("provider").ok().flatten().as_deref() == Some(OWN_PROVIDER)
     }
 
     /// The scope that the turn belongs to.

@@ -7,7 +7,7 @@ mod main;
 mod progress;
 mod terminal;
 
-pub use completion::{Candidate, Given, Values};
+pub use completion::{Candidate, PartialCommand, ValueCompleters};
 pub use flags::{Common, Filter, role};
 pub use io::{Io, Layout, Notes, Out, Source, Style, read_text};
 pub use main::{Outcome, command, main};

@@ -1,13 +1,13 @@
 //! What may stand at a place of a command line, for the shells to complete. Nothing is made for it, waited for or
 //! asked over a network: what cannot be told at once is not offered.
 
-use crate::cli::{Candidate, Given, Values};
+use crate::cli::{Candidate, PartialCommand, ValueCompleters};
 use crate::config::{self, Key, Settings};
 use crate::record::Role;
 use crate::{embed, store};
 
 /// The arguments for which something is known.
-pub static VALUES: Values = &[
+pub static VALUES: ValueCompleters = &[
     ("partition", partitions),
     ("instance", instances),
     ("role", |_| Role::ALL.map(|role| word(role.name())).into()),
@@ -23,26 +23,26 @@ fn word(value: impl Into<String>) -> Candidate {
     Candidate { value: value.into(), about: None }
 }
 
-fn settings(given: &Given) -> Option<Settings> {
+fn settings(given: &PartialCommand) -> Option<Settings> {
     config::load(&given.common).ok()
 }
 
-/// Those that the store holds, and those that the settings name.
-fn partitions(given: &Given) -> Vec<Candidate> {
+/// The partitions that the store holds, and those that the settings name.
+fn partitions(given: &PartialCommand) -> Vec<Candidate> {
     let Some(settings) = settings(given) else { return Vec::new() };
-    let held = settings.store().map(|place| store::peek_scopes(&place)).unwrap_or_default();
+    let stored = settings.store().map(|place| store::peek_scopes(&place)).unwrap_or_default();
     let mut names = settings.names("partitions");
-    names.extend(held.into_iter().map(|scope| scope.partition));
+    names.extend(stored.into_iter().map(|scope| scope.partition));
     sorted(names)
 }
 
-/// Those of the partition that is given.
-fn instances(given: &Given) -> Vec<Candidate> {
+/// The instances of the given partition.
+fn instances(given: &PartialCommand) -> Vec<Candidate> {
     let place = settings(given).and_then(|settings| settings.store().ok());
-    let held = place.map(|place| store::peek_scopes(&place)).unwrap_or_default();
+    let stored = place.map(|place| store::peek_scopes(&place)).unwrap_or_default();
     let partition = given.common.partition.as_deref().unwrap_or("default");
     sorted(
-        held.into_iter().filter(|scope| scope.partition == partition).map(|scope| scope.instance).collect(),
+        stored.into_iter().filter(|scope| scope.partition == partition).map(|scope| scope.instance).collect(),
     )
 }
 
@@ -53,22 +53,22 @@ fn sorted(mut names: Vec<String>) -> Vec<Candidate> {
 }
 
 /// The embedding models that are known, or only those that are installed.
-fn models(given: &Given, installed: bool) -> Vec<Candidate> {
+fn models(given: &PartialCommand, installed: bool) -> Vec<Candidate> {
     let known = settings(given).and_then(|settings| embed::models(&settings).ok()).unwrap_or_default();
     let wanted = known.into_iter().filter(|model| !installed || model.installed.is_some());
     wanted.map(|model| word(model.id)).collect()
 }
 
 /// Every key that can be written as it is, and what it is for.
-fn keys(given: &Given) -> Vec<Candidate> {
+fn keys(given: &PartialCommand) -> Vec<Candidate> {
     let Some(settings) = settings(given) else { return Vec::new() };
-    let told = settings.all().into_iter().map(|setting| (setting.key(), setting.doc()));
-    let told = told.filter(|(key, _)| !key.contains(".*"));
-    told.map(|(value, doc)| Candidate { value, about: Some(doc) }).collect()
+    let described = settings.all().into_iter().map(|setting| (setting.key(), setting.doc()));
+    let described = described.filter(|(key, _)| !key.contains(".*"));
+    described.map(|(value, doc)| Candidate { value, about: Some(doc) }).collect()
 }
 
-/// What a key may be set to.
-fn values(given: &Given) -> Vec<Candidate> {
+/// The possible values of a key.
+fn values(given: &PartialCommand) -> Vec<Candidate> {
     match given.text("key") {
         Some("embed.model") => models(given, true),
         Some("model") => sorted(settings(given).map(|settings| settings.names("models")).unwrap_or_default()),

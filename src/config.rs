@@ -12,16 +12,16 @@ mod store;
 mod table;
 mod value;
 
-pub use environment::{Places, editor, no_proxy};
+pub use environment::{EnvironmentPaths, editor, no_proxy};
 pub use sections::{ModelSettings, PartitionSettings, Route};
 pub use settings::{Layer, Setting, Settings};
-pub use store::{Server, StorePlace};
+pub use store::{ServerOptions, StoreLocation};
 pub use table::Key;
 pub use value::{Secret, Value};
 
 use crate::cli::{Common, Io};
 use crate::error::{Error, Result};
-use file::{Contents, Place};
+use file::{ConfigFile, FileContents};
 use std::path::PathBuf;
 use table::ROWS;
 
@@ -38,10 +38,10 @@ pub fn of(io: &mut Io) -> Result<Settings> {
 /// `--config`, else `RSV_CONFIG`, else in the XDG config directory. Errors name the place of a wrong value.
 pub fn load(common: &Common) -> Result<Settings> {
     let mut settings = Settings::of_defaults();
-    if let Some(place) = Place::find(common)
-        && let Some(text) = place.read()?
+    if let Some(file) = ConfigFile::find(common)
+        && let Some(text) = file.read()?
     {
-        let contents = Contents::read(&place.path, &text)?;
+        let contents = FileContents::read(&file.path, &text)?;
         settings.unknown = contents.unknown;
         for (key, value) in contents.values {
             settings.put(key, value, Layer::File);
@@ -71,7 +71,7 @@ fn is_own(variable: &str) -> bool {
 }
 
 /// The first of a row's variables that is set, with its text.
-fn from_environment(row: &table::Row) -> Result<Option<(&'static str, String)>> {
+fn from_environment(row: &table::SettingRow) -> Result<Option<(&'static str, String)>> {
     for variable in row.variables {
         if let Some(text) = environment::variable(variable)? {
             return Ok(Some((variable, text)));
@@ -80,20 +80,20 @@ fn from_environment(row: &table::Row) -> Result<Option<(&'static str, String)>> 
     Ok(None)
 }
 
-/// Where the settings' file is, or would be.
+/// The path of the settings' file, which need not exist.
 pub fn path(common: &Common) -> Result<PathBuf> {
-    Place::require(common).map(|place| place.path)
+    ConfigFile::require(common).map(|file| file.path)
 }
 
 /// Makes an empty settings' file if there is none; where it is.
 pub fn make(common: &Common) -> Result<PathBuf> {
-    edit::make(common)
+    edit::create_empty(common)
 }
 
 /// Where the settings' file gives a value to a key; `None` where it does not, or cannot be read.
 pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
-    let place = Place::find(common)?;
-    let contents = Contents::read(&place.path, &place.read_if_there().ok()??).ok()?;
+    let file = ConfigFile::find(common)?;
+    let contents = FileContents::read(&file.path, &file.read_if_there().ok()??).ok()?;
     contents.values.into_iter().find(|(other, _)| other == key).map(|(_, value)| value)
 }
 
@@ -106,12 +106,12 @@ pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     edit::set(common, key, &value)
 }
 
-/// Takes a value out of the settings' file; what is not there need not be taken out.
+/// Removes a value from the settings' file, if it is there.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }
 
 /// The environment variable that overrules the file's value of a key, if one is set.
-pub fn overruled(key: &Key) -> Option<&'static str> {
+pub fn overriding_variable(key: &Key) -> Option<&'static str> {
     from_environment(key.row()).ok().flatten().map(|(variable, _)| variable)
 }

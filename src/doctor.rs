@@ -21,7 +21,7 @@ pub async fn examine(common: &Common, settings: Result<Settings>, notes: &Notes)
         Ok(settings) => settings,
         Err(error) => return [vec![Finding::trouble("settings", &error)], installed::examine()].concat(),
     };
-    let programs = aside(&settings, |_| installed::examine());
+    let programs = spawn_blocking(&settings, |_| installed::examine());
     let (memory, proxy, providers, programs) =
         tokio::join!(memory(&settings, notes), network::proxy(&settings), providers(&settings), programs);
     let own = [Some(files::settings(&settings)), files::secrets(common, &settings)];
@@ -30,7 +30,7 @@ pub async fn examine(common: &Common, settings: Result<Settings>, notes: &Notes)
 
 /// Tells what was found: people in text, programs in lines of JSON. The answer is yes if nothing needs doing.
 pub fn tell(found: &[Finding], io: &mut Io) -> Result<Outcome> {
-    let layout = io.for_people().then(|| io.layout());
+    let layout = io.stdout_is_tty().then(|| io.layout());
     for finding in found {
         let line = match &layout {
             Some(layout) => finding.to_text(layout),
@@ -49,7 +49,7 @@ pub fn settings(settings: &Settings) -> Finding {
 /// Looks at the store, and at the embedding model.
 pub async fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
     let notes = notes.clone();
-    aside(settings, move |settings| match hasty(settings) {
+    spawn_blocking(settings, move |settings| match with_check_timeout(settings) {
         Ok(settings) => files::memory(&settings, &notes),
         Err(error) => vec![Finding::trouble("settings", &error)],
     })
@@ -57,7 +57,7 @@ pub async fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
 }
 
 /// The same settings for somebody who does not wait long, and asks once: a server may be what embeds.
-fn hasty(settings: &Settings) -> Result<Settings> {
+fn with_check_timeout(settings: &Settings) -> Result<Settings> {
     let mut settings = settings.clone();
     let limit = format!("{}s", CHECK_TIMEOUT.as_secs());
     for key in ["connect_timeout", "first_byte_timeout", "idle_timeout", "request_timeout"] {
@@ -73,7 +73,7 @@ pub async fn providers(settings: &Settings) -> Vec<Finding> {
 }
 
 /// Does on a thread of its own what may wait.
-async fn aside<T: Default + Send + 'static>(
+async fn spawn_blocking<T: Default + Send + 'static>(
     settings: &Settings,
     work: impl FnOnce(&Settings) -> T + Send + 'static,
 ) -> T {

@@ -2,42 +2,42 @@
 //!
 //! Nothing is loaded before the first text is embedded, so that asking which model is used costs nothing.
 
-mod each;
+mod batch_sizer;
+mod chunking;
+mod embed_each;
+mod embedded_text;
 mod embedder;
 mod encoder;
 mod fetch;
-mod form;
-mod library;
-mod line;
+mod input_type;
 mod model;
 mod model_dir;
-mod pace;
-mod pieces;
+mod model_files;
+mod onnx_runtime;
 mod prepare;
 mod registry;
 mod remote;
-mod side;
 mod vocabulary;
-mod work;
+mod workload;
 
+pub use batch_sizer::BatchSizer;
+pub use embedded_text::{set_vector, text_of};
 pub use embedder::Embedder;
 pub use fetch::Report;
-pub use line::{set_vector, text_of};
-pub use pace::Pace;
-pub use side::Side;
-pub use work::Work;
+pub use input_type::InputType;
+pub use workload::Workload;
 
 use crate::config::Settings;
 use crate::error::Result;
 use crate::record::{Object, quote};
 use model::Model;
-use model_dir::{Installed, ModelDir};
+use model_dir::{InstalledModel, ModelDir};
 use std::path::Path;
 
 /// The similarity (raw cosine) from which on two messages are linked by a synapse, by the vectors of a model that
 /// need not be here.
 pub fn synapse_floor(settings: &Settings, model: &str) -> f64 {
-    let here = Installed::select(settings, Some(model)).map(|installed| installed.model);
+    let here = InstalledModel::select(settings, Some(model)).map(|installed| installed.model);
     let model = here.ok().or_else(|| registry::find(model)).unwrap_or_else(|| Model::unknown(model));
     f64::from(model.synapse)
 }
@@ -60,7 +60,7 @@ pub fn fetch(
 
 /// A model as `rsv-embed --models` lists it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Listed {
+pub struct ListedModel {
     pub id: String,
     pub dim: Option<usize>,
     pub licence: Option<String>,
@@ -72,7 +72,7 @@ pub struct Listed {
     pub in_use: bool,
 }
 
-impl Listed {
+impl ListedModel {
     /// As a line of JSON.
     pub fn to_object(&self) -> Object {
         let number = |n: Option<u64>| n.map_or("null".to_owned(), |n| n.to_string());
@@ -89,9 +89,9 @@ impl Listed {
 
 /// The models that are known or installed: the best first, then those of fastembed's list, then the user's
 /// own.
-pub fn models(settings: &Settings) -> Result<Vec<Listed>> {
+pub fn models(settings: &Settings) -> Result<Vec<ListedModel>> {
     let model_dir = ModelDir::of(settings)?;
-    let used = Installed::select(settings, None).ok().map(|used| used.model.id);
+    let used = InstalledModel::select(settings, None).ok().map(|used| used.model.id);
     let mut there = model_dir.all()?;
     let mut models: Vec<Model> = registry::all();
     there.sort_by(|a, b| a.model.id.cmp(&b.model.id));
@@ -104,8 +104,8 @@ pub fn models(settings: &Settings) -> Result<Vec<Listed>> {
             files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
         };
         let prepared: u64 = model_dir.all_prepared(&model.id).into_iter().map(bytes).sum();
-        Listed {
-            installed: there.iter().find(|there| there.model.id == model.id).map(Installed::bytes),
+        ListedModel {
+            installed: there.iter().find(|there| there.model.id == model.id).map(InstalledModel::bytes),
             prepared: Some(prepared).filter(|bytes| *bytes > 0),
             in_use: used.as_ref() == Some(&model.id),
             id: model.id,

@@ -1,4 +1,4 @@
-//! What went wrong, in words for the person at the shell: the cause after a colon, and what helps.
+//! Errors, in words for the person at the shell: the attempt, the cause after a colon, and a hint.
 
 use std::fmt;
 
@@ -20,18 +20,18 @@ impl Error {
         Error { text: text.into(), hint: None, timeout: None, closed: false }
     }
 
-    /// The reader of our own standard output has gone: no failure, but nothing more can be done.
+    /// The error of a closed standard output. It is no failure, but the tool can do nothing more.
     pub(crate) fn closed() -> Error {
         Error { text: "standard output is closed".into(), hint: None, timeout: None, closed: true }
     }
 
-    /// Adds the command or setting that helps.
+    /// Adds a hint: the command or setting that helps.
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Says which setting's time limit was reached.
+    /// Records the setting whose time limit was reached.
     pub(crate) fn timed_out(mut self, setting: &'static str) -> Error {
         self.timeout = Some(setting);
         self
@@ -48,7 +48,7 @@ impl Error {
         self
     }
 
-    /// Puts the place or the attempt in front: `place: text`.
+    /// Puts the location or the attempt in front: `place: text`.
     pub fn at(mut self, place: impl fmt::Display) -> Error {
         if !self.closed {
             self.text = format!("{place}: {}", self.text);
@@ -56,12 +56,12 @@ impl Error {
         self
     }
 
-    /// What helps, if anything does.
+    /// The hint, if there is one.
     pub fn remedy(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// Whether this only says that nobody reads our standard output any more.
+    /// Whether the only cause is a closed standard output.
     pub fn is_closed(&self) -> bool {
         self.closed
     }

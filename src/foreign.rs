@@ -1,7 +1,7 @@
 //! Messages in the shapes of other programs: Reservoir's JSON array, CSV for spreadsheets, Markdown.
 
 use crate::error::{Context, Result};
-use crate::record::{Role, StoredRecord, Vectors, quote, reservoir_model, time, write_vector};
+use crate::record::{Role, StoredRecord, VectorFormat, quote, reservoir_model, time, write_vector};
 
 /// The format of a whole export.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -21,7 +21,7 @@ impl Format {
         matches!(self, Format::Reservoir { .. })
     }
 
-    /// What stands before the first message.
+    /// The text before the first message.
     pub fn begin(self) -> &'static str {
         match self {
             Format::Reservoir { .. } => "[",
@@ -30,7 +30,7 @@ impl Format {
         }
     }
 
-    /// What stands after the last message, of `count`.
+    /// The text after the last message, of `count`.
     pub fn end(self, count: usize) -> &'static str {
         match (self, count) {
             (Format::Reservoir { .. }, 0) => "]\n",
@@ -74,7 +74,7 @@ fn reservoir(at: usize, message: &StoredRecord, rfc3339: bool, out: &mut Vec<u8>
     out.extend_from_slice(format!("\"role\":\"{}\",\"embedding\":", role(message)).as_bytes());
     match &message.vector {
         Some(vector) => {
-            write_vector(&vector.numbers, Vectors::Numbers, out);
+            write_vector(&vector.numbers, VectorFormat::Numbers, out);
             // Reservoir never names the model; without its name ours could not be read back.
             if reservoir_model(vector.numbers.len()).ok() != Some(&vector.model) {
                 out.extend_from_slice(format!(",\"embedding_model\":{}", quote(&vector.model)).as_bytes());

@@ -1,22 +1,22 @@
 //! A request to the provider of its model, and the answer back: as one line, or as it arrives.
 
 mod answer;
-mod ask;
 mod assemble;
 mod caller;
-mod cut;
 mod detail_log;
-mod events;
+mod event_parser;
 mod failure;
 mod forwarder;
 mod line;
 mod pending_request;
+mod request_sender;
 mod stream;
+mod truncation_detector;
 
-pub use ask::Again;
 pub use caller::Caller;
-pub use detail_log::tell;
+pub use detail_log::log_detail;
 pub use failure::Failure;
 pub use forwarder::Forwarder;
-pub use line::{Form, Told};
-pub use stream::{End, Event, Head, Piece, Stream};
+pub use line::{AnswerFormat, LineOutput};
+pub use request_sender::RetryPolicy;
+pub use stream::{AnswerHead, Event, Stream, StreamEnd, StreamPiece};

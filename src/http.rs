@@ -1,39 +1,39 @@
 //! The one HTTP client: it follows no redirects, waits for a bounded time, and says in words what failed.
 
 mod address;
-mod blocking;
+mod blocking_client;
 mod body;
 mod client;
-mod decode;
+mod decoder;
 mod download;
-mod failed;
+mod error_text;
+mod event_loops;
 mod headers;
-mod loops;
 mod relay;
+mod request_error;
 mod response;
-mod said;
 
 pub use address::Address;
-pub use blocking::{Blocking, Reply};
-pub use body::{Body, Cut};
+pub use blocking_client::{BlockingClient, FullResponse};
+pub use body::{Body, Truncation};
 pub use client::{Client, RequestOptions};
-pub use decode::{Decoder, offer};
-pub use failed::{Failed, Kind};
+pub use decoder::{Decoder, accepted_encodings};
+pub use error_text::{error_message, redact_key};
+pub use event_loops::{EventLoops, run, serve};
 pub use headers::Headers;
-pub use loops::{Loops, run, serve};
-pub use relay::{Passed, Passing};
-pub use response::{Response, pause};
-pub use said::{said, without};
+pub use relay::{RelayBody, RelayRequest};
+pub use request_error::{RequestError, RequestErrorKind};
+pub use response::{Response, parse_retry_after};
 
 /// A body that is sent: whole, or as it comes (`wrap`).
-pub use reqwest::Body as Sent;
+pub use reqwest::Body as RequestBody;
 pub use reqwest::header::HeaderMap;
 
 use std::future::Future;
 
 /// Waits for all, which go on side by side; what they give is in their order.
-pub async fn all<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    let mut waiting: Vec<_> = all.map(|one| (Some(Box::pin(one)), None)).collect();
+pub async fn join_all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    let mut waiting: Vec<_> = futures.map(|one| (Some(Box::pin(one)), None)).collect();
     std::future::poll_fn(|context| {
         for (future, done) in &mut waiting {
             if let Some(running) = future
@@ -42,9 +42,10 @@ pub async fn all<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T
                 (*future, *done) = (None, Some(value));
             }
         }
-        match waiting.iter().all(|(future, _)| future.is_none()) {
-            true => std::task::Poll::Ready(()),
-            false => std::task::Poll::Pending,
+        if waiting.iter().all(|(future, _)| future.is_none()) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
         }
     })
     .await;
@@ -52,7 +53,7 @@ pub async fn all<T>(all: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T
 }
 
 /// The usual name of a status: `Too Many Requests`.
-pub fn reason(status: u16) -> &'static str {
+pub fn reason_phrase(status: u16) -> &'static str {
     let status = reqwest::StatusCode::from_u16(status).ok();
     status.and_then(|status| status.canonical_reason()).unwrap_or("")
 }

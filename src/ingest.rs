@@ -12,7 +12,9 @@ pub use options::Options;
 
 use crate::embed;
 use crate::error::{Error, Result};
-use crate::record::{Clock, Content, Draft, Feed, Line, Next, Object, Place, Record, Role, Scopes, Value};
+use crate::record::{
+    Clock, Content, Draft, Feed, Line, Next, Object, Record, Role, Scopes, SourceLocation, Value,
+};
 use crate::store::Store;
 use completion::Completion;
 use entry::Entry;
@@ -48,7 +50,7 @@ impl Ingest {
     pub fn gather(&mut self, feed: &mut Feed, on_error: &mut dyn FnMut(Error)) -> Gathered {
         loop {
             match feed.next() {
-                Next::Value(Ok(Value { place, object })) => {
+                Next::Value(Ok(Value { location: place, object })) => {
                     if let Err(error) = self.add_line(place.clone(), object) {
                         on_error(error.at(place));
                     }
@@ -79,7 +81,7 @@ impl Ingest {
     }
 
     /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
-    fn add_line(&mut self, place: Place, line: Object) -> Result<()> {
+    fn add_line(&mut self, place: SourceLocation, line: Object) -> Result<()> {
         let own = line.has("kind");
         if !self.completion.options.keep_system && line.get("role") == Some("\"system\"") {
             self.add(Some(place), Vec::new(), Some(line), false);
@@ -106,7 +108,7 @@ impl Ingest {
     }
 
     /// Adds a draft if it belongs to the scopes of the import; `own` is whether its line names its kind.
-    fn add_draft(&mut self, place: Place, draft: Draft, own: bool) -> Result<()> {
+    fn add_draft(&mut self, place: SourceLocation, draft: Draft, own: bool) -> Result<()> {
         let pair = draft.role.is_some() && self.completion.options.pairs(own);
         // An export of rsv leaves out a seq of 0.
         let ordered = draft.seq.is_some() || !pair;
@@ -138,7 +140,13 @@ impl Ingest {
         self.bytes += other.bytes;
     }
 
-    fn add(&mut self, place: Option<Place>, mut records: Vec<Record>, passed_on: Option<Object>, pair: bool) {
+    fn add(
+        &mut self,
+        place: Option<SourceLocation>,
+        mut records: Vec<Record>,
+        passed_on: Option<Object>,
+        pair: bool,
+    ) {
         let begin = self.records.len();
         for model in records.iter_mut().filter_map(Record::model_mut) {
             let canonical = embed::canonical(model);

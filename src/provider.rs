@@ -1,8 +1,8 @@
-//! Who serves a model: one table of providers with their addresses and keys, and the settings' routes.
+//! The providers of models: one table with their addresses and keys, and the settings' routes.
 
-mod served;
+mod served_window;
 
-pub use served::Windows;
+pub use served_window::ServedWindows;
 
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::http::{Address, Headers};
 use std::sync::Arc;
 
 /// One provider.
-struct Row {
+struct ProviderRow {
     /// As it is written in `openai/gpt-4o`, and in `rsv.provider`.
     name: &'static str,
     /// For people.
@@ -21,33 +21,33 @@ struct Row {
     /// The variables of both, for messages.
     address_variable: &'static str,
     key_variable: &'static str,
-    wants: Wants,
+    key_policy: KeyPolicy,
     /// Whether a model, in lower case, is served here without its provider being named.
     serves: fn(&str) -> bool,
 }
 
-/// What a provider wants to know of its caller.
+/// Which key a provider gets.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Wants {
+enum KeyPolicy {
     /// The caller's key, else that of the settings; there must be one.
     Key,
-    /// The same, but it may do without.
+    /// The same, but no key is needed.
     KeyIfAny,
-    /// The key of the settings if there is one, and nobody else's.
+    /// The key of the settings if there is one, never the caller's.
     OwnIfAny,
-    /// The key of the settings, which must be there, and nobody else's.
+    /// The key of the settings, which must be there, never the caller's.
     Own,
 }
 
 /// The one table. The first that serves a model has it.
 #[rustfmt::skip]
-static PROVIDERS: [Row; 6] = [
-    Row { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", wants: Wants::Key, serves: is_openai },
-    Row { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", wants: Wants::Key, serves: |model| model.starts_with("mistral-") },
-    Row { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", wants: Wants::Key, serves: |model| model.starts_with("gemini-") },
-    Row { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", wants: Wants::Key, serves: |model| model.starts_with("claude-") },
-    Row { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", wants: Wants::KeyIfAny, serves: |_| false },
-    Row { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", wants: Wants::OwnIfAny, serves: |_| true },
+static PROVIDERS: [ProviderRow; 6] = [
+    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai },
+    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-") },
+    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-") },
+    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-") },
+    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false },
+    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true },
 ];
 
 /// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
@@ -65,28 +65,28 @@ fn is_openai(model: &str) -> bool {
 /// The providers as the settings have them.
 pub struct Providers {
     /// As in the table.
-    sites: Vec<Option<Arc<Site>>>,
+    endpoints: Vec<Option<Arc<Endpoint>>>,
     /// The longest pattern first.
-    routes: Vec<(String, Arc<Site>)>,
+    routes: Vec<(String, Arc<Endpoint>)>,
 }
 
 /// Where a provider is, and what it is told.
 #[derive(Clone, Debug)]
-struct Site {
+struct Endpoint {
     name: &'static str,
     title: &'static str,
     address: Address,
     address_setting: String,
     key: Option<Secret>,
     key_variable: String,
-    wants: Wants,
+    key_policy: KeyPolicy,
     headers: Headers,
 }
 
-/// Who serves one request.
+/// The provider and the model of one request.
 #[derive(Clone, Debug)]
 pub struct Target {
-    site: Arc<Site>,
+    endpoint: Arc<Endpoint>,
     /// The model by the name that the provider knows; empty for what is asked of none.
     pub model: String,
 }
@@ -99,14 +99,14 @@ pub enum Refusal {
     /// There is no key.
     Key(Error),
     /// The key would go over the network in the clear.
-    Plain(Error),
+    Plaintext(Error),
 }
 
 impl Refusal {
-    /// What it says, and what helps.
+    /// The error and its hint.
     pub fn into_error(self) -> Error {
         match self {
-            Refusal::Model(error) | Refusal::Key(error) | Refusal::Plain(error) => error,
+            Refusal::Model(error) | Refusal::Key(error) | Refusal::Plaintext(error) => error,
         }
     }
 }
@@ -118,29 +118,30 @@ impl Providers {
         for route in settings.routes() {
             let setting = format!("routes.{:?}.base_url", route.pattern);
             let key = route.key_variable.as_ref().and_then(|name| settings.variable(name));
-            let site = Site {
+            let endpoint = Endpoint {
                 name: "custom",
                 title: "custom",
                 address: address(&route.base_url, &setting)?,
                 address_setting: setting,
                 key,
-                wants: if route.key_variable.is_some() { Wants::Own } else { Wants::OwnIfAny },
+                key_policy: if route.key_variable.is_some() { KeyPolicy::Own } else { KeyPolicy::OwnIfAny },
                 key_variable: route.key_variable.unwrap_or_default(),
                 headers: headers(&route.pattern, &route.headers)?,
             };
-            routes.push((route.pattern.to_lowercase(), Arc::new(site)));
+            routes.push((route.pattern.to_lowercase(), Arc::new(endpoint)));
         }
         routes.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.chars().count()));
-        let sites = PROVIDERS.iter().map(|row| site(row, settings)).collect::<Result<_>>()?;
-        Ok(Providers { sites, routes })
+        let endpoints = PROVIDERS.iter().map(|row| endpoint(row, settings)).collect::<Result<_>>()?;
+        Ok(Providers { endpoints, routes })
     }
 
     /// Who serves a model: the most specific route, else the provider that is named before a slash, else the
     /// one that the name tells, else Ollama.
     pub fn of(&self, model: &str) -> std::result::Result<Target, Refusal> {
         let folded = model.to_lowercase();
-        if let Some((_, site)) = self.routes.iter().find(|(pattern, _)| matches(pattern, &folded)) {
-            return Ok(Target { site: site.clone(), model: model.to_owned() });
+        if let Some((_, endpoint)) = self.routes.iter().find(|(pattern, _)| matches_pattern(pattern, &folded))
+        {
+            return Ok(Target { endpoint: endpoint.clone(), model: model.to_owned() });
         }
         let named = model.split_once('/').and_then(|(name, rest)| {
             let at = PROVIDERS.iter().position(|row| row.name.eq_ignore_ascii_case(name))?;
@@ -165,11 +166,12 @@ impl Providers {
     /// Every provider that has an address, those of the routes last; of several at one address the first that can be
     /// asked.
     pub fn all(&self) -> Vec<Target> {
-        let sites = self.sites.iter().flatten().chain(self.routes.iter().map(|(_, site)| site));
+        let endpoints =
+            self.endpoints.iter().flatten().chain(self.routes.iter().map(|(_, endpoint)| endpoint));
         let mut all: Vec<Target> = Vec::new();
-        for site in sites {
-            let new = Target { site: site.clone(), model: String::new() };
-            match all.iter_mut().find(|other| *other.address() == site.address) {
+        for endpoint in endpoints {
+            let new = Target { endpoint: endpoint.clone(), model: String::new() };
+            match all.iter_mut().find(|other| *other.address() == endpoint.address) {
                 None => all.push(new),
                 Some(other) if other.key(None).is_err() && new.key(None).is_ok() => *other = new,
                 Some(_) => {}
@@ -179,8 +181,8 @@ impl Providers {
     }
 
     fn at(&self, at: usize, model: &str) -> std::result::Result<Target, Refusal> {
-        match &self.sites[at] {
-            Some(site) => Ok(Target { site: site.clone(), model: model.to_owned() }),
+        match &self.endpoints[at] {
+            Some(endpoint) => Ok(Target { endpoint: endpoint.clone(), model: model.to_owned() }),
             None => Err(Refusal::Model(
                 Error::new(format!("model: the {} provider has no address", PROVIDERS[at].title))
                     .hint(format!("set {}", PROVIDERS[at].address_variable)),
@@ -189,17 +191,17 @@ impl Providers {
     }
 }
 
-fn site(row: &'static Row, settings: &Settings) -> Result<Option<Arc<Site>>> {
+fn endpoint(row: &'static ProviderRow, settings: &Settings) -> Result<Option<Arc<Endpoint>>> {
     settings.check(row.address)?;
     let Some(text) = settings.text(row.address) else { return Ok(None) };
-    Ok(Some(Arc::new(Site {
+    Ok(Some(Arc::new(Endpoint {
         name: row.name,
         title: row.title,
         address: address(&text, row.address)?,
         address_setting: row.address_variable.to_owned(),
         key: settings.secret(row.key),
         key_variable: row.key_variable.to_owned(),
-        wants: row.wants,
+        key_policy: row.key_policy,
         headers: Headers::default(),
     })))
 }
@@ -220,22 +222,22 @@ fn headers(pattern: &str, set: &[(String, String)]) -> Result<Headers> {
 impl Target {
     /// The provider, as in `rsv.provider`.
     pub fn name(&self) -> &'static str {
-        self.site.name
+        self.endpoint.name
     }
 
     /// The provider, for people.
     pub fn title(&self) -> &'static str {
-        self.site.title
+        self.endpoint.title
     }
 
     /// Where its chat completions are.
     pub fn address(&self) -> &Address {
-        &self.site.address
+        &self.endpoint.address
     }
 
     /// What stands beside its chat completions, with what follows the question mark; `None` where the address names
     /// these alone.
-    pub fn beside(&self, name: &str, query: Option<&str>) -> Option<Address> {
+    pub fn sibling(&self, name: &str, query: Option<&str>) -> Option<Address> {
         let address = self.address();
         let base = address.path().strip_suffix("/chat/completions")?;
         Some(address.clone().with_path(&format!("{base}/{name}")).with_query(query))
@@ -243,53 +245,55 @@ impl Target {
 
     /// The setting that has the address, for hints.
     pub fn address_setting(&self) -> &str {
-        &self.site.address_setting
+        &self.endpoint.address_setting
     }
 
-    /// What a route adds to the headers of every request.
+    /// The headers that a route adds to every request.
     pub fn headers(&self) -> &Headers {
-        &self.site.headers
+        &self.endpoint.headers
     }
 
     /// The variable that may hold the key, for hints; a route may have none.
     pub fn key_variable(&self) -> Option<&str> {
-        Some(self.site.key_variable.as_str()).filter(|variable| !variable.is_empty())
+        Some(self.endpoint.key_variable.as_str()).filter(|variable| !variable.is_empty())
     }
 
     /// The key to send. `bearer` is the caller's, which goes to no provider that does not ask for it; no key
     /// goes to another machine in the clear.
     pub fn key<'k>(&'k self, bearer: Option<&'k Secret>) -> std::result::Result<Option<&'k Secret>, Refusal> {
         let bearer = bearer.filter(|key| !key.expose().is_empty());
-        let own = self.site.key.as_ref();
-        let exposed = self.address().is_plain() && !self.address().is_here();
-        let key = match self.site.wants {
-            Wants::Key => bearer.or(own),
+        let own = self.endpoint.key.as_ref();
+        let exposed = self.address().is_plaintext() && !self.address().is_loopback();
+        let key = match self.endpoint.key_policy {
+            KeyPolicy::Key => bearer.or(own),
             // A client that must send some key sends it to a server of the house that wants none.
-            Wants::KeyIfAny => bearer.filter(|_| !exposed).or(own),
-            Wants::Own | Wants::OwnIfAny => own,
+            KeyPolicy::KeyIfAny => bearer.filter(|_| !exposed).or(own),
+            KeyPolicy::Own | KeyPolicy::OwnIfAny => own,
         };
         match key {
-            None if matches!(self.site.wants, Wants::Key | Wants::Own) => Err(Refusal::Key(self.no_key())),
-            Some(_) if exposed => Err(Refusal::Plain(self.too_plain())),
+            None if matches!(self.endpoint.key_policy, KeyPolicy::Key | KeyPolicy::Own) => {
+                Err(Refusal::Key(self.missing_key_error()))
+            }
+            Some(_) if exposed => Err(Refusal::Plaintext(self.plaintext_error())),
             key => Ok(key),
         }
     }
 
-    fn no_key(&self) -> Error {
-        let (title, variable) = (self.title(), &self.site.key_variable);
+    fn missing_key_error(&self) -> Error {
+        let (title, variable) = (self.title(), &self.endpoint.key_variable);
         Error::new(format!("no key for {title}: {variable} is not set"))
             .hint(format!("set {variable}; a model of Ollama's can always be asked for as ollama/MODEL"))
     }
 
-    fn too_plain(&self) -> Error {
+    fn plaintext_error(&self) -> Error {
         let (title, address) = (self.title(), self.address());
         Error::new(format!("the key for {title} would go to {address} in the clear"))
-            .hint(format!("give an https address: {}", self.site.address_setting))
+            .hint(format!("give an https address: {}", self.endpoint.address_setting))
     }
 }
 
 /// Whether a pattern, in which `*` stands for anything, matches a whole text.
-fn matches(pattern: &str, text: &str) -> bool {
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
@@ -369,7 +373,7 @@ mod tests {
     #[test]
     fn a_provider_without_an_address_serves_nothing() {
         let mut providers = providers("").unwrap();
-        providers.sites[4] = None;
+        providers.endpoints[4] = None;
         assert_eq!(served(&providers, "custom/x"), "model: the custom provider has no address");
     }
 
@@ -406,12 +410,14 @@ mod tests {
         .unwrap();
         let (own, bearer, empty) = (Secret::new("own"), Secret::new("bearer"), Secret::new(""));
         let mut sent = |model, own: Option<&Secret>, bearer| {
-            providers.sites.iter_mut().flatten().for_each(|site| Arc::make_mut(site).key = own.cloned());
+            for endpoint in providers.endpoints.iter_mut().flatten() {
+                Arc::make_mut(endpoint).key = own.cloned();
+            }
             let target = providers.of(model).unwrap();
             match target.key(bearer) {
                 Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "bearer" }),
                 Err(Refusal::Key(_)) => "missing",
-                Err(Refusal::Plain(_)) => "plain",
+                Err(Refusal::Plaintext(_)) => "plain",
                 Err(Refusal::Model(_)) => "model",
             }
         };
@@ -458,7 +464,7 @@ mod tests {
             ("*ab*ab", "ab", false),
             ("ö*", "öx", true),
         ] {
-            assert_eq!(matches(pattern, text), yes, "{pattern} {text}");
+            assert_eq!(matches_pattern(pattern, text), yes, "{pattern} {text}");
         }
     }
 }

@@ -7,7 +7,7 @@ mod options;
 pub use options::{By, CatchUp, Options};
 
 use crate::backfill;
-use crate::embed::{Embedder, Side};
+use crate::embed::{Embedder, InputType};
 use crate::error::{Error, Result};
 use crate::record::{Hit, Scopes, StoredRecord, kinds};
 use crate::store::{Around, Evidence, Occur, Question, QuestionVector, Select, Store, Term};
@@ -135,7 +135,7 @@ fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
         return Err(nothing());
     }
     embedder
-        .embed(&[&*embedded_part(question)], Side::Query)?
+        .embed(&[&*embedded_part(question)], InputType::Query)?
         .pop()
         .ok_or_else(|| Error::new("the model made no vector"))
 }

@@ -1,15 +1,15 @@
 //! How many tokens a text has for a model, and how many the model takes.
 
 mod family;
-mod header;
 mod media;
+mod media_header;
 mod window;
 
 pub use window::{Limits, limits};
 
 use crate::chat::{self, Request};
 use crate::record::Object;
-use family::{Family, Rule};
+use family::{CountingRule, Family};
 use window::Model;
 
 /// Counts tokens as the model does, or estimates them, or says how many they are at most.
@@ -20,22 +20,22 @@ pub struct Counter {
 }
 
 /// A tool call beside its name, id and arguments.
-const PER_CALL: usize = 8;
+const TOKENS_PER_CALL: usize = 8;
 
 /// A name beside its own tokens.
-const PER_NAME: usize = 1;
+const TOKENS_PER_NAME: usize = 1;
 
 /// Members with words beside `content` that may reach the model.
-const MORE_WORDS: [&str; 4] = ["refusal", "reasoning_content", "reasoning", "tool_call_id"];
+const TEXT_MEMBERS: [&str; 4] = ["refusal", "reasoning_content", "reasoning", "tool_call_id"];
 
 /// Bytes up to which a part of an unknown kind counts as the JSON text that it is; a larger one counts as a
 /// file.
-const SMALL_PART: usize = 16 * 1024;
+const SMALL_PART_BYTES: usize = 16 * 1024;
 
 /// Tokens for a second of sound: OpenAI's ("Audio", 2026: one for 100 ms of what is sent), and for all others
 /// Gemini's ("Understand and count tokens", 2026), the most that is published.
-const OPENAI_SOUND: usize = 10;
-const SOUND: usize = 32;
+const OPENAI_AUDIO_TOKENS_PER_SECOND: usize = 10;
+const AUDIO_TOKENS_PER_SECOND: usize = 32;
 
 impl Counter {
     /// The counter for a model: tiktoken's encoder for OpenAI's; for all others the encoder that comes nearest,
@@ -64,8 +64,8 @@ impl Counter {
     /// The tokens of a message: its words, its name, its tool calls, its images, sounds and files.
     pub fn message(&self, message: &Object) -> usize {
         let words = |member| message.text(member).ok().flatten().map_or(0, |words| self.text(&words));
-        let name = if message.has("name") { words("name") + PER_NAME } else { 0 };
-        let more: usize = MORE_WORDS.iter().map(|member| words(member)).sum();
+        let name = if message.has("name") { words("name") + TOKENS_PER_NAME } else { 0 };
+        let more: usize = TEXT_MEMBERS.iter().map(|member| words(member)).sum();
         self.rule().message + words("role") + name + more + self.content(message) + self.calls(message)
     }
 
@@ -81,11 +81,11 @@ impl Counter {
         rule.request + tools + member("response_format").map_or(0, |json| self.text(json))
     }
 
-    fn rule(&self) -> Rule {
+    fn rule(&self) -> CountingRule {
         self.model.family.rule()
     }
 
-    /// What a message says: the text, or the texts of its parts joined by line ends, and its other parts.
+    /// The tokens of a message's content: its text, or the texts of its parts joined by line ends, and its other parts.
     fn content(&self, message: &Object) -> usize {
         if !message.get("content").is_some_and(|json| json.starts_with('[')) {
             return self.text(&chat::text(message));
@@ -98,14 +98,14 @@ impl Counter {
     /// A part beside its text.
     fn part(&self, part: &Object) -> usize {
         let sound = match self.model.family {
-            Family::O200k | Family::Cl100k => OPENAI_SOUND,
-            _ => SOUND,
+            Family::O200k | Family::Cl100k => OPENAI_AUDIO_TOKENS_PER_SECOND,
+            _ => AUDIO_TOKENS_PER_SECOND,
         };
         match media::tokens(part, self.model.images, sound) {
             Some(tokens) => tokens,
             None if part.has("text") => 0,
             None => match part.to_json() {
-                json if json.len() <= SMALL_PART => self.text(&json),
+                json if json.len() <= SMALL_PART_BYTES => self.text(&json),
                 json => json.len() / media::BYTES_PER_TOKEN,
             },
         }
@@ -129,8 +129,10 @@ impl Counter {
         let words =
             |object: &Object, member| object.text(member).ok().flatten().map(|words| self.text(&words));
         match (words(function, "name"), words(function, "arguments")) {
-            (Some(name), Some(arguments)) => PER_CALL + name + arguments + words(call, "id").unwrap_or(0),
-            _ => PER_CALL + self.text(&call.to_json()),
+            (Some(name), Some(arguments)) => {
+                TOKENS_PER_CALL + name + arguments + words(call, "id").unwrap_or(0)
+            }
+            _ => TOKENS_PER_CALL + self.text(&call.to_json()),
         }
     }
 }
@@ -177,7 +179,9 @@ mod tests {
             let counter = Counter::of(model);
             let message = |(role, name, content): &(&str, Option<&str>, &str)| {
                 let mut message = object(serde_json::json!({"role": role, "content": content}));
-                name.iter().for_each(|name| message.set_text("name", name));
+                if let Some(name) = name {
+                    message.set_text("name", name);
+                }
                 counter.message(&message)
             };
             let request = object(serde_json::json!({"messages": [{"role": "user", "content": ""}]}));
@@ -198,7 +202,7 @@ mod tests {
         let old = counter.message(&object(serde_json::json!({"role": "assistant",
             "function_call": {"name": "weather", "arguments": arguments}})));
         assert_eq!(new, old + counter.text("call_1"));
-        assert_eq!(old, 3 + 1 + PER_CALL + counter.text("weather") + counter.text(arguments));
+        assert_eq!(old, 3 + 1 + TOKENS_PER_CALL + counter.text("weather") + counter.text(arguments));
         let odd =
             counter.message(&object(serde_json::json!({"role": "assistant", "tool_calls": "a b c d e f"})));
         assert!(odd > 3 + 1 + 6, "{odd}");

@@ -18,7 +18,7 @@ pub fn hit(rank: usize, hit: &Hit, layout: &Layout) -> String {
     paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, layout)
 }
 
-/// What enrichment did for a request, on one line:
+/// An account of what enrichment did for a request, on one line:
 /// `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens (o200k_base), 2 left out`.
 pub fn account(record: &StoredRecord, layout: &Layout) -> String {
     let account = Account::of(record);
@@ -49,7 +49,7 @@ pub fn account(record: &StoredRecord, layout: &Layout) -> String {
     line + "\n"
 }
 
-/// What the score of a hit is made of, under it: `      1.90 tomato + 0.41 wall`.
+/// The parts of a hit's score, for the line under it: `      1.90 tomato + 0.41 wall`.
 pub fn parts(hit: &Hit) -> String {
     let parts: Vec<String> =
         hit.parts.iter().map(|(name, part)| format!("{part:.2} {}", visible(name))).collect();
@@ -123,17 +123,17 @@ fn is_invisible(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The room that a word wants, in columns.
-const WORD: usize = 10;
+/// The least width for a word, in columns.
+const MIN_WORD_COLUMNS: usize = 10;
 
 /// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`; the first
 /// is empty where there would be no room for a word. Words that are longer than a line are broken.
 fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> {
     let room = |lines: &Vec<String>| {
         let taken = if lines.len() == 1 { indent } else { hanging };
-        width.saturating_sub(taken).max(WORD)
+        width.saturating_sub(taken).max(MIN_WORD_COLUMNS)
     };
-    let mut lines = vec![String::new(); if indent + WORD > width { 2 } else { 1 }];
+    let mut lines = vec![String::new(); if indent + MIN_WORD_COLUMNS > width { 2 } else { 1 }];
     for (at, paragraph) in text.trim_end().split('\n').enumerate() {
         if at > 0 {
             lines.push(String::new());

@@ -2,7 +2,7 @@
 
 use crate::cli::Notes;
 use crate::config::Settings;
-use crate::embed::{Embedder, Work};
+use crate::embed::{Embedder, Workload};
 use crate::error::Result;
 use crate::store::Store;
 
@@ -25,7 +25,12 @@ pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
 
 /// The embedder for what a store holds: of the store's model as long as it can be used, else of the
 /// settings'. If the two differ, a note says so once.
-pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &Notes) -> Result<Embedder> {
+pub fn embedder(
+    store: &mut dyn Store,
+    settings: &Settings,
+    work: Workload,
+    notes: &Notes,
+) -> Result<Embedder> {
     let wanted = Embedder::of(settings, work, notes);
     let Some(stored) = model_of(store)? else { return wanted };
     if wanted.as_ref().is_ok_and(|wanted| wanted.model() == stored) {
@@ -55,7 +60,7 @@ pub fn embedder(store: &mut dyn Store, settings: &Settings, work: Work, notes: &
 
 /// The embedder of the store's model, which the settings do not name: what is installed here goes before the
 /// server that they may name for their own.
-fn store_embedder(settings: &Settings, stored: &str, work: Work, notes: &Notes) -> Result<Embedder> {
+fn store_embedder(settings: &Settings, stored: &str, work: Workload, notes: &Notes) -> Result<Embedder> {
     let mut here = settings.clone();
     here.overrule("embed.via", "embed.via", LOCAL)?;
     Embedder::named(&here, Some(stored), work, notes)
@@ -77,7 +82,7 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) ->
 
 /// Notes that the user has chosen the store's model, so that `announce` does not say that the settings choose another.
 pub fn settle(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<()> {
-    let wanted = Embedder::of(settings, Work::Many, notes).ok();
+    let wanted = Embedder::of(settings, Workload::Many, notes).ok();
     Ok(store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))?)
 }
 
@@ -86,7 +91,7 @@ pub fn settle(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Resu
 pub fn optional(
     store: &mut dyn Store,
     settings: &Settings,
-    work: Work,
+    work: Workload,
     notes: &Notes,
 ) -> Result<Option<Embedder>> {
     match embedder(store, settings, work, notes) {

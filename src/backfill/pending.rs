@@ -3,7 +3,7 @@
 use super::model::MODEL;
 use crate::cli::Notes;
 use crate::config::Settings;
-use crate::embed::{Embedder, Pace, Side};
+use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
 use crate::record::{Embedding, Object, Record, Scopes, StoredRecord, kinds};
 use crate::store::{Select, Store, Unembedded, Written};
@@ -94,7 +94,7 @@ fn embed_batches(
     // The records that failed stay without a vector, and are not tried again.
     let mut failed = HashSet::new();
     let mut backfilled = Backfilled::default();
-    let mut pace = Pace::default();
+    let mut pace = BatchSizer::default();
     let mut tried = 0;
     loop {
         let size = pace.size().min(limit - tried);
@@ -111,7 +111,7 @@ fn embed_batches(
         let begun = Instant::now();
         let (made, not_embedded) = vectors(embedder, &records)?;
         let refused = write(store, embedder.model(), model_known, &made)?;
-        pace.took(begun.elapsed());
+        pace.record_duration(begun.elapsed());
         let stored = made.len() - refused.len();
         backfilled.done += stored;
         backfilled.remaining = total.saturating_sub(stored as u64);
@@ -140,7 +140,7 @@ pub(super) fn vectors(
         records.iter().map(|record| record.embedded_text().unwrap_or_default()).collect();
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
     let (mut made, mut failed) = (Vec::new(), Vec::new());
-    for (record, vector) in records.iter().zip(embedder.each(&texts, Side::Passage)?) {
+    for (record, vector) in records.iter().zip(embedder.embed_each(&texts, InputType::Passage)?) {
         let (of, model, extra) = (record.id.clone(), embedder.model().to_owned(), Object::default());
         match vector {
             Ok(vector) => made.push(Embedding { of, model, vector, extra }),

@@ -2,7 +2,7 @@
 
 use super::model::{MODEL, model_of};
 use super::pending::{all, embeddable, vectors};
-use crate::embed::{Embedder, Pace};
+use crate::embed::{BatchSizer, Embedder};
 use crate::error::{Error, Result};
 use crate::record::{Object, Position, Scopes, StoredRecord};
 use crate::store::{Select, Store};
@@ -90,7 +90,7 @@ fn replace_vectors(
     let task = format!("{} {:?}", embedder.model(), which.scopes);
     let mut progress = store.fact(REPLAY)?.and_then(|fact| Progress::read(&fact, &task)).unwrap_or_default();
     let total = count(store, &which.scopes)?;
-    let mut pace = Pace::default();
+    let mut pace = BatchSizer::default();
     loop {
         report(progress.done, total.max(progress.done));
         let before = progress.before.clone();
@@ -102,7 +102,7 @@ fn replace_vectors(
         let begun = Instant::now();
         let (made, failed) = vectors(embedder, &with_text)?;
         store.put_vectors(&made, Some((REPLAY, &progress.fact(&task))))?;
-        pace.took(begun.elapsed());
+        pace.record_duration(begun.elapsed());
         for (of, error) in failed {
             fault(error.at(format_args!("message {of}")));
         }
@@ -145,5 +145,5 @@ impl Progress {
 /// The number of messages in scopes.
 fn count(store: &mut dyn Store, scopes: &Scopes) -> Result<u64> {
     let all = store.scopes()?;
-    Ok(all.into_iter().filter(|(scope, _)| scopes.hold(scope)).map(|(_, messages)| messages).sum())
+    Ok(all.into_iter().filter(|(scope, _)| scopes.contains(scope)).map(|(_, messages)| messages).sum())
 }

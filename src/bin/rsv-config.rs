@@ -116,7 +116,7 @@ fn set(key: &Key, mut value: String, io: &mut Io) -> Result<Outcome> {
             .hint(format!("'rsv-config set {key} -' reads it from standard input")));
     }
     config::set(&io.common, key, &value)?;
-    if let Some(variable) = config::overruled(key) {
+    if let Some(variable) = config::overriding_variable(key) {
         io.note(format_args!("{variable} in the environment overrules the file"));
     }
     Ok(Outcome::Yes)
@@ -127,7 +127,7 @@ const LONGEST: usize = 1 << 16;
 
 fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
     config::unset(&io.common, key)?;
-    if let Some(variable) = config::overruled(key) {
+    if let Some(variable) = config::overriding_variable(key) {
         io.note(format_args!("{variable} is still set in the environment"));
     }
     Ok(Outcome::Yes)
@@ -137,7 +137,7 @@ fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
 fn list(set: bool, io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io)?;
     settings.unknown().iter().for_each(|error| io.note(error));
-    settings.troubles().for_each(|error| io.note(error));
+    settings.foreign_errors().for_each(|error| io.note(error));
     let mut shown: Vec<&Setting> = settings.all();
     shown.retain(|setting| !set || setting.layer().is_some_and(|layer| layer != Layer::Default));
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());

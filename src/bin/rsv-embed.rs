@@ -3,10 +3,10 @@
 use rsv::backfill::{self, Replayed};
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
-use rsv::embed::{self, Embedder, Pace, Side, Work};
+use rsv::embed::{self, BatchSizer, Embedder, InputType, Workload};
 use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
-use rsv::record::{Feed, Next, Object, Place, Scopes, Value};
+use rsv::record::{Feed, Next, Object, Scopes, SourceLocation, Value};
 use rsv::store::{self, OpenMode, Store};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -85,7 +85,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 }
 
 fn models(settings: &Settings, io: &mut Io) -> Result<()> {
-    let people = io.for_people();
+    let people = io.stdout_is_tty();
     let size = |bytes: Option<u64>| {
         bytes.map_or("-".to_owned(), |bytes| format!("{} MB", bytes.div_ceil(1_000_000)))
     };
@@ -112,7 +112,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     if store.repair_vectors()? > 0 {
         io.note("the index of the vectors was not as it must be: it was made anew");
     }
-    let mut embedder = backfill::embedder(&mut *store, settings, Work::Many, &io.notes())?;
+    let mut embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
     let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
@@ -138,7 +138,7 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
     let _claim = backfill::claim(&mut *store, "embed", &io.notes())?;
-    let mut embedder = Embedder::named(settings, model, Work::Many, &io.notes())?;
+    let mut embedder = Embedder::named(settings, model, Workload::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
     let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
@@ -157,16 +157,16 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
 
 /// A line that waits for its vector.
 struct Waiting {
-    place: Place,
+    place: SourceLocation,
     line: Object,
-    text: Option<(String, Side)>,
+    text: Option<(String, InputType)>,
 }
 
 impl Waiting {
     fn of(value: Value, field: Option<&str>, question: bool) -> Result<Waiting> {
-        let text = embed::text_of(&value.object, field).map_err(|e| e.at(&value.place))?;
-        let text = text.map(|(text, side)| (text, if question { Side::Query } else { side }));
-        Ok(Waiting { place: value.place, line: value.object, text })
+        let text = embed::text_of(&value.object, field).map_err(|e| e.at(&value.location))?;
+        let text = text.map(|(text, side)| (text, if question { InputType::Query } else { side }));
+        Ok(Waiting { place: value.location, line: value.object, text })
     }
 }
 
@@ -183,7 +183,7 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
     };
     let field = if args.text { Some("text") } else { args.field.as_deref() };
     let raw = args.format == "raw";
-    let (mut waiting, mut bytes, mut pace) = (Vec::new(), 0, Pace::default());
+    let (mut waiting, mut bytes, mut pace) = (Vec::new(), 0, BatchSizer::default());
     let mut embedder = None;
     loop {
         let next = feed.next();
@@ -206,14 +206,14 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
             let embedder = match &mut embedder {
                 Some(embedder) => embedder,
                 None => {
-                    let work = if full { Work::Many } else { Work::Few };
+                    let work = if full { Workload::Many } else { Workload::Few };
                     embedder.insert(Embedder::of(settings, work, &io.notes())?)
                 }
             };
             let begun = Instant::now();
             pass_on(std::mem::take(&mut waiting), embedder, raw, io)?;
             if full {
-                pace.took(begun.elapsed());
+                pace.record_duration(begun.elapsed());
             }
             bytes = 0;
         }
@@ -226,13 +226,14 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
 /// Embeds and writes lines; one of which the embedder makes no vector is named.
 fn pass_on(waiting: Vec<Waiting>, embedder: &mut Embedder, raw: bool, io: &mut Io) -> Result<()> {
     let mut made = Vec::new();
-    for side in [Side::Passage, Side::Query] {
+    for side in [InputType::Passage, InputType::Query] {
         let of_side = waiting.iter().filter_map(|w| w.text.as_ref().filter(|(_, s)| *s == side));
         let texts: Vec<&str> = of_side.map(|(text, _)| text.as_str()).collect();
-        made.push(embedder.each(&texts, side)?.into_iter());
+        made.push(embedder.embed_each(&texts, side)?.into_iter());
     }
     for Waiting { place, mut line, text } in waiting {
-        let vector = text.and_then(|(_, side)| made[usize::from(side == Side::Query)].next()).transpose();
+        let vector =
+            text.and_then(|(_, side)| made[usize::from(side == InputType::Query)].next()).transpose();
         match vector.map_err(|e: Error| e.at(place)) {
             Ok(vector) => io.out.with(|out| {
                 if raw {

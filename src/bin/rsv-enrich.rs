@@ -3,10 +3,10 @@
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config::Settings;
-use rsv::embed::{Embedder, Work};
+use rsv::embed::{Embedder, Workload};
 use rsv::enrich::{self, Degraded, Memory, Options, Turn};
 use rsv::error::Result;
-use rsv::provider::Windows;
+use rsv::provider::ServedWindows;
 use rsv::record::{Object, Reader, Scope};
 use rsv::store::{self, OpenMode, Store};
 use rsv::{backfill, chat, config};
@@ -51,14 +51,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         scope: io.common.scope()?,
         trace: args.trace,
         strict: args.strict || settings.boolean("enrich.strict") == Some(true),
-        windows: Windows::new(&settings)?,
+        windows: ServedWindows::new(&settings)?,
         memory: Held::open(&settings, io),
         settings,
     };
     for (name, input) in io.sources(&args.files)? {
         let mut reader = Reader::new(&name, input, enricher.settings.max_line());
         while let Some(next) = reader.next() {
-            match next.and_then(|value| enricher.line(value.object, io).map_err(|e| e.at(value.place))) {
+            match next.and_then(|value| enricher.line(value.object, io).map_err(|e| e.at(value.location))) {
                 Ok(line) => {
                     io.out.with(|out| {
                         line.write(out);
@@ -78,7 +78,7 @@ struct Enricher {
     scope: Scope,
     trace: Option<String>,
     strict: bool,
-    windows: Windows,
+    windows: ServedWindows,
     memory: std::result::Result<Held, Degraded>,
     settings: Settings,
 }
@@ -99,7 +99,7 @@ impl Held {
             io.note(format_args!("{error}; requests go on without memory"));
             Degraded::StoreFailed(error.to_string())
         })?;
-        let (embedder, degraded) = match backfill::optional(&mut *store, settings, Work::Few, &notes) {
+        let (embedder, degraded) = match backfill::optional(&mut *store, settings, Workload::Few, &notes) {
             Ok(embedder) => (embedder, None),
             Err(error) => {
                 let why = Degraded::EmbedderUnavailable(error);

@@ -4,7 +4,7 @@ use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
 use rsv::foreign::Format;
-use rsv::record::{Record, Vectors, kinds};
+use rsv::record::{Record, VectorFormat, kinds};
 use rsv::store::{self, Select, Walk};
 use std::process::ExitCode;
 
@@ -48,8 +48,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             let which = Select { kinds: kinds(), ..which };
             let embeddings = args.vectors.is_some();
             let what = Walk { embeddings, links: true, ..Walk::records(which) };
-            let form =
-                if args.vectors.as_deref() == Some("base64") { Vectors::Base64 } else { Vectors::Numbers };
+            let form = if args.vectors.as_deref() == Some("base64") {
+                VectorFormat::Base64
+            } else {
+                VectorFormat::Numbers
+            };
             let out = &mut io.out;
             store.walk(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
             return Ok(Outcome::Yes);

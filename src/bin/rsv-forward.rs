@@ -3,7 +3,7 @@
 use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
 use rsv::error::Result;
-use rsv::forward::{Form, Forwarder, Told};
+use rsv::forward::{AnswerFormat, Forwarder, LineOutput};
 use rsv::record::{Reader, Value};
 use rsv::{http, view};
 use std::collections::VecDeque;
@@ -48,11 +48,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let scope = Arc::new(named.then_some(scope));
     let forwarder = Arc::new(Forwarder::new(&settings, &io.notes())?);
     let form = match (args.stream, args.text) {
-        (true, _) => Form::Stream,
-        (_, true) => Form::Text,
-        _ => Form::Whole,
+        (true, _) => AnswerFormat::Stream,
+        (_, true) => AnswerFormat::Text,
+        _ => AnswerFormat::Whole,
     };
-    let visible = io.for_people();
+    let visible = io.stdout_is_tty();
     let (clock, jobs) = (io.clock, usize::from(args.jobs));
     let mut lines = read(io.sources(&args.files)?, settings.max_line());
     http::run(async {
@@ -69,7 +69,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                             // Who does not listen any more has ended.
                             let _ = match next {
                                 Ok(value) => forwarder.line(value, form, (*scope).as_ref(), &clock, &sender).await,
-                                Err(fault) => sender.send(Told::Fault(fault)).await,
+                                Err(fault) => sender.send(LineOutput::Fault(fault)).await,
                             };
                         });
                     }
@@ -102,7 +102,7 @@ fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<Value>> {
 }
 
 /// What is told next of the line whose turn it is; `None` when it is done.
-async fn first(working: &mut VecDeque<Receiver<Told>>) -> Option<Told> {
+async fn first(working: &mut VecDeque<Receiver<LineOutput>>) -> Option<LineOutput> {
     match working.front_mut() {
         Some(told) => told.recv().await,
         None => std::future::pending().await,
@@ -110,13 +110,13 @@ async fn first(working: &mut VecDeque<Receiver<Told>>) -> Option<Told> {
 }
 
 /// Prints, at once, what may be waited for.
-fn tell(told: Told, visible: bool, io: &mut Io) -> Result<()> {
+fn tell(told: LineOutput, visible: bool, io: &mut Io) -> Result<()> {
     match told {
-        Told::Line(line) => io.out.write(line.as_bytes())?,
-        Told::Text(text) if visible => io.out.write(view::visible(&text).as_bytes())?,
-        Told::Text(text) => io.out.write(text.as_bytes())?,
-        Told::Fault(fault) => io.fault(&fault),
-        Told::Detail(detail) => io.detail(detail),
+        LineOutput::Line(line) => io.out.write(line.as_bytes())?,
+        LineOutput::Text(text) if visible => io.out.write(view::visible(&text).as_bytes())?,
+        LineOutput::Text(text) => io.out.write(text.as_bytes())?,
+        LineOutput::Fault(fault) => io.fault(&fault),
+        LineOutput::Detail(detail) => io.detail(detail),
     }
     io.out.flush()
 }

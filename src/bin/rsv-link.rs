@@ -6,7 +6,7 @@ use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, Graph};
-use rsv::record::{Link, Record, Scopes, Vectors};
+use rsv::record::{Link, Record, Scopes, VectorFormat};
 use rsv::store::{self, Select, Store};
 use std::process::ExitCode;
 
@@ -96,7 +96,7 @@ fn make(
     if !args.dry_run && !answers.is_empty() {
         store.write(&answers)?;
     }
-    answers.iter().try_for_each(|link| io.out.with(|out| link.write_line(Vectors::Numbers, out)))?;
+    answers.iter().try_for_each(|link| io.out.with(|out| link.write_line(VectorFormat::Numbers, out)))?;
     let Some(plan) = plan else {
         io.detail(
             "no message has a vector yet, so that none is known to resemble another: rsv-embed --pending",
@@ -105,7 +105,7 @@ fn make(
     };
     let mut bar = io.progress();
     let out = &mut io.out;
-    let mut made = |link| out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out));
+    let mut made = |link| out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out));
     let mut report = |done, of| bar.set("linking", done, Some(of));
     if args.dry_run {
         synapse::dry_run(store, &plan, scopes, args.rebuild, &mut made)?;
@@ -117,7 +117,7 @@ fn make(
 
 fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {
     for (scope, messages) in store.scopes()? {
-        if messages > 0 && scopes.hold(&scope) {
+        if messages > 0 && scopes.contains(&scope) {
             let line = Graph::of(store, &Scopes::One(scope.clone()))?.stats().to_object(&scope);
             io.out.write(format!("{}\n", line.to_json()).as_bytes())?;
         }
@@ -133,7 +133,7 @@ fn path(store: &mut dyn Store, scopes: &Scopes, from: &str, to: &str, io: &mut I
     let links: Vec<Link> = path.into_iter().cloned().collect();
     links
         .into_iter()
-        .try_for_each(|link| io.out.with(|out| Record::Link(link).write_line(Vectors::Numbers, out)))?;
+        .try_for_each(|link| io.out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out)))?;
     Ok(Outcome::Yes)
 }
 

@@ -2,7 +2,7 @@
 
 use rsv::cli::{self, Filter, Io, Layout, Notes, Outcome};
 use rsv::config::{self, Settings};
-use rsv::embed::{Embedder, Work};
+use rsv::embed::{Embedder, Workload};
 use rsv::error::Result;
 use rsv::record::{Hit, Query, Reader, Scopes, Value};
 use rsv::search::{self, By, CatchUp, Options};
@@ -90,7 +90,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         except: Except { traces: args.exclude_trace, ids: args.exclude },
         ..Select::of(io.common.to_read(args.all)?)
     };
-    let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
+    let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let Kind { semantic, hybrid } = args.by;
     let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
     let mut search = Search {
@@ -236,7 +236,7 @@ impl Search<'_> {
     ) -> Result<bool> {
         let mut found = false;
         while let Some(next) = lines.next() {
-            let answered = next.and_then(|Value { place, object }| {
+            let answered = next.and_then(|Value { location: place, object }| {
                 let query = Query::parse(object, &place).map_err(|e| e.at(&place))?;
                 self.answer(&query.text, Some(&query), store, io).map_err(|e| e.at(&place))
             });
@@ -275,7 +275,7 @@ impl Meaning {
     ) -> Result<By<'a>> {
         let embedder = match &mut self.embedder {
             Some(embedder) => embedder,
-            none => none.insert(backfill::embedder(store, settings, Work::Few, notes)?),
+            none => none.insert(backfill::embedder(store, settings, Workload::Few, notes)?),
         };
         let mut behind = None;
         if !self.filled.contains(&which.scopes) {

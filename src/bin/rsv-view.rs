@@ -2,7 +2,7 @@
 
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::error::Result;
-use rsv::record::{ACCOUNT, MESSAGE, Record, Vectors};
+use rsv::record::{ACCOUNT, MESSAGE, Record, VectorFormat};
 use rsv::store::{self, Select};
 use rsv::{config, view};
 use std::process::ExitCode;
@@ -47,13 +47,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ..Select::of_kinds(vec![kind], io.common.to_read(args.all)?)
     };
     let mut store = store::open_to_read(&settings, io)?;
-    let text = args.format.map_or_else(|| io.for_people(), |format| format == "text");
+    let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let layout = text.then(|| io.layout());
     for record in store.last_of(&which, args.count)? {
         match &layout {
             Some(layout) if args.accounts => io.out.write(view::account(&record, layout).as_bytes())?,
             Some(layout) => io.out.write(view::record(&record, layout).as_bytes())?,
-            None => io.out.with(|out| Record::Stored(record).write_line(Vectors::Numbers, out))?,
+            None => io.out.with(|out| Record::Stored(record).write_line(VectorFormat::Numbers, out))?,
         }
     }
     Ok(Outcome::Yes)

@@ -14,24 +14,24 @@ use clap_complete::engine::{self, CompletionCandidate};
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// A word that may stand somewhere.
+/// A word that may stand at the cursor.
 pub struct Candidate {
     pub value: String,
-    /// What it is, if its name does not say so.
+    /// A description, if the value does not speak for itself.
     pub about: Option<&'static str>,
 }
 
-/// What may stand for an argument: by the name that the argument has in `Args`.
-pub type Values = &'static [(&'static str, fn(&Given) -> Vec<Candidate>)];
+/// The possible values of arguments, by the name of the argument in `Args`.
+pub type ValueCompleters = &'static [(&'static str, fn(&PartialCommand) -> Vec<Candidate>)];
 
-/// What the command line says so far.
-pub struct Given {
+/// The command line so far.
+pub struct PartialCommand {
     /// The flags that all tools share.
     pub common: Common,
     arguments: ArgMatches,
 }
 
-impl Given {
+impl PartialCommand {
     /// The text that is given for an argument of the tool or of its subcommand.
     pub fn text(&self, name: &str) -> Option<&str> {
         let of = |matches: &ArgMatches| matches.try_get_one::<String>(name).ok().flatten().is_some();
@@ -41,13 +41,18 @@ impl Given {
     }
 }
 
-/// The shell that asks.
-pub(super) fn wanted() -> Option<String> {
+/// The shell that asks for completions.
+pub(super) fn requested_shell() -> Option<String> {
     std::env::var("RSV_COMPLETIONS").ok().filter(|shell| !shell.is_empty())
 }
 
 /// Answers a shell; the exit status.
-pub(super) fn complete(command: Command, shell: &str, words: &[OsString], values: Values) -> Result<u8> {
+pub(super) fn complete(
+    command: Command,
+    shell: &str,
+    words: &[OsString],
+    values: ValueCompleters,
+) -> Result<u8> {
     let mut out = Out::new();
     let script = match shell {
         "bash" => include_str!("completion/script.bash"),
@@ -62,7 +67,7 @@ pub(super) fn complete(command: Command, shell: &str, words: &[OsString], values
             0
         }
         Some((_, asked)) => {
-            let line = Line::of(shell, asked);
+            let line = CommandLine::of(shell, asked);
             match candidates(command, &line.words, values)? {
                 None => 1,
                 Some(found) => {
@@ -76,11 +81,11 @@ pub(super) fn complete(command: Command, shell: &str, words: &[OsString], values
     out.flush().map(|()| status)
 }
 
-/// What the last word may become; `None` if it is the name of a file.
+/// The candidates for the last word; `None` if it is the name of a file.
 fn candidates(
     command: Command,
     words: &[String],
-    values: Values,
+    values: ValueCompleters,
 ) -> Result<Option<Vec<CompletionCandidate>>> {
     let (last, before) = words.split_last().ok_or_else(|| Error::new("there are no words to complete"))?;
     let given = Arc::new(given(command.clone(), before));
@@ -88,7 +93,7 @@ fn candidates(
     let place = words.len() - 1;
     let mut command = attach(command, values, &given);
     let found = engine::complete(&mut command, words, place, None).context("cannot complete")?;
-    let is_file = |one: &CompletionCandidate| one.get_tag().is_some_and(|tag| tag.to_string() == FILE);
+    let is_file = |one: &CompletionCandidate| one.get_tag().is_some_and(|tag| tag.to_string() == FILE_TAG);
     let (files, mut found): (Vec<_>, Vec<_>) = found.into_iter().partition(is_file);
     // Flags are offered to those who begin one, who then mean no operand.
     let flag = last.starts_with('-');
@@ -97,17 +102,17 @@ fn candidates(
     Ok((!file || !found.is_empty()).then_some(found))
 }
 
-/// What the words say, as far as they can be read.
-fn given(command: Command, words: &[String]) -> Given {
+/// Parses the words as far as possible.
+fn given(command: Command, words: &[String]) -> PartialCommand {
     let arguments = command.ignore_errors(true).try_get_matches_from(words).unwrap_or_default();
-    Given { common: Common::from_arg_matches(&arguments).unwrap_or_default(), arguments }
+    PartialCommand { common: Common::from_arg_matches(&arguments).unwrap_or_default(), arguments }
 }
 
 /// The tag of the candidate that stands for the names of files.
-const FILE: &str = "file";
+const FILE_TAG: &str = "file";
 
 /// Tells the arguments of a command, and of its subcommands, what may stand for them.
-fn attach(command: Command, values: Values, given: &Arc<Given>) -> Command {
+fn attach(command: Command, values: ValueCompleters, given: &Arc<PartialCommand>) -> Command {
     let known = |arg: Arg| -> Arg {
         if let Some((_, of)) = values.iter().find(|(name, _)| arg.get_id() == name) {
             let given = given.clone();
@@ -115,7 +120,7 @@ fn attach(command: Command, values: Values, given: &Arc<Given>) -> Command {
         }
         match arg.get_value_hint() {
             ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath => {
-                let file = || CompletionCandidate::new("").tag(Some(FILE.into()));
+                let file = || CompletionCandidate::new("").tag(Some(FILE_TAG.into()));
                 arg.add(engine::ArgValueCompleter::new(move |_: &std::ffi::OsStr| vec![file()]))
             }
             _ => arg,
@@ -129,28 +134,30 @@ fn offered(candidate: Candidate) -> CompletionCandidate {
 }
 
 /// A command line up to where it is completed.
-struct Line {
+struct CommandLine {
     words: Vec<String>,
-    /// What stands of the last word before what bash will replace.
+    /// The part of the last word in front of what bash replaces.
     kept: String,
     /// The quote that is still open.
     quote: Option<char>,
 }
 
-impl Line {
-    fn of(shell: &str, asked: &[String]) -> Line {
+impl CommandLine {
+    fn of(shell: &str, asked: &[String]) -> CommandLine {
         let mut line = match asked {
-            [replaced, line] if shell == "bash" => Line::of_bash(replaced, line),
-            words => Line { words: words.to_vec(), kept: String::new(), quote: None },
+            [replaced, line] if shell == "bash" => CommandLine::of_bash(replaced, line),
+            words => CommandLine { words: words.to_vec(), kept: String::new(), quote: None },
         };
         if let Ok(home) = std::env::var("HOME") {
             let at_home = |word: &mut String| word.strip_prefix("~/").map(|rest| format!("{home}/{rest}"));
-            line.words.iter_mut().for_each(|word| *word = at_home(word).unwrap_or(std::mem::take(word)));
+            for word in &mut line.words {
+                *word = at_home(word).unwrap_or(std::mem::take(word));
+            }
         }
         line
     }
 
-    fn of_bash(replaced: &str, line: &str) -> Line {
+    fn of_bash(replaced: &str, line: &str) -> CommandLine {
         let (words, quote) = split(line);
         let last = words.last().map_or("", String::as_str);
         let replaced = match replaced {
@@ -160,7 +167,7 @@ impl Line {
             _ => split(replaced).0.pop().unwrap_or_default(),
         };
         let kept = last.strip_suffix(&replaced).unwrap_or_default().to_owned();
-        Line { words, kept, quote }
+        CommandLine { words, kept, quote }
     }
 
     /// A candidate as the shell wants it; `None` for one that no line can hold.
@@ -183,14 +190,14 @@ impl Line {
 /// The words of a line of shell, and the quote that it leaves open; the last word is empty behind a space.
 fn split(line: &str) -> (Vec<String>, Option<char>) {
     let read = |end: &str| shlex::split(&format!("{line}{end}"));
-    // What a letter more would begin, has begun.
+    // If one more letter would begin a word, an empty word has begun.
     let begun = |words: Vec<String>| match read("x") {
         Some(more) if more.len() > words.len() => [words, vec![String::new()]].concat(),
         _ => words,
     };
     let open = |quote: char| read(&quote.to_string()).map(|words| (words, Some(quote)));
     let whole = read("").map(|words| (begun(words), None));
-    // What a backslash at the end will make is not known yet.
+    // The effect of a backslash at the end is not known yet.
     let before = || line.strip_suffix('\\').map(split);
     whole.or_else(before).or_else(|| open('"')).or_else(|| open('\'')).unwrap_or_default()
 }
@@ -233,7 +240,7 @@ mod tests {
             ("my ow", "t -p \"my ow", ""),
             ("", "t ", ""),
         ] {
-            assert_eq!(Line::of_bash(replaced, line).kept, kept, "{line}");
+            assert_eq!(CommandLine::of_bash(replaced, line).kept, kept, "{line}");
         }
     }
 

@@ -19,19 +19,19 @@ use std::path::{Path, PathBuf};
 /// An input with its name for messages.
 pub type Source = (String, Box<dyn Read + Send>);
 
-/// What a tool sees of the outside: its streams, the flags that all tools share, the time.
+/// The environment of a tool: its streams, the flags that all tools share, the clock.
 pub struct Io {
     /// The flags that all tools share.
     pub common: Common,
     /// Standard output: data only.
     pub out: Out,
-    /// The time, which tests can hold still.
+    /// The clock, which tests can stop.
     pub clock: Clock,
     notes: Notes,
     trouble: bool,
 }
 
-/// Standard error, for those who outlive the call that got them: a server's threads.
+/// Standard error, for code that outlives the call it was passed to, such as a server's threads.
 #[derive(Clone, Default, Debug)]
 pub struct Notes {
     tool: String,
@@ -40,38 +40,38 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Whether nobody hears what is only worth knowing.
+    /// Whether notes are suppressed.
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether details are told.
+    /// Whether details are printed.
     pub fn is_verbose(&self) -> bool {
         self.verbose
     }
 
-    /// Tells something worth knowing, unless `-q`.
+    /// Prints a note, unless `-q`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
-            say(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
+            write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
         }
     }
 
-    /// Tells a detail, if `-v`.
+    /// Prints a detail, if `-v`.
     pub fn detail(&self, text: impl Display) {
         if self.verbose {
-            say(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
+            write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
         }
     }
 
     /// Writes a line for a program that reads them, whatever `-q` and `-v` say.
     pub fn record(&self, line: &str) {
-        say(line);
+        write_stderr_line(line);
     }
 
-    /// Names a fault, and what helps.
+    /// Prints an error and its hint.
     pub fn fault(&self, error: &Error) {
-        complain(&self.tool, error);
+        print_error(&self.tool, error);
     }
 }
 
@@ -81,28 +81,28 @@ impl Io {
         Io { common, out: Out::new(), clock, notes, trouble: false }
     }
 
-    /// Whether a bad line or the like was met, so that the exit status must be 2.
+    /// Whether an error was printed, so that the exit status must be 2.
     pub(super) fn trouble(&self) -> bool {
         self.trouble
     }
 
-    /// Names a fault on standard error; the tool goes on, and exits with 2 in the end.
+    /// Prints an error on standard error. The tool goes on, and exits with 2 in the end.
     pub fn fault(&mut self, error: &Error) {
         self.trouble = true;
         self.notes.fault(error);
     }
 
-    /// Tells something worth knowing on standard error, unless `-q`.
+    /// Prints a note on standard error, unless `-q`.
     pub fn note(&self, text: impl Display) {
         self.notes.note(text);
     }
 
-    /// Tells a detail on standard error, if `-v`.
+    /// Prints a detail on standard error, if `-v`.
     pub fn detail(&self, text: impl Display) {
         self.notes.detail(text);
     }
 
-    /// Tells details from now on, unless `-q`.
+    /// Prints details from now on, unless `-q`.
     pub fn tell_details(&mut self) {
         self.notes.verbose = !self.notes.quiet;
     }
@@ -126,18 +126,18 @@ impl Io {
     }
 
     /// Whether standard output is a terminal, read by a person.
-    pub fn for_people(&self) -> bool {
+    pub fn stdout_is_tty(&self) -> bool {
         is_terminal(Stream::Stdout)
     }
 
     /// Whether standard input is a terminal, so that there is nothing to read.
-    pub fn no_input(&self) -> bool {
+    pub fn stdin_is_tty(&self) -> bool {
         is_terminal(Stream::Stdin)
     }
 
     /// Whether standard output may carry colour (<https://no-color.org>).
     fn colour(&self) -> bool {
-        self.common.colour(self.for_people())
+        self.common.colour(self.stdout_is_tty())
     }
 
     /// How text for people is laid out here.
@@ -153,9 +153,9 @@ impl Io {
         columns.or_else(own).filter(|c| (20..=400).contains(c)).unwrap_or(80)
     }
 
-    /// Whether somebody can be asked: whether standard input and output are terminals.
+    /// Whether the user can be asked: whether standard input and output are terminals.
     pub fn can_ask(&self) -> bool {
-        self.no_input() && self.for_people()
+        self.stdin_is_tty() && self.stdout_is_tty()
     }
 
     /// Asks on standard error, and waits for a line. An empty answer is `default`. Errors if there is none: at the
@@ -174,9 +174,9 @@ impl Io {
         Ok(if answer.is_empty() { default } else { answer }.to_owned())
     }
 
-    /// Asks for what nobody may see: what is typed is not shown, from before the question on.
+    /// Asks for a secret. The terminal does not echo the answer.
     pub fn ask_secret(&self, question: &str) -> Result<String> {
-        let hidden = Hidden::begin().context("cannot hide the answer")?;
+        let hidden = EchoOff::begin().context("cannot hide the answer")?;
         let answer = self.ask(question, "");
         hidden.end();
         answer
@@ -184,7 +184,7 @@ impl Io {
 
     /// Standard input; an error with the remedy if that is a terminal.
     pub fn stdin(&self) -> Result<Box<dyn Read + Send>> {
-        if self.no_input() {
+        if self.stdin_is_tty() {
             return Err(Error::new("standard input is a terminal, and there is nothing to read")
                 .hint(format!("pipe something in, name a file, or see '{} --help'", self.notes.tool)));
         }
@@ -204,9 +204,9 @@ impl Io {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(Error::new("cannot read <stdin>").because(e)),
             }
-            if seen == MARK {
+            if seen == BYTE_ORDER_MARK {
                 seen.clear();
-            } else if !byte[0].is_ascii_whitespace() && !MARK.starts_with(&seen) {
+            } else if !byte[0].is_ascii_whitespace() && !BYTE_ORDER_MARK.starts_with(&seen) {
                 break;
             }
         }
@@ -256,8 +256,8 @@ impl Io {
     }
 }
 
-/// What Windows puts in front of UTF-8.
-const MARK: &[u8] = b"\xEF\xBB\xBF";
+/// The byte order mark, which Windows puts in front of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads UTF-8 text of at most `limit` bytes.
 pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
@@ -282,7 +282,7 @@ pub struct Layout {
     pub zone: TimeZone,
 }
 
-/// How a word is set apart for people.
+/// The style of a word in text for people.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
     Dim,
@@ -311,32 +311,32 @@ impl Layout {
     }
 }
 
-/// How much is gathered before it is written.
-const BUFFER: usize = 1 << 16;
+/// The output is flushed when the buffer holds this many bytes.
+const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
-/// Standard output. That its reader has gone is told apart from every other failure.
+/// Standard output. A closed pipe is reported apart from every other failure.
 pub struct Out {
     buffer: Vec<u8>,
 }
 
 impl Out {
     pub(super) fn new() -> Out {
-        Out { buffer: Vec::with_capacity(BUFFER) }
+        Out { buffer: Vec::with_capacity(OUTPUT_BUFFER_BYTES) }
     }
 
-    /// Writes bytes, at the latest when enough are gathered.
+    /// Appends bytes, and flushes when the buffer is full.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Lets `fill` append what is to be written.
     pub fn with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         fill(&mut self.buffer);
-        if self.buffer.len() >= BUFFER { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is gathered, now.
+    /// Writes the buffer to standard output.
     pub fn flush(&mut self) -> Result<()> {
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(&self.buffer).and_then(|()| stdout.flush());
@@ -349,10 +349,10 @@ impl Out {
 }
 
 /// Prints an error and its hint: `rsv-search: error: …`, `rsv-search: hint: …`.
-pub(super) fn complain(tool: &str, error: &Error) {
-    say(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
+pub(super) fn print_error(tool: &str, error: &Error) {
+    write_stderr_line(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
     if let Some(hint) = error.remedy() {
-        say(&format!("{tool}: hint: {hint}"));
+        write_stderr_line(&format!("{tool}: hint: {hint}"));
     }
 }
 
@@ -366,35 +366,35 @@ fn prompt(text: &str) {
     let _ = write!(io::stderr(), "{text}");
 }
 
-/// The one place that writes lines to standard error; if nobody listens, nothing is lost.
-fn say(line: &str) {
+/// Writes a line to standard error. All lines to it go through here. A closed standard error is no failure.
+fn write_stderr_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// A terminal that does not show what is typed, but for the ends of lines; who leaves by Ctrl-C gets it back as it
 /// was.
-struct Hidden(Termios);
+struct EchoOff(Termios);
 
-impl Hidden {
-    fn begin() -> io::Result<Hidden> {
+impl EchoOff {
+    fn begin() -> io::Result<EchoOff> {
         let before = tcgetattr(io::stdin())?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
         hidden.local_modes.insert(LocalModes::ECHONL);
         let (mut signals, shown) = (Signals::new([SIGINT, SIGTERM])?, before.clone());
-        // For good: a signal that is no longer waited for would do nothing at all.
+        // The thread never ends: without it, a caught signal would have no effect at all.
         std::thread::spawn(move || {
             for signal in &mut signals {
-                Hidden(shown.clone()).end();
+                EchoOff(shown.clone()).end();
                 let _ = emulate_default_handler(signal);
             }
         });
         tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
-        Ok(Hidden(before))
+        Ok(EchoOff(before))
     }
 
     fn end(self) {
-        // A terminal that is gone shows nothing.
+        // A terminal that is gone needs no echo.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }

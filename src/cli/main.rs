@@ -1,8 +1,8 @@
 //! The one `main` of all tools: from the command line to the exit status.
 
-use super::completion::{self, Values};
+use super::completion::{self, ValueCompleters};
 use super::flags::Common;
-use super::io::{Io, Out, complain};
+use super::io::{Io, Out, print_error};
 use crate::error::{Error, Result};
 use crate::record::{Clock, time};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -24,23 +24,23 @@ pub enum Outcome {
 
 /// Parses the command line, runs the tool and gives its exit status: 0 done or yes, 1 the answer is no,
 /// 2 trouble. A closed standard output is no trouble. `values` says what a shell may complete.
-pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: Values) -> ExitCode {
-    say_no_to_telemetry();
+pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueCompleters) -> ExitCode {
+    disable_telemetry();
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let tool = tool_name(words.first());
-    outlive_limits();
+    catch_file_size_signal();
     if words.is_empty() {
         words.push((&tool).into());
     }
-    let ended = match completion::wanted() {
+    let ended = match completion::requested_shell() {
         Some(shell) => completion::complete(command::<A>(&tool), &shell, &words, values),
-        None => attempt(&tool, words, run),
+        None => run_tool(&tool, words, run),
     };
     match ended {
         Ok(status) => ExitCode::from(status),
         Err(error) if error.is_closed() => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&tool, &error);
+            print_error(&tool, &error);
             ExitCode::from(2)
         }
     }
@@ -49,18 +49,18 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: Values) -> 
 /// ONNX Runtime from 1.29 on keeps an id of the machine and reports to its maker what it does, from the moment
 /// it is loaded, unless this variable says no.
 #[allow(unsafe_code)]
-fn say_no_to_telemetry() {
+fn disable_telemetry() {
     // SAFETY: no other thread is there yet that could read the environment.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
 /// A file that may not grow any more (`ulimit -f`) is to be an error of the write, as a full disk is, and
 /// not the end of the process in the middle of it.
-fn outlive_limits() {
+fn catch_file_size_signal() {
     #[cfg(unix)]
     {
         use std::sync::{Arc, atomic::AtomicBool};
-        // Where the signal cannot be caught it ends the process, as it would have.
+        // If the signal cannot be caught, it ends the process as before.
         let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     }
 }
@@ -70,7 +70,7 @@ fn tool_name(word: Option<&OsString>) -> String {
     name.unwrap_or_else(|| "rsv".to_owned())
 }
 
-fn attempt<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Result<Outcome>) -> Result<u8> {
+fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Result<Outcome>) -> Result<u8> {
     let mut command = command::<A>(tool);
     let matches = match command.try_get_matches_from_mut(words) {
         Ok(matches) => matches,
@@ -122,12 +122,12 @@ fn refuse(command: &Command, error: &clap::Error) -> Result<u8> {
     });
     let cause = cause.collect::<Vec<_>>().join(" ");
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.');
-    // What the standard library says of a word that is no number.
+    // The standard library's message for a word that is no number.
     let cause = cause.replace("invalid digit found in string", "expected a whole number");
     Err(Error::new(cause).hint(advice(command, error, &text)))
 }
 
-/// What helps somebody whose command line cannot be, of which `text` says why.
+/// The hint for an invalid command line; `text` is clap's message.
 fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
     let tool = command.get_name();
     let word = |kind| match error.get(kind) {

@@ -1,4 +1,4 @@
-//! A bar for people who wait: on standard error, if that is a terminal, once it has lasted.
+//! A progress bar on standard error, if that is a terminal, for a task that takes a while.
 
 use super::terminal::is_terminal;
 use atty::Stream;
@@ -6,39 +6,39 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// What is shorter needs no bar.
-const PATIENCE: Duration = Duration::from_millis(250);
-/// A terminal of fewer columns has no room for a bar beside all that is told.
-const NARROW: u16 = 70;
-/// What is told there: of the message as much as fits.
-const WORDS: &str = "{wide_msg} {percent}%, {eta} left";
+/// A task that ends earlier shows no bar.
+const SHOW_AFTER: Duration = Duration::from_millis(250);
+/// A terminal of fewer columns has no room for a bar beside the message and the numbers.
+const NARROW_COLUMNS: u16 = 70;
+/// The template for a narrow terminal: as much of the message as fits, and no bar.
+const NARROW_TEMPLATE: &str = "{wide_msg} {percent}%, {eta} left";
 
-/// How far something is. It disappears when it is dropped.
+/// A progress bar. It disappears when it is dropped.
 pub struct Progress {
-    begun: Instant,
+    started: Instant,
     shown: bool,
     template: &'static str,
-    /// What is drawn, and whether for a narrow terminal.
+    /// The bar on the screen, and whether it is laid out for a narrow terminal.
     bar: Option<(ProgressBar, bool)>,
-    /// Where it began: what was done before says nothing about how fast it goes.
+    /// The first value that was set. Work done before it says nothing about the speed.
     first: Option<u64>,
 }
 
 impl Progress {
     pub(super) fn new(shown: bool, template: &'static str) -> Progress {
         let shown = shown && is_terminal(Stream::Stderr);
-        Progress { begun: Instant::now(), shown, template, bar: None, first: None }
+        Progress { started: Instant::now(), shown, template, bar: None, first: None }
     }
 
-    /// So much is done, of how much if that is known.
+    /// Shows that `done` units are done, out of `of` if the total is known.
     pub fn set(&mut self, what: &str, done: u64, of: Option<u64>) {
         let first = *self.first.get_or_insert(done);
-        if !self.shown || self.begun.elapsed() < PATIENCE {
+        if !self.shown || self.started.elapsed() < SHOW_AFTER {
             return;
         }
-        let (begun, template, narrow) = (self.begun, self.template, is_narrow());
+        let (started, template, narrow) = (self.started, self.template, is_narrow());
         let (bar, is_for_narrow) = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::new(of.unwrap_or(done)).with_elapsed(begun.elapsed());
+            let bar = ProgressBar::new(of.unwrap_or(done)).with_elapsed(started.elapsed());
             let bar = bar.with_message(what.to_owned()).with_style(style(template, narrow));
             if first > 0 {
                 bar.set_position(done);
@@ -46,7 +46,7 @@ impl Progress {
             }
             (bar, narrow)
         });
-        // The terminal may have got another width.
+        // The user may have resized the terminal.
         if *is_for_narrow != narrow {
             bar.set_style(style(template, narrow));
             *is_for_narrow = narrow;
@@ -56,7 +56,7 @@ impl Progress {
         bar.set_position(done);
     }
 
-    /// Tells something on standard error while the bar is out of the way.
+    /// Runs `tell`, which writes to standard error, with the bar out of the way.
     pub fn aside(&self, tell: impl FnOnce()) {
         match &self.bar {
             Some((bar, _)) => bar.suspend(tell),
@@ -75,7 +75,7 @@ impl Drop for Progress {
 
 /// Whether standard error has no room for a bar.
 fn is_narrow() -> bool {
-    terminal_size::terminal_size_of(std::io::stderr()).is_some_and(|(columns, _)| columns.0 < NARROW)
+    terminal_size::terminal_size_of(std::io::stderr()).is_some_and(|(columns, _)| columns.0 < NARROW_COLUMNS)
 }
 
 fn style(template: &str, narrow: bool) -> ProgressStyle {
@@ -83,6 +83,6 @@ fn style(template: &str, narrow: bool) -> ProgressStyle {
         // A line that cannot be drawn is no loss.
         let _ = write!(out, "{:.0}/s", state.per_sec());
     };
-    let style = ProgressStyle::with_template(if narrow { WORDS } else { template });
+    let style = ProgressStyle::with_template(if narrow { NARROW_TEMPLATE } else { template });
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }

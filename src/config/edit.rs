@@ -3,8 +3,8 @@
 //! A change is made in the text, at the place that the parser names; toml_edit's own tables are used only
 //! where a text would need their care. Whatever came out is parsed again before it is written.
 
-use super::file::{Place, parse};
-use super::table::{Key, written};
+use super::file::{ConfigFile, parse};
+use super::table::{Key, quoted_key};
 use super::value::Value;
 use crate::cli::Common;
 use crate::error::{Context, Error, Result};
@@ -15,59 +15,59 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Document, DocumentMut, Item, TableLike};
 
 /// Makes an empty file if there is none.
-pub(super) fn make(common: &Common) -> Result<PathBuf> {
-    let place = Place::require(common)?;
-    let target = target(&place.path)?;
+pub(super) fn create_empty(common: &Common) -> Result<PathBuf> {
+    let file = ConfigFile::require(common)?;
+    let target = resolve_links(&file.path)?;
     if !target.exists() {
-        make_directory(&target)?;
-        save(&target, "")?;
+        create_directory(&target)?;
+        write_atomically(&target, "")?;
     }
-    Ok(place.path)
+    Ok(file.path)
 }
 
-fn make_directory(target: &Path) -> Result<()> {
+fn create_directory(target: &Path) -> Result<()> {
     let directory = directory(target);
-    let make = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    make.context(format_args!("cannot create {}", directory.display()))
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    created
+        .context(format_args!("cannot create {}", directory.display()))
         .map_err(|e| e.hint("check the permissions, or name another file with --config"))
 }
 
 /// Writes a value into the file, which is made if need be.
 pub(super) fn set(common: &Common, key: &Key, value: &Value) -> Result<()> {
-    let place = Place::require(common)?;
-    let target = target(&place.path)?;
-    make_directory(&target)?;
+    let file = ConfigFile::require(common)?;
+    let target = resolve_links(&file.path)?;
+    create_directory(&target)?;
     let _lock = lock(directory(&target));
-    let text = place.read_if_there()?.unwrap_or_default();
+    let text = file.read_if_there()?.unwrap_or_default();
     let value = value.to_toml().to_string();
-    let new = with(&parse(&place.path, &text)?, key, value.trim())?;
-    let kept = lookup(parse(&place.path, &new)?.as_table(), &key.path).is_some();
-    if !kept { Err(misfit(&place, key)) } else { save(&target, &new) }
+    let new = with_value(&parse(&file.path, &text)?, key, value.trim())?;
+    let kept = lookup(parse(&file.path, &new)?.as_table(), &key.path).is_some();
+    if !kept { Err(layout_error(&file, key)) } else { write_atomically(&target, &new) }
 }
 
 /// Takes a value out of the file.
 pub(super) fn unset(common: &Common, key: &Key) -> Result<()> {
-    let place = Place::require(common)?;
-    let target = target(&place.path)?;
+    let file = ConfigFile::require(common)?;
+    let target = resolve_links(&file.path)?;
     let _lock = lock(directory(&target));
-    let Some(text) = place.read()? else {
+    let Some(text) = file.read()? else {
         return Ok(());
     };
-    let Some(new) = without(&parse(&place.path, &text)?, key) else {
+    let Some(new) = without_value(&parse(&file.path, &text)?, key) else {
         return Ok(());
     };
-    let gone = lookup(parse(&place.path, &new)?.as_table(), &key.path).is_none();
-    if !gone { Err(misfit(&place, key)) } else { save(&target, &new) }
+    let gone = lookup(parse(&file.path, &new)?.as_table(), &key.path).is_none();
+    if !gone { Err(layout_error(&file, key)) } else { write_atomically(&target, &new) }
 }
 
-/// A file so laid out that the change would not come out right.
-fn misfit(place: &Place, key: &Key) -> Error {
-    Error::new(format!("{}: cannot change {key} in place", place.path.display()))
-        .hint("edit the file by hand")
+/// The error for a file whose layout does not allow the change.
+fn layout_error(file: &ConfigFile, key: &Key) -> Error {
+    Error::new(format!("{}: cannot change {key} in place", file.path.display())).hint("edit the file by hand")
 }
 
 /// The text with the value set.
-fn with(document: &Document<&str>, key: &Key, value: &str) -> Result<String> {
+fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<String> {
     let text = document.raw();
     let path = &key.path;
     if let Some((_, item)) = lookup(document.as_table(), path) {
@@ -76,7 +76,7 @@ fn with(document: &Document<&str>, key: &Key, value: &str) -> Result<String> {
         return Ok(splice(text, span, value));
     }
     let (parents, name) = path.split_at(path.len() - 1);
-    let line = format!("{} = {value}\n", written(&name[0]));
+    let line = format!("{} = {value}\n", quoted_key(&name[0]));
     if parents.is_empty() {
         let at = end_of_root(document);
         return Ok(splice(text, at..at, &line));
@@ -85,7 +85,7 @@ fn with(document: &Document<&str>, key: &Key, value: &str) -> Result<String> {
     let open = section.is_none_or(|s| s.as_table().is_some_and(|t| !t.is_dotted()));
     if open && lookup(document.as_table(), parents).is_none() {
         let blank = if text.is_empty() { "" } else { "\n" };
-        let names: Vec<String> = parents.iter().map(|name| written(name)).collect();
+        let names: Vec<String> = parents.iter().map(|name| quoted_key(name)).collect();
         let header = format!("{blank}[{}]\n{line}", names.join("."));
         return Ok(splice(text, text.len()..text.len(), &header));
     }
@@ -113,7 +113,7 @@ fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
 }
 
 /// The text without the value, if it is there.
-fn without(document: &Document<&str>, key: &Key) -> Option<String> {
+fn without_value(document: &Document<&str>, key: &Key) -> Option<String> {
     let text = document.raw();
     let (parents, name) = key.path.split_at(key.path.len() - 1);
     let (found, item) = lookup(document.as_table(), &key.path)?;
@@ -182,7 +182,7 @@ fn first_header(table: &toml_edit::Table) -> Option<usize> {
 }
 
 /// The file that is meant, behind all symbolic links, even if it does not exist yet.
-fn target(path: &Path) -> Result<PathBuf> {
+fn resolve_links(path: &Path) -> Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..40 {
         match fs::read_link(&path) {
@@ -200,14 +200,14 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// Keeps two changes at once from undoing each other; where files cannot be locked, one does without.
+/// Keeps concurrent changes from overwriting each other. Without support for locks, the change goes ahead.
 fn lock(directory: &Path) -> Option<File> {
     let directory = File::open(directory).ok()?;
     directory.lock().ok().map(|()| directory)
 }
 
-/// Puts a new text in the place of a file, whole or not at all.
-fn save(target: &Path, text: &str) -> Result<()> {
+/// Replaces a file atomically.
+fn write_atomically(target: &Path, text: &str) -> Result<()> {
     let cannot = format!("cannot write {}", target.display());
     let old = fs::metadata(target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
@@ -239,8 +239,8 @@ mod tests {
         let document = parse("c.toml".as_ref(), text).unwrap();
         let key = Key::parse(key).unwrap();
         let new = match value {
-            Some(value) => with(&document, &key, value).unwrap(),
-            None => without(&document, &key).unwrap_or_else(|| text.to_owned()),
+            Some(value) => with_value(&document, &key, value).unwrap(),
+            None => without_value(&document, &key).unwrap_or_else(|| text.to_owned()),
         };
         let document = parse("c.toml".as_ref(), &new).unwrap();
         assert_eq!(lookup(document.as_table(), &key.path).is_some(), value.is_some(), "{new}");

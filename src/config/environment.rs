@@ -67,7 +67,7 @@ pub(super) fn default_store() -> Result<Option<String>> {
 
 /// Directories and files that the environment tells of; nothing is made or looked at.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct EnvironmentPaths {
     /// `rsv` in the XDG data directory; none without a home.
     pub data: Option<PathBuf>,
     /// `rsv` in the XDG cache directory; none without a home.
@@ -84,11 +84,11 @@ pub struct Places {
     pub ort_dylib_path: Option<PathBuf>,
 }
 
-impl Places {
-    /// What the environment tells.
-    pub fn find() -> Places {
+impl EnvironmentPaths {
+    /// Reads the environment.
+    pub fn find() -> EnvironmentPaths {
         let program = std::env::current_exe().ok();
-        Places {
+        EnvironmentPaths {
             data: xdg("XDG_DATA_HOME", ".local/share"),
             cache: xdg("XDG_CACHE_HOME", ".cache"),
             program: program.and_then(|program| program.parent().map(Path::to_owned)),

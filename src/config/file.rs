@@ -1,7 +1,7 @@
 //! The settings' file: where it is, and what it says.
 
 use super::environment;
-use super::table::{Key, advice, written};
+use super::table::{Key, quoted_key, unknown_key_hint};
 use super::value::Value;
 use crate::cli::Common;
 use crate::error::{Context, Error, Result};
@@ -9,26 +9,26 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, TableLike};
 
-/// Where the file is.
-pub(super) struct Place {
+/// The settings' file.
+pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// Whether somebody named it, so that it must exist.
+    /// Whether the user named it, so that it must exist.
     named: bool,
 }
 
-impl Place {
+impl ConfigFile {
     /// `--config`, else `RSV_CONFIG`, else the XDG config directory; nowhere without a home.
-    pub(super) fn find(common: &Common) -> Option<Place> {
+    pub(super) fn find(common: &Common) -> Option<ConfigFile> {
         if let Some(path) = common.config.clone().or_else(|| environment::path("RSV_CONFIG")) {
-            return Some(Place { path, named: true });
+            return Some(ConfigFile { path, named: true });
         }
         let directory = environment::xdg("XDG_CONFIG_HOME", ".config")?;
-        Some(Place { path: directory.join("config.toml"), named: false })
+        Some(ConfigFile { path: directory.join("config.toml"), named: false })
     }
 
     /// The same, where there must be a place.
-    pub(super) fn require(common: &Common) -> Result<Place> {
-        Place::find(common).ok_or_else(|| {
+    pub(super) fn require(common: &Common) -> Result<ConfigFile> {
+        ConfigFile::find(common).ok_or_else(|| {
             Error::new("there is no place for the settings' file: HOME is not set")
                 .hint("set HOME, XDG_CONFIG_HOME or RSV_CONFIG, or give --config FILE")
         })
@@ -76,19 +76,19 @@ fn at_line(path: &Path, text: &str, byte: usize) -> String {
     format!("{}:{line}", path.display())
 }
 
-/// What the file says.
+/// The contents of the settings' file.
 #[derive(Default)]
-pub(super) struct Contents {
+pub(super) struct FileContents {
     /// The settings in the file's order.
     pub(super) values: Vec<(Key, Value)>,
     /// Where keys stand that no row has: `config.toml:3: unknown key: colour`.
     pub(super) unknown: Vec<Error>,
 }
 
-impl Contents {
+impl FileContents {
     /// Reads and checks all of the file's text.
-    pub(super) fn read(path: &Path, text: &str) -> Result<Contents> {
-        let mut contents = Contents::default();
+    pub(super) fn read(path: &Path, text: &str) -> Result<FileContents> {
+        let mut contents = FileContents::default();
         let read = parse(path, text).and_then(|document| {
             contents.walk(path, text, &mut Vec::new(), document.as_table())?;
             contents.check_routes().map_err(|e| e.at(path.display()))
@@ -118,11 +118,11 @@ impl Contents {
                     Some(inner) if above.len() < 4 => self.walk(path, text, above, inner)?,
                     _ => {
                         let start = item.span().map_or(0, |span| span.start);
-                        let key: Vec<String> = above.iter().map(|name| written(name)).collect();
+                        let key: Vec<String> = above.iter().map(|name| quoted_key(name)).collect();
                         let place = at_line(path, text, start);
                         let key = key.join(".");
                         let error = Error::new(format!("{place}: unknown key: {key}"));
-                        self.unknown.push(error.hint(advice(&key)));
+                        self.unknown.push(error.hint(unknown_key_hint(&key)));
                     }
                 },
             }
@@ -140,15 +140,15 @@ impl Contents {
         Ok(())
     }
 
-    /// A route leads somewhere.
+    /// Errors if a route has no `base_url`.
     fn check_routes(&self) -> Result<()> {
         let has = |name: &str, member: &str| {
             self.values.iter().any(|(key, _)| key.path == ["routes", name, member])
         };
         for (key, _) in self.values.iter().filter(|(key, _)| key.path[0] == "routes") {
             if !has(&key.path[1], "base_url") {
-                return Err(Error::new(format!("routes.{}: has no base_url", written(&key.path[1])))
-                    .hint(format!("rsv-config set 'routes.{}.base_url' URL", written(&key.path[1]))));
+                return Err(Error::new(format!("routes.{}: has no base_url", quoted_key(&key.path[1])))
+                    .hint(format!("rsv-config set 'routes.{}.base_url' URL", quoted_key(&key.path[1]))));
             }
         }
         Ok(())

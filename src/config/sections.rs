@@ -4,7 +4,7 @@ use super::environment;
 use super::settings::{Setting, Settings};
 use super::value::{Secret, Value};
 
-/// What is set for one model.
+/// The settings of one model.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ModelSettings {
     /// How many tokens the model takes.
@@ -15,16 +15,16 @@ pub struct ModelSettings {
     pub semantic_context_size: Option<usize>,
 }
 
-/// What is set for one partition.
+/// The settings of one partition.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PartitionSettings {
     /// How many similar messages are recalled.
     pub semantic_context_size: Option<usize>,
     /// How many recent messages are recalled.
     pub recent_context_size: Option<usize>,
-    /// What the estimate of tokens is multiplied by; above 0.
+    /// A factor for the estimate of tokens; above 0.
     pub token_multiplier: Option<f64>,
-    /// What the proxy does for it.
+    /// The proxy's memory mode.
     pub memory: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Settings {
         paths.filter_map(|path| path.get(1).cloned()).collect()
     }
 
-    /// What is set for the model of that name.
+    /// The settings of the model of that name.
     pub fn model(&self, name: &str) -> ModelSettings {
         ModelSettings {
             max_context_tokens: self.size(["models", name, "max_context_tokens"]),
@@ -57,7 +57,7 @@ impl Settings {
         }
     }
 
-    /// What is set for the partition of that name.
+    /// The settings of the partition of that name.
     pub fn partition(&self, name: &str) -> PartitionSettings {
         PartitionSettings {
             semantic_context_size: self.size(["partitions", name, "semantic_context_size"]),
@@ -114,7 +114,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::Contents;
+    use super::super::file::FileContents;
     use super::super::settings::Layer;
     use super::*;
 
@@ -131,7 +131,7 @@ mod tests {
             base_url = "https://example.org/v1"
             key_variable = "QWEN_KEY"
         "#;
-        let contents = Contents::read("c.toml".as_ref(), text).unwrap();
+        let contents = FileContents::read("c.toml".as_ref(), text).unwrap();
         let mut settings = Settings::of_defaults();
         for (key, value) in contents.values {
             settings.put(key, value, Layer::File);

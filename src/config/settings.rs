@@ -1,7 +1,7 @@
 //! All settings of one run: the value of each key, and the layer that it came from.
 
-use super::environment::{self, Places};
-use super::table::{Key, ROWS, Row};
+use super::environment::{self, EnvironmentPaths};
+use super::table::{Key, ROWS, SettingRow};
 use super::value::{Secret, Value};
 use crate::error::{Error, Result};
 use std::fmt;
@@ -68,7 +68,7 @@ pub struct Settings {
 
 impl Settings {
     pub(super) fn of_defaults() -> Settings {
-        let setting = |(place, row): (usize, &'static Row)| {
+        let setting = |(place, row): (usize, &'static SettingRow)| {
             let key = Key { path: row.key.split('.').map(str::to_owned).collect(), row: place };
             let value = match row.key {
                 "store" => environment::default_store().ok().flatten().map(Value::Text),
@@ -125,7 +125,7 @@ impl Settings {
     }
 
     /// The errors of `check` for all keys.
-    pub fn troubles(&self) -> impl Iterator<Item = &Error> {
+    pub fn foreign_errors(&self) -> impl Iterator<Item = &Error> {
         self.foreign.iter().map(|(_, error)| error)
     }
 
@@ -212,8 +212,8 @@ impl Settings {
     }
 
     /// Where files are kept, and where ONNX Runtime's library may be.
-    pub fn places(&self) -> Places {
-        Places::find()
+    pub fn places(&self) -> EnvironmentPaths {
+        EnvironmentPaths::find()
     }
 
     /// The longest line or text that a tool takes, in bytes.

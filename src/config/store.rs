@@ -7,17 +7,17 @@ use crate::error::{Error, Result};
 use std::path::Path;
 use std::time::Duration;
 
-/// The place of a store.
+/// The location of a store.
 #[derive(Clone, Debug)]
-pub struct StorePlace {
+pub struct StoreLocation {
     /// `sqlite:PATH`, or the address of a Neo4j server.
     pub address: String,
-    pub server: Server,
+    pub server: ServerOptions,
 }
 
-/// How to speak to a database server, if the store is on one.
+/// The options of a connection to a database server, if the store is on one.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct ServerOptions {
     pub user: String,
     pub password: Secret,
     /// Unset, the server's default.
@@ -25,30 +25,31 @@ pub struct Server {
     /// How many connections are open at most.
     pub connections: usize,
     /// How long to wait for a connection.
-    pub patience: Duration,
+    pub connect_timeout: Duration,
     /// How long to wait for the answer to a query.
-    pub query_patience: Duration,
+    pub query_timeout: Duration,
 }
 
-impl Server {
+impl ServerOptions {
     /// As the settings say.
-    fn of(settings: &Settings) -> Server {
-        let Server { user, password, database, connections, patience, query_patience } = Server::default();
+    fn of(settings: &Settings) -> ServerOptions {
+        let ServerOptions { user, password, database, connections, connect_timeout, query_timeout } =
+            ServerOptions::default();
         let most = settings.integer("neo4j_max_connections").and_then(|most| usize::try_from(most).ok());
-        Server {
+        ServerOptions {
             user: settings.text("neo4j_user").unwrap_or(user),
             password: settings.secret("neo4j_password").unwrap_or(password),
             database: settings.text("neo4j_database").or(database),
             connections: most.unwrap_or(connections),
-            patience: settings.duration("neo4j_connection_timeout").unwrap_or(patience),
-            query_patience: settings.duration("neo4j_query_timeout").unwrap_or(query_patience),
+            connect_timeout: settings.duration("neo4j_connection_timeout").unwrap_or(connect_timeout),
+            query_timeout: settings.duration("neo4j_query_timeout").unwrap_or(query_timeout),
         }
     }
 }
 
 impl Settings {
     /// Where the store is: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
-    pub fn store(&self) -> Result<StorePlace> {
+    pub fn store(&self) -> Result<StoreLocation> {
         let address = match self.text("store") {
             Some(store) if store == "neo4j" => self.text("neo4j_uri").unwrap_or_default(),
             Some(store) if has_scheme(&store) => store,
@@ -58,31 +59,31 @@ impl Settings {
                     .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
             })?,
         };
-        Ok(StorePlace { address, server: Server::of(self) })
+        Ok(StoreLocation { address, server: ServerOptions::of(self) })
     }
 }
 
-impl StorePlace {
+impl StoreLocation {
     /// The file, if the store is one.
     pub fn path(&self) -> Option<&Path> {
         self.address.strip_prefix("sqlite:").map(Path::new)
     }
 
     /// A place that has no server: that of a file.
-    pub fn file(path: &Path) -> StorePlace {
-        StorePlace { address: format!("sqlite:{}", path.display()), server: Server::default() }
+    pub fn file(path: &Path) -> StoreLocation {
+        StoreLocation { address: format!("sqlite:{}", path.display()), server: ServerOptions::default() }
     }
 }
 
-impl Default for Server {
-    fn default() -> Server {
-        Server {
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
             user: "neo4j".to_owned(),
             password: Secret::new(""),
             database: None,
             connections: 20,
-            patience: Duration::from_secs(30),
-            query_patience: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(30),
+            query_timeout: Duration::from_secs(60),
         }
     }
 }

@@ -1,47 +1,48 @@
 //! Every setting as one row, and the keys that name them.
 
-use super::value::Kind::{self, Boolean, Choice, Duration, Integer, Real, Secret, Text, Url, Variable};
+use super::value::ValueType::{self, Boolean, Choice, Duration, Integer, Real, Secret, Text, Url, Variable};
 use crate::error::{Error, Result};
 use std::fmt;
 
 /// One setting. A `*` in the key stands for any name: of a model, a partition, a pattern.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct SettingRow {
     pub(super) key: &'static str,
     /// The environment variables: the first that is set wins, the others are aliases.
     pub(super) variables: &'static [&'static str],
-    pub(super) kind: Kind,
+    pub(super) kind: ValueType,
     /// As it would be set; the default of `store` depends on the home directory.
     pub(super) default: Option<&'static str>,
     pub(super) doc: &'static str,
 }
 
-const HTTP: Kind = Url(&["http://", "https://"]);
-const BOLT: Kind = Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
-/// What the proxy does beside asking.
-const MEMORY: Kind = Choice(&["full", "readonly", "store", "off"]);
+const HTTP_URL: ValueType = Url(&["http://", "https://"]);
+const BOLT_URL: ValueType =
+    Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
+/// A memory mode of the proxy.
+const MEMORY_MODE: ValueType = Choice(&["full", "readonly", "store", "off"]);
 /// A number of messages.
-const COUNT: Kind = Integer(0, 10_000);
+const MESSAGE_COUNT: ValueType = Integer(0, 10_000);
 /// A number of tokens.
-const TOKENS: Kind = Integer(0, 1_000_000_000);
+const TOKEN_COUNT: ValueType = Integer(0, 1_000_000_000);
 
 const fn row(
     key: &'static str,
     variables: &'static [&'static str],
-    kind: Kind,
+    kind: ValueType,
     default: Option<&'static str>,
     doc: &'static str,
-) -> Row {
-    Row { key, variables, kind, default, doc }
+) -> SettingRow {
+    SettingRow { key, variables, kind, default, doc }
 }
 
 /// The one table of all settings.
 #[rustfmt::skip]
-pub(super) static ROWS: &[Row] = &[
+pub(super) static ROWS: &[SettingRow] = &[
     row("store", &["RSV_STORE"], Text, None, "the store: sqlite:PATH, a path, or neo4j for the server at neo4j_uri"),
     row("max_line_bytes", &["RSV_MAX_LINE_BYTES"], Integer(1, 1 << 40), Some("33554432"), "the longest line or text that a tool takes, in bytes"),
 
-    row("neo4j_uri", &["NEO4J_URI"], BOLT, Some("bolt://localhost:7687"), "the address of the Neo4j server, if the store says neo4j"),
+    row("neo4j_uri", &["NEO4J_URI"], BOLT_URL, Some("bolt://localhost:7687"), "the address of the Neo4j server, if the store says neo4j"),
     row("neo4j_user", &["NEO4J_USERNAME", "NEO4J_USER"], Text, Some("neo4j"), "who signs in to Neo4j"),
     row("neo4j_password", &["NEO4J_PASSWORD"], Secret, Some("password"), "the password for Neo4j"),
     row("neo4j_database", &["NEO4J_DATABASE"], Text, None, "the Neo4j database; unset, the server's default"),
@@ -60,9 +61,9 @@ pub(super) static ROWS: &[Row] = &[
     row("proxy.queue", &["RSV_PROXY_QUEUE"], Integer(1, 1_000_000), Some("1000"), "how many turns wait to be stored at most"),
     row("proxy.queue_bytes", &["RSV_PROXY_QUEUE_BYTES"], Integer(1, 1 << 40), Some("67108864"), "how large the turns that wait to be stored are at most, in bytes"),
 
-    row("semantic_context_size", &[], COUNT, Some("15"), "how many related messages are recalled"),
-    row("recent_context_size", &[], COUNT, Some("15"), "how many recent messages are recalled"),
-    row("token_reserve", &[], TOKENS, None, "tokens kept free for the answer; unset, the model's own reserve"),
+    row("semantic_context_size", &[], MESSAGE_COUNT, Some("15"), "how many related messages are recalled"),
+    row("recent_context_size", &[], MESSAGE_COUNT, Some("15"), "how many recent messages are recalled"),
+    row("token_reserve", &[], TOKEN_COUNT, None, "tokens kept free for the answer; unset, the model's own reserve"),
     row("model", &[], Text, None, "the model for requests that name none"),
     row("keep_tools", &["RSV_KEEP_TOOLS"], Boolean, Some("false"), "whether what tools told a model is stored with the turn"),
 
@@ -71,12 +72,12 @@ pub(super) static ROWS: &[Row] = &[
     row("web_search_time_range", &["RSV_WEB_SEARCH_TIME_RANGE"], Text, None, "how old the results of a web search may be: recent, week, month or any"),
     row("search_api_key", &["SEARCH_API_KEY"], Secret, None, "the key for web search"),
 
-    row("openai_base_url", &["RSV_OPENAI_BASE_URL"], HTTP, Some("https://api.openai.com/v1/chat/completions"), "where OpenAI's models are"),
-    row("ollama_base_url", &["RSV_OLLAMA_BASE_URL", "OLLAMA_BASE_URL"], HTTP, Some("http://localhost:11434/v1/chat/completions"), "where Ollama's models are"),
-    row("mistral_base_url", &["RSV_MISTRAL_BASE_URL"], HTTP, Some("https://api.mistral.ai/v1/chat/completions"), "where Mistral's models are"),
-    row("gemini_base_url", &["RSV_GEMINI_BASE_URL"], HTTP, Some("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"), "where Gemini's models are"),
-    row("anthropic_base_url", &["RSV_ANTHROPIC_BASE_URL"], HTTP, Some("https://api.anthropic.com/v1/chat/completions"), "where Anthropic's models are"),
-    row("custom_base_url", &["RSV_CUSTOM_BASE_URL"], HTTP, None, "where the models of a provider of your own are"),
+    row("openai_base_url", &["RSV_OPENAI_BASE_URL"], HTTP_URL, Some("https://api.openai.com/v1/chat/completions"), "where OpenAI's models are"),
+    row("ollama_base_url", &["RSV_OLLAMA_BASE_URL", "OLLAMA_BASE_URL"], HTTP_URL, Some("http://localhost:11434/v1/chat/completions"), "where Ollama's models are"),
+    row("mistral_base_url", &["RSV_MISTRAL_BASE_URL"], HTTP_URL, Some("https://api.mistral.ai/v1/chat/completions"), "where Mistral's models are"),
+    row("gemini_base_url", &["RSV_GEMINI_BASE_URL"], HTTP_URL, Some("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"), "where Gemini's models are"),
+    row("anthropic_base_url", &["RSV_ANTHROPIC_BASE_URL"], HTTP_URL, Some("https://api.anthropic.com/v1/chat/completions"), "where Anthropic's models are"),
+    row("custom_base_url", &["RSV_CUSTOM_BASE_URL"], HTTP_URL, None, "where the models of a provider of your own are"),
     row("openai_api_key", &["OPENAI_API_KEY"], Secret, None, "the key for OpenAI"),
     row("mistral_api_key", &["MISTRAL_API_KEY"], Secret, None, "the key for Mistral"),
     row("gemini_api_key", &["GEMINI_API_KEY"], Secret, None, "the key for Gemini"),
@@ -95,7 +96,7 @@ pub(super) static ROWS: &[Row] = &[
     row("embed.catch_up", &["RSV_EMBED_CATCH_UP"], Integer(0, 1_000_000), Some("64"), "how many messages without a vector a search embeds first"),
     row("embed.threads", &["RSV_EMBED_THREADS"], Integer(1, 1024), None, "how many threads embed; unset, one for each processor"),
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the file of ONNX Runtime's library; unset, it is looked for"),
-    row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP, Some("https://huggingface.co"), "where rsv-embed --fetch gets models"),
+    row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "where rsv-embed --fetch gets models"),
 
     row("enrich.recall", &["RSV_ENRICH_RECALL"], Choice(&["similar,recent", "similar", "recent", "none"]), Some("similar,recent"), "which messages are recalled: similar,recent or similar or recent or none"),
     row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "how much of the model's window recalled messages take at most"),
@@ -113,14 +114,14 @@ pub(super) static ROWS: &[Row] = &[
 
     row("log", &["RUST_LOG"], Text, None, "what is told on standard error: with debug or trace in it, as -v"),
 
-    row("models.*.max_context_tokens", &[], TOKENS, None, "how many tokens the model takes"),
-    row("models.*.reserve_tokens", &[], TOKENS, None, "tokens kept free for the model's answer"),
-    row("models.*.semantic_context_size", &[], COUNT, None, "how many related messages are recalled for the model"),
-    row("partitions.*.semantic_context_size", &[], COUNT, None, "how many related messages are recalled in the partition"),
-    row("partitions.*.recent_context_size", &[], COUNT, None, "how many recent messages are recalled in the partition"),
+    row("models.*.max_context_tokens", &[], TOKEN_COUNT, None, "how many tokens the model takes"),
+    row("models.*.reserve_tokens", &[], TOKEN_COUNT, None, "tokens kept free for the model's answer"),
+    row("models.*.semantic_context_size", &[], MESSAGE_COUNT, None, "how many related messages are recalled for the model"),
+    row("partitions.*.semantic_context_size", &[], MESSAGE_COUNT, None, "how many related messages are recalled in the partition"),
+    row("partitions.*.recent_context_size", &[], MESSAGE_COUNT, None, "how many recent messages are recalled in the partition"),
     row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "what the estimate of tokens is multiplied by in the partition"),
-    row("partitions.*.memory", &[], MEMORY, None, "what rsv-proxy does for the partition: full, readonly (recall only), store (store only) or off"),
-    row("routes.*.base_url", &[], HTTP, None, "where the models that the pattern matches are"),
+    row("partitions.*.memory", &[], MEMORY_MODE, None, "what rsv-proxy does for the partition: full, readonly (recall only), store (store only) or off"),
+    row("routes.*.base_url", &[], HTTP_URL, None, "where the models that the pattern matches are"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
     row("routes.*.headers.*", &[], Text, None, "a header that goes with every request of the route"),
 ];
@@ -136,7 +137,7 @@ pub struct Key {
 impl Key {
     /// Reads a key as TOML writes it. Errors hint at the nearest key.
     pub fn parse(text: &str) -> Result<Key> {
-        let unknown = || Error::new(format!("unknown key: {text}")).hint(advice(text));
+        let unknown = || Error::new(format!("unknown key: {text}")).hint(unknown_key_hint(text));
         let parts = toml_edit::Key::parse(text).map_err(|_| unknown())?;
         let path = parts.iter().map(|part| part.get().to_owned()).collect();
         Key::of(path).ok_or_else(unknown)
@@ -144,7 +145,7 @@ impl Key {
 
     /// Finds the row of a path of names.
     pub(super) fn of(path: Vec<String>) -> Option<Key> {
-        let fits = |row: &Row| {
+        let fits = |row: &SettingRow| {
             let parts = row.key.split('.');
             parts.clone().count() == path.len()
                 && parts.zip(&path).all(|(part, name)| part == "*" || part == name)
@@ -153,7 +154,7 @@ impl Key {
         Some(Key { path, row })
     }
 
-    pub(super) fn row(&self) -> &'static Row {
+    pub(super) fn row(&self) -> &'static SettingRow {
         &ROWS[self.row]
     }
 
@@ -174,18 +175,18 @@ impl Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = self.path.iter().map(|name| written(name)).collect();
+        let parts: Vec<String> = self.path.iter().map(|name| quoted_key(name)).collect();
         f.pad(&parts.join("."))
     }
 }
 
 /// A name as TOML writes it, in quotes where it needs them.
-pub(super) fn written(name: &str) -> String {
+pub(super) fn quoted_key(name: &str) -> String {
     toml_edit::Key::new(name).display_repr().into_owned()
 }
 
-/// What helps somebody who wrote a key that is not there.
-pub(super) fn advice(text: &str) -> String {
+/// The hint for a key that does not exist.
+pub(super) fn unknown_key_hint(text: &str) -> String {
     let parts: Vec<&str> = text.split('.').collect();
     if let [section, name @ .., member] = &parts[..]
         && let Some(key) = Key::of(vec![(*section).into(), name.join("."), (*member).into()])
@@ -197,7 +198,7 @@ pub(super) fn advice(text: &str) -> String {
         [section, _, .., member] if parts.len() > 2 => format!("{section}.*.{member}"),
         _ => text.to_owned(),
     };
-    let near = ROWS.iter().map(|row| (distance(&shape, row.key), row.key)).min();
+    let near = ROWS.iter().map(|row| (edit_distance(&shape, row.key), row.key)).min();
     match near {
         Some((edits, key)) if edits <= 1 + shape.len() / 5 => {
             format!("did you mean '{key}'? see 'rsv-config list'")
@@ -207,7 +208,7 @@ pub(super) fn advice(text: &str) -> String {
 }
 
 /// How many characters must be added, left out or changed to make one text of the other (Levenshtein 1965).
-fn distance(one: &str, other: &str) -> usize {
+fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut line: Vec<usize> = (0..=other.len()).collect();
     for (i, a) in one.chars().enumerate() {
@@ -255,6 +256,6 @@ mod tests {
         ] {
             assert_eq!(Key::parse(key).unwrap_err().remedy(), Some(hint), "{key}");
         }
-        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
     }
 }

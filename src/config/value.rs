@@ -1,4 +1,4 @@
-//! What a setting may be: its type, its value, and how either is written.
+//! The types and values of settings, and how they are written.
 
 use crate::error::{Error, Result};
 use crate::record::quote;
@@ -11,12 +11,12 @@ use toml_edit::{Item, Value as Toml};
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text into custody.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for the one who must send it.
+    /// The text itself, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -53,8 +53,8 @@ impl fmt::Display for Value {
             Value::Integer(number) => write!(f, "{number}"),
             Value::Real(number) => write!(f, "{number}"),
             Value::Boolean(yes) => write!(f, "{yes}"),
-            Value::Duration(time) if time.subsec_nanos() == 0 && time.as_secs() % DAY == 0 => {
-                write!(f, "{}d", time.as_secs() / DAY)
+            Value::Duration(time) if time.subsec_nanos() == 0 && time.as_secs() % DAY_SECONDS == 0 => {
+                write!(f, "{}d", time.as_secs() / DAY_SECONDS)
             }
             Value::Duration(time) if time.subsec_nanos() == 0 => write!(f, "{}s", time.as_secs()),
             Value::Duration(time) => write!(f, "{}ms", time.as_secs_f64() * 1000.0),
@@ -77,7 +77,7 @@ impl Value {
 
 /// The type of a setting.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Kind {
+pub(super) enum ValueType {
     Text,
     Secret,
     /// The name of an environment variable.
@@ -95,11 +95,11 @@ pub(super) enum Kind {
 }
 
 /// In seconds.
-const DAY: u64 = 86400;
+const DAY_SECONDS: u64 = 86400;
 /// No duration is longer: what would overflow a clock is more likely a slip.
-const YEAR: f64 = 365.0 * DAY as f64;
+const YEAR_SECONDS: f64 = 365.0 * DAY_SECONDS as f64;
 
-impl Kind {
+impl ValueType {
     /// Reads a value from the environment, a flag or `rsv-config set`.
     pub(super) fn read(self, text: &str) -> Result<Value> {
         self.parse(text).ok_or_else(|| self.expected(&quote(text)))
@@ -111,13 +111,15 @@ impl Kind {
             return Err(self.expected("a table"));
         };
         let text = match (self, value) {
-            (Kind::Boolean, Toml::Boolean(yes)) => Some(yes.value().to_string()),
-            (Kind::Boolean | Kind::Integer(..) | Kind::Real(..), Toml::String(_)) => None,
+            (ValueType::Boolean, Toml::Boolean(yes)) => Some(yes.value().to_string()),
+            (ValueType::Boolean | ValueType::Integer(..) | ValueType::Real(..), Toml::String(_)) => None,
             (_, Toml::String(text)) => Some(text.value().clone()),
-            (Kind::Integer(..) | Kind::Real(..) | Kind::Duration, Toml::Integer(number)) => {
+            (ValueType::Integer(..) | ValueType::Real(..) | ValueType::Duration, Toml::Integer(number)) => {
                 Some(number.value().to_string())
             }
-            (Kind::Real(..) | Kind::Duration, Toml::Float(number)) => Some(number.value().to_string()),
+            (ValueType::Real(..) | ValueType::Duration, Toml::Float(number)) => {
+                Some(number.value().to_string())
+            }
             _ => None,
         };
         let parsed = text.and_then(|text| self.parse(&text));
@@ -127,40 +129,42 @@ impl Kind {
     fn parse(self, text: &str) -> Option<Value> {
         let word = text.trim();
         match self {
-            Kind::Text => is_line(text).then(|| Value::Text(text.to_owned())),
-            Kind::Secret => is_line(text).then(|| Value::Secret(Secret::new(text))),
-            Kind::Variable => is_variable(word).then(|| Value::Text(word.to_owned())),
-            Kind::Url(schemes) => is_url(word, schemes).then(|| Value::Text(word.to_owned())),
-            Kind::Integer(min, max) => {
+            ValueType::Text => is_line(text).then(|| Value::Text(text.to_owned())),
+            ValueType::Secret => is_line(text).then(|| Value::Secret(Secret::new(text))),
+            ValueType::Variable => is_variable(word).then(|| Value::Text(word.to_owned())),
+            ValueType::Url(schemes) => is_url(word, schemes).then(|| Value::Text(word.to_owned())),
+            ValueType::Integer(min, max) => {
                 word.parse().ok().filter(|number| (min..=max).contains(number)).map(Value::Integer)
             }
-            Kind::Real(above, most) => {
+            ValueType::Real(above, most) => {
                 word.parse().ok().filter(|number: &f64| *number > above && *number <= most).map(Value::Real)
             }
-            Kind::Choice(words) => words.contains(&word).then(|| Value::Text(word.to_owned())),
-            Kind::Boolean => boolean(word).map(Value::Boolean),
-            Kind::Duration => duration(word).map(Value::Duration),
+            ValueType::Choice(words) => words.contains(&word).then(|| Value::Text(word.to_owned())),
+            ValueType::Boolean => boolean(word).map(Value::Boolean),
+            ValueType::Duration => duration(word).map(Value::Duration),
         }
     }
 
     /// `expected true or false, found "maybe"`; what may be a secret in the wrong place is not shown.
     fn expected(self, found: &str) -> Error {
         let text = match self {
-            Kind::Text => "expected one line of text".to_owned(),
-            Kind::Secret => return Error::new("expected one line of text"),
-            Kind::Variable => {
+            ValueType::Text => "expected one line of text".to_owned(),
+            ValueType::Secret => return Error::new("expected one line of text"),
+            ValueType::Variable => {
                 return Error::new("expected the name of an environment variable");
             }
             // An address may hold a password: neo4j://user:password@host.
-            Kind::Url(schemes) if found.contains('@') => {
+            ValueType::Url(schemes) if found.contains('@') => {
                 return Error::new(format!("expected an address that begins with {}", schemes.join(" or ")));
             }
-            Kind::Url(schemes) => format!("expected an address that begins with {}", schemes.join(" or ")),
-            Kind::Integer(min, max) => format!("expected a whole number from {min} to {max}"),
-            Kind::Real(above, most) => format!("expected a number above {above} and at most {most}"),
-            Kind::Choice(words) => format!("expected {}", words.join(" or ")),
-            Kind::Boolean => "expected true or false".to_owned(),
-            Kind::Duration => "expected a duration such as 500ms, 30s, 2m, 12h or 30d".to_owned(),
+            ValueType::Url(schemes) => {
+                format!("expected an address that begins with {}", schemes.join(" or "))
+            }
+            ValueType::Integer(min, max) => format!("expected a whole number from {min} to {max}"),
+            ValueType::Real(above, most) => format!("expected a number above {above} and at most {most}"),
+            ValueType::Choice(words) => format!("expected {}", words.join(" or ")),
+            ValueType::Boolean => "expected true or false".to_owned(),
+            ValueType::Duration => "expected a duration such as 500ms, 30s, 2m, 12h or 30d".to_owned(),
         };
         Error::new(format!("{text}, found {}", cut(found)))
     }
@@ -204,12 +208,12 @@ fn duration(word: &str) -> Option<Duration> {
         "s" | "" => 1.0,
         "m" => 60.0,
         "h" => 3600.0,
-        "d" => DAY as f64,
+        "d" => DAY_SECONDS as f64,
         _ => return None,
     };
     let seconds = digits.trim().parse::<f64>().ok()? * unit;
     let time = Duration::try_from_secs_f64(seconds).ok()?;
-    (seconds <= YEAR && time >= Duration::from_millis(1)).then_some(time)
+    (seconds <= YEAR_SECONDS && time >= Duration::from_millis(1)).then_some(time)
 }
 
 #[cfg(test)]
@@ -235,24 +239,24 @@ mod tests {
             ("1e300", None),
             ("s", None),
         ] {
-            let value = Kind::Duration.read(text).ok().map(|v| v.to_string());
+            let value = ValueType::Duration.read(text).ok().map(|v| v.to_string());
             assert_eq!(value.as_deref(), written, "{text}");
         }
     }
 
     #[test]
     fn what_does_not_fit_is_named_but_never_a_secret() {
-        let fault = |kind: Kind, text| kind.read(text).unwrap_err().to_string();
-        let port = Kind::Integer(1, 65535);
+        let fault = |kind: ValueType, text| kind.read(text).unwrap_err().to_string();
+        let port = ValueType::Integer(1, 65535);
         assert_eq!(fault(port, "0"), "expected a whole number from 1 to 65535, found \"0\"");
         assert_eq!(
-            fault(Kind::Real(0.0, 1.0), "NaN"),
+            fault(ValueType::Real(0.0, 1.0), "NaN"),
             "expected a number above 0 and at most 1, found \"NaN\""
         );
-        assert_eq!(fault(Kind::Secret, "sk-a\nb"), "expected one line of text");
-        assert_eq!(fault(Kind::Variable, "sk-abc"), "expected the name of an environment variable");
+        assert_eq!(fault(ValueType::Secret, "sk-a\nb"), "expected one line of text");
+        assert_eq!(fault(ValueType::Variable, "sk-abc"), "expected the name of an environment variable");
         assert_eq!(
-            fault(Kind::Url(&["http://", "https://"]), "ftp://x"),
+            fault(ValueType::Url(&["http://", "https://"]), "ftp://x"),
             "expected an address that begins with http:// or https://, found \"ftp://x\""
         );
         assert_eq!(format!("{:?} {0}", Secret::new("sk-abc")), "**** ****");
@@ -260,16 +264,16 @@ mod tests {
 
     #[test]
     fn the_file_has_its_own_types() {
-        let read = |kind: Kind, toml: &str| {
+        let read = |kind: ValueType, toml: &str| {
             let document: toml_edit::DocumentMut = format!("k = {toml}").parse().unwrap();
             kind.read_item(&document["k"]).map_err(|e| e.to_string())
         };
-        assert_eq!(read(Kind::Integer(1, 9), "7"), Ok(Value::Integer(7)));
-        assert_eq!(read(Kind::Real(0.0, 2.0), "2"), Ok(Value::Real(2.0)));
-        assert_eq!(read(Kind::Boolean, "true"), Ok(Value::Boolean(true)));
-        assert_eq!(read(Kind::Duration, "1.5"), Ok(Value::Duration(Duration::from_millis(1500))));
-        assert_eq!(read(Kind::Boolean, "\"yes\""), Err("expected true or false, found \"yes\"".into()));
-        assert_eq!(read(Kind::Text, "[1]"), Err("expected one line of text, found [1]".into()));
-        assert_eq!(read(Kind::Text, "{}"), Err("expected one line of text, found {}".into()));
+        assert_eq!(read(ValueType::Integer(1, 9), "7"), Ok(Value::Integer(7)));
+        assert_eq!(read(ValueType::Real(0.0, 2.0), "2"), Ok(Value::Real(2.0)));
+        assert_eq!(read(ValueType::Boolean, "true"), Ok(Value::Boolean(true)));
+        assert_eq!(read(ValueType::Duration, "1.5"), Ok(Value::Duration(Duration::from_millis(1500))));
+        assert_eq!(read(ValueType::Boolean, "\"yes\""), Err("expected true or false, found \"yes\"".into()));
+        assert_eq!(read(ValueType::Text, "[1]"), Err("expected one line of text, found [1]".into()));
+        assert_eq!(read(ValueType::Text, "{}"), Err("expected one line of text, found {}".into()));
     }
 }

@@ -1,11 +1,11 @@
-//! What lies on this machine: the settings' file, the store, the embedding model.
+//! The checks of this machine: the settings' file, the store, the embedding model.
 
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::backfill;
 use crate::cli::{Common, Notes, quoted};
-use crate::config::{self, Settings, StorePlace};
-use crate::embed::{Embedder, Side, Work};
+use crate::config::{self, Settings, StoreLocation};
+use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::record::Scopes;
 use crate::store::{self, OpenMode, Store};
@@ -15,15 +15,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// How many faults of a store are told.
-const MAX_FAULTS: u32 = 3;
+const MAX_REPORTED_ERRORS: u32 = 3;
 
 /// A store that grows needs at least so many bytes: room for its log, and for an index that is made anew.
-const ROOM: u64 = 100 << 20;
+const MIN_FREE_BYTES: u64 = 100 << 20;
 
 /// Whether every key is known, and every value can be.
 pub(super) fn settings(settings: &Settings) -> Finding {
     let unknown = settings.unknown().first();
-    match settings.troubles().next().or(unknown) {
+    match settings.foreign_errors().next().or(unknown) {
         Some(error) if error.remedy().is_some() => Finding::trouble("settings", error),
         Some(error) => Finding::trouble("settings", &error.clone().hint("see 'rsv-config list'")),
         None => Finding::ok("settings", "all are known"),
@@ -33,7 +33,10 @@ pub(super) fn settings(settings: &Settings) -> Finding {
 /// Whether a file that holds keys is for its owner alone; nothing where it holds none.
 pub(super) fn secrets(common: &Common, settings: &Settings) -> Option<Finding> {
     let path = config::path(common).ok().filter(|_| settings.has_secret_in_file())?;
-    Some(Finding::of("secrets", own(&path).map(|()| format!("{} is for you alone", path.display()))))
+    Some(Finding::of(
+        "secrets",
+        check_private(&path).map(|()| format!("{} is for you alone", path.display())),
+    ))
 }
 
 /// The store, what lies around it, the embedding model, and the vectors that it has to make.
@@ -42,40 +45,40 @@ pub(super) fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
         Ok(place) => place,
         Err(error) => return vec![Finding::trouble("store", &error)],
     };
-    let (told, store) = match open(&place) {
-        Ok((told, store)) => (Ok(told), Some(store)),
+    let (text, store) = match open(&place) {
+        Ok((text, store)) => (Ok(text), Some(store)),
         Err(error) => (Err(error), None),
     };
-    let mut found = vec![Finding::of("store", told)];
+    let mut found = vec![Finding::of("store", text)];
     if let Some(path) = place.path() {
         if path.exists() {
-            let told = own(path).map(|()| format!("{} is for you alone", path.display()));
-            found.push(Finding::of("permissions", told));
+            let text = check_private(path).map(|()| format!("{} is for you alone", path.display()));
+            found.push(Finding::of("permissions", text));
         }
-        found.push(Finding::of("disk", room(path)));
+        found.push(Finding::of("disk", check_disk(path)));
     }
     found.push(model(settings, notes));
     if let Some(mut store) = store {
-        let told = vectors(&mut *store, settings, notes);
-        found.extend(told.unwrap_or_else(|error| Some(Finding::trouble("vectors", &error))));
+        let text = check_vectors(&mut *store, settings, notes);
+        found.extend(text.unwrap_or_else(|error| Some(Finding::trouble("vectors", &error))));
     }
     found
 }
 
 /// Opens a store and looks through it; what it holds.
-fn open(place: &StorePlace) -> Result<(String, Box<dyn Store>)> {
+fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     let mut place = place.clone();
-    place.server.patience = place.server.patience.min(CHECK_TIMEOUT);
-    place.server.query_patience = place.server.query_patience.min(CHECK_TIMEOUT);
+    place.server.connect_timeout = place.server.connect_timeout.min(CHECK_TIMEOUT);
+    place.server.query_timeout = place.server.query_timeout.min(CHECK_TIMEOUT);
     let there = place.path().is_none_or(Path::exists);
     if let Some(path) = place.path() {
-        writable(path)?;
+        check_writable(path)?;
     }
     let mut store = store::open(&place, OpenMode::Existing)?;
     if !there {
         return Ok((format!("{}, which is made when something is stored", place.address), store));
     }
-    if let Some(fault) = store.integrity_errors(MAX_FAULTS)?.first() {
+    if let Some(fault) = store.integrity_errors(MAX_REPORTED_ERRORS)?.first() {
         return Err(Error::new(format!("{} is damaged: {fault}", place.address))
             .hint("restore a backup, or save what can be read: rsv-export > FILE"));
     }
@@ -84,7 +87,7 @@ fn open(place: &StorePlace) -> Result<(String, Box<dyn Store>)> {
 }
 
 /// Errors if the file, or what is nearest to it of its directories, cannot be written.
-fn writable(path: &Path) -> Result<()> {
+fn check_writable(path: &Path) -> Result<()> {
     // A path of one name is in the directory that the tool was started in.
     let directory = |path: &'_ Path| path.parent().filter(|p| !p.as_os_str().is_empty()).map(Path::to_owned);
     let mut nearest = path.to_owned();
@@ -109,7 +112,7 @@ fn writable(path: &Path) -> Result<()> {
 }
 
 /// Errors if others than its owner can read or change a file.
-fn own(path: &Path) -> Result<()> {
+fn check_private(path: &Path) -> Result<()> {
     let metadata =
         fs::metadata(path).map_err(|e| Error::new(format!("cannot read {}", path.display())).because(e))?;
     match metadata.permissions().mode() & 0o077 {
@@ -120,22 +123,22 @@ fn own(path: &Path) -> Result<()> {
 }
 
 /// How much room the disk has.
-fn room(path: &Path) -> Result<String> {
+fn check_disk(path: &Path) -> Result<String> {
     let nearest = path.ancestors().skip(1).find(|path| path.is_dir()).unwrap_or(Path::new("."));
     let disk = statvfs(nearest).map_err(|e| {
         Error::new(format!("cannot tell how much room {} has", nearest.display()))
             .because(std::io::Error::from(e))
     })?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    let told = format!("{} MB are free at {}", free / 1_000_000, nearest.display());
-    if free < ROOM { Err(Error::new(told).hint("free some space")) } else { Ok(told) }
+    let text = format!("{} MB are free at {}", free / 1_000_000, nearest.display());
+    if free < MIN_FREE_BYTES { Err(Error::new(text).hint("free some space")) } else { Ok(text) }
 }
 
 /// Whether the embedding model is whole, and makes a vector. It may be missing, unless somebody named it.
 fn model(settings: &Settings, notes: &Notes) -> Finding {
-    let made = Embedder::of(settings, Work::Few, notes).and_then(|mut embedder| {
+    let made = Embedder::of(settings, Workload::Few, notes).and_then(|mut embedder| {
         embedder.check()?;
-        embedder.embed(&["owl"], Side::Query)?;
+        embedder.embed(&["owl"], InputType::Query)?;
         Ok(embedder.model().to_owned())
     });
     let named = settings.is_set("embed.model") || settings.is_set("embed.via");
@@ -155,19 +158,19 @@ fn is_installed(settings: &Settings) -> bool {
 }
 
 /// Whether messages wait for their vectors; nothing where there is no model.
-fn vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<Option<Finding>> {
-    let Ok(wanted) = Embedder::of(settings, Work::Few, notes) else { return Ok(None) };
+fn check_vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<Option<Finding>> {
+    let Ok(wanted) = Embedder::of(settings, Workload::Few, notes) else { return Ok(None) };
     let stored = backfill::model_of(store)?;
     if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
         let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());
         return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
     }
     let unembedded = store.unembedded(wanted.model(), &backfill::embeddable(Scopes::All), 0)?.total;
-    let told = format!("{unembedded} messages have no vector");
+    let text = format!("{unembedded} messages have no vector");
     // So many are embedded by the next search.
     Ok(Some(if unembedded > backfill::catch_up_limit(settings) as u64 {
-        Finding::trouble("vectors", &Error::new(told).hint("rsv-embed --pending"))
+        Finding::trouble("vectors", &Error::new(text).hint("rsv-embed --pending"))
     } else {
-        Finding::ok("vectors", told)
+        Finding::ok("vectors", text)
     }))
 }

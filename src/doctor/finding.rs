@@ -1,4 +1,4 @@
-//! What a check found, in text and as JSON.
+//! The finding of a check, in text and as JSON.
 
 use crate::cli::{Layout, Style};
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::view::visible;
 pub struct Finding {
     check: &'static str,
     state: State,
-    told: String,
+    text: String,
     remedy: Option<String>,
 }
 
@@ -18,7 +18,7 @@ pub struct Finding {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Ok,
-    /// The tools do their work without it; it may be wanted.
+    /// The tools work without it, but the user may want it.
     Advice,
     /// Something needs doing.
     Trouble,
@@ -26,8 +26,8 @@ enum State {
 
 impl Finding {
     /// Nothing needs doing.
-    pub fn ok(check: &'static str, told: impl Into<String>) -> Finding {
-        Finding { check, state: State::Ok, told: told.into(), remedy: None }
+    pub fn ok(check: &'static str, text: impl Into<String>) -> Finding {
+        Finding { check, state: State::Ok, text: text.into(), remedy: None }
     }
 
     /// Something may be wanted.
@@ -38,12 +38,12 @@ impl Finding {
     /// Something needs doing; the hint of the error says what.
     pub fn trouble(check: &'static str, error: &Error) -> Finding {
         let remedy = error.remedy().map(str::to_owned);
-        Finding { check, state: State::Trouble, told: error.to_string(), remedy }
+        Finding { check, state: State::Trouble, text: error.to_string(), remedy }
     }
 
     /// `ok` or `trouble`, by the result of a check.
     pub fn of(check: &'static str, found: Result<String>) -> Finding {
-        found.map_or_else(|error| Finding::trouble(check, &error), |told| Finding::ok(check, told))
+        found.map_or_else(|error| Finding::trouble(check, &error), |text| Finding::ok(check, text))
     }
 
     /// Whether nothing needs doing.
@@ -58,7 +58,7 @@ impl Finding {
             "{}: {}: {}\n",
             self.check,
             layout.paint(style, word),
-            visible(&self.told).replace('\n', " ")
+            visible(&self.text).replace('\n', " ")
         );
         if let Some(remedy) = &self.remedy {
             text.push_str(&format!("  {}\n", visible(remedy)));
@@ -71,7 +71,7 @@ impl Finding {
         let mut line = Object::default();
         line.set_text("check", self.check);
         line.set_text("state", self.state.word().0);
-        line.set_text("found", &self.told);
+        line.set_text("found", &self.text);
         if let Some(remedy) = &self.remedy {
             line.set_text("remedy", remedy);
         }

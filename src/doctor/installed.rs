@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use crate::cli::quoted;
-use crate::config::Places;
+use crate::config::EnvironmentPaths;
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,31 +23,31 @@ pub const TOOLS: [&str; 11] = [
     "rsv-view",
 ];
 
-/// What helps where something of the tools is not there.
-const INSTALL: &str = "scripts/install, in the source of rsv or a release's archive, puts manual and completions into their places";
+/// The hint for a missing part of the installation.
+const INSTALL_HINT: &str = "scripts/install, in the source of rsv or a release's archive, puts manual and completions into their places";
 
 /// Looks for all of it.
 pub(super) fn examine() -> Vec<Finding> {
-    let places = Places::find();
+    let places = EnvironmentPaths::find();
     let mut found = vec![Finding::of("tools", tools(&places))];
     let manual = manuals(&places).into_iter().find(|page| page.exists());
-    found.push(papers("manual", "the manual is not where man looks for it", manual));
+    found.push(installed_file("manual", "the manual is not where man looks for it", manual));
     if let Some(places) = completions(&places) {
         let script = places.into_iter().find(|script| script.exists());
-        found.push(papers("completions", "the shell has no completions for the tools", script));
+        found.push(installed_file("completions", "the shell has no completions for the tools", script));
     }
     found
 }
 
-fn papers(check: &'static str, missing: &str, found: Option<PathBuf>) -> Finding {
+fn installed_file(check: &'static str, missing: &str, found: Option<PathBuf>) -> Finding {
     match found {
         Some(path) => Finding::ok(check, path.display().to_string()),
-        None => Finding::advice(check, &Error::new(missing).hint(INSTALL)),
+        None => Finding::advice(check, &Error::new(missing).hint(INSTALL_HINT)),
     }
 }
 
 /// Errors if the shell would not find all tools, or one of another version.
-fn tools(places: &Places) -> Result<String> {
+fn tools(places: &EnvironmentPaths) -> Result<String> {
     let own = env!("CARGO_PKG_VERSION");
     let here = places.program.as_deref().map_or("DIRECTORY".to_owned(), quoted);
     let mut directories = BTreeSet::new();
@@ -71,28 +71,28 @@ fn tools(places: &Places) -> Result<String> {
 /// The version that a tool says it has.
 fn version(tool: &Path) -> Option<String> {
     let mut command = Command::new(tool);
-    let told = command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let told = String::from_utf8(told.stdout).ok()?;
-    let (name, version) = told.trim_end().split_once(' ')?;
+    let output = command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let output = String::from_utf8(output.stdout).ok()?;
+    let (name, version) = output.trim_end().split_once(' ')?;
     tool.ends_with(name).then(|| version.to_owned())
 }
 
 /// The directories `share` that belong to the directories of programs, and the user's own.
-fn shares(places: &Places) -> Vec<PathBuf> {
+fn shares(places: &EnvironmentPaths) -> Vec<PathBuf> {
     let of_programs = places.programs.iter().chain(&places.program).filter_map(|bin| bin.parent());
     let own = places.data.iter().filter_map(|data| data.parent());
     own.map(Path::to_owned).chain(of_programs.map(|prefix| prefix.join("share"))).collect()
 }
 
 /// Where the page of this tool may be.
-fn manuals(places: &Places) -> Vec<PathBuf> {
+fn manuals(places: &EnvironmentPaths) -> Vec<PathBuf> {
     let shares = shares(places).into_iter().map(|share| share.join("man"));
     let pages = places.manuals.iter().cloned().chain(shares);
     pages.flat_map(|man| ["", ".gz"].map(|end| man.join(format!("man1/rsv-config.1{end}")))).collect()
 }
 
 /// Where the completions for the user's shell may be; `None` for a shell that has none of ours.
-fn completions(places: &Places) -> Option<Vec<PathBuf>> {
+fn completions(places: &EnvironmentPaths) -> Option<Vec<PathBuf>> {
     let names: &[&str] = match places.shell.as_deref()? {
         "bash" => &["bash-completion/completions/rsv-config", "bash-completion/completions/rsv-config.bash"],
         "zsh" => &["zsh/site-functions/_rsv-config"],

@@ -1,10 +1,10 @@
-//! Who else is asked: the proxy's port, and the providers.
+//! The checks over the network: the proxy's port, and the providers.
 
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::http::{self, Address, Client, Headers, Passing};
+use crate::http::{self, Address, Client, Headers, RelayRequest};
 use crate::provider::{Providers, Target};
 use crate::record::Object;
 use http_body_util::{BodyExt, Limited};
@@ -12,17 +12,17 @@ use std::future::Future;
 use tokio::net::TcpListener;
 
 /// No list of models is longer, in bytes.
-const LONGEST: usize = 4 << 20;
+const MAX_LIST_BYTES: usize = 4 << 20;
 
-/// What was answered: the status, and the body if it is JSON.
-type Answered = (u16, Option<Object>);
+/// An answer: the status, and the body if it is JSON.
+type JsonAnswer = (u16, Option<Object>);
 
 /// Whether the proxy answers at its port, or could.
 pub(super) async fn proxy(settings: &Settings) -> Finding {
-    Finding::of("proxy", listening(settings).await)
+    Finding::of("proxy", check_proxy(settings).await)
 }
 
-async fn listening(settings: &Settings) -> Result<String> {
+async fn check_proxy(settings: &Settings) -> Result<String> {
     let port = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()).unwrap_or(3017);
     let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
     let bound = TcpListener::bind((host.as_str(), port)).await;
@@ -32,13 +32,13 @@ async fn listening(settings: &Settings) -> Result<String> {
             .because(why)
             .hint("rsv-config set reservoir_host 127.0.0.1"));
     }
-    // What listens everywhere also listens here.
+    // A server on all addresses also listens on this one.
     let name = if ["0.0.0.0", "::"].contains(&host.as_str()) { "127.0.0.1" } else { &host };
     let name = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
     let address =
         Address::parse(&format!("http://{name}:{port}/health")).map_err(|e| e.at("reservoir_host"))?;
     let token = settings.secret("proxy.token");
-    let answered = ask(&Client::new(settings), &address, token.as_ref(), &Headers::default()).await;
+    let answered = get_json(&Client::new(settings), &address, token.as_ref(), &Headers::default()).await;
     let told = answered.ok().and_then(|(_, body)| body);
     let member = |name| told.as_ref().and_then(|told| told.text(name).ok().flatten());
     match (member("version"), member("store").filter(|store| store != "ok")) {
@@ -52,28 +52,28 @@ async fn listening(settings: &Settings) -> Result<String> {
                 .hint("rsv-proxy --check"))
         }
         (Some(version), None) => Ok(format!("rsv-proxy {version} runs at {host}:{port}")),
-        (None, _) => Err(Error::new(format!("{host}:{port} is taken by {}", holder(port)))
+        (None, _) => Err(Error::new(format!("{host}:{port} is taken by {}", port_owner(port)))
             .hint("end that, or choose another port: rsv-config set reservoir_port PORT")),
     }
 }
 
-/// Who listens on a port, as far as the system tells.
-fn holder(port: u16) -> String {
+/// The process that listens on a port, as far as the system tells.
+fn port_owner(port: u16) -> String {
     let other = "another program".to_owned();
     #[cfg(target_os = "linux")]
-    let other = listener(port).unwrap_or(other);
+    let other = listening_process(port).unwrap_or(other);
     other
 }
 
 /// The process that has a listening socket of this port, if it is one that we may look into.
 #[cfg(target_os = "linux")]
-fn listener(port: u16) -> Option<String> {
+fn listening_process(port: u16) -> Option<String> {
     use procfs::{net, process};
     let sockets = [net::tcp(), net::tcp6()].into_iter().flatten().flatten();
-    let listening = |socket: &net::TcpNetEntry| {
+    let is_listening = |socket: &net::TcpNetEntry| {
         socket.state == net::TcpState::Listen && socket.local_address.port() == port
     };
-    let inodes: Vec<u64> = sockets.filter(listening).map(|socket| socket.inode).collect();
+    let inodes: Vec<u64> = sockets.filter(is_listening).map(|socket| socket.inode).collect();
     let holds = |process: &process::Process| {
         let files = process.fd().into_iter().flatten().flatten();
         { files }
@@ -100,7 +100,8 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
             .filter(|wanted| wanted.address() == target.address())
             .map(|wanted| wanted.model.clone())
     };
-    let states = http::all(all.iter().map(|target| reach(&client, target, model_of(target)))).await;
+    let states =
+        http::join_all(all.iter().map(|target| check_provider(&client, target, model_of(target)))).await;
     let reached = states.iter().any(Result::is_ok);
     let mut found: Vec<Finding> = { all.iter() }
         .zip(states)
@@ -130,14 +131,14 @@ fn is_set_up(target: &Target, settings: &Settings) -> bool {
 }
 
 /// Asks a provider for its models; `model` is one that it should have.
-async fn reach(client: &Client, target: &Target, model: Option<String>) -> Result<String> {
+async fn check_provider(client: &Client, target: &Target, model: Option<String>) -> Result<String> {
     let key = target.key(None).map_err(|refusal| refusal.into_error())?;
     let address = target.address();
-    let Some(models) = target.beside("models", None) else {
+    let Some(models) = target.sibling("models", None) else {
         return Ok(format!("{address}, not asked"));
     };
-    let (status, body) = ask(client, &models, key, target.headers()).await.map_err(|error| {
-        let first = if address.is_here() { "start it" } else { "see whether the network is there" };
+    let (status, body) = get_json(client, &models, key, target.headers()).await.map_err(|error| {
+        let first = if address.is_loopback() { "start it" } else { "see whether the network is there" };
         error
             .at(format_args!("{address} cannot be asked"))
             .hint(format!("{first}, or correct {}", target.address_setting()))
@@ -151,7 +152,8 @@ async fn reach(client: &Client, target: &Target, model: Option<String>) -> Resul
         (500.., _) => return Err(Error::new(format!("{address} answers {status}")).hint("try again later")),
         _ => {}
     }
-    match model.filter(|model| target.name() == "ollama" && body.is_some_and(|body| lacks(&body, model))) {
+    match model.filter(|model| target.name() == "ollama" && body.is_some_and(|body| is_missing(&body, model)))
+    {
         Some(model) => {
             Err(Error::new(format!("{address} has no {model}")).hint(format!("ollama pull {model}")))
         }
@@ -160,7 +162,7 @@ async fn reach(client: &Client, target: &Target, model: Option<String>) -> Resul
 }
 
 /// Whether a model is not in Ollama's list, where those without a tag have `:latest`.
-fn lacks(body: &Object, model: &str) -> bool {
+fn is_missing(body: &Object, model: &str) -> bool {
     let latest = format!("{model}:latest");
     let models = body.objects("data").ok().flatten();
     let ids =
@@ -169,17 +171,17 @@ fn lacks(body: &Object, model: &str) -> bool {
 }
 
 /// Gets what is at an address, within `CHECK_TIMEOUT`.
-fn ask<'a>(
+fn get_json<'a>(
     client: &'a Client,
     address: &'a Address,
     key: Option<&'a Secret>,
     headers: &'a Headers,
-) -> impl Future<Output = Result<Answered>> + 'a {
+) -> impl Future<Output = Result<JsonAnswer>> + 'a {
     let asked = async move {
-        let answer = client.relay(address, key, headers, Passing::get()).await;
+        let answer = client.relay(address, key, headers, RelayRequest::get()).await;
         let answer = answer.map_err(|failed| Error::new(failed.cause))?;
         let status = answer.status().as_u16();
-        let body = Limited::new(answer.into_body(), LONGEST).collect().await.ok();
+        let body = Limited::new(answer.into_body(), MAX_LIST_BYTES).collect().await.ok();
         Ok((status, body.and_then(|body| Object::parse_bytes(&body.to_bytes()).ok())))
     };
     async {

@@ -1,12 +1,12 @@
 //! Vectors by one model: from a server, or from the encoder of a model on this machine.
 
 use super::encoder::Encoder;
+use super::input_type::InputType;
 use super::model::Model;
-use super::model_dir::Installed;
+use super::model_dir::InstalledModel;
 use super::registry;
-use super::remote::{Remote, Trouble};
-use super::side::Side;
-use super::work::Work;
+use super::remote::{RemoteEmbedder, RemoteError};
+use super::workload::Workload;
 use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Error, Result};
@@ -23,13 +23,13 @@ pub struct Embedder {
 /// Where vectors come from.
 struct Source {
     settings: Settings,
-    work: Work,
+    work: Workload,
     notes: Notes,
     model: Arc<Model>,
     /// The server, until it turns out not to serve the model.
-    remote: Option<Remote>,
+    remote: Option<RemoteEmbedder>,
     /// The model's files; a server may have it without them.
-    installed: Option<Installed>,
+    installed: Option<InstalledModel>,
     /// Never taken down: freeing it takes longer than embedding a question did.
     encoder: Option<ManuallyDrop<Encoder>>,
 }
@@ -37,17 +37,22 @@ struct Source {
 impl Embedder {
     /// The embedder of the settings: `embed.model`, else the best model that is installed. Errors say what
     /// to run if there is none.
-    pub fn of(settings: &Settings, work: Work, notes: &Notes) -> Result<Embedder> {
+    pub fn of(settings: &Settings, work: Workload, notes: &Notes) -> Result<Embedder> {
         Embedder::named(settings, None, work, notes)
     }
 
     /// The embedder of a model, in any spelling; `None` is that of the settings. A server knows its models by
     /// their own spelling.
-    pub fn named(settings: &Settings, model: Option<&str>, work: Work, notes: &Notes) -> Result<Embedder> {
+    pub fn named(
+        settings: &Settings,
+        model: Option<&str>,
+        work: Workload,
+        notes: &Notes,
+    ) -> Result<Embedder> {
         let name = model.map(str::to_owned).or(settings.text("embed.model"));
-        let mut remote = Remote::of(settings, name.as_deref().unwrap_or_default(), notes)?;
-        let needed = remote.as_ref().is_none_or(Remote::is_proxy);
-        let installed = if needed { Installed::select(settings, model) } else { Err(unnamed()) };
+        let mut remote = RemoteEmbedder::of(settings, name.as_deref().unwrap_or_default(), notes)?;
+        let needed = remote.as_ref().is_none_or(RemoteEmbedder::is_proxy);
+        let installed = if needed { InstalledModel::select(settings, model) } else { Err(unnamed()) };
         let (model, installed) = match (installed, &name) {
             (Ok(installed), _) => (installed.model.clone(), Some(installed)),
             (Err(_), Some(name)) if remote.is_some() => {
@@ -56,7 +61,7 @@ impl Embedder {
             (Err(error), _) => return Err(error),
         };
         if let Some(remote) = remote.as_mut().filter(|remote| remote.is_proxy()) {
-            remote.ask_for(&model.id);
+            remote.set_model(&model.id);
         }
         let (model, settings, notes) = (Arc::new(model), settings.clone(), notes.clone());
         let source = Source { settings, work, notes, model: model.clone(), remote, installed, encoder: None };
@@ -81,24 +86,24 @@ impl Embedder {
     /// own fault.
     pub fn is_ready(&self) -> bool {
         let source = self.source();
-        source.encoder.is_some() || source.remote.as_ref().is_some_and(Remote::has_answered)
+        source.encoder.is_some() || source.remote.as_ref().is_some_and(RemoteEmbedder::has_answered)
     }
 
     /// Errors if a file of the model, if it is on this machine, is not what it was when it was installed.
     pub fn check(&self) -> Result<()> {
-        self.source().installed.as_ref().map_or(Ok(()), Installed::verify)
+        self.source().installed.as_ref().map_or(Ok(()), InstalledModel::verify)
     }
 
     /// The vectors of texts, in their order: each of length 1, the same whatever else is embedded with it.
     /// Errors if the model cannot be loaded, or makes no vector of its dimension.
-    pub fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
-        self.source().embed(texts, side)
+    pub fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
+        self.source().embed(texts, input_type)
     }
 }
 
 impl Source {
-    fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
-        if let Some(vectors) = self.ask(texts, side)? {
+    fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
+        if let Some(vectors) = self.ask(texts, input_type)? {
             return Ok(vectors);
         }
         if let (None, Some(installed)) = (&self.encoder, &self.installed) {
@@ -106,24 +111,24 @@ impl Source {
             self.encoder = Some(ManuallyDrop::new(encoder));
         }
         match &mut self.encoder {
-            Some(encoder) => encoder.embed(texts, side),
+            Some(encoder) => encoder.embed(texts, input_type),
             None => Ok(Vec::new()),
         }
     }
 
     /// The server's vectors; `None` if the model is to be used that is installed here.
-    fn ask(&mut self, texts: &[&str], side: Side) -> Result<Option<Vec<Vec<f32>>>> {
+    fn ask(&mut self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(remote) = &mut self.remote else { return Ok(None) };
         let asked = if remote.is_proxy() {
-            remote.embed(texts, side)
+            remote.embed(texts, input_type)
         } else {
-            let prefix = if side == Side::Query { &self.model.query } else { &self.model.passage };
+            let prefix = if input_type == InputType::Query { &self.model.query } else { &self.model.passage };
             let worded: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
-            remote.embed(&worded.iter().map(String::as_str).collect::<Vec<_>>(), side)
+            remote.embed(&worded.iter().map(String::as_str).collect::<Vec<_>>(), input_type)
         };
         match asked {
             Ok(vectors) => Ok(Some(vectors)),
-            Err(Trouble::Absent(error) | Trouble::Model(error)) if self.installed.is_some() => {
+            Err(RemoteError::Absent(error) | RemoteError::Model(error)) if self.installed.is_some() => {
                 self.notes.detail(format_args!("{error}: {} is loaded here", self.model.id));
                 self.remote = None;
                 Ok(None)

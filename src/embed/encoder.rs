@@ -1,11 +1,11 @@
 //! A model in memory: texts in, vectors out.
 
-use super::form::Form;
+use super::input_type::InputType;
 use super::model::Pooling;
-use super::model_dir::{Installed, ModelDir, TOKENIZER};
-use super::side::Side;
-use super::work::Work;
-use super::{library, pieces, vocabulary};
+use super::model_dir::{InstalledModel, ModelDir, TOKENIZER_FILE};
+use super::model_files::ModelFiles;
+use super::workload::Workload;
+use super::{chunking, onnx_runtime, vocabulary};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use fastembed::{InitOptionsUserDefined, TextEmbedding, TokenizerFiles, UserDefinedEmbeddingModel};
@@ -33,45 +33,47 @@ pub(super) struct Encoder {
 }
 
 /// The most texts, and the most tokens, that are embedded at once: more is not faster, and needs memory.
-const BATCH: usize = 32;
-const BATCH_TOKENS: usize = 8192;
+const MAX_BATCH_TEXTS: usize = 32;
+const MAX_BATCH_TOKENS: usize = 8192;
 
 /// Texts of exactly one length have the same vector alone and together, to the bit. Where many are embedded,
 /// some may be filled up by this part of their length, which moves the seventh digit.
-const SLACK: f64 = 0.1;
+const PADDING_SLACK: f64 = 0.1;
 
 /// Up to so many bytes of a model each thread may have a copy of.
-const OWN_WEIGHTS: u64 = 256 << 20;
+const MAX_COPIED_WEIGHTS: u64 = 256 << 20;
 
-/// What shows that a graph rounds by the range of the whole batch, so that a text's vector depends on its
+/// The operators of a graph that rounds by the range of the whole batch, so that a text's vector depends on its
 /// company: such texts are embedded one by one.
-const DYNAMIC: [&[u8]; 3] = [b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"MatMulInteger"];
+const DYNAMIC_QUANTIZATION_OPS: [&[u8]; 3] =
+    [b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"MatMulInteger"];
 
 /// Vectors, each with the place of its piece.
-type Placed = Vec<(usize, Vec<f32>)>;
+type IndexedVectors = Vec<(usize, Vec<f32>)>;
 
 impl Encoder {
     /// Loads a model that is installed, in its fast form if it has one.
-    pub(super) fn load(settings: &Settings, installed: &Installed, work: Work) -> Result<Encoder> {
+    pub(super) fn load(settings: &Settings, installed: &InstalledModel, work: Workload) -> Result<Encoder> {
         let model_dir = ModelDir::of(settings)?;
         installed.check()?;
-        let environment = library::environment(settings)?;
-        let form = Form::prepared(&model_dir, installed)?.unwrap_or_else(|| Form::plain(installed));
+        let environment = onnx_runtime::environment(settings)?;
+        let form =
+            ModelFiles::prepared(&model_dir, installed)?.unwrap_or_else(|| ModelFiles::plain(installed));
         Encoder::of(settings, installed, &form, environment, work)
     }
 
     /// Loads a model from given files. The tokenizer is read beside the graph, since both take as long.
     pub(super) fn of(
         settings: &Settings,
-        installed: &Installed,
-        form: &Form,
+        installed: &InstalledModel,
+        form: &ModelFiles,
         environment: Environment,
-        work: Work,
+        work: Workload,
     ) -> Result<Encoder> {
         // Taking texts apart is little work; the threads that would share it cost more to start.
         tokenizers::utils::parallelism::set_parallelism(false);
         let name = &installed.model.id;
-        let json = installed.directory.join(TOKENIZER);
+        let json = installed.directory.join(TOKENIZER_FILE);
         let (tokenizer, graph) = std::thread::scope(|scope| {
             let tokenizer = scope.spawn(|| match &form.words {
                 Some(directory) => vocabulary::read(directory),
@@ -85,9 +87,11 @@ impl Encoder {
             |e: Error| e.at(format_args!("cannot load {name}")).hint(format!("rsv-embed --fetch {name}"));
         let (tokenizer, (mut workers, dynamic)) = (tokenizer.map_err(remedied)?, graph.map_err(remedied)?);
         let filled = vocabulary::padded(&tokenizer);
-        let slack = if filled.is_some() && work == Work::Many { SLACK } else { 0.0 };
+        let slack = if filled.is_some() && work == Workload::Many { PADDING_SLACK } else { 0.0 };
         let filled = filled.unwrap_or_else(|| tokenizer.clone());
-        workers.iter_mut().for_each(|worker| worker.tokenizer = filled.clone());
+        for worker in &mut workers {
+            worker.tokenizer = filled.clone();
+        }
         let model = &installed.model;
         Ok(Encoder {
             workers,
@@ -96,32 +100,32 @@ impl Encoder {
             dim: model.dim,
             query: model.query.clone(),
             passage: model.passage.clone(),
-            batch: if dynamic { 1 } else { BATCH },
+            batch: if dynamic { 1 } else { MAX_BATCH_TEXTS },
             slack,
         })
     }
 
     /// The vectors of texts, in their order, each of length 1.
-    pub(super) fn embed(&mut self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
-        let prefix = if side == Side::Query { self.query.clone() } else { self.passage.clone() };
+    pub(super) fn embed(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Vec<f32>>> {
+        let prefix = if input_type == InputType::Query { self.query.clone() } else { self.passage.clone() };
         let mut split = Vec::with_capacity(texts.len());
         for text in texts {
-            split.push(pieces::split(&self.tokenizer, &prefix, text, self.window)?);
+            split.push(chunking::split(&self.tokenizer, &prefix, text, self.window)?);
         }
-        let all: Vec<&pieces::Piece> = split.iter().flatten().collect();
+        let all: Vec<&chunking::TextChunk> = split.iter().flatten().collect();
         let mut vectors = self.by_length(&all)?.into_iter();
-        let whole = split.iter().map(|pieces| {
-            let vectors: Vec<Vec<f32>> = vectors.by_ref().take(pieces.len()).collect();
-            self.checked(pieces::join(pieces, vectors))
+        let whole = split.iter().map(|chunks| {
+            let vectors: Vec<Vec<f32>> = vectors.by_ref().take(chunks.len()).collect();
+            self.check_vector(chunking::join(chunks, vectors))
         });
         whole.collect()
     }
 
     /// The vectors of pieces: those of like length together, each worker taking the next batch.
-    fn by_length(&mut self, all: &[&pieces::Piece]) -> Result<Vec<Vec<f32>>> {
+    fn by_length(&mut self, all: &[&chunking::TextChunk]) -> Result<Vec<Vec<f32>>> {
         let batches = self.batches(all);
         let next = AtomicUsize::new(0);
-        let work = |worker: &mut TextEmbedding| -> Result<Placed> {
+        let work = |worker: &mut TextEmbedding| -> Result<IndexedVectors> {
             let mut done = Vec::new();
             while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let texts: Vec<&str> = batch.iter().map(|at| all[*at].text.as_str()).collect();
@@ -133,7 +137,7 @@ impl Encoder {
             }
             Ok(done)
         };
-        let done: Vec<Result<Placed>> = match &mut self.workers[..] {
+        let done: Vec<Result<IndexedVectors>> = match &mut self.workers[..] {
             [worker] => vec![work(worker)],
             workers => std::thread::scope(|scope| {
                 let running: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(|| work(worker))).collect();
@@ -143,22 +147,24 @@ impl Encoder {
         };
         let mut vectors = vec![Vec::new(); all.len()];
         for done in done {
-            done?.into_iter().for_each(|(at, vector)| vectors[at] = vector);
+            for (at, vector) in done? {
+                vectors[at] = vector;
+            }
         }
         Ok(vectors)
     }
 
     /// Pieces, by their places, that are embedded at once.
-    fn batches(&self, all: &[&pieces::Piece]) -> Vec<Vec<usize>> {
+    fn batches(&self, all: &[&chunking::TextChunk]) -> Vec<Vec<usize>> {
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|at| all[*at].tokens);
         let (mut batches, mut rest) = (Vec::new(), &order[..]);
         while let Some(first) = rest.first() {
             let shortest = all[*first].tokens.max(1);
             let longest = (shortest as f64 * (1.0 + self.slack)) as usize;
-            let most = self.batch.min(BATCH_TOKENS / longest).max(1);
-            let alike = rest.iter().take(most).take_while(|at| all[**at].tokens <= longest).count();
-            let (batch, others) = rest.split_at(alike.max(1));
+            let most = self.batch.min(MAX_BATCH_TOKENS / longest).max(1);
+            let same_length = rest.iter().take(most).take_while(|at| all[**at].tokens <= longest).count();
+            let (batch, others) = rest.split_at(same_length.max(1));
             batches.push(batch.to_vec());
             rest = others;
         }
@@ -168,7 +174,7 @@ impl Encoder {
     }
 
     /// Refuses what is no vector of this model.
-    fn checked(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
+    fn check_vector(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
         let dim = self.dim.unwrap_or(vector.len());
         if vector.len() != dim {
             return Err(Error::new(format!("the model made {} numbers instead of {dim}", vector.len())));
@@ -188,15 +194,15 @@ fn workers(
     graph: &Path,
     pooling: Pooling,
     environment: Environment,
-    work: Work,
+    work: Workload,
 ) -> Result<(Vec<TextEmbedding>, bool)> {
     let bytes = fs::read(graph).context(format_args!("cannot read {}", graph.display()))?;
-    let dynamic = DYNAMIC.iter().any(|name| memchr::memmem::find(&bytes, name).is_some());
+    let dynamic = DYNAMIC_QUANTIZATION_OPS.iter().any(|name| memchr::memmem::find(&bytes, name).is_some());
     let directory = graph.parent().unwrap_or(Path::new("."));
     let threads = settings.integer("embed.threads").and_then(|n| usize::try_from(n).ok());
     let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
-    let apart = work == Work::Many && directory_size(directory) <= OWN_WEIGHTS;
-    let (count, each) = if apart { (threads, 1) } else { (1, threads) };
+    let per_thread = work == Workload::Many && directory_size(directory) <= MAX_COPIED_WEIGHTS;
+    let (count, each) = if per_thread { (threads, 1) } else { (1, threads) };
     let mut options = InitOptionsUserDefined::new()
         .with_environment(environment)
         .with_max_length(usize::MAX)
@@ -205,7 +211,7 @@ fn workers(
             "session.model_external_initializers_file_folder_path",
             directory.to_string_lossy().into_owned(),
         );
-    if work == Work::Few {
+    if work == Workload::Few {
         // Weights are used where they are mapped. Packed they are a fifth faster, once that is paid for.
         options = options.with_session_config("session.disable_prepacking", "1");
     }

@@ -2,8 +2,8 @@
 //! place whole.
 
 use super::model::Model;
-use super::model_dir::{Entry, GRAPH, Installed, ModelDir, TOKENIZER};
-use super::{library, prepare, registry};
+use super::model_dir::{FileChecksum, GRAPH_FILE, InstalledModel, ModelDir, TOKENIZER_FILE};
+use super::{onnx_runtime, prepare, registry};
 use crate::cli::{Notes, Progress};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
@@ -11,11 +11,11 @@ use crate::http::{self, Address, Client};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// How a fetch tells what it does.
+/// The receiver of a fetch's progress and notes.
 pub trait Report {
-    /// So many bytes of a file are there, of how many if that is known.
+    /// Reports that `bytes` of a file are there, out of `of` if the total is known.
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
-    /// Something worth knowing.
+    /// Prints a note.
     fn note(&mut self, text: String);
 }
 
@@ -41,23 +41,23 @@ pub(super) fn fetch(
     report: &mut dyn Report,
 ) -> Result<String> {
     let model_dir = ModelDir::of(settings)?;
-    let (model, from) = wanted(&model_dir, name, from)?;
+    let (model, from) = resolve_model(&model_dir, name, from)?;
     let _lock = lock(&model_dir, report)?;
     if let Some(directory) = &from {
-        take_library(&model_dir, directory, report)?;
+        install_library(&model_dir, directory, report)?;
     }
     // Before anything large is fetched that could not be used.
-    library::environment(settings)?;
-    let there = Installed::read(&model_dir.place(&model.id)).ok().flatten();
+    onnx_runtime::environment(settings)?;
+    let there = InstalledModel::read(&model_dir.place(&model.id)).ok().flatten();
     let installed = match there {
         Some(there) if there.verify().is_ok() => there,
         there => {
             let stage = model_dir.models().join(format!(".{}", model.id));
             if from.is_some() {
-                // What a download left there is of another origin.
+                // Files that a download left there are of another origin.
                 let _ = fs::remove_dir_all(&stage);
             }
-            make(&stage)?;
+            create_private_directory(&stage)?;
             match &from {
                 Some(directory) => copy(directory, &model, &stage, report)?,
                 None => download(settings, &model, &stage, there.as_ref(), report)?,
@@ -74,7 +74,7 @@ pub(super) fn fetch(
 }
 
 /// The model that is meant, and the directory that it comes from.
-fn wanted(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
+fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
     let path = Path::new(name);
     let known = registry::find(name).or_else(|| {
         let own = model_dir.find(name).ok().flatten().filter(|_| !path.exists());
@@ -104,7 +104,7 @@ fn wanted(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Result<(Mode
 
 /// Waits until nobody else fetches.
 fn lock(model_dir: &ModelDir, report: &mut dyn Report) -> Result<File> {
-    make(&model_dir.models())?;
+    create_private_directory(&model_dir.models())?;
     let path = model_dir.models().join(".lock");
     let what = format!("cannot lock {}", path.display());
     let file = File::options().create(true).truncate(false).write(true).open(&path).context(&what)?;
@@ -120,7 +120,7 @@ fn lock(model_dir: &ModelDir, report: &mut dyn Report) -> Result<File> {
 }
 
 /// Makes a directory that only its owner can enter.
-fn make(directory: &Path) -> Result<()> {
+fn create_private_directory(directory: &Path) -> Result<()> {
     let mut maker = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
@@ -133,9 +133,9 @@ fn place(
     model_dir: &ModelDir,
     model: Model,
     stage: &Path,
-    pins: &std::collections::BTreeMap<String, Entry>,
-) -> Result<Installed> {
-    let staged = Installed::of(model, stage)?;
+    pins: &std::collections::BTreeMap<String, FileChecksum>,
+) -> Result<InstalledModel> {
+    let staged = InstalledModel::of(model, stage)?;
     let refuse = |name: &str, wanted: &str, found: &str| {
         let _ = fs::remove_dir_all(stage);
         let text =
@@ -143,7 +143,7 @@ fn place(
         Err(Error::new(text).hint("fetch it again; if it stays so, what is there is another file"))
     };
     for (name, entry) in &staged.files {
-        let known = if name == GRAPH { staged.model.sha256.as_ref() } else { None };
+        let known = if name == GRAPH_FILE { staged.model.sha256.as_ref() } else { None };
         let pinned = known.or(pins.get(name).map(|pin| &pin.sha256));
         if let Some(wanted) = pinned.filter(|wanted| **wanted != entry.sha256) {
             return refuse(name, wanted, &entry.sha256);
@@ -152,23 +152,28 @@ fn place(
     let dim = prepare::prepare(settings, model_dir, &staged).inspect_err(|_| {
         let _ = fs::remove_dir_all(stage);
     })?;
-    let staged = Installed { model: Model { dim: staged.model.dim.or(Some(dim)), ..staged.model }, ..staged };
+    let staged =
+        InstalledModel { model: Model { dim: staged.model.dim.or(Some(dim)), ..staged.model }, ..staged };
     staged.describe()?;
     let place = model_dir.place(&staged.model.id);
     let _ = fs::remove_dir_all(&place);
     fs::rename(stage, &place).context(format_args!("cannot put the model into {}", place.display()))?;
-    Ok(Installed { directory: place, ..staged })
+    Ok(InstalledModel { directory: place, ..staged })
 }
 
 /// Copies a model's files out of a directory.
 fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Result<()> {
-    let graph = model.files.as_ref().map_or(GRAPH, |files| &files.graph);
+    let graph = model.files.as_ref().map_or(GRAPH_FILE, |files| &files.graph);
     let base = |path: &str| Path::new(path).file_name().map(Path::new).unwrap_or(Path::new(path)).to_owned();
-    let mut candidates =
-        vec![from.join(graph), from.join(base(graph)), from.join(GRAPH), from.join("onnx").join(GRAPH)];
+    let mut candidates = vec![
+        from.join(graph),
+        from.join(base(graph)),
+        from.join(GRAPH_FILE),
+        from.join("onnx").join(GRAPH_FILE),
+    ];
     candidates.extend(only_graph(from));
     let missing = |name: &str| Error::new(format!("{}: there is no {name}", from.display()));
-    let source = candidates.iter().find(|path| path.is_file()).ok_or_else(|| missing(GRAPH))?;
+    let source = candidates.iter().find(|path| path.is_file()).ok_or_else(|| missing(GRAPH_FILE))?;
     let beside = source.parent().unwrap_or(from);
     let mut put = |source: &Path, name: &str| -> Result<()> {
         let bytes = fs::copy(source, stage.join(name));
@@ -176,9 +181,13 @@ fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Re
         report.progress(name, bytes, Some(bytes));
         Ok(())
     };
-    put(source, GRAPH)?;
-    let tokenizer = [from.join(TOKENIZER), beside.join(TOKENIZER), beside.join("..").join(TOKENIZER)];
-    put(tokenizer.iter().find(|path| path.is_file()).ok_or_else(|| missing(TOKENIZER))?, TOKENIZER)?;
+    put(source, GRAPH_FILE)?;
+    let tokenizer =
+        [from.join(TOKENIZER_FILE), beside.join(TOKENIZER_FILE), beside.join("..").join(TOKENIZER_FILE)];
+    put(
+        tokenizer.iter().find(|path| path.is_file()).ok_or_else(|| missing(TOKENIZER_FILE))?,
+        TOKENIZER_FILE,
+    )?;
     let own = model.files.as_ref().map(|files| files.weights.clone()).unwrap_or_default();
     let data = fs::read_dir(beside).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let data = data
@@ -200,8 +209,8 @@ fn only_graph(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Installs ONNX Runtime's library if it lies in a directory, or in `lib` in it.
-fn take_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Report) -> Result<()> {
-    let stem = library::NAME.split('.').next().unwrap_or(library::NAME);
+fn install_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Report) -> Result<()> {
+    let stem = onnx_runtime::LIBRARY_FILE.split('.').next().unwrap_or(onnx_runtime::LIBRARY_FILE);
     let named = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{stem}.")))
             && path.is_file()
@@ -209,18 +218,18 @@ fn take_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Report)
     let files = [directory.to_owned(), directory.join("lib")];
     let files = files.iter().flat_map(|d| fs::read_dir(d).into_iter().flatten().flatten());
     let Some(source) = files.map(|entry| entry.path()).find(named) else { return Ok(()) };
-    let place = library::in_data(&model_dir.data);
+    let place = onnx_runtime::in_data(&model_dir.data);
     let what = format!("cannot install {}", place.display());
-    library::check(&source).map_err(|e| e.at(source.display()))?;
-    let new = Entry::of(&source)?;
-    if Entry::of(&place).is_ok_and(|there| there == new) {
+    onnx_runtime::check(&source).map_err(|e| e.at(source.display()))?;
+    let new = FileChecksum::of(&source)?;
+    if FileChecksum::of(&place).is_ok_and(|there| there == new) {
         return Ok(());
     }
-    make(place.parent().unwrap_or(&model_dir.data))?;
+    create_private_directory(place.parent().unwrap_or(&model_dir.data))?;
     // Never over a file that somebody has mapped.
     let making = place.with_extension("part");
     fs::copy(&source, &making).and_then(|_| fs::rename(&making, &place)).context(what)?;
-    report.progress(library::NAME, new.bytes, Some(new.bytes));
+    report.progress(onnx_runtime::LIBRARY_FILE, new.bytes, Some(new.bytes));
     Ok(())
 }
 
@@ -229,25 +238,26 @@ fn download(
     settings: &Settings,
     model: &Model,
     stage: &Path,
-    there: Option<&Installed>,
+    there: Option<&InstalledModel>,
     report: &mut dyn Report,
 ) -> Result<()> {
     let Some(files) = &model.files else {
         let text = format!("{} is on no hub", model.id);
-        let getter = library::getter(settings);
+        let getter = onnx_runtime::getter(settings);
         return Err(Error::new(text).hint(format!("with the files at hand: --from DIRECTORY, or {getter}")));
     };
     let hub = settings.text("embed.hub").unwrap_or_default();
     settings.check("embed.hub")?;
     let client = Client::new(settings);
     let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    let mut wanted = vec![(TOKENIZER, TOKENIZER.to_owned()), (files.graph.as_str(), GRAPH.to_owned())];
+    let mut wanted =
+        vec![(TOKENIZER_FILE, TOKENIZER_FILE.to_owned()), (files.graph.as_str(), GRAPH_FILE.to_owned())];
     wanted.extend(files.weights.iter().map(|path| (path.as_str(), base(path))));
     http::run(async {
         for (path, name) in &wanted {
             let address = format!("{}/{}/resolve/main/{path}", hub.trim_end_matches('/'), files.repository);
             let address = Address::parse(&address).map_err(|e| e.at("embed.hub"))?;
-            let kept = there.filter(|there| same(there, name));
+            let kept = there.filter(|there| is_unchanged(there, name));
             match kept {
                 Some(there) => {
                     fs::copy(there.directory.join(name), stage.join(name)).context("cannot copy")?;
@@ -267,7 +277,7 @@ fn download(
 }
 
 /// Whether an installed file is as it was.
-fn same(there: &Installed, name: &str) -> bool {
-    let now = Entry::of(&there.directory.join(name)).ok();
+fn is_unchanged(there: &InstalledModel, name: &str) -> bool {
+    let now = FileChecksum::of(&there.directory.join(name)).ok();
     now.is_some() && there.files.get(name) == now.as_ref()
 }

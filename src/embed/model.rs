@@ -1,4 +1,4 @@
-//! What is known of a model: how it is asked, and which files it is.
+//! The properties of an embedding model: its prompts, its window, its files.
 
 use crate::error::{Context, Error, Result};
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ pub(super) struct Model {
     /// The canonical id.
     pub(super) id: String,
     /// Where a hub has it.
-    pub(super) files: Option<Files>,
+    pub(super) files: Option<HubFiles>,
     /// How many numbers its vectors have, once that is known.
     pub(super) dim: Option<usize>,
     pub(super) pooling: Pooling,
     /// The longest input in tokens, the two around it included.
     pub(super) window: usize,
-    /// What is put before a question, and before what may answer it.
+    /// The prompts in front of a question and of a passage.
     pub(super) query: String,
     pub(super) passage: String,
     /// Similarities (raw cosine) from which on a message may be recalled, and two get a synapse.
@@ -29,7 +29,7 @@ pub(super) struct Model {
 
 /// The files of a model in a repository of a hub.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Files {
+pub(super) struct HubFiles {
     pub(super) repository: String,
     pub(super) graph: String,
     pub(super) weights: Vec<String>,

@@ -1,9 +1,9 @@
 //! The models that are installed: a directory each in the data directory, and what was made of them to
 //! start fast in the cache directory.
 
-use super::library;
 use super::model::{self, Model};
-use super::registry::{self, folded};
+use super::onnx_runtime;
+use super::registry::{self, normalized_name};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What a model's graph, its tokenizer and its description are called, whatever the hub calls them.
-pub(super) const GRAPH: &str = "model.onnx";
-pub(super) const TOKENIZER: &str = "tokenizer.json";
-const DESCRIPTION: &str = "model.json";
+/// The names of a model's graph, its tokenizer and its description, whatever the hub calls them.
+pub(super) const GRAPH_FILE: &str = "model.onnx";
+pub(super) const TOKENIZER_FILE: &str = "tokenizer.json";
+const DESCRIPTION_FILE: &str = "model.json";
 
 /// Where models are.
 #[derive(Clone, Debug)]
@@ -28,16 +28,16 @@ pub(super) struct ModelDir {
 
 /// A model that is installed.
 #[derive(Clone, Debug)]
-pub(super) struct Installed {
+pub(super) struct InstalledModel {
     pub(super) model: Model,
     pub(super) directory: PathBuf,
     /// The files, by name.
-    pub(super) files: BTreeMap<String, Entry>,
+    pub(super) files: BTreeMap<String, FileChecksum>,
 }
 
 /// A file as it was when it was installed.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Entry {
+pub(super) struct FileChecksum {
     pub(super) bytes: u64,
     pub(super) sha256: String,
 }
@@ -61,17 +61,18 @@ impl ModelDir {
     }
 
     /// The model of a name in any spelling, if it is installed.
-    pub(super) fn find(&self, name: &str) -> Result<Option<Installed>> {
-        let wanted = folded(name);
+    pub(super) fn find(&self, name: &str) -> Result<Option<InstalledModel>> {
+        let wanted = normalized_name(name);
         let ids = self.ids()?;
-        let id = ids.iter().find(|id| *id == name).or_else(|| ids.iter().find(|id| folded(id) == wanted));
-        id.map_or(Ok(None), |id| Installed::read(&self.place(id)))
+        let id =
+            ids.iter().find(|id| *id == name).or_else(|| ids.iter().find(|id| normalized_name(id) == wanted));
+        id.map_or(Ok(None), |id| InstalledModel::read(&self.place(id)))
     }
 
     /// All that are installed, by id; those that cannot be read are left out.
-    pub(super) fn all(&self) -> Result<Vec<Installed>> {
+    pub(super) fn all(&self) -> Result<Vec<InstalledModel>> {
         let ids = self.ids()?;
-        Ok(ids.iter().filter_map(|id| Installed::read(&self.place(id)).ok().flatten()).collect())
+        Ok(ids.iter().filter_map(|id| InstalledModel::read(&self.place(id)).ok().flatten()).collect())
     }
 
     fn ids(&self) -> Result<Vec<String>> {
@@ -88,8 +89,8 @@ impl ModelDir {
     }
 
     /// Where the fast form of a model is, or would be: it is of one build of ONNX Runtime and one graph.
-    pub(super) fn prepared(&self, installed: &Installed, build: &str) -> PathBuf {
-        let graph = installed.files.get(GRAPH).map_or("", |entry| &entry.sha256);
+    pub(super) fn prepared(&self, installed: &InstalledModel, build: &str) -> PathBuf {
+        let graph = installed.files.get(GRAPH_FILE).map_or("", |entry| &entry.sha256);
         let key = hex(&Sha256::digest(format!("{build}\n{graph}")));
         self.cache.join("models").join(format!("{}@{}", installed.model.id, &key[..12]))
     }
@@ -103,9 +104,9 @@ impl ModelDir {
     }
 }
 
-impl Installed {
+impl InstalledModel {
     /// The model of a name, or that of the settings, or the best of those that are installed.
-    pub(super) fn select(settings: &Settings, name: Option<&str>) -> Result<Installed> {
+    pub(super) fn select(settings: &Settings, name: Option<&str>) -> Result<InstalledModel> {
         let model_dir = ModelDir::of(settings)?;
         if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
             return model_dir.find(&name)?.ok_or_else(|| {
@@ -119,39 +120,41 @@ impl Installed {
         let best =
             registry::all().into_iter().find_map(|known| all.iter().find(|there| there.model.id == known.id));
         best.or(all.first()).cloned().ok_or_else(|| {
-            Error::new("no embedding model is installed")
-                .hint(format!("rsv-embed --fetch all-minilm-l6-v2 (90 MB), or {}", library::getter(settings)))
+            Error::new("no embedding model is installed").hint(format!(
+                "rsv-embed --fetch all-minilm-l6-v2 (90 MB), or {}",
+                onnx_runtime::getter(settings)
+            ))
         })
     }
 
     /// Reads a model's directory; `None` if no model is there.
-    pub(super) fn read(directory: &Path) -> Result<Option<Installed>> {
-        let Some(json) = model::read(&directory.join(DESCRIPTION))? else { return Ok(None) };
-        let damaged = |e: Error| e.at(directory.join(DESCRIPTION).display());
+    pub(super) fn read(directory: &Path) -> Result<Option<InstalledModel>> {
+        let Some(json) = model::read(&directory.join(DESCRIPTION_FILE))? else { return Ok(None) };
+        let damaged = |e: Error| e.at(directory.join(DESCRIPTION_FILE).display());
         let model = Model::of_json(&json).map_err(damaged)?;
         let files = entries(&json["files"]).ok_or_else(|| damaged(Error::new("files: is missing")))?;
-        Ok(Some(Installed { model, directory: directory.to_owned(), files }))
+        Ok(Some(InstalledModel { model, directory: directory.to_owned(), files }))
     }
 
     /// Describes the files of a directory as those of a model; nothing is written.
-    pub(super) fn of(model: Model, directory: &Path) -> Result<Installed> {
+    pub(super) fn of(model: Model, directory: &Path) -> Result<InstalledModel> {
         let mut files = BTreeMap::new();
         for entry in
             fs::read_dir(directory).context(format_args!("cannot read {}", directory.display()))?.flatten()
         {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name != DESCRIPTION {
-                files.insert(name, Entry::of(&entry.path())?);
+            if name != DESCRIPTION_FILE {
+                files.insert(name, FileChecksum::of(&entry.path())?);
             }
         }
-        Ok(Installed { model, directory: directory.to_owned(), files })
+        Ok(InstalledModel { model, directory: directory.to_owned(), files })
     }
 
     /// Writes the description, by which the directory becomes a model's.
     pub(super) fn describe(&self) -> Result<()> {
         let mut json = self.model.to_json();
         json["files"] = listed(&self.files);
-        let path = self.directory.join(DESCRIPTION);
+        let path = self.directory.join(DESCRIPTION_FILE);
         fs::write(&path, format!("{json:#}\n")).context(format_args!("cannot write {}", path.display()))
     }
 
@@ -164,7 +167,7 @@ impl Installed {
     /// Errors if a file is not, to the byte, what it was when it was installed.
     pub(super) fn verify(&self) -> Result<()> {
         let other = |name: &&String| {
-            !Entry::of(&self.directory.join(name)).is_ok_and(|now| self.files.get(*name) == Some(&now))
+            !FileChecksum::of(&self.directory.join(name)).is_ok_and(|now| self.files.get(*name) == Some(&now))
         };
         match self.files.keys().find(other) {
             None => Ok(()),
@@ -179,10 +182,10 @@ impl Installed {
     }
 }
 
-impl Entry {
+impl FileChecksum {
     /// Measures a file.
-    pub(super) fn of(path: &Path) -> Result<Entry> {
-        let read = || -> std::io::Result<Entry> {
+    pub(super) fn of(path: &Path) -> Result<FileChecksum> {
+        let read = || -> std::io::Result<FileChecksum> {
             let mut file = fs::File::open(path)?;
             let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);
             loop {
@@ -191,29 +194,29 @@ impl Entry {
                     length => hash.update(&buffer[..length]),
                 }
             }
-            Ok(Entry { bytes: file.metadata()?.len(), sha256: hex(&hash.finalize()) })
+            Ok(FileChecksum { bytes: file.metadata()?.len(), sha256: hex(&hash.finalize()) })
         };
         read().context(format_args!("cannot read {}", path.display()))
     }
 }
 
 /// Files as JSON: `{"model.onnx": {"bytes": 1, "sha256": "…"}}`.
-pub(super) fn listed(files: &BTreeMap<String, Entry>) -> Value {
-    let entry = |entry: &Entry| json!({"bytes": entry.bytes, "sha256": entry.sha256});
+pub(super) fn listed(files: &BTreeMap<String, FileChecksum>) -> Value {
+    let entry = |entry: &FileChecksum| json!({"bytes": entry.bytes, "sha256": entry.sha256});
     files.iter().map(|(name, file)| (name.clone(), entry(file))).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// Reads what `listed` wrote.
-pub(super) fn entries(json: &Value) -> Option<BTreeMap<String, Entry>> {
+pub(super) fn entries(json: &Value) -> Option<BTreeMap<String, FileChecksum>> {
     let entry = |(name, json): (&String, &Value)| {
         let sha256 = json["sha256"].as_str()?.to_owned();
-        Some((name.clone(), Entry { bytes: json["bytes"].as_u64()?, sha256 }))
+        Some((name.clone(), FileChecksum { bytes: json["bytes"].as_u64()?, sha256 }))
     };
     json.as_object()?.iter().map(entry).collect()
 }
 
 /// Errors if a file of a directory is not there, or not as long as it was.
-pub(super) fn check(directory: &Path, files: &BTreeMap<String, Entry>) -> Result<()> {
+pub(super) fn check(directory: &Path, files: &BTreeMap<String, FileChecksum>) -> Result<()> {
     for (name, entry) in files {
         let path = directory.join(name);
         let bytes = fs::metadata(&path).context(format_args!("cannot read {}", path.display()))?.len();

@@ -3,11 +3,11 @@
 //! again.
 
 use super::encoder::Encoder;
-use super::form::{DESCRIPTION, Form};
-use super::model_dir::{self, GRAPH, Installed, ModelDir, TOKENIZER};
-use super::side::Side;
-use super::work::Work;
-use super::{library, vocabulary};
+use super::input_type::InputType;
+use super::model_dir::{self, GRAPH_FILE, InstalledModel, ModelDir, TOKENIZER_FILE};
+use super::model_files::{DESCRIPTION_FILE, ModelFiles};
+use super::workload::Workload;
+use super::{onnx_runtime, vocabulary};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use ort::session::Session;
@@ -16,25 +16,29 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 
-const WEIGHTS: &str = "weights.bin";
-/// What both forms must give the same vector for.
-const PROBE: &str = "Where do the tomatoes stand this year?";
+const WEIGHTS_FILE: &str = "weights.bin";
+/// The text for which both forms must give the same vector.
+const PROBE_TEXT: &str = "Where do the tomatoes stand this year?";
 
 /// Makes the fast form, unless it is there, and puts it in its place whole. It is tried before; the model's
 /// dimension comes back. Errors leave nothing behind.
-pub(super) fn prepare(settings: &Settings, model_dir: &ModelDir, installed: &Installed) -> Result<usize> {
-    let environment = library::environment(settings)?;
-    let place = model_dir.prepared(installed, library::build());
-    let probe = |form: &Form| -> Result<Vec<f32>> {
-        let mut encoder = Encoder::of(settings, installed, form, environment.clone(), Work::Few)?;
-        Ok(encoder.embed(&[PROBE], Side::Passage)?.swap_remove(0))
+pub(super) fn prepare(
+    settings: &Settings,
+    model_dir: &ModelDir,
+    installed: &InstalledModel,
+) -> Result<usize> {
+    let environment = onnx_runtime::environment(settings)?;
+    let place = model_dir.prepared(installed, onnx_runtime::build());
+    let probe = |form: &ModelFiles| -> Result<Vec<f32>> {
+        let mut encoder = Encoder::of(settings, installed, form, environment.clone(), Workload::Few)?;
+        Ok(encoder.embed(&[PROBE_TEXT], InputType::Passage)?.swap_remove(0))
     };
-    if let Ok(Some(form)) = Form::prepared(model_dir, installed)
+    if let Ok(Some(form)) = ModelFiles::prepared(model_dir, installed)
         && let Ok(vector) = probe(&form)
     {
         return Ok(vector.len());
     }
-    let plain = probe(&Form::plain(installed))?;
+    let plain = probe(&ModelFiles::plain(installed))?;
     let parent = place.parent().unwrap_or(Path::new("."));
     let what = || format!("cannot prepare {} in {}", installed.model.id, parent.display());
     // Only one fetch is at work: what is there was left by one that was killed.
@@ -43,7 +47,7 @@ pub(super) fn prepare(settings: &Settings, model_dir: &ModelDir, installed: &Ins
     let made = || -> Result<()> {
         fs::create_dir_all(&making).context("cannot make the directory")?;
         write(installed, &making, &environment)?;
-        let form = Form::of(&making)?.ok_or_else(|| Error::new("it cannot be read again"))?;
+        let form = ModelFiles::of(&making)?.ok_or_else(|| Error::new("it cannot be read again"))?;
         let fast = probe(&form)?;
         let cosine: f32 = fast.iter().zip(&plain).map(|(a, b)| a * b).sum();
         if fast.len() != plain.len() || cosine < 0.9999 {
@@ -65,31 +69,34 @@ pub(super) fn prepare(settings: &Settings, model_dir: &ModelDir, installed: &Ins
     Ok(plain.len())
 }
 
-fn write(installed: &Installed, directory: &Path, environment: &ort::environment::Environment) -> Result<()> {
-    let words = vocabulary::prepare(&installed.directory.join(TOKENIZER), directory)?;
-    let optimised = optimiser(environment, &directory.join(GRAPH))
-        .and_then(|mut builder| builder.commit_from_file(installed.directory.join(GRAPH)));
+fn write(
+    installed: &InstalledModel,
+    directory: &Path,
+    environment: &ort::environment::Environment,
+) -> Result<()> {
+    let words = vocabulary::prepare(&installed.directory.join(TOKENIZER_FILE), directory)?;
+    let optimised = optimiser(environment, &directory.join(GRAPH_FILE))
+        .and_then(|mut builder| builder.commit_from_file(installed.directory.join(GRAPH_FILE)));
     drop(optimised.context("ONNX Runtime cannot optimise the model")?);
-    let names = [GRAPH, WEIGHTS, vocabulary::WORDS, vocabulary::RULES];
+    let names = [GRAPH_FILE, WEIGHTS_FILE, vocabulary::WORDS_FILE, vocabulary::RULES_FILE];
     let mut files = std::collections::BTreeMap::new();
     for name in if words { &names[..] } else { &names[..2] } {
         let path = directory.join(name);
         if path.exists() {
             let file = fs::File::open(&path).and_then(|file| file.sync_all());
             file.context(format_args!("cannot write {}", path.display()))?;
-            files.insert((*name).to_owned(), model_dir::Entry::of(&path)?);
+            files.insert((*name).to_owned(), model_dir::FileChecksum::of(&path)?);
         }
     }
-    let json =
-        json!({"model": installed.model.id, "build": library::build(), "files": model_dir::listed(&files)});
-    fs::write(directory.join(DESCRIPTION), format!("{json:#}\n")).context("cannot write the description")
+    let json = json!({"model": installed.model.id, "build": onnx_runtime::build(), "files": model_dir::listed(&files)});
+    fs::write(directory.join(DESCRIPTION_FILE), format!("{json:#}\n")).context("cannot write the description")
 }
 
 /// Settings by which a session writes its optimised graph, and its weights beside it, aligned to be mapped.
 fn optimiser(environment: &ort::environment::Environment, graph: &Path) -> ort::Result<SessionBuilder> {
     Ok(Session::builder(environment)?
         .with_optimization_level(GraphOptimizationLevel::Level3)?
-        .with_config_entry("session.optimized_model_external_initializers_file_name", WEIGHTS)?
+        .with_config_entry("session.optimized_model_external_initializers_file_name", WEIGHTS_FILE)?
         .with_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "512")?
         .with_optimized_model_path(graph)?)
 }

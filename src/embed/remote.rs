@@ -1,34 +1,34 @@
 //! Vectors from somebody else's server: OpenAI's `/v1/embeddings`, as many others have it, Ollama's
 //! `/api/embed`, or that of an rsv-proxy, which has its model in memory already.
 
-mod answer;
-mod site;
+mod endpoint;
+mod response;
 
-use super::side::Side;
+use super::input_type::InputType;
 use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Error, Result};
-use crate::http::{self, Blocking, Cut, Failed, Reply};
-use site::{Kind, Site};
+use crate::http::{self, BlockingClient, FullResponse, RequestError, RequestErrorKind, Truncation};
+use endpoint::{EmbeddingApi, Endpoint};
 use std::time::Duration;
 
 /// A server that embeds by one model.
-pub(super) struct Remote {
-    site: Site,
-    client: Blocking,
+pub(super) struct RemoteEmbedder {
+    endpoint: Endpoint,
+    client: BlockingClient,
     model: String,
     notes: Notes,
     /// How many numbers its vectors have, once one has been seen.
     dim: Option<usize>,
     /// How many texts it takes at once, as far as is known.
-    most: usize,
+    max_batch: usize,
     /// Whether it may be asked for base64.
     base64: bool,
 }
 
 /// Why there are no vectors.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum RemoteError {
     /// Nobody is there, or nobody who embeds.
     Absent(Error),
     /// It serves another model.
@@ -38,41 +38,41 @@ pub(super) enum Trouble {
     Failed(Error),
 }
 
-impl From<Trouble> for Error {
-    fn from(trouble: Trouble) -> Error {
+impl From<RemoteError> for Error {
+    fn from(trouble: RemoteError) -> Error {
         match trouble {
-            Trouble::Absent(error)
-            | Trouble::Model(error)
-            | Trouble::Size(error)
-            | Trouble::Failed(error) => error,
+            RemoteError::Absent(error)
+            | RemoteError::Model(error)
+            | RemoteError::Size(error)
+            | RemoteError::Failed(error) => error,
         }
     }
 }
 
 /// How often a server is asked that is busy or not there. A proxy is asked once: who has a model of its own
 /// need not wait for it.
-const ATTEMPTS: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 /// The first pause between two attempts; each next one is twice as long.
-const PAUSE: Duration = Duration::from_millis(250);
+const FIRST_BACKOFF: Duration = Duration::from_millis(250);
 /// The longest pause that a server may ask for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// The longest answer: a batch of OpenAI's longest vectors as numbers has some 80 MB.
-const MAX_ANSWER: usize = 256 << 20;
+const MAX_ANSWER_BYTES: usize = 256 << 20;
 
-impl Remote {
+impl RemoteEmbedder {
     /// The server that `embed.via` names; `None` if that is this process itself. Nothing is opened yet. Errors
     /// as the addresses and keys of the settings have them.
-    pub(super) fn of(settings: &Settings, model: &str, notes: &Notes) -> Result<Option<Remote>> {
-        let Some(site) = Site::of(settings)? else { return Ok(None) };
-        Ok(Some(Remote {
-            most: site.limits().0,
-            base64: site.kind != Kind::Ollama,
-            client: Blocking::new(settings),
+    pub(super) fn of(settings: &Settings, model: &str, notes: &Notes) -> Result<Option<RemoteEmbedder>> {
+        let Some(endpoint) = Endpoint::of(settings)? else { return Ok(None) };
+        Ok(Some(RemoteEmbedder {
+            max_batch: endpoint.limits().0,
+            base64: endpoint.kind != EmbeddingApi::Ollama,
+            client: BlockingClient::new(settings),
             model: model.to_owned(),
             notes: notes.clone(),
             dim: None,
-            site,
+            endpoint,
         }))
     }
 
@@ -82,33 +82,33 @@ impl Remote {
     }
 
     /// Asks for a model by another name from now on.
-    pub(super) fn ask_for(&mut self, model: &str) {
+    pub(super) fn set_model(&mut self, model: &str) {
         self.model = model.to_owned();
     }
 
     /// Whether it is an rsv-proxy, which adds what its model wants before questions and answers, and cuts long
     /// texts in windows.
     pub(super) fn is_proxy(&self) -> bool {
-        self.site.kind == Kind::Proxy
+        self.endpoint.kind == EmbeddingApi::Proxy
     }
 
-    /// The vectors of texts, in their order, each of length 1. `side` is for a proxy to know. Errors tell
+    /// The vectors of texts, in their order, each of length 1. `input_type` is for a proxy to know. Errors tell
     /// whether another model, or none of the server's, may help.
     pub(super) fn embed(
         &mut self,
         texts: &[&str],
-        side: Side,
-    ) -> std::result::Result<Vec<Vec<f32>>, Trouble> {
+        input_type: InputType,
+    ) -> std::result::Result<Vec<Vec<f32>>, RemoteError> {
         let mut vectors = Vec::with_capacity(texts.len());
         while vectors.len() < texts.len() {
             let batch = self.batch(&texts[vectors.len()..]);
-            match self.ask(batch, side) {
+            match self.ask(batch, input_type) {
                 Ok(more) => vectors.extend(more),
-                Err(Trouble::Size(_)) if batch.len() > 1 => self.most = batch.len() / 2,
-                Err(Trouble::Size(error)) => {
-                    self.most = self.site.limits().0;
+                Err(RemoteError::Size(_)) if batch.len() > 1 => self.max_batch = batch.len() / 2,
+                Err(RemoteError::Size(error)) => {
+                    self.max_batch = self.endpoint.limits().0;
                     let length = batch.iter().map(|text| text.chars().count()).sum::<usize>();
-                    return Err(Trouble::Size(error.at(format_args!("a text of {length} characters"))));
+                    return Err(RemoteError::Size(error.at(format_args!("a text of {length} characters"))));
                 }
                 Err(trouble) => return Err(trouble),
             }
@@ -121,22 +121,26 @@ impl Remote {
         let mut bytes = 0;
         let fits = |text: &&&str| {
             bytes += text.len();
-            bytes <= self.site.limits().1
+            bytes <= self.endpoint.limits().1
         };
-        let count = texts.iter().take(self.most).take_while(fits).count();
+        let count = texts.iter().take(self.max_batch).take_while(fits).count();
         &texts[..count.max(1)]
     }
 
-    fn ask(&mut self, texts: &[&str], side: Side) -> std::result::Result<Vec<Vec<f32>>, Trouble> {
-        let reply = match self.post(texts, side) {
+    fn ask(
+        &mut self,
+        texts: &[&str],
+        input_type: InputType,
+    ) -> std::result::Result<Vec<Vec<f32>>, RemoteError> {
+        let reply = match self.post_with_retries(texts, input_type) {
             Ok(reply) => reply,
             Err(failed) => return Err(self.unanswered(&failed)),
         };
         if !(200..300).contains(&reply.status) {
-            let said = http::said(&reply.body.bytes, self.site.key.as_ref()).unwrap_or_default();
+            let said = http::error_message(&reply.body.bytes, self.endpoint.key.as_ref()).unwrap_or_default();
             if self.base64 && said.contains("encoding_format") {
                 self.base64 = false;
-                return self.ask(texts, side);
+                return self.ask(texts, input_type);
             }
             return Err(self.refused(&reply, &said));
         }
@@ -144,18 +148,23 @@ impl Remote {
     }
 
     /// Asks until there is an answer that another attempt would not change, or has been asked often enough.
-    fn post(&mut self, texts: &[&str], side: Side) -> std::result::Result<Reply, Failed> {
-        let mut left = if self.is_proxy() { 1 } else { ATTEMPTS };
-        let mut pause = PAUSE;
+    fn post_with_retries(
+        &mut self,
+        texts: &[&str],
+        input_type: InputType,
+    ) -> std::result::Result<FullResponse, RequestError> {
+        let mut left = if self.is_proxy() { 1 } else { MAX_ATTEMPTS };
+        let mut backoff = FIRST_BACKOFF;
         loop {
-            let json = self.site.request(&self.model, texts, side, self.base64);
-            let reply = self.client.post(&self.site.address, self.site.key.as_ref(), json, MAX_ANSWER);
+            let json = self.endpoint.request(&self.model, texts, input_type, self.base64);
+            let reply =
+                self.client.post(&self.endpoint.address, self.endpoint.key.as_ref(), json, MAX_ANSWER_BYTES);
             left -= 1;
             let (why, wanted) = match &reply {
-                Ok(Reply { status: status @ (429 | 500 | 502 | 503 | 504), retry_after, .. }) => {
-                    (format!("answered {status} {}", http::reason(*status)), *retry_after)
+                Ok(FullResponse { status: status @ (429 | 500 | 502 | 503 | 504), retry_after, .. }) => {
+                    (format!("answered {status} {}", http::reason_phrase(*status)), *retry_after)
                 }
-                Err(Failed { kind: http::Kind::Connect | http::Kind::Broken, cause }) => {
+                Err(RequestError { kind: RequestErrorKind::Connect | RequestErrorKind::Broken, cause }) => {
                     (cause.clone(), None)
                 }
                 _ => return reply,
@@ -163,82 +172,94 @@ impl Remote {
             if left == 0 {
                 return reply;
             }
-            let rest = wanted.unwrap_or(pause).min(LONGEST_PAUSE);
-            self.notes.detail(format_args!("{}: {why}; again in {rest:?}", self.site.address));
+            let rest = wanted.unwrap_or(backoff).min(MAX_BACKOFF);
+            self.notes.detail(format_args!("{}: {why}; again in {rest:?}", self.endpoint.address));
             std::thread::sleep(rest);
-            pause *= 2;
+            backoff *= 2;
         }
     }
 
     /// The vectors in a good answer.
-    fn read(&mut self, reply: &Reply, count: usize) -> std::result::Result<Vec<Vec<f32>>, Trouble> {
+    fn read(
+        &mut self,
+        reply: &FullResponse,
+        count: usize,
+    ) -> std::result::Result<Vec<Vec<f32>>, RemoteError> {
         match &reply.body.cut {
             None => {}
-            Some(Cut::Failed(failed)) => return Err(self.unanswered(failed)),
-            Some(Cut::Limit) => {
-                let mib = MAX_ANSWER >> 20;
-                return Err(Trouble::Failed(self.error(format_args!("the answer is longer than {mib} MiB"))));
+            Some(Truncation::Failed(failed)) => return Err(self.unanswered(failed)),
+            Some(Truncation::Limit) => {
+                let mib = MAX_ANSWER_BYTES >> 20;
+                return Err(RemoteError::Failed(
+                    self.error(format_args!("the answer is longer than {mib} MiB")),
+                ));
             }
         }
-        let vectors = answer::vectors(self.site.kind, &reply.body.bytes, count)
-            .map_err(|e| Trouble::Failed(self.error(format_args!("the answer is wrong: {e}"))))?;
+        let vectors = response::vectors(self.endpoint.kind, &reply.body.bytes, count)
+            .map_err(|e| RemoteError::Failed(self.error(format_args!("the answer is wrong: {e}"))))?;
         for vector in &vectors {
             let dim = *self.dim.get_or_insert(vector.len());
             if vector.len() != dim {
                 let wrong = format!("the answer is wrong: {} numbers in a vector, after {dim}", vector.len());
-                return Err(Trouble::Failed(self.error(wrong)));
+                return Err(RemoteError::Failed(self.error(wrong)));
             }
         }
         Ok(vectors)
     }
 
     /// There was no answer.
-    fn unanswered(&self, failed: &Failed) -> Trouble {
+    fn unanswered(&self, failed: &RequestError) -> RemoteError {
         let error = self.error(failed);
-        match (failed.kind, self.site.kind) {
-            (http::Kind::Connect | http::Kind::Broken, Kind::Proxy) => {
-                Trouble::Absent(error.hint("rsv-proxy"))
+        match (failed.kind, self.endpoint.kind) {
+            (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::Proxy) => {
+                RemoteError::Absent(error.hint("rsv-proxy"))
             }
-            (http::Kind::Connect | http::Kind::Broken, Kind::Ollama) => Trouble::Absent(
-                error.hint(format!("is Ollama running? if elsewhere, set {}", self.site.setting)),
-            ),
-            (http::Kind::Connect | http::Kind::Broken, Kind::OpenAi) => {
-                Trouble::Absent(error.hint(format!("check {}", self.site.setting)))
+            (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::Ollama) => {
+                RemoteError::Absent(
+                    error.hint(format!("is Ollama running? if elsewhere, set {}", self.endpoint.setting)),
+                )
             }
-            (http::Kind::Late(setting), _) => {
+            (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::OpenAi) => {
+                RemoteError::Absent(error.hint(format!("check {}", self.endpoint.setting)))
+            }
+            (RequestErrorKind::Timeout(setting), _) => {
                 let hint = format!("raise the limit with: rsv-config set {setting} 20m");
-                Trouble::Failed(error.hint(hint).timed_out(setting))
+                RemoteError::Failed(error.hint(hint).timed_out(setting))
             }
-            (http::Kind::Setup, _) => {
-                Trouble::Failed(error.hint("install the certificates of the system: package ca-certificates"))
-            }
-            (http::Kind::Key, _) => Trouble::Failed(self.check_key(error)),
+            (RequestErrorKind::Setup, _) => RemoteError::Failed(
+                error.hint("install the certificates of the system: package ca-certificates"),
+            ),
+            (RequestErrorKind::Key, _) => RemoteError::Failed(self.check_key(error)),
         }
     }
 
     /// The server answered with a status other than 200 to 299, and said why.
-    fn refused(&self, reply: &Reply, said: &str) -> Trouble {
+    fn refused(&self, reply: &FullResponse, said: &str) -> RemoteError {
         let status = reply.status;
-        let head = format!("answered {status} {}", http::reason(status));
+        let head = format!("answered {status} {}", http::reason_phrase(status));
         let error = self.error(if said.is_empty() { head } else { format!("{head}: {said}") });
         let model = String::from_utf8_lossy(&reply.body.bytes).contains("model_not_found");
-        match (status, self.site.kind) {
-            (404, Kind::Ollama) => Trouble::Model(error.hint(format!("ollama pull {}", self.model))),
-            (404, _) if model => Trouble::Model(error),
-            (404 | 503, Kind::Proxy) => Trouble::Absent(error),
-            (400 | 413 | 422, _) => Trouble::Size(error),
-            (401 | 403, _) => Trouble::Failed(self.check_key(error)),
-            (300..=399 | 404 | 405, _) => Trouble::Failed(error.hint(format!("check {}", self.site.setting))),
-            _ => Trouble::Failed(error),
+        match (status, self.endpoint.kind) {
+            (404, EmbeddingApi::Ollama) => {
+                RemoteError::Model(error.hint(format!("ollama pull {}", self.model)))
+            }
+            (404, _) if model => RemoteError::Model(error),
+            (404 | 503, EmbeddingApi::Proxy) => RemoteError::Absent(error),
+            (400 | 413 | 422, _) => RemoteError::Size(error),
+            (401 | 403, _) => RemoteError::Failed(self.check_key(error)),
+            (300..=399 | 404 | 405, _) => {
+                RemoteError::Failed(error.hint(format!("check {}", self.endpoint.setting)))
+            }
+            _ => RemoteError::Failed(error),
         }
     }
 
     fn error(&self, cause: impl std::fmt::Display) -> Error {
-        Error::new(format!("cannot embed by {}", self.site.address)).because(cause)
+        Error::new(format!("cannot embed by {}", self.endpoint.address)).because(cause)
     }
 
     fn check_key(&self, error: Error) -> Error {
-        let variable = self.site.key_variable.as_deref().unwrap_or("embed.key_variable");
+        let variable = self.endpoint.key_variable.as_deref().unwrap_or("embed.key_variable");
         error.hint(format!("check {variable}"))
     }
 }
@@ -289,20 +310,20 @@ mod tests {
         }
     }
 
-    fn remote(via: &str) -> Remote {
+    fn remote(via: &str) -> RemoteEmbedder {
         configured(&format!("request_timeout = '300ms'\nembed.via = '{via}'"))
     }
 
-    fn configured(lines: &str) -> Remote {
+    fn configured(lines: &str) -> RemoteEmbedder {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("rsv.toml");
         std::fs::write(&file, lines).unwrap();
         let common = Common { config: Some(file), ..Common::default() };
-        Remote::of(&config::load(&common).unwrap(), "m", &Notes::default()).unwrap().unwrap()
+        RemoteEmbedder::of(&config::load(&common).unwrap(), "m", &Notes::default()).unwrap().unwrap()
     }
 
-    fn said(remote: &mut Remote, texts: &[&str]) -> String {
-        Error::from(remote.embed(texts, Side::Passage).unwrap_err()).to_string()
+    fn said(remote: &mut RemoteEmbedder, texts: &[&str]) -> String {
+        Error::from(remote.embed(texts, InputType::Passage).unwrap_err()).to_string()
     }
 
     const ONE: &str = r#"{"data":[{"index":0,"embedding":[0,1]}]}"#;
@@ -311,7 +332,7 @@ mod tests {
     #[test]
     fn a_busy_server_is_asked_again() {
         let fake = Fake::new(&[(429, "{}"), (500, ""), (503, "x"), (200, TWO)]);
-        let vectors = remote(&fake.url).embed(&["a", "b"], Side::Query).unwrap();
+        let vectors = remote(&fake.url).embed(&["a", "b"], InputType::Query).unwrap();
         assert_eq!(vectors, [[0.0, 1.0], [1.0, 0.0]]);
         assert_eq!(fake.batches(), [2; 4]);
         assert_eq!(fake.asked.lock().unwrap()[3]["model"], "m");
@@ -336,7 +357,7 @@ mod tests {
     #[test]
     fn a_batch_that_is_too_large_is_halved() {
         let fake = Fake::new(&[(413, ""), (200, TWO), (200, TWO), (200, ONE)]);
-        assert_eq!(remote(&fake.url).embed(&["a"; 5], Side::Query).unwrap().len(), 5);
+        assert_eq!(remote(&fake.url).embed(&["a"; 5], InputType::Query).unwrap().len(), 5);
         assert_eq!(fake.batches(), [5, 2, 2, 1]);
     }
 
@@ -348,7 +369,7 @@ mod tests {
         assert!(said.starts_with("a text of 3 characters: cannot embed by "), "{said}");
         assert!(said.ends_with("/api/embed: answered 400 Bad Request: at most 8 tokens"), "{said}");
         assert_eq!(fake.asked.lock().unwrap()[0]["truncate"], false);
-        assert_eq!(remote.most, 64);
+        assert_eq!(remote.max_batch, 64);
     }
 
     #[test]
@@ -365,7 +386,7 @@ mod tests {
     fn a_model_keeps_its_dimension() {
         let fake = Fake::new(&[(200, ONE), (200, r#"{"data":[{"index":0,"embedding":[1,2,3]}]}"#)]);
         let mut remote = remote(&fake.url);
-        remote.embed(&["a"], Side::Query).unwrap();
+        remote.embed(&["a"], InputType::Query).unwrap();
         assert!(said(&mut remote, &["b"]).ends_with("the answer is wrong: 3 numbers in a vector, after 2"));
     }
 
@@ -375,7 +396,7 @@ mod tests {
         let fake = Fake::new(&[(422, refusal), (200, ONE), (200, ONE)]);
         let mut remote = remote(&fake.url);
         for _ in 0..2 {
-            remote.embed(&["a"], Side::Query).unwrap();
+            remote.embed(&["a"], InputType::Query).unwrap();
         }
         let asked = fake.asked.lock().unwrap();
         let formats: Vec<bool> = asked.iter().map(|body| body.get("encoding_format").is_some()).collect();
@@ -389,10 +410,13 @@ mod tests {
         let (host, port) = fake.url.trim_start_matches("http://").split_once(':').unwrap();
         let mut proxy =
             configured(&format!("embed.via = 'proxy'\nreservoir_host = '{host}'\nreservoir_port = {port}"));
-        assert!(matches!(proxy.embed(&["a"], Side::Query), Err(Trouble::Model(_))));
-        assert!(matches!(proxy.embed(&["a"], Side::Query), Err(Trouble::Absent(_))));
-        assert!(matches!(proxy.embed(&["a"], Side::Query), Err(Trouble::Absent(_))));
+        assert!(matches!(proxy.embed(&["a"], InputType::Query), Err(RemoteError::Model(_))));
+        assert!(matches!(proxy.embed(&["a"], InputType::Query), Err(RemoteError::Absent(_))));
+        assert!(matches!(proxy.embed(&["a"], InputType::Query), Err(RemoteError::Absent(_))));
         assert_eq!(fake.asked.lock().unwrap()[0]["input_type"], "query");
-        assert!(matches!(remote("http://127.0.0.1:1").embed(&["a"], Side::Query), Err(Trouble::Absent(_))));
+        assert!(matches!(
+            remote("http://127.0.0.1:1").embed(&["a"], InputType::Query),
+            Err(RemoteError::Absent(_))
+        ));
     }
 }

@@ -12,11 +12,11 @@ use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{AddedToken, PaddingParams, Tokenizer};
 
 /// The list of words, a line each, and all else that makes the tokenizer.
-pub(super) const WORDS: &str = "vocab.txt";
-pub(super) const RULES: &str = "rules.json";
+pub(super) const WORDS_FILE: &str = "vocab.txt";
+pub(super) const RULES_FILE: &str = "rules.json";
 
 /// Texts on which both forms must agree before the fast one is used.
-const PROBES: [&str; 6] = [
+const PROBE_TEXTS: [&str; 6] = [
     "Where do the tomatoes stand this year?",
     "naïve CAFÉ ﬁancé Straße İstanbul",
     "犬は速い。 نص عربي русский हिन्दी",
@@ -59,14 +59,14 @@ pub(super) fn prepare(json: &Path, directory: &Path) -> Result<bool> {
         let path = directory.join(name);
         fs::write(&path, text).map_err(|e| Error::new(format!("cannot write {}", path.display())).because(e))
     };
-    write(WORDS, &words)?;
-    write(RULES, &rules.to_string())?;
+    write(WORDS_FILE, &words)?;
+    write(RULES_FILE, &rules.to_string())?;
     let fast = read(directory)?;
     let same = |text: &&str| ids(&slow, text) == ids(&fast, text);
-    if PROBES.iter().all(same) {
+    if PROBE_TEXTS.iter().all(same) {
         return Ok(true);
     }
-    let _ = (fs::remove_file(directory.join(WORDS)), fs::remove_file(directory.join(RULES)));
+    let _ = (fs::remove_file(directory.join(WORDS_FILE)), fs::remove_file(directory.join(RULES_FILE)));
     Ok(false)
 }
 
@@ -103,28 +103,28 @@ fn simple(json: &Value) -> Option<(String, Value)> {
 /// Reads the fast form.
 pub(super) fn read(directory: &Path) -> Result<Tokenizer> {
     let damaged = |name: &str| Error::new(format!("{} is damaged", directory.join(name).display()));
-    let rules = super::model::read(&directory.join(RULES))?.ok_or_else(|| damaged(RULES))?;
-    let path = directory.join(WORDS);
+    let rules = super::model::read(&directory.join(RULES_FILE))?.ok_or_else(|| damaged(RULES_FILE))?;
+    let path = directory.join(WORDS_FILE);
     let words = WordPiece::from_file(&path.to_string_lossy());
     let unknown = rules["unknown"].as_str().unwrap_or("[UNK]").to_owned();
     let longest = rules["longest"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(100);
     let words = words.unk_token(unknown).max_input_chars_per_word(longest).build();
-    let words = words.map_err(|e| damaged(WORDS).because(e))?;
+    let words = words.map_err(|e| damaged(WORDS_FILE).because(e))?;
     let mut tokenizer = Tokenizer::new(words);
     let special = |name: &str| -> Result<(String, u32)> {
-        let token = rules[name].as_str().ok_or_else(|| damaged(RULES))?;
-        let id = tokenizer.token_to_id(token).ok_or_else(|| damaged(WORDS))?;
+        let token = rules[name].as_str().ok_or_else(|| damaged(RULES_FILE))?;
+        let id = tokenizer.token_to_id(token).ok_or_else(|| damaged(WORDS_FILE))?;
         Ok((token.to_owned(), id))
     };
     let around = BertProcessing::new(special("last")?, special("first")?);
     let yes = |name: &str| rules[name].as_bool().unwrap_or(true);
     let normalizer =
         BertNormalizer::new(yes("clean"), yes("chinese"), rules["accents"].as_bool(), yes("lower"));
-    tokenizer.with_normalizer(Some(normalizer)).map_err(|e| damaged(RULES).because(e))?;
+    tokenizer.with_normalizer(Some(normalizer)).map_err(|e| damaged(RULES_FILE).because(e))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     tokenizer.with_post_processor(Some(around));
     let added = rules["added"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let added: Vec<AddedToken> = added.map(|token| AddedToken::from(token, true)).collect();
-    tokenizer.add_special_tokens(added).map_err(|e| damaged(RULES).because(e))?;
+    tokenizer.add_special_tokens(added).map_err(|e| damaged(RULES_FILE).because(e))?;
     Ok(tokenizer)
 }

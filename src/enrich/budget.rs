@@ -6,7 +6,7 @@ use super::recall::Candidate;
 use super::turn::Turn;
 use super::units::Units;
 use crate::chat::Request;
-use crate::record::{Account, Dropped, LeftOut, Part};
+use crate::record::{Account, Dropped, LeftOut, RecalledPart};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
 
@@ -198,9 +198,9 @@ impl Plan {
         }
     }
 
-    fn parts(&self, wanted: impl Fn(&Candidate) -> bool) -> Vec<Part> {
+    fn parts(&self, wanted: impl Fn(&Candidate) -> bool) -> Vec<RecalledPart> {
         let kept = self.kept.iter().filter(|(candidate, _)| wanted(candidate));
-        let part = |(candidate, tokens): &(Candidate, usize)| Part {
+        let part = |(candidate, tokens): &(Candidate, usize)| RecalledPart {
             id: candidate.record.id.clone(),
             score: candidate.score,
             hop: candidate.hop,

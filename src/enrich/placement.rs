@@ -183,7 +183,7 @@ fn label(role: &str) -> String {
 /// A recalled record as one of the request's own messages.
 fn turn(recalled: &StoredRecord) -> Object {
     let role = if recalled.role == Some(Role::Assistant) { Role::Assistant } else { Role::User };
-    message(role.name(), &fence::disarmed(&recalled.text))
+    message(role.name(), &fence::escape_control_tokens(&recalled.text))
 }
 
 fn message(role: &str, text: &str) -> Object {

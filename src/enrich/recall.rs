@@ -6,7 +6,7 @@ use super::options::Options;
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
-use crate::record::{Hit, LeftOut, Object, Part, Role, Scopes, StoredRecord, kinds};
+use crate::record::{Hit, LeftOut, Object, RecalledPart, Role, Scopes, StoredRecord, kinds};
 use crate::search::{self, By, CatchUp};
 use crate::store::Select;
 use memchr::memmem;
@@ -71,13 +71,17 @@ pub(super) fn recall(
 }
 
 /// The candidates of an earlier request of the same turn.
-pub(super) fn recall_cached(memory: &mut Memory, parts: &[Part], turn: &Turn) -> Result<Vec<Candidate>> {
+pub(super) fn recall_cached(
+    memory: &mut Memory,
+    parts: &[RecalledPart],
+    turn: &Turn,
+) -> Result<Vec<Candidate>> {
     let which = Select::of(Scopes::One(turn.scope.clone()));
     let ids: Vec<&str> = parts.iter().map(|part| part.id.as_str()).collect();
     let records = memory.store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
-    let candidates = parts.iter().filter_map(|Part { id, score, hop, .. }| {
+    let candidates = parts.iter().filter_map(|RecalledPart { id, score, hop, .. }| {
         Some(Candidate { record: records.remove(id)?, score: *score, hop: *hop })
     });
     Ok(candidates.collect())

@@ -4,7 +4,7 @@
 
 use super::turn::{Memory, Turn};
 use crate::error::Result;
-use crate::record::{ACCOUNT, Account, Object, Part, Scope, Scopes};
+use crate::record::{ACCOUNT, Account, Object, RecalledPart, Scope, Scopes};
 use crate::store::Select;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
 pub(super) struct CachedTurn {
     pub(super) trace_id: String,
     /// The recalled messages, best first.
-    pub(super) recalled: Vec<Part>,
+    pub(super) recalled: Vec<RecalledPart>,
 }
 
 /// Reads the newest account with a digest.

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use crate::config::Secret;
-use crate::http::{Body, Cut};
+use crate::http::{Body, Truncation};
 use crate::provider::Target;
 use crate::record::Object;
 
@@ -10,8 +10,8 @@ use crate::record::Object;
 pub(super) fn read_answer(target: &Target, body: &Body, key: Option<&Secret>) -> Result<Object, Failure> {
     let invalid = |is: &str| Failure::invalid(target, is, &body.bytes, key);
     match &body.cut {
-        Some(Cut::Limit) => return Err(Failure::too_much(target, body.bytes.len())),
-        Some(Cut::Failed(failed)) => return Err(Failure::broken(target, failed, &body.bytes, key)),
+        Some(Truncation::Limit) => return Err(Failure::answer_too_long(target, body.bytes.len())),
+        Some(Truncation::Failed(failed)) => return Err(Failure::broken(target, failed, &body.bytes, key)),
         None if body.bytes.trim_ascii().is_empty() => return Err(invalid("empty")),
         None => {}
     }

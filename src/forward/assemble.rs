@@ -9,39 +9,46 @@ pub(super) struct Assembler {
     head: Vec<(String, String)>,
     choices: Vec<Choice>,
     /// How many bytes of JSON are gathered yet; none at all if nothing is to be.
-    room: Option<usize>,
+    remaining: Option<usize>,
     /// Whether not all of it was gathered.
-    full: bool,
+    truncated: bool,
     done: bool,
     error: Option<Object>,
 }
 
 struct Choice {
     index: i64,
-    message: Vec<(String, Part)>,
+    message: Vec<(String, GrowingValue)>,
     /// finish_reason, logprobs and what else there is.
-    more: Vec<(String, Part)>,
+    more: Vec<(String, GrowingValue)>,
 }
 
 /// A value that grows.
-enum Part {
+enum GrowingValue {
     /// As it came last.
     Json(String),
     Text(String),
-    Members(Vec<(String, Part)>),
+    Members(Vec<(String, GrowingValue)>),
     /// Of tool calls, what grows with them; of other arrays, all their elements.
-    List(Vec<Part>),
+    List(Vec<GrowingValue>),
 }
 
-/// Members that are said once, though some providers repeat them.
-const ONCE: [&str; 5] = ["id", "type", "role", "name", "index"];
-/// Of the head the first is kept, where other members may be known only in the end.
-const FIRST: [&str; 3] = ["id", "model", "created"];
+/// Members that are not concatenated, since some providers repeat them in each chunk.
+const UNREPEATED_MEMBERS: [&str; 5] = ["id", "type", "role", "name", "index"];
+/// Members of the head whose first value is kept; of the others, the last.
+const FIRST_KEPT_MEMBERS: [&str; 3] = ["id", "model", "created"];
 
 impl Assembler {
-    /// Gathers at most `room` bytes; without any, only how the answer ends is seen.
-    pub(super) fn new(room: Option<usize>) -> Assembler {
-        Assembler { head: Vec::new(), choices: Vec::new(), room, full: false, done: false, error: None }
+    /// Gathers at most `remaining` bytes; without any, only how the answer ends is seen.
+    pub(super) fn new(remaining: Option<usize>) -> Assembler {
+        Assembler {
+            head: Vec::new(),
+            choices: Vec::new(),
+            remaining,
+            truncated: false,
+            done: false,
+            error: None,
+        }
     }
 
     /// The provider said that this was all.
@@ -61,11 +68,11 @@ impl Assembler {
     }
 
     /// Whether it was longer than there is room for.
-    pub(super) fn is_full(&self) -> bool {
-        self.full
+    pub(super) fn is_truncated(&self) -> bool {
+        self.truncated
     }
 
-    /// What the provider said went wrong in mid-stream.
+    /// The error that the provider reported in mid-stream.
     pub(super) fn error(&self) -> Option<&Object> {
         self.error.as_ref()
     }
@@ -78,7 +85,7 @@ impl Assembler {
         for (name, json) in chunk.iter().filter(|(name, _)| !["choices", "object", "rsv"].contains(name)) {
             match self.head.iter_mut().find(|(known, _)| known == name) {
                 None => self.head.push((name.to_owned(), json.to_owned())),
-                Some((_, known)) if known != "null" && FIRST.contains(&name) => {}
+                Some((_, known)) if known != "null" && FIRST_KEPT_MEMBERS.contains(&name) => {}
                 Some((_, known)) if json != "null" => json.clone_into(known),
                 Some(_) => {}
             }
@@ -97,7 +104,7 @@ impl Assembler {
         if let Some(finish) = choice.get("finish_reason").filter(|finish| *finish != "null") {
             merge(&mut self.choices[at].more, "finish_reason", finish);
         }
-        let Some(room) = &mut self.room else { return };
+        let Some(remaining) = &mut self.remaining else { return };
         let delta = choice.object("delta").ok().flatten();
         let delta = delta.or_else(|| choice.object("message").ok().flatten()).unwrap_or_default();
         let own = |name: &str| ["index", "delta", "message", "finish_reason"].contains(&name);
@@ -105,11 +112,11 @@ impl Assembler {
         let Choice { message, more: members, .. } = &mut self.choices[at];
         let parts = delta.iter().map(|part| (true, part)).chain(more.map(|part| (false, part)));
         for (said, (name, json)) in parts {
-            match room.checked_sub(json.len()) {
-                Some(left) if !self.full => *room = left,
-                _ => self.full = true,
+            match remaining.checked_sub(json.len()) {
+                Some(left) if !self.truncated => *remaining = left,
+                _ => self.truncated = true,
             }
-            if !self.full {
+            if !self.truncated {
                 merge(if said { message } else { members }, name, json);
             }
         }
@@ -117,7 +124,7 @@ impl Assembler {
 
     /// The response; none if there was no choice. Broken off or not, it has the members that parsers need.
     pub(super) fn finish(mut self) -> Option<Object> {
-        if self.choices.is_empty() || self.room.is_none() {
+        if self.choices.is_empty() || self.remaining.is_none() {
             return None;
         }
         self.choices.sort_by_key(|choice| choice.index);
@@ -128,11 +135,17 @@ impl Assembler {
             match name {
                 "object" => response.set_text(name, "chat.completion"),
                 "choices" => response.set(name, array(&choices)),
-                _ => known(name).into_iter().for_each(|(_, json)| response.set(name, json)),
+                _ => {
+                    if let Some((_, json)) = known(name) {
+                        response.set(name, json);
+                    }
+                }
             }
         }
         let rest = self.head.iter().filter(|(name, _)| !response.has(name)).collect::<Vec<_>>();
-        rest.into_iter().for_each(|(name, json)| response.set(name, json));
+        for (name, json) in rest {
+            response.set(name, json);
+        }
         Some(response)
     }
 }
@@ -142,46 +155,54 @@ impl Choice {
         let mut message = Object::default();
         message.set_text("role", "assistant");
         message.set("content", "null");
-        self.message.into_iter().for_each(|(name, part)| message.set(&name, part.finish(&name)));
+        for (name, part) in self.message {
+            message.set(&name, part.finish(&name));
+        }
         let mut choice = Object::default();
         choice.set("index", self.index.to_string());
         choice.set("message", message.to_json());
         choice.set("finish_reason", "null");
-        self.more.into_iter().for_each(|(name, part)| choice.set(&name, part.finish(&name)));
+        for (name, part) in self.more {
+            choice.set(&name, part.finish(&name));
+        }
         choice
     }
 }
 
-impl Part {
-    fn new(json: &str) -> Part {
+impl GrowingValue {
+    fn new(json: &str) -> GrowingValue {
         match json.as_bytes().first() {
-            Some(b'"') => Part::Text(serde_json::from_str(json).unwrap_or_default()),
+            Some(b'"') => GrowingValue::Text(serde_json::from_str(json).unwrap_or_default()),
             Some(b'{') => {
                 let mut members = Vec::new();
                 for (name, json) in Object::parse(json).unwrap_or_default().iter() {
                     merge(&mut members, name, json);
                 }
-                Part::Members(members)
+                GrowingValue::Members(members)
             }
-            Some(b'[') => Part::List(elements(json).map(|element| Part::new(&element)).collect()),
-            _ => Part::Json(json.to_owned()),
+            Some(b'[') => {
+                GrowingValue::List(elements(json).map(|element| GrowingValue::new(&element)).collect())
+            }
+            _ => GrowingValue::Json(json.to_owned()),
         }
     }
 
     /// The value as JSON text. `name` is that of the member that it is.
     fn finish(self, name: &str) -> String {
         match self {
-            Part::Json(json) => json,
-            Part::Text(text) => quote(&text),
-            Part::List(parts) => {
+            GrowingValue::Json(json) => json,
+            GrowingValue::Text(text) => quote(&text),
+            GrowingValue::List(parts) => {
                 let parts: Vec<String> = parts.into_iter().map(|part| part.finish(name)).collect();
                 format!("[{}]", parts.join(","))
             }
-            Part::Members(members) => {
+            GrowingValue::Members(members) => {
                 let mut object = Object::default();
                 // The index of a call is only there to put the call together.
                 let members = members.into_iter().filter(|(n, _)| name != "tool_calls" || n != "index");
-                members.for_each(|(name, part)| object.set(&name, part.finish(&name)));
+                for (name, part) in members {
+                    object.set(&name, part.finish(&name));
+                }
                 object.to_json()
             }
         }
@@ -189,43 +210,48 @@ impl Part {
 
     fn text(&self) -> Option<&str> {
         match self {
-            Part::Text(text) => Some(text),
+            GrowingValue::Text(text) => Some(text),
             _ => None,
         }
     }
 }
 
 /// Adds what a chunk has of a member to what is there.
-fn merge(members: &mut Vec<(String, Part)>, name: &str, json: &str) {
+fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
     let Some(at) = members.iter().position(|(known, _)| known == name) else {
         let part = match name {
             "tool_calls" => {
                 let mut calls = Vec::new();
-                elements(json).for_each(|call| merge_call(&mut calls, &call));
-                Part::List(calls)
+                for call in elements(json) {
+                    merge_call(&mut calls, &call);
+                }
+                GrowingValue::List(calls)
             }
-            _ => Part::new(json),
+            _ => GrowingValue::new(json),
         };
         return members.push((name.to_owned(), part));
     };
-    match (&mut members[at].1, Part::new(json)) {
-        (_, Part::Json(json)) if json == "null" => {}
-        (Part::Text(text), Part::Text(_)) if ONCE.contains(&name) && !text.is_empty() => {}
-        (Part::Text(text), Part::Text(more)) => text.push_str(&more),
-        (Part::List(calls), Part::List(_)) if name == "tool_calls" => {
-            elements(json).for_each(|call| merge_call(calls, &call));
+    match (&mut members[at].1, GrowingValue::new(json)) {
+        (_, GrowingValue::Json(json)) if json == "null" => {}
+        (GrowingValue::Text(text), GrowingValue::Text(_))
+            if UNREPEATED_MEMBERS.contains(&name) && !text.is_empty() => {}
+        (GrowingValue::Text(text), GrowingValue::Text(more)) => text.push_str(&more),
+        (GrowingValue::List(calls), GrowingValue::List(_)) if name == "tool_calls" => {
+            for call in elements(json) {
+                merge_call(calls, &call);
+            }
         }
-        (Part::List(parts), Part::List(more)) => parts.extend(more),
+        (GrowingValue::List(parts), GrowingValue::List(more)) => parts.extend(more),
         // Content of which some comes as text and some as parts.
-        (Part::List(parts), Part::Text(text)) => parts.push(text_part(text)),
-        (known @ Part::Text(_), Part::List(mut parts)) => {
+        (GrowingValue::List(parts), GrowingValue::Text(text)) => parts.push(text_part(text)),
+        (known @ GrowingValue::Text(_), GrowingValue::List(mut parts)) => {
             let text = known.text().unwrap_or_default().to_owned();
             if !text.is_empty() {
                 parts.insert(0, text_part(text));
             }
-            *known = Part::List(parts);
+            *known = GrowingValue::List(parts);
         }
-        (Part::Members(known), Part::Members(_)) => {
+        (GrowingValue::Members(known), GrowingValue::Members(_)) => {
             for (name, json) in Object::parse(json).unwrap_or_default().iter() {
                 merge(known, name, json);
             }
@@ -234,31 +260,36 @@ fn merge(members: &mut Vec<(String, Part)>, name: &str, json: &str) {
     }
 }
 
-fn text_part(text: String) -> Part {
-    Part::Members(vec![("type".into(), Part::Text("text".into())), ("text".into(), Part::Text(text))])
+fn text_part(text: String) -> GrowingValue {
+    GrowingValue::Members(vec![
+        ("type".into(), GrowingValue::Text("text".into())),
+        ("text".into(), GrowingValue::Text(text)),
+    ])
 }
 
 /// Adds a piece of a tool call to the call that it belongs to: that of its index, unless that has another id,
 /// since some providers number all calls 0; without an index that of its id; with neither the last.
-fn merge_call(calls: &mut Vec<Part>, json: &str) {
+fn merge_call(calls: &mut Vec<GrowingValue>, json: &str) {
     let Ok(piece) = Object::parse(json) else { return };
     let (index, id) = (piece.get("index"), piece.text("id").ok().flatten().filter(|id| !id.is_empty()));
-    let same = |call: &Part| {
-        let Part::Members(members) = call else { return false };
+    let same = |call: &GrowingValue| {
+        let GrowingValue::Members(members) = call else { return false };
         let member = |name| members.iter().find(|(known, _)| known == name).map(|(_, part)| part);
-        let known = member("id").and_then(Part::text).filter(|id| !id.is_empty());
+        let known = member("id").and_then(GrowingValue::text).filter(|id| !id.is_empty());
         let numbered = match (index, member("index")) {
-            (Some(index), Some(Part::Json(known))) => known == index,
+            (Some(index), Some(GrowingValue::Json(known))) => known == index,
             _ => true,
         };
         numbered && (id.is_none() || known.is_none() || id.as_deref() == known)
     };
     let at = calls.iter().rposition(same).unwrap_or_else(|| {
-        calls.push(Part::Members(Vec::new()));
+        calls.push(GrowingValue::Members(Vec::new()));
         calls.len() - 1
     });
-    if let Part::Members(members) = &mut calls[at] {
-        piece.iter().for_each(|(name, json)| merge(members, name, json));
+    if let GrowingValue::Members(members) = &mut calls[at] {
+        for (name, json) in piece.iter() {
+            merge(members, name, json);
+        }
     }
 }
 
@@ -274,7 +305,9 @@ mod tests {
 
     fn assembled(chunks: &[&str]) -> String {
         let mut assembler = Assembler::new(Some(10_000));
-        chunks.iter().for_each(|chunk| assembler.add(&Object::parse(chunk).unwrap()));
+        for chunk in chunks {
+            assembler.add(&Object::parse(chunk).unwrap());
+        }
         assembler.finish().map_or(String::new(), |response| response.to_json())
     }
 
@@ -375,13 +408,15 @@ mod tests {
         let chunk = Object::parse(r#"{"choices":[{"delta":{"content":"12345678"}}]}"#).unwrap();
         let end = Object::parse(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#).unwrap();
         let mut assembler = Assembler::new(Some(25));
-        (0..5).for_each(|_| assembler.add(&chunk));
+        for _ in 0..5 {
+            assembler.add(&chunk);
+        }
         assembler.add(&end);
-        assert!(assembler.is_full() && assembler.is_finished());
+        assert!(assembler.is_truncated() && assembler.is_finished());
         assert!(assembler.finish().unwrap().to_json().contains(r#""1234567812345678""#));
         let mut none = Assembler::new(None);
         none.add(&chunk);
-        assert!(!none.is_finished() && !none.is_full());
+        assert!(!none.is_finished() && !none.is_truncated());
         none.add(&end);
         assert!(none.is_finished() && none.finish().is_none());
     }

@@ -1,4 +1,4 @@
-//! Who asks a provider for an answer.
+//! The callers of providers.
 
 use crate::config::Secret;
 use crate::http::HeaderMap;

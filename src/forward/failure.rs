@@ -1,8 +1,8 @@
-//! Why there is no answer: for the reader of a stream of lines, and as an HTTP status.
+//! Failed requests: as an error line for the next tool, and as an HTTP status.
 
 use crate::config::Secret;
 use crate::error::Error;
-use crate::http::{Failed, HeaderMap, Kind, reason, said, without};
+use crate::http::{HeaderMap, RequestError, RequestErrorKind, error_message, reason_phrase, redact_key};
 use crate::provider::{Refusal, Target};
 use crate::record::{Object, error_line, quote};
 
@@ -14,14 +14,14 @@ pub(super) const MAX_BODY: usize = 64 << 10;
 pub struct Failure {
     /// The provider's status, or the one that a server would answer with.
     pub status: u16,
-    /// What programs know it by, such as `provider_unreachable`.
+    /// The code for programs, such as `provider_unreachable`.
     pub code: &'static str,
     pub message: String,
-    /// What the provider sent, as JSON text: its object, or a string of at most 64 KiB of it.
+    /// The provider's body, as JSON text: its object, or a string of at most 64 KiB of it.
     pub body: Option<Box<str>>,
-    /// What the provider said before it.
+    /// The headers of the provider's answer.
     pub headers: Option<Box<HeaderMap>>,
-    /// What helps.
+    /// The hint.
     pub hint: Option<String>,
 }
 
@@ -45,11 +45,11 @@ impl Failure {
         self
     }
 
-    fn raise(self, setting: &str) -> Failure {
+    fn hint_limit(self, setting: &str) -> Failure {
         self.hint(&format!("raise the limit with: rsv-config set {setting} 20m"))
     }
 
-    fn check_key(self, target: &Target) -> Failure {
+    fn hint_key(self, target: &Target) -> Failure {
         match target.key_variable() {
             Some(variable) => self.hint(&format!("check {variable}")),
             None => self,
@@ -58,26 +58,26 @@ impl Failure {
 
     fn body(mut self, bytes: &[u8], key: Option<&Secret>) -> Failure {
         let bytes = &bytes[..bytes.len().min(MAX_BODY)];
-        self.body = Some(as_json(&without(key, &String::from_utf8_lossy(bytes))));
+        self.body = Some(as_json(&redact_key(key, &String::from_utf8_lossy(bytes))));
         self
     }
 
     /// There was no answer at all.
-    pub fn unsent(target: &Target, failed: &Failed) -> Failure {
+    pub fn unsent(target: &Target, failed: &RequestError) -> Failure {
         let (title, address) = (target.title(), target.address());
         let using = match target.model.as_str() {
             "" => format!("It is at '{address}'"),
             model => format!("Using model '{model}' at '{address}'"),
         };
         match failed.kind {
-            Kind::Key => {
+            RequestErrorKind::Key => {
                 let failure = Failure::new(401, "missing_api_key", format!("no key for {title}: {failed}"));
-                failure.check_key(target)
+                failure.hint_key(target)
             }
-            Kind::Setup | Kind::Connect => {
+            RequestErrorKind::Setup | RequestErrorKind::Connect => {
                 let message = format!("Failed to connect to {title} API: {failed}. {using}");
                 let unreachable = Failure::new(502, "provider_unreachable", message);
-                unreachable.hint(&if failed.kind == Kind::Setup {
+                unreachable.hint(&if failed.kind == RequestErrorKind::Setup {
                     "install the certificates of the system: package ca-certificates".to_owned()
                 } else if target.name() == "ollama" {
                     format!("is Ollama running? if it is elsewhere, set {}", target.address_setting())
@@ -85,11 +85,11 @@ impl Failure {
                     format!("see whether the network is there, or correct {}", target.address_setting())
                 })
             }
-            Kind::Late(setting) => {
+            RequestErrorKind::Timeout(setting) => {
                 Failure::new(504, "timeout", format!("No answer from {title} API: {failed}. {using}"))
-                    .raise(setting)
+                    .hint_limit(setting)
             }
-            Kind::Broken => {
+            RequestErrorKind::Broken => {
                 let message = format!("No answer from {title} API: {failed}. {using}");
                 Failure::new(502, "provider_unreachable", message)
             }
@@ -98,15 +98,15 @@ impl Failure {
 
     /// The provider answered with a status other than 200 to 299.
     pub fn refused(target: &Target, status: u16, body: &[u8], key: Option<&Secret>) -> Failure {
-        let said = said(body, key).map_or(String::new(), |said| format!(": {said}"));
-        let head = format!("{} answered {status} {}", target.title(), reason(status));
+        let said = error_message(body, key).map_or(String::new(), |said| format!(": {said}"));
+        let head = format!("{} answered {status} {}", target.title(), reason_phrase(status));
         let message = format!("{}{said}", head.trim_end());
         let failure = Failure::new(status, "provider_error", message).body(body, key);
         match status {
             300..=399 => {
                 failure.hint(&format!("redirects are not followed: correct {}", target.address_setting()))
             }
-            401 | 403 => failure.check_key(target),
+            401 | 403 => failure.hint_key(target),
             404 if target.name() == "ollama" => {
                 failure.hint("see the models that are there with: ollama list")
             }
@@ -123,17 +123,22 @@ impl Failure {
     }
 
     /// The answer ended before its end.
-    pub(super) fn broken(target: &Target, failed: &Failed, body: &[u8], key: Option<&Secret>) -> Failure {
+    pub(super) fn broken(
+        target: &Target,
+        failed: &RequestError,
+        body: &[u8],
+        key: Option<&Secret>,
+    ) -> Failure {
         let message = format!("the answer of {} broke off: {failed}", target.title());
         let failure = match failed.kind {
-            Kind::Late(setting) => Failure::new(504, "timeout", message).raise(setting),
+            RequestErrorKind::Timeout(setting) => Failure::new(504, "timeout", message).hint_limit(setting),
             _ => Failure::new(502, "invalid_answer", message),
         };
         if body.is_empty() { failure } else { failure.body(body, key) }
     }
 
     /// The answer is longer than may be held.
-    pub(super) fn too_much(target: &Target, bytes: usize) -> Failure {
+    pub(super) fn answer_too_long(target: &Target, bytes: usize) -> Failure {
         let mib = bytes as f64 / f64::from(1 << 20);
         let message = format!("the answer of {} is longer than the limit of {mib} MiB", target.title());
         Failure::new(502, "invalid_answer", message)
@@ -148,7 +153,7 @@ impl Failure {
 
     /// The provider said in mid-stream that something went wrong.
     pub(super) fn in_stream(target: &Target, event: &[u8], key: Option<&Secret>) -> Failure {
-        let said = said(event, key).map_or(String::new(), |said| format!(": {said}"));
+        let said = error_message(event, key).map_or(String::new(), |said| format!(": {said}"));
         let message = format!("the answer of {} broke off{said}", target.title());
         Failure::new(502, "provider_error", message).body(event, key)
     }
@@ -191,7 +196,7 @@ impl From<Refusal> for Failure {
         let (status, code, error) = match refusal {
             Refusal::Model(error) => (400, "invalid_request", error),
             Refusal::Key(error) => (401, "missing_api_key", error),
-            Refusal::Plain(error) => (502, "insecure_address", error),
+            Refusal::Plaintext(error) => (502, "insecure_address", error),
         };
         Failure { status, code, ..Failure::from(error) }
     }

@@ -1,13 +1,13 @@
 //! Requests are sent to the provider of their model.
 
 use super::answer::read_answer;
-use super::ask::Asker;
 use super::caller::Caller;
-use super::cut::Cuts;
-use super::detail_log::tell;
+use super::detail_log::log_detail;
 use super::failure::Failure;
 use super::pending_request::PendingRequest;
+use super::request_sender::RequestSender;
 use super::stream::Stream;
+use super::truncation_detector::TruncationDetector;
 use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// Forwards requests.
 pub struct Forwarder {
-    asker: Asker,
+    sender: RequestSender,
     providers: Providers,
     /// The model for requests that name none.
     model: Option<String>,
@@ -27,7 +27,7 @@ pub struct Forwarder {
     web_search: Option<Object>,
     /// The longest answer that is held, in bytes.
     limit: usize,
-    cuts: Arc<Cuts>,
+    truncation_detector: Arc<TruncationDetector>,
     notes: Notes,
 }
 
@@ -35,12 +35,12 @@ impl Forwarder {
     /// Takes addresses, keys, limits and defaults from the settings. Nothing is opened yet.
     pub fn new(settings: &Settings, notes: &Notes) -> error::Result<Forwarder> {
         Ok(Forwarder {
-            asker: Asker::new(settings, notes),
+            sender: RequestSender::new(settings, notes),
             providers: Providers::new(settings)?,
             model: settings.text("model"),
             web_search: web_search(settings),
             limit: settings.max_line(),
-            cuts: Arc::new(Cuts::new(notes)),
+            truncation_detector: Arc::new(TruncationDetector::new(notes)),
             notes: notes.clone(),
         })
     }
@@ -60,12 +60,12 @@ impl Forwarder {
         }
         let (pending, body) = self.prepare(request, caller, clock)?;
         let PendingRequest { target, key, .. } = &pending;
-        let response = self.asker.ask(target, key.as_ref(), caller, false, body).await?;
+        let response = self.sender.send(target, key.as_ref(), caller, false, body).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.body(self.limit).await;
-        tell(&self.notes, "the answer of", target, &body.bytes, key.as_ref());
+        log_detail(&self.notes, "the answer of", target, &body.bytes, key.as_ref());
         let answer = read_answer(target, &body, key.as_ref())?;
-        Ok((pending.complete(answer, status, &self.cuts), headers))
+        Ok((pending.complete(answer, status, &self.truncation_detector), headers))
     }
 
     /// Asks the provider for a stream, and waits for its head.
@@ -79,8 +79,9 @@ impl Forwarder {
             request.set("stream", "true");
         }
         let (pending, body) = self.prepare(request, caller, clock)?;
-        let response = self.asker.ask(&pending.target, pending.key.as_ref(), caller, true, body).await?;
-        Stream::new(response, pending, (self.cuts.clone(), self.notes.clone()), self.limit).await
+        let response = self.sender.send(&pending.target, pending.key.as_ref(), caller, true, body).await?;
+        Stream::new(response, pending, (self.truncation_detector.clone(), self.notes.clone()), self.limit)
+            .await
     }
 
     /// Turns a request line into the body that its provider gets.
@@ -95,7 +96,7 @@ impl Forwarder {
         let key = target.key(caller.key.as_ref())?.cloned();
         let mut body = Vec::new();
         request.write(&mut body);
-        tell(&self.notes, "the request to", &target, &body, key.as_ref());
+        log_detail(&self.notes, "the request to", &target, &body, key.as_ref());
         Ok((PendingRequest { target, key, rsv, clock: *clock, begin: clock.now() }, body.into()))
     }
 

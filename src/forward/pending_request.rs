@@ -1,7 +1,7 @@
 //! A request that was sent, until its answer is complete.
 
-use super::cut::Cuts;
-use super::detail_log::tell;
+use super::detail_log::log_detail;
+use super::truncation_detector::TruncationDetector;
 use crate::cli::Notes;
 use crate::config::Secret;
 use crate::provider::Target;
@@ -21,12 +21,17 @@ impl PendingRequest {
     /// Logs an answer that was put together, if details are told.
     pub(super) fn log_answer(&self, notes: &Notes, answer: &Object) {
         if notes.is_verbose() {
-            tell(notes, "the answer of", &self.target, answer.to_json().as_bytes(), self.key.as_ref());
+            log_detail(notes, "the answer of", &self.target, answer.to_json().as_bytes(), self.key.as_ref());
         }
     }
 
     /// Adds `rsv` to the answer, with the provider, the status and the latency.
-    pub(super) fn complete(mut self, mut answer: Object, status: u16, cuts: &Cuts) -> Object {
+    pub(super) fn complete(
+        mut self,
+        mut answer: Object,
+        status: u16,
+        truncation_detector: &TruncationDetector,
+    ) -> Object {
         let rsv = &mut self.rsv;
         let partial = rsv.take("partial");
         rsv.set_text("provider", self.target.name());
@@ -36,7 +41,7 @@ impl PendingRequest {
             rsv.set("partial", partial);
         }
         answer.take("rsv");
-        cuts.look(&self.target, &answer, rsv);
+        truncation_detector.check(&self.target, &answer, rsv);
         answer.set("rsv", rsv.to_json());
         answer
     }

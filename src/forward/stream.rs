@@ -2,31 +2,31 @@
 
 use super::answer::{mark_kind, read_answer};
 use super::assemble::Assembler;
-use super::cut::Cuts;
-use super::events::Events;
+use super::event_parser::EventParser;
 use super::failure::Failure;
 use super::pending_request::PendingRequest;
+use super::truncation_detector::TruncationDetector;
 use crate::chat;
 use crate::cli::Notes;
-use crate::http::{self, Cut, Decoder, HeaderMap, Response};
+use crate::http::{self, Decoder, HeaderMap, Response, Truncation};
 use crate::record::Object;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The data of the event after which a provider says nothing more.
-const DONE: &str = "[DONE]";
+const DONE_DATA: &str = "[DONE]";
 /// How long the connection may take to end after that, so that it can be used again.
-const GRACE: Duration = Duration::from_millis(100);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A streamed answer on its way. Who drops it hangs up on the provider.
+/// A streamed answer on its way. Dropping it hangs up on the provider.
 pub struct Stream {
-    head: Head,
-    body: Body,
+    head: AnswerHead,
+    body: StreamBody,
     pending: PendingRequest,
-    cuts: Arc<Cuts>,
+    truncation_detector: Arc<TruncationDetector>,
     notes: Notes,
-    reading: Option<Reading>,
+    reading: Option<EventReader>,
     assembler: Assembler,
     limit: usize,
     failure: Option<Failure>,
@@ -34,7 +34,7 @@ pub struct Stream {
 
 /// How the answer begins.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Head {
+pub struct AnswerHead {
     /// 200 to 299.
     pub status: u16,
     pub headers: HeaderMap,
@@ -43,7 +43,7 @@ pub struct Head {
 }
 
 /// Where pieces come from.
-enum Body {
+enum StreamBody {
     Arriving(Response),
     /// The provider did not stream: the answer as it was sent, and what it says.
     Whole(Option<Bytes>, Object),
@@ -51,14 +51,14 @@ enum Body {
 }
 
 /// How pieces become events.
-struct Reading {
+struct EventReader {
     decoder: Decoder,
-    events: Events,
+    events: EventParser,
 }
 
 /// Some of an answer.
 #[derive(Debug)]
-pub struct Piece {
+pub struct StreamPiece {
     /// Exactly what the provider sent.
     pub bytes: Bytes,
     /// The events that end in it.
@@ -77,9 +77,9 @@ pub enum Event {
     Whole(Object),
 }
 
-/// What came of a stream.
+/// The outcome of a stream.
 #[derive(Clone, PartialEq, Debug)]
-pub struct End {
+pub struct StreamEnd {
     /// The response as if it had not been streamed, with `rsv`, in which `partial` says that it broke off; none
     /// if nothing of an answer arrived, or nothing was to be gathered.
     pub response: Option<Object>,
@@ -92,10 +92,10 @@ impl Stream {
     pub(super) async fn new(
         response: Response,
         pending: PendingRequest,
-        (cuts, notes): (Arc<Cuts>, Notes),
+        (truncation_detector, notes): (Arc<TruncationDetector>, Notes),
         limit: usize,
     ) -> Result<Stream, Failure> {
-        let head = Head {
+        let head = AnswerHead {
             status: response.status(),
             headers: response.headers().clone(),
             encoded: response.content_encoding().is_some(),
@@ -103,55 +103,64 @@ impl Stream {
         let kind = response.content_type().unwrap_or_default();
         let streamed = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
         let decoder = Decoder::of(response.content_encoding());
-        let (body, reading) = match streamed {
-            true => {
-                let events = Events::new(limit);
-                (Body::Arriving(response), Some(Reading { decoder, events }))
-            }
-            false => (whole(response, decoder, &pending, limit).await?, None),
+        let (body, reading) = if streamed {
+            let events = EventParser::new(limit);
+            (StreamBody::Arriving(response), Some(EventReader { decoder, events }))
+        } else {
+            (whole(response, decoder, &pending, limit).await?, None)
         };
         let assembler = Assembler::new(Some(limit));
-        Ok(Stream { head, body, pending, cuts, notes, reading, assembler, limit, failure: None })
+        Ok(Stream {
+            head,
+            body,
+            pending,
+            truncation_detector,
+            notes,
+            reading,
+            assembler,
+            limit,
+            failure: None,
+        })
     }
 
     /// How the answer began.
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &AnswerHead {
         &self.head
     }
 
     /// Lets the answer be of any length, of which nothing is kept: in the end there is no response.
-    pub fn forget(&mut self) {
+    pub fn discard_answer(&mut self) {
         self.assembler = Assembler::new(None);
     }
 
     /// Waits for the next piece; `None` at the end. An error, after which there is nothing more, says that the
     /// answer broke off, or that its next piece took too long.
-    pub async fn next(&mut self) -> Option<Result<Piece, Failure>> {
+    pub async fn next(&mut self) -> Option<Result<StreamPiece, Failure>> {
         let arrived = match &mut self.body {
-            Body::Arriving(response) if self.assembler.is_done() => {
-                tokio::time::timeout(GRACE, response.piece()).await.unwrap_or(Ok(None))
+            StreamBody::Arriving(response) if self.assembler.is_done() => {
+                tokio::time::timeout(CLOSE_TIMEOUT, response.piece()).await.unwrap_or(Ok(None))
             }
-            Body::Arriving(response) => response.piece().await,
-            Body::Whole(bytes, answer) => {
+            StreamBody::Arriving(response) => response.piece().await,
+            StreamBody::Whole(bytes, answer) => {
                 let bytes = bytes.take()?;
-                return Some(Ok(Piece { bytes, events: vec![Event::Whole(answer.clone())] }));
+                return Some(Ok(StreamPiece { bytes, events: vec![Event::Whole(answer.clone())] }));
             }
-            Body::Ended => return None,
+            StreamBody::Ended => return None,
         };
         match arrived {
             Ok(Some(bytes)) => {
                 let events = self.read(&bytes);
-                Some(Ok(Piece { bytes, events }))
+                Some(Ok(StreamPiece { bytes, events }))
             }
             Err(failed) if !self.assembler.is_finished() => {
-                self.body = Body::Ended;
+                self.body = StreamBody::Ended;
                 let failure = Failure::broken(&self.pending.target, &failed, b"", None);
                 self.failure.get_or_insert_with(|| failure.clone());
                 Some(Err(failure))
             }
             // Nothing of the answer can be missing.
             Ok(None) | Err(_) => {
-                self.body = Body::Ended;
+                self.body = StreamBody::Ended;
                 None
             }
         }
@@ -159,24 +168,24 @@ impl Stream {
 
     /// The events that end in a piece. What cannot be read is passed on all the same.
     fn read(&mut self, bytes: &Bytes) -> Vec<Event> {
-        let Some(Reading { decoder, events }) = &mut self.reading else { return Vec::new() };
+        let Some(EventReader { decoder, events }) = &mut self.reading else { return Vec::new() };
         let (mut plain, mut found) = (Vec::new(), Vec::new());
         let mut cut = decoder.decode(bytes, &mut plain, self.limit).err();
         if events.feed(&plain, &mut found).is_err() {
-            cut = Some(Cut::Limit);
+            cut = Some(Truncation::Limit);
         }
         if let Some(cut) = cut {
             self.reading = None;
             self.failure = Some(match cut {
-                Cut::Limit => Failure::too_much(&self.pending.target, self.limit),
-                Cut::Failed(failed) => Failure::broken(&self.pending.target, &failed, b"", None),
+                Truncation::Limit => Failure::answer_too_long(&self.pending.target, self.limit),
+                Truncation::Failed(failed) => Failure::broken(&self.pending.target, &failed, b"", None),
             });
         }
         found.into_iter().map(|data| self.event(data)).collect()
     }
 
     fn event(&mut self, data: String) -> Event {
-        if data == DONE {
+        if data == DONE_DATA {
             self.assembler.done();
             return Event::Done;
         }
@@ -213,22 +222,23 @@ impl Stream {
         Some(line)
     }
 
-    /// Hangs up if there is more, and says what came of it.
-    pub fn end(mut self) -> End {
+    /// Hangs up if there is more, and returns the outcome.
+    pub fn end(mut self) -> StreamEnd {
         let PendingRequest { target, key, .. } = &self.pending;
-        if let Body::Whole(_, answer) = self.body {
+        if let StreamBody::Whole(_, answer) = self.body {
             self.pending.log_answer(&self.notes, &answer);
-            return End {
-                response: Some(self.pending.complete(answer, self.head.status, &self.cuts)),
+            return StreamEnd {
+                response: Some(self.pending.complete(answer, self.head.status, &self.truncation_detector)),
                 failure: None,
             };
         }
-        let finished = self.assembler.is_finished() && !self.assembler.is_full() && self.failure.is_none();
+        let finished =
+            self.assembler.is_finished() && !self.assembler.is_truncated() && self.failure.is_none();
         let said = self.assembler.error().map(|event| event.to_json());
         let failure = match said {
             Some(event) => Some(Failure::in_stream(target, event.as_bytes(), key.as_ref())),
             None if self.failure.is_some() => self.failure,
-            None if self.assembler.is_full() => Some(Failure::too_much(target, self.limit)),
+            None if self.assembler.is_truncated() => Some(Failure::answer_too_long(target, self.limit)),
             None if !finished => Some(Failure::unfinished(target)),
             None => None,
         };
@@ -238,9 +248,9 @@ impl Stream {
         let response = self.assembler.finish().map(|mut answer| {
             self.pending.log_answer(&self.notes, &answer);
             mark_kind(&mut answer);
-            self.pending.complete(answer, self.head.status, &self.cuts)
+            self.pending.complete(answer, self.head.status, &self.truncation_detector)
         });
-        End { response, failure }
+        StreamEnd { response, failure }
     }
 }
 
@@ -250,7 +260,7 @@ async fn whole(
     mut decoder: Decoder,
     pending: &PendingRequest,
     limit: usize,
-) -> Result<Body, Failure> {
+) -> Result<StreamBody, Failure> {
     let (mut sent, mut bytes) = (Vec::new(), Vec::new());
     let cut = loop {
         match response.piece().await {
@@ -261,15 +271,15 @@ async fn whole(
                     break Some(cut);
                 }
             }
-            Err(failed) => break Some(Cut::Failed(failed)),
+            Err(failed) => break Some(Truncation::Failed(failed)),
         }
     };
     let answer = read_answer(&pending.target, &http::Body { bytes, cut }, pending.key.as_ref())?;
-    Ok(Body::Whole(Some(sent.into()), answer))
+    Ok(StreamBody::Whole(Some(sent.into()), answer))
 }
 
 impl Event {
-    /// What it adds to the text of the first choice.
+    /// The text that it adds to the first choice.
     pub fn text(&self) -> String {
         let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return String::new() };
         let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();

@@ -57,7 +57,7 @@ impl Address {
     }
 
     /// Whether this is our own machine, as far as the name alone tells.
-    pub fn is_here(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         match host.parse::<IpAddr>() {
@@ -67,13 +67,13 @@ impl Address {
     }
 
     /// The addresses that its name has now; none if nobody knows it.
-    pub fn ips(&self) -> Vec<IpAddr> {
+    pub fn resolve(&self) -> Vec<IpAddr> {
         let found = self.0.socket_addrs(|| None).unwrap_or_default();
         found.into_iter().map(|found| found.ip().to_canonical()).collect()
     }
 
     /// Whether what is sent there can be read on its way.
-    pub fn is_plain(&self) -> bool {
+    pub fn is_plaintext(&self) -> bool {
         self.0.scheme() == "http"
     }
 
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_is_here() {
+    fn only_loopback_is_loopback() {
         for (text, here) in [
             ("http://localhost:1", true),
             ("http://LOCALHOST", true),
@@ -148,7 +148,7 @@ mod tests {
             ("http://192.168.1.2", false),
             ("http://[fe80::1]", false),
         ] {
-            assert_eq!(Address::parse(text).unwrap().is_here(), here, "{text}");
+            assert_eq!(Address::parse(text).unwrap().is_loopback(), here, "{text}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The client: requests are sent over connections that stay open.
 
 use super::address::Address;
-use super::failed::{Failed, Kind, WHOLE_TIMEOUT, cause};
 use super::headers::Headers;
+use super::request_error::{RequestError, RequestErrorKind, WHOLE_TIMEOUT, cause};
 use super::response::Response;
 use crate::config::{Secret, Settings};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 
 /// The media type of what is posted, and of the answer.
-const JSON: &str = "application/json";
+const JSON_MEDIA_TYPE: &str = "application/json";
 
 /// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
 pub struct Client {
@@ -23,12 +23,12 @@ pub struct Client {
     pub(super) idle: Duration,
     whole: Duration,
     /// For each lane one client of each event loop that asks.
-    lanes: [Mutex<Vec<(Id, reqwest::Client)>>; 3],
+    clients: [Mutex<Vec<(Id, reqwest::Client)>>; 3],
 }
 
 /// How an address is reached.
 #[derive(Clone, Copy)]
-enum Lane {
+enum Transport {
     /// This machine, in the clear: no certificates are needed, so that a container may have none.
     Plain,
     /// This machine, over TLS.
@@ -37,7 +37,7 @@ enum Lane {
     Open,
 }
 
-/// What a posted request carries beside its body, and which answer it takes.
+/// The options of a posted request: its headers, and the answers that it accepts.
 #[derive(Clone, Copy)]
 pub struct RequestOptions<'a> {
     /// Headers beside those that every request has, and those that go before them.
@@ -46,13 +46,13 @@ pub struct RequestOptions<'a> {
     /// How the body of the answer may be encoded, as `offer` has it.
     pub encodings: &'a str,
     /// Whether the answer may go on for as long as something of it arrives.
-    pub endless: bool,
+    pub unbounded: bool,
 }
 
 impl RequestOptions<'_> {
     /// Nothing more, and an answer in the clear within the limit.
     pub const PLAIN: RequestOptions<'static> =
-        RequestOptions { passed: None, headers: None, encodings: "identity", endless: false };
+        RequestOptions { passed: None, headers: None, encodings: "identity", unbounded: false };
 }
 
 impl Client {
@@ -64,7 +64,7 @@ impl Client {
             first_byte: time("first_byte_timeout", 600),
             idle: time("idle_timeout", 300),
             whole: time("request_timeout", 600),
-            lanes: [const { Mutex::new(Vec::new()) }; 3],
+            clients: [const { Mutex::new(Vec::new()) }; 3],
         }
     }
 
@@ -75,24 +75,24 @@ impl Client {
         key: Option<&Secret>,
         options: RequestOptions<'_>,
         json: Bytes,
-    ) -> Result<Response, Failed> {
-        let mut request = self.request(Method::POST, address, key)?.header(ACCEPT, JSON);
+    ) -> Result<Response, RequestError> {
+        let mut request = self.request(Method::POST, address, key)?.header(ACCEPT, JSON_MEDIA_TYPE);
         if let Some(headers) = options.passed {
             request = request.headers(headers.clone());
         }
         if let Some(headers) = options.headers {
             request = request.headers(headers.map().clone());
         }
-        if !options.endless {
+        if !options.unbounded {
             request = request.timeout(self.whole);
         }
         let request = request.header(ACCEPT_ENCODING, options.encodings);
-        self.send(request.header(CONTENT_TYPE, JSON).body(json)).await
+        self.send(request.header(CONTENT_TYPE, JSON_MEDIA_TYPE).body(json)).await
     }
 
     /// Asks for what is at an address, and waits for the head of the answer.
-    pub async fn get(&self, address: &Address, key: Option<&Secret>) -> Result<Response, Failed> {
-        let request = self.request(Method::GET, address, key)?.header(ACCEPT, JSON);
+    pub async fn get(&self, address: &Address, key: Option<&Secret>) -> Result<Response, RequestError> {
+        let request = self.request(Method::GET, address, key)?.header(ACCEPT, JSON_MEDIA_TYPE);
         self.send(request.timeout(self.whole)).await
     }
 
@@ -101,7 +101,7 @@ impl Client {
         method: Method,
         address: &Address,
         key: Option<&Secret>,
-    ) -> Result<RequestBuilder, Failed> {
+    ) -> Result<RequestBuilder, RequestError> {
         let mut url = address.url().clone();
         Ok(match key.map(bearer).transpose()? {
             None => self.client(address)?.request(method, url),
@@ -113,67 +113,72 @@ impl Client {
         })
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Response, Failed> {
+    async fn send(&self, request: RequestBuilder) -> Result<Response, RequestError> {
         Ok(Response::new(self.head(request).await?, self.idle, self.whole))
     }
 
-    pub(super) async fn head(&self, request: RequestBuilder) -> Result<reqwest::Response, Failed> {
-        let late = Failed::late("first_byte_timeout", self.first_byte);
+    pub(super) async fn head(&self, request: RequestBuilder) -> Result<reqwest::Response, RequestError> {
+        let late = RequestError::timed_out("first_byte_timeout", self.first_byte);
         let sent = tokio::time::timeout(self.first_byte, request.send()).await.map_err(|_| late)?;
         sent.map_err(|e| self.failed(&e))
     }
 
     /// The client of the event loop that asks: a connection belongs to the one that opened it.
-    fn client(&self, address: &Address) -> Result<reqwest::Client, Failed> {
-        let lane = if !address.is_here() {
-            Lane::Open
-        } else if address.is_plain() {
-            Lane::Plain
+    fn client(&self, address: &Address) -> Result<reqwest::Client, RequestError> {
+        let transport = if !address.is_loopback() {
+            Transport::Open
+        } else if address.is_plaintext() {
+            Transport::Plain
         } else {
-            Lane::Local
+            Transport::Local
         };
         let here = Handle::current().id();
-        let mut clients = self.lanes[lane as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients[transport as usize].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = clients.iter().find(|(id, _)| *id == here) {
             return Ok(client.clone());
         }
-        let built = self.build(lane).map_err(|e| Failed { kind: Kind::Setup, cause: cause(&e) })?;
+        let built = self
+            .build(transport)
+            .map_err(|e| RequestError { kind: RequestErrorKind::Setup, cause: cause(&e) })?;
         clients.push((here, built.clone()));
         Ok(built)
     }
 
-    fn build(&self, lane: Lane) -> reqwest::Result<reqwest::Client> {
+    fn build(&self, transport: Transport) -> reqwest::Result<reqwest::Client> {
         // An error only says that one is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
             .connect_timeout(self.connect);
-        match lane {
-            Lane::Plain => builder.no_proxy().tls_certs_only([]),
-            Lane::Local => builder.no_proxy(),
-            Lane::Open => builder,
+        match transport {
+            Transport::Plain => builder.no_proxy().tls_certs_only([]),
+            Transport::Local => builder.no_proxy(),
+            Transport::Open => builder,
         }
         .build()
     }
 
-    fn failed(&self, error: &reqwest::Error) -> Failed {
+    fn failed(&self, error: &reqwest::Error) -> RequestError {
         if error.is_connect() && error.is_timeout() {
-            Failed { kind: Kind::Connect, cause: format!("no connection within {:?}", self.connect) }
+            RequestError {
+                kind: RequestErrorKind::Connect,
+                cause: format!("no connection within {:?}", self.connect),
+            }
         } else if error.is_timeout() {
-            Failed::late(WHOLE_TIMEOUT, self.whole)
+            RequestError::timed_out(WHOLE_TIMEOUT, self.whole)
         } else if error.is_connect() {
-            Failed { kind: Kind::Connect, cause: cause(error) }
+            RequestError { kind: RequestErrorKind::Connect, cause: cause(error) }
         } else {
-            Failed::broken(cause(error))
+            RequestError::broken(cause(error))
         }
     }
 }
 
-fn bearer(key: &Secret) -> Result<HeaderValue, Failed> {
+fn bearer(key: &Secret) -> Result<HeaderValue, RequestError> {
     let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| {
         let cause = "the key holds a character that cannot stand in a header".to_owned();
-        Failed { kind: Kind::Key, cause }
+        RequestError { kind: RequestErrorKind::Key, cause }
     })?;
     value.set_sensitive(true);
     Ok(value)

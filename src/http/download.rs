@@ -1,6 +1,6 @@
 //! Downloads of large files, which go on where they ended.
 
-use super::failed::cause;
+use super::request_error::cause;
 use super::{Address, Client};
 use crate::error::{Context, Error, Result};
 use reqwest::header::{CONTENT_RANGE, ETAG, HeaderMap, IF_RANGE, RANGE};
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long nothing may arrive.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often a download that breaks off goes on by itself.
-const ATTEMPTS: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 
 impl Client {
     /// Downloads to a file, following redirects. Until it is whole it is called `NAME.part`, and a download
@@ -33,24 +33,24 @@ impl Client {
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::limited(10))
             .connect_timeout(self.connect)
-            .read_timeout(IDLE);
-        if address.is_here() {
+            .read_timeout(IDLE_TIMEOUT);
+        if address.is_loopback() {
             builder = builder.no_proxy();
-            if address.is_plain() {
+            if address.is_plaintext() {
                 builder = builder.tls_certs_only([]);
             }
         }
         let client = builder.build().map_err(|e| Error::new("cannot start a download").because(cause(&e)))?;
-        let part = Part::of(to);
+        let part = PartialFile::of(to);
         let mut attempt = 1;
         loop {
-            match part.go_on(&client, address, report).await {
+            match part.resume(&client, address, report).await {
                 Ok(()) => break,
-                Err(Trouble::Final(error)) => return Err(error),
-                Err(Trouble::Broken(error)) if attempt == ATTEMPTS => {
+                Err(DownloadError::Final(error)) => return Err(error),
+                Err(DownloadError::Retryable(error)) if attempt == MAX_ATTEMPTS => {
                     return Err(error.hint("run it again: it goes on where it ended"));
                 }
-                Err(Trouble::Broken(_)) => attempt += 1,
+                Err(DownloadError::Retryable(_)) => attempt += 1,
             }
         }
         part.finish(to)
@@ -58,65 +58,66 @@ impl Client {
 }
 
 /// Why a download ended.
-enum Trouble {
+enum DownloadError {
     /// Another attempt may help.
-    Broken(Error),
+    Retryable(Error),
     Final(Error),
 }
 
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
-        Trouble::Final(error)
+impl From<Error> for DownloadError {
+    fn from(error: Error) -> DownloadError {
+        DownloadError::Final(error)
     }
 }
 
 /// A file on its way, and the server's tag of it.
-struct Part {
+struct PartialFile {
     file: PathBuf,
     tag: PathBuf,
 }
 
-impl Part {
-    fn of(to: &Path) -> Part {
+impl PartialFile {
+    fn of(to: &Path) -> PartialFile {
         let named = |end: &str| {
             let mut name = to.file_name().unwrap_or_default().to_owned();
             name.push(end);
             to.with_file_name(name)
         };
-        Part { file: named(".part"), tag: named(".tag") }
+        PartialFile { file: named(".part"), tag: named(".tag") }
     }
 
-    async fn go_on(
+    async fn resume(
         &self,
         client: &reqwest::Client,
         address: &Address,
         report: &mut dyn FnMut(u64, Option<u64>),
-    ) -> std::result::Result<(), Trouble> {
-        let broken = |e: &reqwest::Error| Trouble::Broken(Error::new(format!("{address}: {}", cause(e))));
+    ) -> std::result::Result<(), DownloadError> {
+        let retryable =
+            |e: &reqwest::Error| DownloadError::Retryable(Error::new(format!("{address}: {}", cause(e))));
         let there = fs::metadata(&self.file).map_or(0, |file| file.len());
         let tag = fs::read_to_string(&self.tag).ok().filter(|_| there > 0);
         let mut request = client.get(address.url().clone());
         if let Some(tag) = &tag {
             request = request.header(RANGE, format!("bytes={there}-")).header(IF_RANGE, tag);
         }
-        let mut response = request.send().await.map_err(|e| broken(&e))?;
+        let mut response = request.send().await.map_err(|e| retryable(&e))?;
         let status = response.status();
-        let goes_on = status == StatusCode::PARTIAL_CONTENT && begins_at(response.headers()) == Some(there);
-        if !goes_on && status != StatusCode::OK {
+        let resumes = status == StatusCode::PARTIAL_CONTENT && range_start(response.headers()) == Some(there);
+        if !resumes && status != StatusCode::OK {
             let error = Error::new(format!(
                 "{address}: status {} {}",
                 status.as_u16(),
-                super::reason(status.as_u16())
+                super::reason_phrase(status.as_u16())
             ));
             // Whatever is there is of no use for going on.
             let _ = fs::remove_file(&self.file);
             return Err(if status.is_server_error() {
-                Trouble::Broken(error)
+                DownloadError::Retryable(error)
             } else {
-                Trouble::Final(error)
+                DownloadError::Final(error)
             });
         }
-        let mut bytes = if goes_on { there } else { 0 };
+        let mut bytes = if resumes { there } else { 0 };
         let total = response.content_length().map(|rest| rest + bytes);
         match response.headers().get(ETAG).and_then(|tag| tag.to_str().ok()) {
             // A weak tag does not promise the same bytes (RFC 9110, 13.1.5).
@@ -128,19 +129,19 @@ impl Part {
         let what = || format!("cannot write {}", self.file.display());
         let mut file = File::options()
             .create(true)
-            .append(goes_on)
+            .append(resumes)
             .write(true)
-            .truncate(!goes_on)
+            .truncate(!resumes)
             .open(&self.file)
             .context(what())?;
         report(bytes, total);
-        while let Some(chunk) = response.chunk().await.map_err(|e| broken(&e))? {
+        while let Some(chunk) = response.chunk().await.map_err(|e| retryable(&e))? {
             file.write_all(&chunk).context(what())?;
             bytes += chunk.len() as u64;
             report(bytes, total);
         }
         if total.is_some_and(|total| bytes < total) {
-            return Err(Trouble::Broken(Error::new(format!(
+            return Err(DownloadError::Retryable(Error::new(format!(
                 "{address}: the connection broke after {bytes} bytes"
             ))));
         }
@@ -155,7 +156,7 @@ impl Part {
 }
 
 /// Where a part of a file begins: `bytes 100-199/200` (RFC 9110, 14.4).
-fn begins_at(headers: &HeaderMap) -> Option<u64> {
+fn range_start(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     range.split('-').next()?.parse().ok()
 }

@@ -3,8 +3,8 @@
 use crate::error::{Context, Error, Result};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// What is a secret has another place, and the others are the client's own.
-const REFUSED: [&str; 12] = [
+/// Headers that are refused here: secrets are configured elsewhere, and the client sets the others itself.
+const REFUSED_HEADERS: [&str; 12] = [
     "authorization",
     "proxy-authorization",
     "cookie",
@@ -27,7 +27,7 @@ impl Headers {
     /// Adds a header, or replaces that of the same name. Errors do not repeat the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let name = HeaderName::from_bytes(name.as_bytes()).context("is no name of a header")?;
-        if REFUSED.contains(&name.as_str()) {
+        if REFUSED_HEADERS.contains(&name.as_str()) {
             return Err(Error::new("this header is not taken from here")
                 .hint("name the variable that holds a key in key_variable"));
         }

@@ -1,7 +1,7 @@
 //! Requests and answers that pass unchanged, the answers as they arrive.
 
-use super::failed::cause;
-use super::{Address, Client, Failed, Headers, Sent};
+use super::request_error::cause;
+use super::{Address, Client, Headers, RequestBody, RequestError};
 use crate::config::Secret;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
@@ -12,34 +12,34 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// What is passed on of a request.
+/// A request that is relayed.
 #[derive(Clone)]
-pub struct Passing<B = Bytes> {
+pub struct RelayRequest<B = Bytes> {
     pub method: Method,
     /// None that holds a key or concerns one connection.
     pub headers: HeaderMap,
     pub body: B,
 }
 
-impl<B> Passing<B> {
+impl<B> RelayRequest<B> {
     /// The same with another body.
-    pub fn with<C>(self, body: C) -> Passing<C> {
-        Passing { method: self.method, headers: self.headers, body }
+    pub fn with<C>(self, body: C) -> RelayRequest<C> {
+        RelayRequest { method: self.method, headers: self.headers, body }
     }
 }
 
-impl Passing {
-    /// A request that asks for what is there, and says nothing more.
-    pub fn get() -> Passing {
-        Passing { method: Method::GET, headers: HeaderMap::new(), body: Bytes::new() }
+impl RelayRequest {
+    /// A GET request without headers.
+    pub fn get() -> RelayRequest {
+        RelayRequest { method: Method::GET, headers: HeaderMap::new(), body: Bytes::new() }
     }
 }
 
-/// The body of an answer on its way: its pieces as they were sent. Who drops it hangs up.
-pub struct Passed {
+/// The body of an answer on its way: its pieces as they were sent. Dropping it hangs up.
+pub struct RelayBody {
     inner: reqwest::Body,
     idle: Duration,
-    /// Since when the next piece is waited for.
+    /// When the wait for the next piece began.
     since: Option<Instant>,
     /// Ends when one may be too late; it is not set anew for each, since they are many.
     late: Option<Pin<Box<Sleep>>>,
@@ -53,23 +53,23 @@ impl Client {
         address: &Address,
         key: Option<&Secret>,
         headers: &Headers,
-        passing: Passing<impl Into<Sent>>,
-    ) -> Result<hyper::Response<Passed>, Failed> {
+        passing: RelayRequest<impl Into<RequestBody>>,
+    ) -> Result<hyper::Response<RelayBody>, RequestError> {
         let request = self.request(passing.method, address, key)?;
         let request = request.headers(passing.headers).headers(headers.map().clone()).body(passing.body);
         let (head, inner) = hyper::Response::<reqwest::Body>::from(self.head(request).await?).into_parts();
-        Ok(hyper::Response::from_parts(head, Passed { inner, idle: self.idle, since: None, late: None }))
+        Ok(hyper::Response::from_parts(head, RelayBody { inner, idle: self.idle, since: None, late: None }))
     }
 }
 
-impl Body for Passed {
+impl Body for RelayBody {
     type Data = Bytes;
-    type Error = Failed;
+    type Error = RequestError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Failed>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RequestError>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.inner).poll_frame(context) else {
             let idle = self.idle;
             let since = *self.since.get_or_insert_with(Instant::now);
@@ -78,14 +78,14 @@ impl Body for Passed {
                 ready!(late.as_mut().poll(context));
                 let rest = idle.saturating_sub(since.elapsed());
                 if rest.is_zero() {
-                    return Poll::Ready(Some(Err(Failed::late("idle_timeout", idle))));
+                    return Poll::Ready(Some(Err(RequestError::timed_out("idle_timeout", idle))));
                 }
                 late.set(sleep(rest));
             }
         };
         // The time that the client takes is not the provider's.
         self.since = None;
-        Poll::Ready(frame.map(|frame| frame.map_err(|e| Failed::broken(cause(&e)))))
+        Poll::Ready(frame.map(|frame| frame.map_err(|e| RequestError::broken(cause(&e)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,13 +1,13 @@
 //! An answer: its head, and its body in pieces or as a whole.
 
-use super::body::{Body, Cut};
-use super::decode::Decoder;
-use super::failed::{Failed, WHOLE_TIMEOUT, cause};
+use super::body::{Body, Truncation};
+use super::decoder::Decoder;
+use super::request_error::{RequestError, WHOLE_TIMEOUT, cause};
 use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
 
-/// What a provider sent, the body still on its way. Who drops it hangs up.
+/// A response whose body is still on its way. Dropping it hangs up.
 pub struct Response {
     inner: reqwest::Response,
     idle: Duration,
@@ -15,7 +15,7 @@ pub struct Response {
 }
 
 /// The time that a `Retry-After` names, if it does so in seconds (RFC 9110, 10.2.3).
-pub fn pause(retry_after: &str) -> Option<Duration> {
+pub fn parse_retry_after(retry_after: &str) -> Option<Duration> {
     retry_after.trim().parse().ok().map(Duration::from_secs)
 }
 
@@ -34,7 +34,7 @@ impl Response {
         self.header(RETRY_AFTER)
     }
 
-    /// What the body is, as the server calls it.
+    /// The media type of the body, as the server names it.
     pub fn content_type(&self) -> Option<&str> {
         self.header(CONTENT_TYPE)
     }
@@ -54,10 +54,14 @@ impl Response {
     }
 
     /// Waits for the next piece of the body, as it was sent; `None` at its end.
-    pub async fn piece(&mut self) -> Result<Option<Bytes>, Failed> {
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, RequestError> {
         let piece = tokio::time::timeout(self.idle, self.inner.chunk()).await;
-        piece.map_err(|_| Failed::late("idle_timeout", self.idle))?.map_err(|e| {
-            if e.is_timeout() { Failed::late(WHOLE_TIMEOUT, self.whole) } else { Failed::broken(cause(&e)) }
+        piece.map_err(|_| RequestError::timed_out("idle_timeout", self.idle))?.map_err(|e| {
+            if e.is_timeout() {
+                RequestError::timed_out(WHOLE_TIMEOUT, self.whole)
+            } else {
+                RequestError::broken(cause(&e))
+            }
         })
     }
 
@@ -73,7 +77,7 @@ impl Response {
                         break Some(cut);
                     }
                 }
-                Err(failed) => break Some(Cut::Failed(failed)),
+                Err(failed) => break Some(Truncation::Failed(failed)),
             }
         };
         Body { bytes, cut }

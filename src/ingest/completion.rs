@@ -3,7 +3,7 @@
 use super::options::Options;
 use crate::chat::fence;
 use crate::error::{Error, Result};
-use crate::record::{Clock, Draft, Fill, StoredRecord, id};
+use crate::record::{Clock, Draft, DraftDefaults, StoredRecord, id};
 
 /// Completes drafts, one after the other.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ impl Completion {
     pub(super) fn complete(&mut self, mut draft: Draft) -> Result<StoredRecord> {
         if draft.role.is_some() {
             draft.set_content(fence::strip(draft.content()));
-            if !draft.says_something() {
+            if !draft.has_content() {
                 return Err(Error::new("content: is empty"));
             }
         }
@@ -39,6 +39,6 @@ impl Completion {
             (None, Some(trace)) => trace.clone(),
             _ => String::new(),
         };
-        draft.complete(&Fill { partition, instance, trace_id, timestamp: now, seq })
+        draft.complete(&DraftDefaults { partition, instance, trace_id, timestamp: now, seq })
     }
 }

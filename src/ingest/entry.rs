@@ -1,14 +1,14 @@
 //! The lines of a batch, and what becomes of each.
 
 use crate::error::{Error, Result};
-use crate::record::{Object, Place, Record, Scopes, Vectors};
+use crate::record::{Object, Record, Scopes, SourceLocation, VectorFormat};
 use crate::store::{Store, Written};
 use std::collections::HashSet;
 
 /// A line of a batch and the records that it stands for.
 #[derive(Clone)]
 pub(super) struct Entry {
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<SourceLocation>,
     pub(super) records: std::ops::Range<usize>,
     /// What is passed on; `None` means the first record itself.
     pub(super) passed_on: Option<Object>,
@@ -42,7 +42,7 @@ pub(super) fn narrow(
         let own: Vec<Record> = all.by_ref().take(entry.records.len()).collect();
         let mut is_admitted = true;
         for id in own.iter().flat_map(Record::references) {
-            if !admitted.contains(id) && store.scope_of(id)?.is_some_and(|scope| scopes.hold(&scope)) {
+            if !admitted.contains(id) && store.scope_of(id)?.is_some_and(|scope| scopes.contains(&scope)) {
                 admitted.insert(id.to_owned());
             }
             is_admitted &= admitted.contains(id);
@@ -81,7 +81,7 @@ pub(super) fn outcome(entry: Entry, records: &mut [Record], written: &[Written],
             object.write(&mut line);
             line.push(b'\n');
         }
-        None => records[entry.records.start].write_line(Vectors::Numbers, &mut line),
+        None => records[entry.records.start].write_line(VectorFormat::Numbers, &mut line),
     }
     let note = note.map(|text| entry.place.map_or(text.to_owned(), |place| format!("{place}: {text}")));
     IngestedLine { line: Ok(line), note, new }

@@ -23,7 +23,7 @@ impl Options {
 
     /// Whether what belongs to a scope is to be stored.
     pub(super) fn admits(&self, scope: &Scope) -> bool {
-        self.import.as_ref().is_none_or(|scopes| scopes.hold(scope))
+        self.import.as_ref().is_none_or(|scopes| scopes.contains(scope))
     }
 
     /// Checks that a line of an import says what a file must say to be imported again without doubles.

@@ -34,12 +34,12 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
         draft.timestamp = requested;
         // An answer to nothing, or to a recalled block alone, is the answer alone.
         draft.set_content(fence::strip(draft.content()));
-        if draft.says_something() {
+        if draft.has_content() {
             records.push(Record::Stored(completion.complete(draft)?));
         }
     }
     let mut draft = scoped(answer)?;
-    if draft.says_something() {
+    if draft.has_content() {
         for (name, json) in [("model", response.get("model")), ("partial", rsv.more.get("partial"))] {
             if let Some(json) = json.filter(|json| *json != "null") {
                 draft.members.set(name, json);

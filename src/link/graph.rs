@@ -1,7 +1,9 @@
 //! The graph of a scope as a whole: its statistics, its strongest paths, and a picture of it.
 
 use crate::error::Result;
-use crate::record::{Link, Object, RESPONDED_WITH, Record, SYNAPSE, Scope, Scopes, StoredRecord, Vectors};
+use crate::record::{
+    Link, Object, RESPONDED_WITH, Record, SYNAPSE, Scope, Scopes, StoredRecord, VectorFormat,
+};
 use crate::store::{Select, Store, Walk};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -239,7 +241,7 @@ fn write_joined(records: impl Iterator<Item = Record>, out: &mut Vec<u8>) {
         if at > 0 {
             out.push(b',');
         }
-        record.write_line(Vectors::Numbers, out);
+        record.write_line(VectorFormat::Numbers, out);
         out.pop();
     }
 }

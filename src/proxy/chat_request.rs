@@ -17,7 +17,7 @@ const RECALL_HEADER: &str = "x-rsv-recall";
 /// A setting that holds for one request.
 pub(super) struct Override {
     pub(super) key: String,
-    /// Who sets it, as an error names it.
+    /// The source of the value, as an error names it.
     pub(super) source: &'static str,
     pub(super) value: String,
 }
@@ -56,7 +56,7 @@ impl ChatRequest {
     }
 }
 
-/// What the client's header says is recalled.
+/// The records to recall, by the client's header.
 fn recall_override(headers: &HeaderMap) -> Option<Override> {
     let value = String::from_utf8_lossy(headers.get(RECALL_HEADER)?.as_bytes()).into_owned();
     Some(Override { key: "enrich.recall".to_owned(), source: RECALL_HEADER, value })

@@ -3,7 +3,7 @@
 use super::http_errors::ErrorBodies;
 use super::response::HttpResponse;
 use super::router::Router;
-use crate::http::Loops;
+use crate::http::EventLoops;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,7 +23,7 @@ const ACCEPT_BATCH: usize = 8;
 /// Accepts connections.
 pub(super) struct Connections {
     router: Arc<Router>,
-    loops: Arc<Loops>,
+    loops: Arc<EventLoops>,
     /// A permit for each connection that may be open.
     permits: Arc<Semaphore>,
     /// The longest header of a request, in bytes.
@@ -32,7 +32,7 @@ pub(super) struct Connections {
 
 impl Connections {
     /// Serves connections on `loops` with the limits of the settings.
-    pub(super) fn new(router: Arc<Router>, loops: Arc<Loops>) -> Connections {
+    pub(super) fn new(router: Arc<Router>, loops: Arc<EventLoops>) -> Connections {
         let limit = |key| router.config.limit(key).unwrap_or(Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(limit("proxy.connections")));
         let max_header = limit("proxy.header_bytes");

@@ -5,7 +5,7 @@ use super::proxy_config::ProxyConfig;
 use super::store_pool::StorePool;
 use crate::backfill;
 use crate::config::Settings;
-use crate::embed::{Embedder, Side, Work};
+use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::http::Address;
 use crate::store::Store;
@@ -83,11 +83,11 @@ impl SharedEmbedder {
     fn load(&self) -> Result<LoadedEmbedder> {
         let ProxyConfig { settings, notes, .. } = &*self.config;
         let Ok(mut store) = self.stores.open_to_read() else {
-            let embedder = Embedder::of(settings, Work::Few, notes)?;
+            let embedder = Embedder::of(settings, Workload::Few, notes)?;
             return Ok(LoadedEmbedder { embedder, store_model: None });
         };
         let store_model = backfill::model_of(&mut *store)?;
-        let embedder = backfill::embedder(&mut *store, settings, Work::Few, notes)?;
+        let embedder = backfill::embedder(&mut *store, settings, Workload::Few, notes)?;
         Ok(LoadedEmbedder { embedder, store_model })
     }
 
@@ -99,7 +99,7 @@ impl SharedEmbedder {
         if loaded.store_model == store_model {
             return Ok(());
         }
-        let embedder = backfill::embedder(store, &self.config.settings, Work::Few, &self.config.notes)?;
+        let embedder = backfill::embedder(store, &self.config.settings, Workload::Few, &self.config.notes)?;
         if embedder.model() != loaded.embedder.model() {
             loaded.embedder = embedder;
         }
@@ -113,7 +113,7 @@ impl SharedEmbedder {
         let served = || -> Result<(String, bool)> {
             let model = self.get()?.model().to_owned();
             let is_same = name.is_none_or(|name| {
-                let named = || Embedder::named(settings, Some(name), Work::Few, notes);
+                let named = || Embedder::named(settings, Some(name), Workload::Few, notes);
                 name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
             });
             Ok((model, is_same))
@@ -131,7 +131,7 @@ impl SharedEmbedder {
     }
 
     /// The vectors of texts.
-    pub(super) fn embed(&self, texts: &[&str], side: Side) -> Result<Vec<Vec<f32>>> {
+    pub(super) fn embed(&self, texts: &[&str], side: InputType) -> Result<Vec<Vec<f32>>> {
         self.get()?.embed(texts, side)
     }
 }
@@ -139,7 +139,7 @@ impl SharedEmbedder {
 /// Whether `embed.via` names the proxy at this address, which must not ask itself.
 pub(super) fn is_own_address(settings: &Settings, own: SocketAddr) -> bool {
     let via = settings.text("embed.via").unwrap_or_default();
-    let here = |address: Address| address.is_here() && address.port() == Some(own.port());
+    let here = |address: Address| address.is_loopback() && address.port() == Some(own.port());
     via == "proxy" || Address::parse(&via).is_ok_and(here)
 }
 

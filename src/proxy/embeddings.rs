@@ -4,9 +4,9 @@ use super::blocking_pool::BlockingPool;
 use super::embedder::SharedEmbedder;
 use super::foreground::Foreground;
 use super::response::{self, HttpResponse};
-use crate::embed::Side;
+use crate::embed::InputType;
 use crate::error::{Error, Result};
-use crate::record::{Object, Vectors, quote, write_vector};
+use crate::record::{Object, VectorFormat, quote, write_vector};
 use crate::tokens::Counter;
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use std::sync::Arc;
 pub(super) struct EmbeddingsRequest {
     texts: Vec<String>,
     model: Option<String>,
-    form: Vectors,
+    form: VectorFormat,
     dimensions: Option<i64>,
-    side: Side,
+    side: InputType,
 }
 
 /// The most texts in a request, as OpenAI limits them.
@@ -35,14 +35,14 @@ impl EmbeddingsRequest {
     /// Parses a request. Errors begin with the member at fault.
     pub(super) fn parse(body: &Object) -> Result<EmbeddingsRequest> {
         let form = match body.text("encoding_format")?.as_deref() {
-            None | Some("float") => Vectors::Numbers,
-            Some("base64") => Vectors::Base64,
+            None | Some("float") => VectorFormat::Numbers,
+            Some("base64") => VectorFormat::Base64,
             Some(_) => return Err(Error::new("encoding_format: expected float or base64")),
         };
         // The name is Cohere's, Voyage's and NVIDIA's; each has words of its own.
         let side = match body.text("input_type")?.as_deref() {
-            Some("query" | "search_query") => Side::Query,
-            None | Some("passage" | "document" | "search_document") => Side::Passage,
+            Some("query" | "search_query") => InputType::Query,
+            None | Some("passage" | "document" | "search_document") => InputType::Passage,
             Some(_) => return Err(Error::new("input_type: expected query or passage")),
         };
         Ok(EmbeddingsRequest {
@@ -162,14 +162,20 @@ mod tests {
     #[test]
     fn a_request_is_read() {
         let request = parse(br#"{"input":"a","model":"","user":"x"}"#).unwrap();
-        assert_eq!((request.texts, request.model, request.form), (vec!["a".into()], None, Vectors::Numbers));
-        assert_eq!((request.side, request.dimensions), (Side::Passage, None));
+        assert_eq!(
+            (request.texts, request.model, request.form),
+            (vec!["a".into()], None, VectorFormat::Numbers)
+        );
+        assert_eq!((request.side, request.dimensions), (InputType::Passage, None));
         let request = parse(
             br#"{"input":["a","\u00e9"],"model":"M","encoding_format":"base64","dimensions":8,"input_type":"search_query"}"#,
         )
         .unwrap();
         assert_eq!((request.texts, request.model), (vec!["a".into(), "é".into()], Some("M".into())));
-        assert_eq!((request.form, request.side, request.dimensions), (Vectors::Base64, Side::Query, Some(8)));
+        assert_eq!(
+            (request.form, request.side, request.dimensions),
+            (VectorFormat::Base64, InputType::Query, Some(8))
+        );
         let many = format!(r#"{{"input":[{}"x"]}}"#, "\"x\",".repeat(MAX_TEXTS));
         for (body, error) in [
             ("[]", "invalid type: sequence"),
@@ -198,7 +204,7 @@ mod tests {
              {{\"object\":\"embedding\",\"index\":1,\"embedding\":[1.0,0.0]}}],{usage}\n"
         );
         assert_eq!(String::from_utf8(request.response("m", &vectors)).unwrap(), expected);
-        request.form = Vectors::Base64;
+        request.form = VectorFormat::Base64;
         let text = String::from_utf8(request.response("m", &vectors)).unwrap();
         assert!(text.contains(r#""embedding":"AAAAPwAAgL8="}"#), "{text}");
     }

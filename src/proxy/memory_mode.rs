@@ -8,7 +8,7 @@ use hyper::HeaderMap;
 /// The header by which a client chooses the mode, and by which it is told the mode.
 pub(super) const MEMORY_HEADER: &str = "x-rsv-memory";
 
-/// What memory does for one request.
+/// The memory mode of one request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum MemoryMode {
     /// It recalls and stores.

@@ -3,7 +3,7 @@
 use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
 use super::upstream::Upstream;
-use crate::http::{self, Passing};
+use crate::http::{self, RelayRequest};
 use crate::provider::Target;
 use crate::record::Object;
 use http_body_util::{BodyExt, Limited};
@@ -34,7 +34,7 @@ impl ModelsApi {
             Err(_) => false,
         });
         let targets: Vec<Target> = targets.collect();
-        let lists = http::all(targets.iter().map(|target| self.models_of(target))).await;
+        let lists = http::join_all(targets.iter().map(|target| self.models_of(target))).await;
         let mut models = Vec::new();
         let mut failed = Vec::new();
         for (target, list) in targets.iter().zip(lists) {
@@ -62,10 +62,10 @@ impl ModelsApi {
     }
 
     async fn models_of(&self, target: &Target) -> Result<Vec<Object>, String> {
-        let address = target.beside("models", None);
+        let address = target.sibling("models", None);
         let address = address.ok_or("its address names chat completions only")?;
         let list = async {
-            let sent = self.upstream.send(target, &address, None, Passing::get()).await;
+            let sent = self.upstream.send(target, &address, None, RelayRequest::get()).await;
             let response = sent.map_err(|failure| failure.message)?;
             if !response.status().is_success() {
                 return Err(format!("it answered {}", response.status()));

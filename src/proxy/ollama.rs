@@ -16,7 +16,7 @@ use super::turn_pipeline::{ActiveTurn, TurnPipeline};
 use super::upstream::{self, Upstream};
 use crate::enrich::Enriched;
 use crate::forward::{self, Failure};
-use crate::http::{Decoder, Passed, Passing, Sent};
+use crate::http::{Decoder, RelayBody, RelayRequest, RequestBody};
 use crate::provider::Target;
 use crate::record::{Account, Object};
 use bytes::Bytes;
@@ -120,7 +120,7 @@ impl OllamaApi {
         let begun = self.config.clock.now();
         let target = self.upstream.ollama()?;
         let address = upstream::ollama_address(target.address(), method.name(), head.uri.query());
-        forward::tell(&self.config.notes, "the request to", &target, &passing.body, None);
+        forward::log_detail(&self.config.notes, "the request to", &target, &passing.body, None);
         let answered = self.upstream.send_with_retries(&target, &address, None, passing).await?;
         if answered.status() != StatusCode::OK {
             return refusal(&target, answered).await;
@@ -158,7 +158,7 @@ impl OllamaApi {
         &self,
         name: &str,
         query: Option<&str>,
-        passing: Passing<impl Into<Sent>>,
+        passing: RelayRequest<impl Into<RequestBody>>,
     ) -> HttpResponse {
         let mut response = match self.upstream.ollama() {
             Ok(target) => {
@@ -196,7 +196,7 @@ impl Recorder {
         let mut plain = Vec::new();
         let is_garbled = self.decoder.decode(bytes, &mut plain, settings.max_line()).is_err();
         let (mut response, is_partial) = self.method.to_response(&plain);
-        forward::tell(notes, "the answer of", &self.target, &plain, None);
+        forward::log_detail(notes, "the answer of", &self.target, &plain, None);
         self.rsv.set_text("provider", "ollama");
         self.rsv.set("status", "200");
         self.rsv.set("latency_ms", (clock.now() - self.begun).max(0).to_string());
@@ -220,7 +220,7 @@ impl Recorder {
 }
 
 /// A refusal of Ollama's: as it came, if its clients can read it, else in the proxy's words.
-async fn refusal(target: &Target, answered: Response<Passed>) -> Result<HttpResponse, Failure> {
+async fn refusal(target: &Target, answered: Response<RelayBody>) -> Result<HttpResponse, Failure> {
     let (head, body) = answered.into_parts();
     let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
     let mut decoder = Decoder::of(encoding);

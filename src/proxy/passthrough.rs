@@ -55,7 +55,7 @@ impl Passthrough {
         let passing = relay_headers::passing(head, bytes);
         let mut response = match name {
             CHAT_ROUTE => self.upstream.relay_chat(&target, query, key, passing).await,
-            _ => self.upstream.relay(&target, target.beside(name, query), key, passing).await,
+            _ => self.upstream.relay(&target, target.sibling(name, query), key, passing).await,
         };
         memory_headers::set_mode(&mut response, MemoryMode::Off);
         response

@@ -4,7 +4,7 @@ use crate::cli::Notes;
 use crate::config::Settings;
 use crate::record::Clock;
 
-/// What every part is configured with.
+/// The configuration that all parts share.
 pub(super) struct ProxyConfig {
     pub(super) settings: Settings,
     pub(super) clock: Clock,

@@ -2,7 +2,7 @@
 
 use crate::config::Secret;
 use crate::forward::Caller;
-use crate::http::{Passing, offer};
+use crate::http::{RelayRequest, accepted_encodings};
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -33,19 +33,19 @@ const CORS_PREFIX: &str = "access-control-";
 const RSV_PREFIX: &str = "x-rsv-";
 
 /// The part of a request that is relayed, with another body.
-pub(super) fn passing(head: &Parts, body: Bytes) -> Passing {
+pub(super) fn passing(head: &Parts, body: Bytes) -> RelayRequest {
     let mut headers = head.headers.clone();
     let is_relayed = |name: &str| {
         REQUEST_HEADERS.contains(&name) || REQUEST_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
     };
     retain(&mut headers, is_relayed);
-    Passing { method: head.method.clone(), headers, body }
+    RelayRequest { method: head.method.clone(), headers, body }
 }
 
 /// Restricts the encodings of the answer to those that the client accepts and rsv can decode.
-pub(super) fn readable(mut passing: Passing) -> Passing {
+pub(super) fn readable(mut passing: RelayRequest) -> RelayRequest {
     if let Some(accepted) = passing.headers.get_mut(ACCEPT_ENCODING) {
-        let offered = HeaderValue::from_str(&offer(accepted.to_str().unwrap_or_default()));
+        let offered = HeaderValue::from_str(&accepted_encodings(accepted.to_str().unwrap_or_default()));
         *accepted = offered.unwrap_or(HeaderValue::from_static("identity"));
     }
     passing

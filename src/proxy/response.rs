@@ -3,7 +3,7 @@
 
 use super::relay_headers;
 use crate::error::Error;
-use crate::forward::{Failure, Head};
+use crate::forward::{AnswerHead, Failure};
 use crate::record::{Object, quote};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -29,7 +29,7 @@ pub(super) fn json(status: StatusCode, body: impl Into<Bytes>) -> HttpResponse {
 }
 
 /// A response that is streamed with the provider's status and headers.
-pub(super) fn stream<B>(head: &Head, body: B) -> HttpResponse
+pub(super) fn stream<B>(head: &AnswerHead, body: B) -> HttpResponse
 where
     B: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
 {

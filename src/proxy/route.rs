@@ -29,7 +29,7 @@ impl Command {
     }
 }
 
-/// What a path asks for.
+/// The route of a path.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Route {
     /// A chat completion.

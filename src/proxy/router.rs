@@ -18,7 +18,7 @@ use super::request_log::{LoggedRequest, RequestLog};
 use super::response::{self, HttpResponse};
 use super::route::Route;
 use crate::error::Result;
-use crate::http::Sent;
+use crate::http::RequestBody;
 use crate::record::{Object, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -195,7 +195,7 @@ impl Router {
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         // The files of which Ollama makes models may have any length.
         if name.starts_with("blobs/") {
-            let passing = relay_headers::passing(head, Bytes::new()).with(Sent::wrap(body));
+            let passing = relay_headers::passing(head, Bytes::new()).with(RequestBody::wrap(body));
             return Ok(self.ollama.relay_passing(name, head.uri.query(), passing).await);
         }
         let bytes = self.read_body(body).await?;

@@ -25,8 +25,8 @@ use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use crate::forward::Forwarder;
-use crate::http::Loops;
-use crate::provider::Windows;
+use crate::http::EventLoops;
+use crate::provider::ServedWindows;
 use crate::record::{Clock, Scope};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct Proxy {
     /// The scope of requests that name none.
     scope: Scope,
     forwarder: Forwarder,
-    windows: Windows,
+    windows: ServedWindows,
     log_format: LogFormat,
 }
 
@@ -62,7 +62,7 @@ impl Proxy {
     pub fn new(settings: Settings, scope: Scope, clock: Clock, notes: Notes) -> Result<Proxy> {
         Ok(Proxy {
             forwarder: Forwarder::new(&settings, &notes)?,
-            windows: Windows::new(&settings)?,
+            windows: ServedWindows::new(&settings)?,
             upstream: Upstream::new(&settings, &notes)?,
             guard: Guard::new(&settings),
             scope,
@@ -100,7 +100,7 @@ impl Proxy {
             self.config.settings.overrule("embed.via", "--listen", "local")?;
         }
         let server = self.start();
-        let loops = Arc::new(Loops::begin()?);
+        let loops = Arc::new(EventLoops::start()?);
         let (end, ended) = oneshot::channel();
         let connections = Connections::new(server.router.clone(), loops.clone());
         let accepting = tokio::spawn(connections.accept_until(listener, ended));

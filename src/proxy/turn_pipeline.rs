@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
 use crate::ingest::{Ingest, Options};
-use crate::provider::Windows;
+use crate::provider::ServedWindows;
 use crate::record::{Account, Clock, Object, Scope};
 use crate::store::Store;
 use std::borrow::Cow;
@@ -49,7 +49,7 @@ pub(super) struct TurnPipeline {
     embedder: Arc<SharedEmbedder>,
     queue: Arc<StoreQueue>,
     forwarder: Forwarder,
-    windows: Windows,
+    windows: ServedWindows,
     dedup: RetryDedup,
 }
 
@@ -62,7 +62,7 @@ impl TurnPipeline {
         embedder: &Arc<SharedEmbedder>,
         queue: &Arc<StoreQueue>,
         forwarder: Forwarder,
-        windows: Windows,
+        windows: ServedWindows,
     ) -> TurnPipeline {
         let dedup = RetryDedup::default();
         TurnPipeline {

@@ -5,8 +5,8 @@ use super::response::{self, HttpResponse};
 use crate::cli::Notes;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::forward::{Again, Failure};
-use crate::http::{Address, Client, Passed, Passing, Sent, pause};
+use crate::forward::{Failure, RetryPolicy};
+use crate::http::{Address, Client, RelayBody, RelayRequest, RequestBody, parse_retry_after};
 use crate::provider::{Providers, Target};
 use http_body_util::BodyExt;
 use hyper::body::Body;
@@ -21,7 +21,7 @@ const CHAT_PATH: &str = "/chat/completions";
 pub(super) struct Upstream {
     providers: Providers,
     client: Client,
-    retries: Again,
+    retries: RetryPolicy,
 }
 
 impl Upstream {
@@ -30,7 +30,7 @@ impl Upstream {
         Ok(Upstream {
             providers: Providers::new(settings)?,
             client: Client::new(settings),
-            retries: Again::new(settings, notes),
+            retries: RetryPolicy::new(settings, notes),
         })
     }
 
@@ -61,8 +61,8 @@ impl Upstream {
         target: &Target,
         address: &Address,
         bearer: Option<&Secret>,
-        passing: Passing<impl Into<Sent>>,
-    ) -> std::result::Result<Response<Passed>, Failure> {
+        passing: RelayRequest<impl Into<RequestBody>>,
+    ) -> std::result::Result<Response<RelayBody>, Failure> {
         let key = target.key(bearer)?;
         let sent = self.client.relay(address, key, target.headers(), passing).await;
         sent.map_err(|failed| Failure::unsent(target, &failed))
@@ -74,13 +74,15 @@ impl Upstream {
         target: &Target,
         address: &Address,
         bearer: Option<&Secret>,
-        passing: Passing,
-    ) -> std::result::Result<Response<Passed>, Failure> {
+        passing: RelayRequest,
+    ) -> std::result::Result<Response<RelayBody>, Failure> {
         let key = target.key(bearer)?;
         let send = || self.client.relay(address, key, target.headers(), passing.clone());
-        let wait = |response: &Response<Passed>| pause(response.headers().get(RETRY_AFTER)?.to_str().ok()?);
+        let wait = |response: &Response<RelayBody>| {
+            parse_retry_after(response.headers().get(RETRY_AFTER)?.to_str().ok()?)
+        };
         let sent =
-            self.retries.ask(target, send, |response| (response.status().as_u16(), wait(response))).await;
+            self.retries.send(target, send, |response| (response.status().as_u16(), wait(response))).await;
         sent.map_err(|failed| Failure::unsent(target, &failed))
     }
 
@@ -90,7 +92,7 @@ impl Upstream {
         target: &Target,
         address: Option<Address>,
         bearer: Option<&Secret>,
-        passing: Passing<impl Into<Sent>>,
+        passing: RelayRequest<impl Into<RequestBody>>,
     ) -> HttpResponse {
         let Some(address) = address else {
             let text = format!(
@@ -109,7 +111,7 @@ impl Upstream {
         target: &Target,
         query: Option<&str>,
         bearer: Option<&Secret>,
-        passing: Passing,
+        passing: RelayRequest,
     ) -> HttpResponse {
         let address = target.address().clone().with_query(query);
         relay_result(target, true, self.send_with_retries(target, &address, bearer, passing).await)
@@ -119,8 +121,8 @@ impl Upstream {
     pub(super) fn check_not_own(&self, own: SocketAddr) -> Result<()> {
         let same = |target: &Target| {
             target.address().port() == Some(own.port())
-                && (target.address().is_here()
-                    || target.address().ips().iter().any(|ip| is_own(*ip, own.ip())))
+                && (target.address().is_loopback()
+                    || target.address().resolve().iter().any(|ip| is_own(*ip, own.ip())))
         };
         let Some(target) = self.all().into_iter().find(same) else { return Ok(()) };
         let error = Error::new(format!(
@@ -154,7 +156,7 @@ pub(super) fn ollama_address(address: &Address, name: &str, query: Option<&str>)
 fn relay_result(
     target: &Target,
     wants_body: bool,
-    sent: std::result::Result<Response<Passed>, Failure>,
+    sent: std::result::Result<Response<RelayBody>, Failure>,
 ) -> HttpResponse {
     match sent {
         Ok(response) if wants_body && is_empty_refusal(&response) => {
@@ -168,13 +170,13 @@ fn relay_result(
 }
 
 /// Whether a provider refuses without a body, which some clients take for an answer.
-fn is_empty_refusal(response: &Response<Passed>) -> bool {
+fn is_empty_refusal(response: &Response<RelayBody>) -> bool {
     let status = response.status();
     (status.is_client_error() || status.is_server_error()) && response.body().is_end_stream()
 }
 
 /// A provider's answer as it arrives.
-pub(super) fn relayed(response: Response<Passed>) -> HttpResponse {
+pub(super) fn relayed(response: Response<RelayBody>) -> HttpResponse {
     let mut response = response.map(|body| body.map_err(Into::into).boxed_unsync());
     response.extensions_mut().clear();
     *response.headers_mut() = relay_headers::to_client(std::mem::take(response.headers_mut()));

@@ -7,7 +7,7 @@ use super::object::{Object, quote};
 use super::stored::{Draft, Kind, StoredRecord, TextSource};
 use crate::error::{Error, Result};
 
-/// What enrichment did for one request, as it is stored.
+/// The kind of accounts: what enrichment did for one request.
 pub static ACCOUNT: Kind = Kind {
     name: "account",
     label: "RsvAccount",
@@ -15,7 +15,7 @@ pub static ACCOUNT: Kind = Kind {
     read: parse,
     write,
     natural_key: None,
-    lookup_key: Some(DIGEST),
+    lookup_key: Some(DIGEST_MEMBER),
     indexed: TextSource::None,
     embedded: TextSource::None,
     heading: |_| "account".to_owned(),
@@ -23,7 +23,7 @@ pub static ACCOUNT: Kind = Kind {
 };
 
 /// The member that tells later requests of a turn which account is theirs.
-const DIGEST: &str = "digest";
+const DIGEST_MEMBER: &str = "digest";
 
 /// Reads an account line; all of its head must be there.
 fn parse(mut line: Object) -> Result<Draft> {
@@ -47,32 +47,32 @@ fn write(record: &StoredRecord, out: &mut Vec<u8>) {
     record.members.write_members(out);
 }
 
-/// What enrichment did for one request. All sizes are in tokens.
+/// An account of what enrichment did for one request. All sizes are in tokens.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Account {
     /// The model's window.
     pub window: u64,
-    /// What is kept free for the answer.
+    /// The tokens kept free for the answer.
     pub reserve: u64,
     /// The request as it leaves.
     pub counted: u64,
-    /// What counted: the name of an encoder, `estimate` or `bound`.
+    /// The counter: the name of an encoder, `estimate` or `bound`.
     pub counter: String,
     /// The request as it came.
     pub request: u64,
-    /// What encloses the recalled text.
+    /// The fence around the recalled text.
     pub fence: u64,
-    /// What is related to the question, by its worth.
-    pub recalled: Vec<Part>,
-    /// What was said last.
-    pub recent: Vec<Part>,
+    /// The related records, by score.
+    pub recalled: Vec<RecalledPart>,
+    /// The most recent records.
+    pub recent: Vec<RecalledPart>,
     pub left_out: Vec<LeftOut>,
     pub dropped: Vec<Dropped>,
-    /// Of the turn that later requests may go on with.
+    /// The digest of the turn, by which later requests of the turn find the account.
     pub digest: Option<String>,
-    /// Why memory served in part only.
+    /// The reason why memory worked only in part.
     pub degraded: Option<String>,
-    /// What the provider says that it read.
+    /// The prompt tokens that the provider reports.
     pub prompt_tokens: Option<u64>,
     /// Whether the provider read far too little.
     pub cut: bool,
@@ -80,7 +80,7 @@ pub struct Account {
 
 /// A record that was recalled.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Part {
+pub struct RecalledPart {
     pub id: String,
     /// The score of the search; `None` for what is only recent.
     pub score: Option<f64>,
@@ -107,13 +107,13 @@ pub struct Dropped {
 }
 
 impl Account {
-    /// Reads what a stored account tells; a member that is missing or is not what it should be counts as none.
+    /// Reads a stored account. A member that is missing or has another type counts as absent.
     pub fn of(record: &StoredRecord) -> Account {
         let members = &record.members;
         let part = |entry: &Object| {
             let hop = number(entry, "hop") as usize;
             let score = entry.number("score").ok().flatten();
-            Some(Part { id: text(entry, "id")?, score, hop, tokens: number(entry, "tokens") })
+            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens: number(entry, "tokens") })
         };
         let left_out = |entry: &Object| {
             Some(LeftOut { id: text(entry, "id")?, reason: text(entry, "reason").unwrap_or_default() })
@@ -134,7 +134,7 @@ impl Account {
             recent: list(members, "recent").iter().filter_map(part).collect(),
             left_out: list(members, "left_out").iter().filter_map(left_out).collect(),
             dropped: list(members, "dropped").iter().map(dropped).collect(),
-            digest: text(members, DIGEST),
+            digest: text(members, DIGEST_MEMBER),
             degraded: text(members, "degraded"),
             prompt_tokens: members.integer("prompt_tokens").ok().flatten().map(i64::unsigned_abs),
             cut: members.get("cut") == Some("true"),
@@ -166,11 +166,11 @@ impl Account {
         members.set_text("counter", &self.counter);
         members.set("request", self.request.to_string());
         members.set("fence", self.fence.to_string());
-        members.set("recalled", array(&self.recalled, Part::to_json));
-        members.set("recent", array(&self.recent, Part::to_json));
+        members.set("recalled", array(&self.recalled, RecalledPart::to_json));
+        members.set("recent", array(&self.recent, RecalledPart::to_json));
         members.set("left_out", array(&self.left_out, LeftOut::to_json));
         members.set("dropped", array(&self.dropped, Dropped::to_json));
-        for (name, text) in [(DIGEST, &self.digest), ("degraded", &self.degraded)] {
+        for (name, text) in [(DIGEST_MEMBER, &self.digest), ("degraded", &self.degraded)] {
             if let Some(text) = text {
                 members.set_text(name, text);
             }
@@ -185,7 +185,7 @@ impl Account {
     }
 }
 
-impl Part {
+impl RecalledPart {
     fn to_json(&self) -> String {
         let score = self.score.map_or(String::new(), |score| format!(",\"score\":{score}"));
         let hop = if self.hop > 0 { format!(",\"hop\":{}", self.hop) } else { String::new() };

@@ -1,9 +1,9 @@
-//! What a message says: a text, the parts of OpenAI's protocol, or nothing beside tool calls.
+//! The content of a message: a text, the parts of OpenAI's protocol, or nothing beside tool calls.
 
-use super::object::{Object, expected, quote};
+use super::object::{Object, quote, unexpected};
 use crate::error::{Error, Result};
 
-/// What was said.
+/// The content of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
     Text(String),
@@ -27,13 +27,13 @@ impl Content {
             },
             Some(json) if json.starts_with('[') => match message.objects("content") {
                 Ok(_) => Ok(Content::Parts(json.into())),
-                Err(_) => Err(expected("content", "a string or an array of parts", json)),
+                Err(_) => Err(unexpected("content", "a string or an array of parts", json)),
             },
-            Some(json) => Err(expected("content", "a string or an array of parts", json)),
+            Some(json) => Err(unexpected("content", "a string or an array of parts", json)),
         }
     }
 
-    /// The words in it: the text, or the texts of the parts joined by line ends.
+    /// The text, or the texts of the parts joined by line ends.
     pub fn text(&self) -> String {
         match self {
             Content::Text(text) => text.clone(),

@@ -1,7 +1,7 @@
 //! The vector of a record.
 
 use super::members::required;
-use super::object::{Object, expected, write_text};
+use super::object::{Object, unexpected, write_text};
 use crate::error::{Error, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,7 +28,7 @@ pub struct Vector {
 
 /// How vectors are written.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub enum Vectors {
+pub enum VectorFormat {
     /// An array of numbers, each the shortest that reads back as the same f32.
     #[default]
     Numbers,
@@ -53,7 +53,7 @@ impl Embedding {
     }
 
     /// Appends the line, without a line end.
-    pub fn write(&self, form: Vectors, out: &mut Vec<u8>) {
+    pub fn write(&self, form: VectorFormat, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"kind\":\"embedding\",\"of\":");
         write_text(out, &self.of);
         out.extend_from_slice(b",\"model\":");
@@ -66,10 +66,10 @@ impl Embedding {
 }
 
 /// Appends a vector's value.
-pub fn write_vector(vector: &[f32], form: Vectors, out: &mut Vec<u8>) {
+pub fn write_vector(vector: &[f32], form: VectorFormat, out: &mut Vec<u8>) {
     match form {
-        Vectors::Numbers => serde_json::to_writer(out, vector).expect("writing to memory does not fail"),
-        Vectors::Base64 => {
+        VectorFormat::Numbers => serde_json::to_writer(out, vector).expect("writing to memory does not fail"),
+        VectorFormat::Base64 => {
             let bytes: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
             out.push(b'"');
             out.extend_from_slice(STANDARD.encode(bytes).as_bytes());
@@ -82,14 +82,14 @@ pub fn write_vector(vector: &[f32], form: Vectors, out: &mut Vec<u8>) {
 pub fn read_vector(json: &str) -> Result<Vec<f32>> {
     let wanted = "an array of numbers, or base64 of 32-bit floats";
     let vector: Vec<f32> = if json.starts_with('"') {
-        let text: String = serde_json::from_str(json).map_err(|_| expected("vector", wanted, json))?;
-        let bytes = STANDARD.decode(text).map_err(|_| expected("vector", wanted, json))?;
+        let text: String = serde_json::from_str(json).map_err(|_| unexpected("vector", wanted, json))?;
+        let bytes = STANDARD.decode(text).map_err(|_| unexpected("vector", wanted, json))?;
         if bytes.len() % 4 != 0 {
             return Err(Error::new("vector: the base64 does not hold whole 32-bit floats"));
         }
         bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
     } else {
-        serde_json::from_str(json).map_err(|_| expected("vector", wanted, json))?
+        serde_json::from_str(json).map_err(|_| unexpected("vector", wanted, json))?
     };
     if vector.is_empty() || vector.len() > MAX_DIM {
         return Err(Error::new(format!("vector: expected 1 to {MAX_DIM} numbers, found {}", vector.len())));

@@ -1,36 +1,36 @@
 //! Inputs read ahead by a thread, so that their pauses are noticed and parsing goes on beside the work.
 
-use super::lines::Lines;
-use super::reader::{CHUNK, Reader, Value};
+use super::lines::TextLines;
+use super::reader::{READ_BUFFER_BYTES, Reader, Value};
 use crate::error::Result;
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// What a feed has.
+/// The next event of a feed.
 #[derive(Debug)]
 pub enum Next {
     Value(Result<Value>),
-    /// Nothing more has arrived: the time to commit what is there. The next call waits.
+    /// Nothing more has arrived, so that this is the time to commit. The next call waits.
     Pause,
     End,
 }
 
 /// Several inputs, one after the other, read ahead by a thread of their own within a bound.
 pub struct Feed {
-    arriving: Receiver<Batch>,
+    batches: Receiver<Batch>,
     batch: VecDeque<Result<Value>>,
     paused: bool,
 }
 
 type Batch = VecDeque<Result<Value>>;
 
-/// So long nothing must arrive to be a pause: more than a disk takes to read on, less than a commit.
-const PAUSE: Duration = Duration::from_millis(1);
+/// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
+const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
 
-/// How many batches wait at most; each holds about a `CHUNK` of text, or one longer object.
-const AHEAD: usize = 4;
+/// How many batches wait at most; each holds about a `READ_BUFFER_BYTES` of text, or one longer object.
+const PREFETCHED_BATCHES: usize = 4;
 
 impl Feed {
     /// Starts reading objects; `limit` bounds one, in bytes.
@@ -40,14 +40,14 @@ impl Feed {
 
     /// Starts reading lines of plain text, each as `{"text": …}`; `limit` bounds one, in bytes.
     pub fn of_text<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
-        Feed::start(sources, move |name, input| Lines::new(name, input, limit))
+        Feed::start(sources, move |name, input| TextLines::new(name, input, limit))
     }
 
-    fn start<R: Send + 'static, S: Stream>(
+    fn start<R: Send + 'static, S: ObjectSource>(
         sources: Vec<(String, R)>,
         open: impl Fn(&str, R) -> S + Send + 'static,
     ) -> Feed {
-        let (sender, arriving) = sync_channel(AHEAD);
+        let (sender, batches) = sync_channel(PREFETCHED_BATCHES);
         std::thread::spawn(move || {
             for (name, input) in sources {
                 if read_ahead(open(&name, input), &sender).is_none() {
@@ -55,7 +55,7 @@ impl Feed {
                 }
             }
         });
-        Feed { arriving, batch: VecDeque::new(), paused: false }
+        Feed { batches, batch: VecDeque::new(), paused: false }
     }
 
     #[allow(clippy::should_implement_trait)]
@@ -64,9 +64,10 @@ impl Feed {
             if let Some(value) = self.batch.pop_front() {
                 return Next::Value(value);
             }
-            let arrived = match self.paused {
-                true => self.arriving.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => self.arriving.recv_timeout(PAUSE),
+            let arrived = if self.paused {
+                self.batches.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                self.batches.recv_timeout(PAUSE_THRESHOLD)
             };
             self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
             match arrived {
@@ -78,16 +79,16 @@ impl Feed {
     }
 }
 
-/// Something that objects come out of one by one.
-trait Stream {
+/// A source of objects.
+trait ObjectSource {
     fn next(&mut self) -> Option<Result<Value>>;
-    /// Whether the next may have to be waited for.
+    /// Whether the next object may not have arrived yet.
     fn drained(&self) -> bool;
-    /// How many bytes have been dealt with.
+    /// How many bytes have been consumed.
     fn consumed(&self) -> u64;
 }
 
-impl<R: Read> Stream for Reader<R> {
+impl<R: Read> ObjectSource for Reader<R> {
     fn next(&mut self) -> Option<Result<Value>> {
         Reader::next(self)
     }
@@ -101,13 +102,13 @@ impl<R: Read> Stream for Reader<R> {
     }
 }
 
-impl<R: Read> Stream for Lines<R> {
+impl<R: Read> ObjectSource for TextLines<R> {
     fn next(&mut self) -> Option<Result<Value>> {
-        Lines::next(self)
+        TextLines::next(self)
     }
 
     fn drained(&self) -> bool {
-        Lines::drained(self)
+        TextLines::drained(self)
     }
 
     fn consumed(&self) -> u64 {
@@ -115,12 +116,12 @@ impl<R: Read> Stream for Lines<R> {
     }
 }
 
-/// Sends all of one input, in batches that end where it may pause. `None` when nobody listens any more.
-fn read_ahead(mut reader: impl Stream, to: &SyncSender<Batch>) -> Option<()> {
+/// Sends all of one input, in batches that end where it may pause. `None` if the receiver is gone.
+fn read_ahead(mut reader: impl ObjectSource, to: &SyncSender<Batch>) -> Option<()> {
     let (mut batch, mut begin) = (Batch::new(), reader.consumed());
     while let Some(next) = reader.next() {
         batch.push_back(next);
-        if reader.drained() || reader.consumed() - begin >= CHUNK as u64 {
+        if reader.drained() || reader.consumed() - begin >= READ_BUFFER_BYTES as u64 {
             to.send(std::mem::take(&mut batch)).ok()?;
             begin = reader.consumed();
         }

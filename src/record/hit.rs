@@ -1,4 +1,4 @@
-//! What a search found, and what speaks for it.
+//! The hits of a search, and their evidence.
 
 use super::object::{Object, quote};
 use super::query::Query;
@@ -8,14 +8,14 @@ use super::stored::StoredRecord;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Hit {
     pub record: StoredRecord,
-    /// What the order is by, higher first.
+    /// The score by which hits are ordered, highest first.
     pub score: f64,
     pub why: Why,
-    /// What the score is the sum of, by name.
+    /// The parts that add up to the score, by name.
     pub parts: Vec<(String, f64)>,
 }
 
-/// What speaks for a hit.
+/// The evidence for a hit.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Why {
     /// The score by words: BM25 times the part of the question's words that it holds.
@@ -24,9 +24,9 @@ pub struct Why {
     pub share: Option<f64>,
     /// The raw cosine of its vector with the question's.
     pub similarity: Option<f64>,
-    /// What its neighbours in the conversation lend it.
+    /// The part of the score that comes from its neighbours in the conversation.
     pub around: Option<f64>,
-    /// How likely it has to do with the question at all.
+    /// The estimated probability that it is related to the question.
     pub relevance: Option<f64>,
     /// How it was reached from another hit, if it was.
     pub via: Option<Via>,
@@ -109,7 +109,7 @@ impl Hit {
             why.set("parts", parts.to_json());
         }
         let members = format!(",\"rank\":{rank},\"score\":{}", self.score);
-        write_found(&self.record, HIT, &members, &why, query, out);
+        write_found(&self.record, HIT_KIND, &members, &why, query, out);
     }
 
     /// Appends a record that stands around the hit as one line.
@@ -121,16 +121,16 @@ impl Hit {
 }
 
 /// The kind of the line of a hit.
-const HIT: &str = "hit";
+const HIT_KIND: &str = "hit";
 
 /// The kind of what was found where a hit does not say it.
-const DEFAULT_RECORD: &str = "message";
+const DEFAULT_HIT_RECORD: &str = "message";
 
 /// The members that a search adds: what a record itself has under these names, because it was found once and
 /// kept, would stand there twice.
-const ADDED: [&str; 4] = ["rank", "score", "why", "query"];
+const SEARCH_MEMBERS: [&str; 4] = ["rank", "score", "why", "query"];
 
-/// Appends what a search found as one line; `members` stand before those that all have, with a comma in front.
+/// Appends a record that a search found as one line; `members` come first, with a comma in front.
 fn write_found(
     record: &StoredRecord,
     kind: &str,
@@ -139,12 +139,12 @@ fn write_found(
     query: Option<&Query>,
     out: &mut Vec<u8>,
 ) {
-    let found = if kind == HIT && record.kind.name != DEFAULT_RECORD {
+    let found = if kind == HIT_KIND && record.kind.name != DEFAULT_HIT_RECORD {
         format!(",\"record\":{}", quote(record.kind.name))
     } else {
         String::new()
     };
-    let is_added = |name: &str| ADDED.contains(&name) || !found.is_empty() && name == "record";
+    let is_added = |name: &str| SEARCH_MEMBERS.contains(&name) || !found.is_empty() && name == "record";
     out.push(b'{');
     if record.members.iter().any(|(name, _)| is_added(name)) {
         let mut record = record.clone();

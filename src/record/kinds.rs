@@ -6,29 +6,29 @@ use super::stored::Kind;
 use std::sync::RwLock;
 
 /// Every kind of records that rsv stores.
-const KINDS: [&Kind; 2] = [&MESSAGE, &ACCOUNT];
+const BUILT_IN_KINDS: [&Kind; 2] = [&MESSAGE, &ACCOUNT];
 
 /// Kinds that a program which uses the library has added.
-static ADDED: RwLock<Vec<&Kind>> = RwLock::new(Vec::new());
+static REGISTERED_KINDS: RwLock<Vec<&Kind>> = RwLock::new(Vec::new());
 
 /// Adds a kind of one's own for as long as the process runs. One whose name is known already stays as it is.
 pub fn register(kind: &'static Kind) {
     if kind_named(kind.name).is_none() {
-        ADDED.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push(kind);
+        REGISTERED_KINDS.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push(kind);
     }
 }
 
 /// The kind of a name.
 pub fn kind_named(name: &str) -> Option<&'static Kind> {
-    let known = KINDS.into_iter().find(|kind| kind.name == name);
-    known.or_else(|| added().into_iter().find(|kind| kind.name == name))
+    let known = BUILT_IN_KINDS.into_iter().find(|kind| kind.name == name);
+    known.or_else(|| registered().into_iter().find(|kind| kind.name == name))
 }
 
 /// All kinds, in the order of the table.
 pub fn kinds() -> Vec<&'static Kind> {
-    KINDS.into_iter().chain(added()).collect()
+    BUILT_IN_KINDS.into_iter().chain(registered()).collect()
 }
 
-fn added() -> Vec<&'static Kind> {
-    ADDED.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+fn registered() -> Vec<&'static Kind> {
+    REGISTERED_KINDS.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
 }

@@ -1,6 +1,6 @@
 //! What a line of input is, known by its `kind` or, where that is missing, by its shape; and what a store is given.
 
-use super::embedding::{Embedding, Vectors};
+use super::embedding::{Embedding, VectorFormat};
 use super::kinds::kind_named;
 use super::link::Link;
 use super::object::Object;
@@ -101,20 +101,20 @@ impl Record {
 
     /// Roughly how much memory it takes, in bytes.
     pub fn weight(&self) -> usize {
-        const REST: usize = 256;
+        const STRUCT_BYTES: usize = 256;
         match self {
             Record::Stored(record) => {
                 let numbers = record.vector.as_ref().map_or(0, |vector| vector.numbers.len());
                 let members: usize = record.members.iter().map(|(name, json)| name.len() + json.len()).sum();
-                REST + record.text.len() + members + 4 * numbers
+                STRUCT_BYTES + record.text.len() + members + 4 * numbers
             }
             Record::Embedding(embedding) => 4 * embedding.vector.len(),
-            Record::Link(_) => REST,
+            Record::Link(_) => STRUCT_BYTES,
         }
     }
 
     /// Appends it as one line.
-    pub fn write_line(&self, vectors: Vectors, out: &mut Vec<u8>) {
+    pub fn write_line(&self, vectors: VectorFormat, out: &mut Vec<u8>) {
         match self {
             Record::Stored(record) => record.write(out),
             Record::Embedding(embedding) => embedding.write(vectors, out),

@@ -1,16 +1,16 @@
 //! Lines of plain text as objects: `{"text": …}`.
 
 use super::object::Object;
-use super::reader::{Place, Value, too_long};
+use super::reader::{SourceLocation, Value, too_long};
 use crate::error::{Context, Error, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
-/// What Windows puts in front of UTF-8.
-const MARK: &[u8] = b"\xEF\xBB\xBF";
+/// The byte order mark, which Windows puts in front of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Reads lines of at most `limit` bytes.
-pub(super) struct Lines<R> {
+pub(super) struct TextLines<R> {
     source: Arc<str>,
     input: BufReader<R>,
     limit: usize,
@@ -19,10 +19,10 @@ pub(super) struct Lines<R> {
     pub(super) consumed: u64,
 }
 
-impl<R: Read> Lines<R> {
-    pub(super) fn new(source: &str, input: R, limit: usize) -> Lines<R> {
-        let input = BufReader::with_capacity(super::reader::CHUNK, input);
-        Lines { source: source.into(), input, limit, line: 0, failed: false, consumed: 0 }
+impl<R: Read> TextLines<R> {
+    pub(super) fn new(source: &str, input: R, limit: usize) -> TextLines<R> {
+        let input = BufReader::with_capacity(super::reader::READ_BUFFER_BYTES, input);
+        TextLines { source: source.into(), input, limit, line: 0, failed: false, consumed: 0 }
     }
 
     /// The next line, without its end; `None` at the end of the input.
@@ -33,7 +33,7 @@ impl<R: Read> Lines<R> {
         let mut bytes = Vec::new();
         let read = self.input.by_ref().take(self.limit as u64 + 2).read_until(b'\n', &mut bytes);
         self.line += 1;
-        let place = Place::new(self.source.clone(), self.line);
+        let location = SourceLocation::new(self.source.clone(), self.line);
         match read.context(format_args!("cannot read {}", self.source)) {
             Ok(0) => return None,
             Ok(read) => self.consumed += read as u64,
@@ -45,20 +45,20 @@ impl<R: Read> Lines<R> {
         let ended = bytes.ends_with(b"\n");
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        let text = text.strip_prefix(MARK).filter(|_| self.line == 1).unwrap_or(text);
+        let text = text.strip_prefix(BYTE_ORDER_MARK).filter(|_| self.line == 1).unwrap_or(text);
         if text.len() > self.limit {
             if !ended && let Err(error) = self.skip() {
                 self.failed = true;
                 return Some(Err(error));
             }
-            return Some(Err(too_long(self.limit).at(place)));
+            return Some(Err(too_long(self.limit).at(location)));
         }
         let Ok(text) = std::str::from_utf8(text) else {
-            return Some(Err(Error::new("invalid UTF-8").at(place)));
+            return Some(Err(Error::new("invalid UTF-8").at(location)));
         };
         let mut object = Object::default();
         object.set_text("text", text);
-        Some(Ok(Value { place, object }))
+        Some(Ok(Value { location, object }))
     }
 
     /// Drops the rest of a line without holding it.

@@ -1,7 +1,7 @@
 //! An edge between two records.
 
 use super::members::{name, required, timestamp};
-use super::object::{Object, expected, write_text};
+use super::object::{Object, unexpected, write_text};
 use crate::error::{Error, Result};
 
 /// A question and its answer.
@@ -58,7 +58,7 @@ impl Link {
     pub fn parse(mut line: Object) -> Result<Link> {
         let rel = required(&line, "rel")?;
         if !rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
-            return Err(expected(
+            return Err(unexpected(
                 "rel",
                 "a name in capitals such as RESPONDED_WITH",
                 line.get("rel").unwrap_or(""),

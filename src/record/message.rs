@@ -1,14 +1,14 @@
 //! Messages: the turns of a conversation.
 
-use super::embedding::{Vector, Vectors, read_vector, write_vector};
+use super::embedding::{Vector, VectorFormat, read_vector, write_vector};
 use super::members::{name, timestamp};
-use super::object::{Object, expected, quote, write_text};
+use super::object::{Object, quote, unexpected, write_text};
 use super::stored::{Draft, Kind, StoredRecord, TextSource, write_time};
 use super::{Content, Role};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
-/// One turn of a conversation: who says what, when.
+/// The kind of messages: one turn of a conversation, with its role and time.
 pub static MESSAGE: Kind = Kind {
     name: "message",
     label: "MessageNode",
@@ -23,18 +23,18 @@ pub static MESSAGE: Kind = Kind {
     recalled: true,
 };
 
-/// The member that holds what was said where that is more than a text.
-const CONTENT: &str = "content";
+/// The member that holds the content where that is more than a text.
+const CONTENT_MEMBER: &str = "content";
 
 impl StoredRecord {
-    /// What a message says, as JSON text.
+    /// The content of a message, as JSON text.
     pub fn content_json(&self) -> Cow<'_, str> {
         content_json(&self.members, &self.text)
     }
 }
 
 fn content_json<'a>(members: &'a Object, text: &str) -> Cow<'a, str> {
-    members.get(CONTENT).map_or_else(|| Cow::Owned(quote(text)), Cow::Borrowed)
+    members.get(CONTENT_MEMBER).map_or_else(|| Cow::Owned(quote(text)), Cow::Borrowed)
 }
 
 /// Scope, trace, role and content.
@@ -49,7 +49,7 @@ fn write(record: &StoredRecord, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"role\":");
     write_text(out, record.role.map_or("", Role::name));
     out.extend_from_slice(b",\"content\":");
-    match record.members.get(CONTENT) {
+    match record.members.get(CONTENT_MEMBER) {
         Some(json) => out.extend_from_slice(json.as_bytes()),
         None => write_text(out, &record.text),
     }
@@ -57,17 +57,17 @@ fn write(record: &StoredRecord, out: &mut Vec<u8>) {
     if record.seq != 0 {
         out.extend_from_slice(format!(",\"seq\":{}", record.seq).as_bytes());
     }
-    record.members.write_members_but(&[CONTENT], out);
+    record.members.write_members_except(&[CONTENT_MEMBER], out);
     if let Some(vector) = &record.vector {
         out.extend_from_slice(b",\"embedding\":");
-        write_vector(&vector.numbers, Vectors::Numbers, out);
+        write_vector(&vector.numbers, VectorFormat::Numbers, out);
         out.extend_from_slice(b",\"embedding_model\":");
         write_text(out, &vector.model);
     }
 }
 
 impl Draft {
-    /// A message of nothing but words.
+    /// A message without ids, scope and time.
     pub fn message(role: Role, content: Content) -> Draft {
         let mut draft = Draft { role: Some(role), ..Draft::of(&MESSAGE, String::new()) };
         draft.set_content(content);
@@ -111,33 +111,33 @@ impl Draft {
 
     /// A message with the members that have no field of their own.
     fn of_rest(role: Role, mut line: Object) -> Draft {
-        line.retain(|name| !KNOWN.contains(&name));
+        line.retain(|name| !MESSAGE_MEMBERS.contains(&name));
         Draft { role: Some(role), members: line, ..Draft::of(&MESSAGE, String::new()) }
     }
 
-    /// What a message says.
+    /// The content of a message.
     pub fn content(&self) -> Content {
-        match self.members.get(CONTENT) {
+        match self.members.get(CONTENT_MEMBER) {
             None => Content::Text(self.text.clone()),
             Some("null") => Content::Null,
             Some(json) => Content::Parts(json.into()),
         }
     }
 
-    /// Has a message say something else.
+    /// Replaces the content of a message.
     pub fn set_content(&mut self, content: Content) {
         self.text = content.text();
         match content {
-            Content::Text(_) => drop(self.members.take(CONTENT)),
-            Content::Parts(json) => self.members.set(CONTENT, json),
-            Content::Null => self.members.set(CONTENT, "null"),
+            Content::Text(_) => drop(self.members.take(CONTENT_MEMBER)),
+            Content::Parts(json) => self.members.set(CONTENT_MEMBER, json),
+            Content::Null => self.members.set(CONTENT_MEMBER, "null"),
         }
     }
 
-    /// Whether a message has words, parts or tool calls.
-    pub fn says_something(&self) -> bool {
+    /// Whether a message has a text, parts or tool calls.
+    pub fn has_content(&self) -> bool {
         let calls = calls_tools(&self.members);
-        match self.members.get(CONTENT) {
+        match self.members.get(CONTENT_MEMBER) {
             None => calls || !self.text.is_empty(),
             Some("null") => calls,
             Some(_) => true,
@@ -150,7 +150,7 @@ fn calls_tools(message: &Object) -> bool {
 }
 
 /// The members of a message line that have a field of their own, or are written by rsv alone.
-const KNOWN: [&str; 12] = [
+const MESSAGE_MEMBERS: [&str; 12] = [
     "id",
     "trace_id",
     "partition",
@@ -175,7 +175,7 @@ fn message_id(line: &Object) -> Result<Option<String>> {
 
 fn seq(line: &Object) -> Result<Option<u32>> {
     let seq = line.integer("seq")?;
-    seq.map(|n| u32::try_from(n).map_err(|_| expected("seq", "a whole number from 0", &n.to_string())))
+    seq.map(|n| u32::try_from(n).map_err(|_| unexpected("seq", "a whole number from 0", &n.to_string())))
         .transpose()
 }
 

@@ -84,7 +84,9 @@ impl Object {
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
-            Some(json) => serde_json::from_str(json).map(Some).map_err(|_| expected(name, "a string", json)),
+            Some(json) => {
+                serde_json::from_str(json).map(Some).map_err(|_| unexpected(name, "a string", json))
+            }
         }
     }
 
@@ -92,9 +94,10 @@ impl Object {
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
-            Some(json) => {
-                json.parse().map(Some).map_err(|_| expected(name, "a whole number of at most 64 bits", json))
-            }
+            Some(json) => json
+                .parse()
+                .map(Some)
+                .map_err(|_| unexpected(name, "a whole number of at most 64 bits", json)),
         }
     }
 
@@ -104,7 +107,7 @@ impl Object {
             None | Some("null") => Ok(None),
             Some(json) => match json.parse::<f64>() {
                 Ok(number) if number.is_finite() => Ok(Some(number)),
-                _ => Err(expected(name, "a number", json)),
+                _ => Err(unexpected(name, "a number", json)),
             },
         }
     }
@@ -113,7 +116,7 @@ impl Object {
     pub fn object(&self, name: &str) -> Result<Option<Object>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
-            Some(json) => Object::parse(json).map(Some).map_err(|_| expected(name, "an object", json)),
+            Some(json) => Object::parse(json).map(Some).map_err(|_| unexpected(name, "an object", json)),
         }
     }
 
@@ -121,9 +124,9 @@ impl Object {
     pub fn objects(&self, name: &str) -> Result<Option<Vec<Object>>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
-            Some(json) => {
-                serde_json::from_str(json).map(Some).map_err(|_| expected(name, "an array of objects", json))
-            }
+            Some(json) => serde_json::from_str(json)
+                .map(Some)
+                .map_err(|_| unexpected(name, "an array of objects", json)),
         }
     }
 
@@ -148,11 +151,11 @@ impl Object {
 
     /// Appends the members to an object that is being written, each preceded by a comma.
     pub fn write_members(&self, out: &mut Vec<u8>) {
-        self.write_members_but(&[], out);
+        self.write_members_except(&[], out);
     }
 
     /// As `write_members`, without those of some names.
-    pub fn write_members_but(&self, names: &[&str], out: &mut Vec<u8>) {
+    pub fn write_members_except(&self, names: &[&str], out: &mut Vec<u8>) {
         for (name, value) in self.iter().filter(|(name, _)| !names.contains(name)) {
             out.push(b',');
             write_text(out, name);
@@ -182,7 +185,7 @@ impl Object {
 }
 
 /// The error `content: expected a string, found 12`, for modules that read members of their own.
-pub fn expected(name: &str, what: &str, found: &str) -> Error {
+pub fn unexpected(name: &str, what: &str, found: &str) -> Error {
     let mut shown: String = found.chars().take(40).collect();
     if shown.len() < found.len() {
         shown.push('…');

@@ -1,8 +1,8 @@
 //! One of many questions in one run.
 
 use super::members::{name, time_member};
-use super::object::{Object, expected};
-use super::reader::Place;
+use super::object::{Object, unexpected};
+use super::reader::SourceLocation;
 use super::{Role, Scopes};
 use crate::error::{Error, Result};
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Query {
     pub text: String,
-    /// What its hits name it by, as JSON: its id, else the number of its line.
+    /// The name by which its hits refer to it, as JSON: its id, else the number of its line.
     pub name: String,
     pub scopes: Option<Scopes>,
     pub limit: Option<usize>,
@@ -26,7 +26,7 @@ pub struct Query {
 
 impl Query {
     /// Reads a query line. Errors name the member.
-    pub fn parse(line: Object, place: &Place) -> Result<Query> {
+    pub fn parse(line: Object, location: &SourceLocation) -> Result<Query> {
         if let Some(kind) = line.text("kind")?.filter(|kind| kind != "query") {
             return Err(Error::new(format!("kind: expected query, found {kind:?}")));
         }
@@ -34,11 +34,11 @@ impl Query {
         let (partition, instance) = (name(&line, "partition")?, name(&line, "instance")?);
         let scoped = partition.is_some() || instance.is_some();
         let limit = line.integer("limit")?.map(|limit| {
-            usize::try_from(limit).map_err(|_| expected("limit", "a number from 0", "a negative one"))
+            usize::try_from(limit).map_err(|_| unexpected("limit", "a number from 0", "a negative one"))
         });
         Ok(Query {
             text,
-            name: line.get("id").map_or_else(|| place.line().to_string(), str::to_owned),
+            name: line.get("id").map_or_else(|| location.line().to_string(), str::to_owned),
             scopes: scoped.then(|| Scopes::to_read(partition.as_deref(), instance.as_deref())).transpose()?,
             limit: limit.transpose()?,
             role: line.text("role")?.map(|role| role.parse()).transpose()?,
@@ -54,7 +54,9 @@ impl Query {
     pub fn write_miss(&self, out: &mut Vec<u8>) {
         let mut line = Object::default();
         line.set_text("kind", "query");
-        self.line.iter().for_each(|(name, json)| line.set(name, json));
+        for (name, json) in self.line.iter() {
+            line.set(name, json);
+        }
         line.set("hits", "0");
         line.write(out);
         out.push(b'\n');
@@ -68,5 +70,5 @@ fn names(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
         Some(json) if json.starts_with('[') => serde_json::from_str(json).map(Some),
         Some(json) => serde_json::from_str(json).map(|name| Some(vec![name])),
     }
-    .map_err(|_| expected(member, "a string or an array of strings", line.get(member).unwrap_or_default()))
+    .map_err(|_| unexpected(member, "a string or an array of strings", line.get(member).unwrap_or_default()))
 }

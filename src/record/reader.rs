@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 /// A line of an input, as compilers name it: `<stdin>:17`.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SourceLocation {
     source: Arc<str>,
     line: u64,
 }
 
-impl Place {
-    pub(super) fn new(source: Arc<str>, line: u64) -> Place {
-        Place { source, line }
+impl SourceLocation {
+    pub(super) fn new(source: Arc<str>, line: u64) -> SourceLocation {
+        SourceLocation { source, line }
     }
 
     /// The number of the line, from 1.
@@ -25,16 +25,16 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.source, self.line)
     }
 }
 
-/// An object and where it begins.
+/// An object and the location of its first byte.
 #[derive(Debug)]
 pub struct Value {
-    pub place: Place,
+    pub location: SourceLocation,
     pub object: Object,
 }
 
@@ -44,7 +44,7 @@ pub struct Reader<R> {
     input: R,
     limit: usize,
     buffer: Vec<u8>,
-    /// What of `buffer` has been dealt with.
+    /// How many bytes of `buffer` have been consumed.
     start: usize,
     /// The line on which `start` stands, from 1.
     line: u64,
@@ -53,12 +53,12 @@ pub struct Reader<R> {
     ended: bool,
     /// Whether the input itself failed, after which nothing can follow.
     failed: bool,
-    /// Bytes dealt with before `buffer`.
+    /// How many bytes were consumed before `buffer`.
     pub(super) consumed: u64,
 }
 
-/// How much is read at a time.
-pub(super) const CHUNK: usize = 1 << 16;
+/// How many bytes are read at a time.
+pub(super) const READ_BUFFER_BYTES: usize = 1 << 16;
 
 impl<R: Read> Reader<R> {
     /// `source` is the name of the input for messages.
@@ -77,7 +77,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next object or fault; `None` at the end.
+    /// The next object or error; `None` at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<Result<Value>> {
         self.advance().transpose()
@@ -93,17 +93,17 @@ impl<R: Read> Reader<R> {
         if self.failed {
             return Ok(None);
         }
-        let Some(first) = self.significant()? else { return self.end() };
+        let Some(first) = self.next_significant_byte()? else { return self.end() };
         let line = self.line;
         if first != b'{' {
             self.skip_line()?;
             let error = self.fault(line, format!("expected a JSON object, found {:?}", char::from(first)));
             return Err(error.hint("each line is a JSON object: man 5 rsv-record"));
         }
-        let length = match self.measure()? {
+        let length = match self.object_length()? {
             Ok(length) => length,
             Err((offset, text)) => {
-                let at = line + newlines(&self.buffer[self.start..self.start + offset]);
+                let at = line + count_newlines(&self.buffer[self.start..self.start + offset]);
                 self.recover(at > line)?;
                 let text = if at > line { format!("{text} (on line {at})") } else { text };
                 return Err(self.fault(line, text));
@@ -111,26 +111,26 @@ impl<R: Read> Reader<R> {
         };
         let bytes = &self.buffer[self.start..self.start + length];
         let object = Object::parse_bytes(bytes);
-        self.line += newlines(bytes);
+        self.line += count_newlines(bytes);
         self.start += length;
         self.ended = false;
-        let place = self.place(line);
-        object.map(|object| Some(Value { place: place.clone(), object })).map_err(|e| e.at(place))
+        let location = self.location(line);
+        object.map(|object| Some(Value { location: location.clone(), object })).map_err(|e| e.at(location))
     }
 
-    fn place(&self, line: u64) -> Place {
-        Place { source: self.source.clone(), line }
+    fn location(&self, line: u64) -> SourceLocation {
+        SourceLocation { source: self.source.clone(), line }
     }
 
     fn fault(&self, line: u64, text: String) -> Error {
-        Error::new(text).at(self.place(line))
+        Error::new(text).at(self.location(line))
     }
 
     /// The first byte of the next value, at `start`; steps over white space, a byte order mark, and what
     /// stands between the elements of an array.
-    fn significant(&mut self) -> Result<Option<u8>> {
+    fn next_significant_byte(&mut self) -> Result<Option<u8>> {
         loop {
-            if self.start == self.buffer.len() && !self.fill()? {
+            if self.start == self.buffer.len() && !self.fill_buffer()? {
                 return Ok(None);
             }
             let byte = self.buffer[self.start];
@@ -140,48 +140,48 @@ impl<R: Read> Reader<R> {
                 b'[' if !self.in_array => (self.in_array, self.ended) = (true, true),
                 b']' if self.in_array => self.in_array = false,
                 b',' if self.in_array && !self.ended => self.ended = true,
-                0xEF if self.line == 1 && self.starts_with_mark()? => self.start += 2,
+                0xEF if self.line == 1 && self.starts_with_byte_order_mark()? => self.start += 2,
                 _ => return Ok(Some(byte)),
             }
             self.start += 1;
         }
     }
 
-    fn starts_with_mark(&mut self) -> Result<bool> {
-        while self.buffer.len() - self.start < 3 && self.fill()? {}
+    fn starts_with_byte_order_mark(&mut self) -> Result<bool> {
+        while self.buffer.len() - self.start < 3 && self.fill_buffer()? {}
         Ok(self.buffer[self.start..].starts_with(b"\xEF\xBB\xBF"))
     }
 
     fn end(&mut self) -> Result<Option<Value>> {
-        match std::mem::take(&mut self.in_array) {
-            true => Err(self.fault(self.line, "the input ends inside an array".into())),
-            false => Ok(None),
+        if std::mem::take(&mut self.in_array) {
+            return Err(self.fault(self.line, "the input ends inside an array".into()));
         }
+        Ok(None)
     }
 
     /// The length of the object at `start`, by brackets and strings alone, or the offset and name of what
     /// shows that none stands there, so that a line cut short does not swallow those after it.
-    fn measure(&mut self) -> Result<Measured> {
-        let mut scan = Scan::default();
+    fn object_length(&mut self) -> Result<Measured> {
+        let mut scan = ObjectScanner::default();
         let mut offset = 0;
         loop {
             match scan.run(&self.buffer[self.start + offset..]) {
-                Step::Done(length) if offset + length > self.limit => {
-                    let fault = too_long(self.limit).at(self.place(self.line));
-                    self.line += newlines(&self.buffer[self.start..self.start + offset + length]);
+                ScanStep::Done(length) if offset + length > self.limit => {
+                    let fault = too_long(self.limit).at(self.location(self.line));
+                    self.line += count_newlines(&self.buffer[self.start..self.start + offset + length]);
                     self.start += offset + length;
                     return Err(fault);
                 }
-                Step::Done(length) => return Ok(Ok(offset + length)),
-                Step::Bad(at, text) => return Ok(Err((offset + at, text.into()))),
-                Step::More => offset = self.buffer.len() - self.start,
+                ScanStep::Done(length) => return Ok(Ok(offset + length)),
+                ScanStep::Malformed(at, text) => return Ok(Err((offset + at, text.into()))),
+                ScanStep::More => offset = self.buffer.len() - self.start,
             }
             if offset > self.limit {
-                let fault = too_long(self.limit).at(self.place(self.line));
+                let fault = too_long(self.limit).at(self.location(self.line));
                 self.skip_line()?;
                 return Err(fault);
             }
-            if !self.fill()? {
+            if !self.fill_buffer()? {
                 return Ok(Err((0, "the input ends inside an object".into())));
             }
         }
@@ -199,7 +199,7 @@ impl<R: Read> Reader<R> {
             let rest = &self.buffer[self.start..];
             match rest.iter().position(|b| !b.is_ascii_whitespace()) {
                 Some(at) if rest[at] == b'{' => return Ok(()),
-                None if !self.fill()? => return Ok(()),
+                None if !self.fill_buffer()? => return Ok(()),
                 None => {}
                 Some(_) => self.skip_line()?,
             }
@@ -215,19 +215,19 @@ impl<R: Read> Reader<R> {
                 return Ok(());
             }
             self.start = self.buffer.len();
-            if !self.fill()? {
+            if !self.fill_buffer()? {
                 return Ok(());
             }
         }
     }
 
     /// Reads more; false at the end of the input.
-    fn fill(&mut self) -> Result<bool> {
+    fn fill_buffer(&mut self) -> Result<bool> {
         self.buffer.drain(..self.start);
         self.consumed += self.start as u64;
         self.start = 0;
         let kept = self.buffer.len();
-        self.buffer.resize(kept + CHUNK, 0);
+        self.buffer.resize(kept + READ_BUFFER_BYTES, 0);
         let read = loop {
             match self.input.read(&mut self.buffer[kept..]) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
@@ -245,7 +245,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// The refusal of a line or a text of more than `limit` bytes.
+/// The error for a line or a text of more than `limit` bytes.
 pub fn too_long(limit: usize) -> Error {
     let most =
         if limit.is_multiple_of(1 << 20) { format!("{} MiB", limit >> 20) } else { format!("{limit} bytes") };
@@ -253,13 +253,13 @@ pub fn too_long(limit: usize) -> Error {
         .hint("raise it with: rsv-config set max_line_bytes BYTES")
 }
 
-fn newlines(bytes: &[u8]) -> u64 {
+fn count_newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// A scan for the end of an object that goes on where its last piece ended.
 #[derive(Default)]
-struct Scan {
+struct ObjectScanner {
     /// The brackets that are open.
     open: Vec<u8>,
     in_string: bool,
@@ -271,14 +271,14 @@ struct Scan {
 /// The length of an object, or the offset and name of what shows that there is none.
 type Measured = std::result::Result<usize, (usize, String)>;
 
-enum Step {
+enum ScanStep {
     Done(usize),
-    Bad(usize, &'static str),
+    Malformed(usize, &'static str),
     More,
 }
 
-impl Scan {
-    fn run(&mut self, bytes: &[u8]) -> Step {
+impl ObjectScanner {
+    fn run(&mut self, bytes: &[u8]) -> ScanStep {
         let mut at = 0;
         while at < bytes.len() {
             if self.in_string {
@@ -292,16 +292,16 @@ impl Scan {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => {}
                 b'{' | b'[' | b'"' if self.after_value => {
-                    return Step::Bad(at, "expected a comma or a closing bracket");
+                    return ScanStep::Malformed(at, "expected a comma or a closing bracket");
                 }
                 b'"' => self.in_string = true,
                 b'{' | b'[' => self.open.push(byte),
                 b'}' | b']' => {
                     if self.open.pop() != Some(if byte == b'}' { b'{' } else { b'[' }) {
-                        return Step::Bad(at, "a closing bracket does not match");
+                        return ScanStep::Malformed(at, "a closing bracket does not match");
                     }
                     if self.open.is_empty() {
-                        return Step::Done(at + 1);
+                        return ScanStep::Done(at + 1);
                     }
                     self.after_value = true;
                 }
@@ -310,11 +310,11 @@ impl Scan {
             }
             at += 1;
         }
-        Step::More
+        ScanStep::More
     }
 
     /// Steps through a string; a raw line end in it means that it was never closed.
-    fn string(&mut self, bytes: &[u8], mut at: usize) -> std::result::Result<usize, Step> {
+    fn string(&mut self, bytes: &[u8], mut at: usize) -> std::result::Result<usize, ScanStep> {
         if std::mem::take(&mut self.escaped) {
             at += 1;
         }
@@ -325,7 +325,7 @@ impl Scan {
                     (self.in_string, self.after_value) = (false, true);
                     return Ok(at + 1);
                 }
-                b'\n' => return Err(Step::Bad(at, "a string is not closed")),
+                b'\n' => return Err(ScanStep::Malformed(at, "a string is not closed")),
                 _ if at + 1 == bytes.len() => {
                     self.escaped = true;
                     return Ok(bytes.len());
@@ -356,7 +356,7 @@ mod tests {
         let mut found = Vec::new();
         while let Some(next) = reader.next() {
             found.push(match next {
-                Ok(value) => format!("{} {}", value.place, value.object.to_json()),
+                Ok(value) => format!("{} {}", value.location, value.object.to_json()),
                 Err(fault) => fault.to_string(),
             });
         }

@@ -1,11 +1,11 @@
-//! Who speaks.
+//! The roles of a conversation.
 
-use super::object::{expected, quote};
+use super::object::{quote, unexpected};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// Who speaks in a conversation.
+/// The role of a speaker in a conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     User,
@@ -42,6 +42,6 @@ impl FromStr for Role {
         Role::ALL
             .into_iter()
             .find(|role| role.name() == text)
-            .ok_or_else(|| expected("role", "user, assistant, system or tool", &quote(text)))
+            .ok_or_else(|| unexpected("role", "user, assistant, system or tool", &quote(text)))
     }
 }

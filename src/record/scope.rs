@@ -9,8 +9,8 @@ pub struct Scope {
     pub instance: String,
 }
 
-/// The name of a partition or an instance that nobody named.
-const DEFAULT: &str = "default";
+/// The name of a partition or an instance where none is given.
+const DEFAULT_NAME: &str = "default";
 
 impl Scope {
     /// The scope to write to: an instance that is not named has the partition's name; with neither,
@@ -21,7 +21,7 @@ impl Scope {
                 return Err(Error::new(format!("{name}: is empty")).hint("give it a name, or leave it out"));
             }
         }
-        let partition = partition.unwrap_or(DEFAULT);
+        let partition = partition.unwrap_or(DEFAULT_NAME);
         let instance = instance.unwrap_or(partition);
         Ok(Scope { partition: partition.to_owned(), instance: instance.to_owned() })
     }
@@ -39,7 +39,7 @@ pub enum Scopes {
 }
 
 impl Scopes {
-    /// What rsv-search and rsv-view read: a partition alone means all of it, nothing default/default.
+    /// The scopes that rsv-search and rsv-view read: a partition alone means all of it, nothing default/default.
     pub fn to_read(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
         match (partition, instance) {
             (Some(partition), None) if !partition.is_empty() => Ok(Scopes::Partition(partition.to_owned())),
@@ -48,7 +48,7 @@ impl Scopes {
     }
 
     /// Whether a scope is one of these.
-    pub fn hold(&self, scope: &Scope) -> bool {
+    pub fn contains(&self, scope: &Scope) -> bool {
         match self {
             Scopes::All => true,
             Scopes::Partition(partition) => *partition == scope.partition,
@@ -56,7 +56,7 @@ impl Scopes {
         }
     }
 
-    /// What the tools for the whole store cover: everything unless it was narrowed.
+    /// The scopes that the tools for the whole store cover: everything, unless narrowed.
     pub fn to_cover(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
         match (partition, instance) {
             (None, None) => Ok(Scopes::All),

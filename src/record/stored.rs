@@ -22,7 +22,7 @@ pub struct StoredRecord {
     pub timestamp: i64,
     /// The order within one timestamp.
     pub seq: u32,
-    /// Who speaks, of a turn in a conversation.
+    /// The role of the speaker, if the record is a turn in a conversation.
     pub role: Option<Role>,
     /// The text, which may be empty.
     pub text: String,
@@ -33,17 +33,17 @@ pub struct StoredRecord {
 }
 
 impl StoredRecord {
-    /// Where it stands among the records of its store.
+    /// Its position in the order of its store.
     pub fn position(&self) -> Position {
         Position { timestamp: self.timestamp, seq: self.seq, id: self.id.clone() }
     }
 
-    /// What the word index sees of it, if its kind is searched by words.
+    /// The text for the word index, if its kind has one.
     pub fn indexed_text(&self) -> Option<Cow<'_, str>> {
         self.kind.indexed.of(self)
     }
 
-    /// What a model makes its vector of; `None` if its kind has none, or there is nothing but white space.
+    /// The text for its vector; `None` if its kind has no vectors, or the text is blank.
     pub fn embedded_text(&self) -> Option<Cow<'_, str>> {
         self.kind.embedded.of(self).filter(|text| !text.trim().is_empty())
     }
@@ -92,7 +92,7 @@ impl StoredRecord {
     }
 }
 
-/// A place in the order of a store: by timestamp, then seq, then id.
+/// A position in the order of a store: by timestamp, then seq, then id.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Position {
     pub timestamp: i64,
@@ -117,11 +117,11 @@ pub struct Kind {
     pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
     /// The member, a text, by which records of the kind are looked up.
     pub lookup_key: Option<&'static str>,
-    /// What the word index sees.
+    /// The source of the text for the word index.
     pub indexed: TextSource,
-    /// What vectors are made of.
+    /// The source of the text for vectors.
     pub embedded: TextSource,
-    /// What stands before the text where people read it.
+    /// The heading in front of the text in output for people.
     pub heading: fn(&StoredRecord) -> String,
     /// Whether enrichment may recall it.
     pub recalled: bool,
@@ -141,7 +141,7 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// Where the text comes from that an index is made of.
+/// The source of the text for an index.
 #[derive(Clone, Copy)]
 pub enum TextSource {
     /// The kind has no such index.
@@ -161,13 +161,13 @@ impl TextSource {
         }
     }
 
-    /// Whether there is any.
+    /// Whether the kind has such an index.
     pub fn is_some(&self) -> bool {
         !matches!(self, TextSource::None)
     }
 }
 
-/// A record as somebody wrote it: what is missing can be filled in.
+/// A record as it was written, in which fields may be missing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Draft {
     pub kind: &'static Kind,
@@ -183,9 +183,9 @@ pub struct Draft {
     pub vector: Option<Vector>,
 }
 
-/// What a draft lacks is taken from here.
+/// The values for the fields that a draft leaves open.
 #[derive(Clone, Debug)]
-pub struct Fill {
+pub struct DraftDefaults {
     pub partition: Option<String>,
     pub instance: Option<String>,
     pub trace_id: String,
@@ -194,7 +194,7 @@ pub struct Fill {
 }
 
 impl Draft {
-    /// A draft of nothing but a text.
+    /// A draft with only a text.
     pub fn of(kind: &'static Kind, text: String) -> Draft {
         Draft {
             kind,
@@ -212,7 +212,7 @@ impl Draft {
     }
 
     /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
-    pub fn complete(self, fill: &Fill) -> Result<StoredRecord> {
+    pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
         let scope = match (&self.partition, &self.instance) {
             (None, None) => Scope::of(fill.partition.as_deref(), fill.instance.as_deref())?,
             (None, instance) => Scope::of(fill.partition.as_deref(), instance.as_deref())?,

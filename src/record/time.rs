@@ -27,11 +27,11 @@ impl Clock {
 }
 
 /// The years 1 to 9999, in milliseconds: what RFC 3339 can write.
-const RANGE: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_207_200_999;
+const REPRESENTABLE_MILLIS: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_207_200_999;
 
 /// Checks that a number of milliseconds can be written as a date.
 pub fn checked(ms: i64) -> Result<i64> {
-    if RANGE.contains(&ms) {
+    if REPRESENTABLE_MILLIS.contains(&ms) {
         return Ok(ms);
     }
     Err(Error::new(format!("expected milliseconds between the years 1 and 9999, found {ms}")))

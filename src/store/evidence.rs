@@ -230,14 +230,19 @@ impl Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Content, Draft, Fill, Role};
+    use crate::record::{Content, Draft, DraftDefaults, Role};
 
     #[test]
     fn neighbours_are_those_of_the_conversation() {
         const REACH: usize = 2;
         let said = |n: usize| {
-            let fill =
-                Fill { partition: None, instance: None, trace_id: "t".into(), timestamp: n as i64, seq: 0 };
+            let fill = DraftDefaults {
+                partition: None,
+                instance: None,
+                trace_id: "t".into(),
+                timestamp: n as i64,
+                seq: 0,
+            };
             Draft::message(Role::User, Content::Text(n.to_string())).complete(&fill).unwrap()
         };
         let all: Vec<StoredRecord> = (0..30).map(said).collect();

@@ -34,7 +34,7 @@ mod write;
 
 use super::api::{OpenMode, Store};
 use super::error::{ErrorKind, Result, StoreError};
-use crate::config::StorePlace;
+use crate::config::StoreLocation;
 use graph::Neo4j;
 use server::Server;
 
@@ -43,7 +43,7 @@ pub(super) const SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "n
 
 /// Opens the graph, and adds to it what is missing, however it is opened: every statement counts on the constraints
 /// and indexes.
-pub(super) fn open(place: &StorePlace, _mode: OpenMode) -> Result<Box<dyn Store>> {
+pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Store>> {
     if place.address.contains('@') {
         return Err(StoreError::new(
             ErrorKind::SecretInAddress,

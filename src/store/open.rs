@@ -4,11 +4,11 @@ use super::api::{OpenMode, Store};
 use super::error::{ErrorKind, Result, StoreError};
 use super::{neo4j, sqlite};
 use crate::cli::Io;
-use crate::config::{Settings, StorePlace};
+use crate::config::{Settings, StoreLocation};
 use crate::record::Scope;
 
 /// The scopes of a store, as far as they can be told at once: nothing is made or waited for, and no server is asked.
-pub fn peek_scopes(place: &StorePlace) -> Vec<Scope> {
+pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
     match place.address.split_once(':') {
         Some(("sqlite", path)) => sqlite::peek_scopes(path.as_ref()),
         _ => Vec::new(),
@@ -27,7 +27,7 @@ pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dy
 }
 
 /// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.
-pub fn open(place: &StorePlace, mode: OpenMode) -> Result<Box<dyn Store>> {
+pub fn open(place: &StoreLocation, mode: OpenMode) -> Result<Box<dyn Store>> {
     let address = &place.address;
     match address.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => sqlite::open(path.as_ref(), mode),

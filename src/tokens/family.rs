@@ -28,17 +28,17 @@ pub(super) enum Family {
 }
 
 /// How a family counts: `percent` and `bound` in hundredths, the others in tokens.
-pub(super) struct Rule {
+pub(super) struct CountingRule {
     pub(super) encoder: Encoder,
     /// Of the encoder's tokens, what the family's own tokenizer makes.
     pub(super) percent: usize,
     /// Of a text's bytes, the most tokens that it can have.
     pub(super) bound: usize,
-    /// What stands around a message beside its role.
+    /// The tokens around a message beside its role.
     pub(super) message: usize,
-    /// What a request begins and the answer begins with.
+    /// The tokens at the beginning of the request and of the answer.
     pub(super) request: usize,
-    /// What is said to the model about tools before they are listed.
+    /// The tokens of the preamble to the list of tools.
     pub(super) tools: usize,
 }
 
@@ -72,12 +72,12 @@ impl Family {
     /// command, granite, glm, kimi ...) counts as Llama2, the one that makes most of a text; phi-4 and llama 4
     /// as Llama3, which their form follows. Layouts: OpenAI's cookbook, "How to count tokens with tiktoken",
     /// for its own, checked by its example; for the others upper guesses from the chat templates.
-    pub(super) fn rule(self) -> Rule {
+    pub(super) fn rule(self) -> CountingRule {
         let rule = |percent, message, request, tools| {
             let encoder = if self == Family::O200k { Encoder::O200k } else { Encoder::Cl100k };
             // Case, accents and the ends of words are tokens of their own for Claude: 3 of 2 bytes were seen.
             let bound = if matches!(self, Family::Claude | Family::Claude47) { 150 } else { 100 };
-            Rule { encoder, percent, bound, message, request, tools }
+            CountingRule { encoder, percent, bound, message, request, tools }
         };
         match self {
             Family::O200k | Family::Cl100k => rule(100, 3, 3, 16),
@@ -102,7 +102,7 @@ impl Family {
     }
 }
 
-impl Rule {
+impl CountingRule {
     /// The most tokens that a text can have: no token is shorter than a byte, and SentencePiece may put a
     /// space in front. What is normalised first (by Claude, Qwen) is not thought of: of a hundred rare
     /// characters it makes longer ones.
@@ -131,12 +131,12 @@ impl Encoder {
 /// Bytes that the encoder gets at once: tiktoken panics on a million spaces, for which its expression has no
 /// stack, and its time for a long word grows faster than the word. With blocks 5 MB of one letter, of spaces or
 /// of line ends take 1 to 2 s.
-const BLOCK: usize = 32 * 1024;
+const BLOCK_BYTES: usize = 32 * 1024;
 
 /// The text in blocks.
 fn blocks(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
-        let (block, rest) = text.split_at(cut(text));
+        let (block, rest) = text.split_at(block_end(text));
         text = rest;
         (!block.is_empty()).then_some(block)
     })
@@ -144,11 +144,11 @@ fn blocks(mut text: &str) -> impl Iterator<Item = &str> {
 
 /// Where the first block ends: before a line that begins with a letter or a number, for no token goes across
 /// its beginning. Where there is none, anywhere: some two tokens a block are counted too many then.
-fn cut(text: &str) -> usize {
-    if text.len() <= BLOCK {
+fn block_end(text: &str) -> usize {
+    if text.len() <= BLOCK_BYTES {
         return text.len();
     }
-    let end = (0..=BLOCK).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(BLOCK);
+    let end = (0..=BLOCK_BYTES).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(BLOCK_BYTES);
     let mut lines = text[..end].rmatch_indices('\n').map(|(at, _)| at + 1);
     lines.find(|&at| text[at..].starts_with(char::is_alphanumeric)).unwrap_or(end)
 }

@@ -1,6 +1,6 @@
-//! What the parts of a message cost that are not text: images, sound, files.
+//! The tokens of the parts of a message that are not text: images, sounds, files.
 
-use super::header::Data;
+use super::media_header::Base64Data;
 use crate::record::Object;
 
 /// A provider's rule for the tokens of an image.
@@ -29,8 +29,8 @@ pub(super) const fn small_patches(percent: usize) -> Images {
 }
 
 /// The size that counts where none is known: the one with the most tiles, and with the most crops.
-const MOST_TILES: (u32, u32) = (2048, 768);
-const MOST_CROPS: (u32, u32) = (3072, 384);
+const MAX_TILES_SIZE: (u32, u32) = (2048, 768);
+const MAX_CROPS_SIZE: (u32, u32) = (3072, 384);
 
 impl Images {
     /// The tokens of an image of `size` pixels; one whose size is not known counts as the largest.
@@ -38,7 +38,7 @@ impl Images {
         match self {
             Images::Tiles { base, .. } if detail == "low" => base,
             Images::Tiles { base, tile } => {
-                let size = fitted(size.unwrap_or(MOST_TILES), 2048);
+                let size = fitted(size.unwrap_or(MAX_TILES_SIZE), 2048);
                 base + tile * cells(shrunk(size, size.0.min(size.1), 768), 512, 0)
             }
             Images::Patches { percent, high, full } => {
@@ -50,10 +50,10 @@ impl Images {
                 let patches = size.map_or(most, |size| cells(size, 32, 0).min(most));
                 (patches * percent).div_ceil(100)
             }
-            Images::Crops => match size.unwrap_or(MOST_CROPS) {
+            Images::Crops => match size.unwrap_or(MAX_CROPS_SIZE) {
                 (..=384, ..=384) => 258,
                 size => {
-                    let size = fitted(size, MOST_CROPS.0);
+                    let size = fitted(size, MAX_CROPS_SIZE.0);
                     258 * cells(size, (size.0.min(size.1) * 2 / 3).clamp(256, 768), 0)
                 }
             },
@@ -83,16 +83,16 @@ fn shrunk((width, height): (u32, u32), from: u32, to: u32) -> (u32, u32) {
 
 /// Bytes a second of sound without a WAV's header: 32 kbit/s, slow for speech in MP3 or Opus. A WAV that
 /// claims less than 8 kbit/s is not believed.
-const SOUND: usize = 4_000;
-const SLOWEST: usize = 1_000;
+const DEFAULT_BYTE_RATE: usize = 4_000;
+const MIN_BYTE_RATE: usize = 1_000;
 
 /// A file that is not text is taken for pages of 25 000 bytes and 2 500 tokens (Anthropic, "PDF support", 2026:
 /// 1500 to 3000 a page), one that is only named for ten of them: nobody publishes a rule by size.
 pub(super) const BYTES_PER_TOKEN: usize = 10;
-const NAMED: usize = 25_000;
+const NAMED_FILE_TOKENS: usize = 25_000;
 
 /// Members of a part that are its data or the address of it, or an object with one of the last three.
-const SOURCES: [&str; 10] = [
+const SOURCE_MEMBERS: [&str; 10] = [
     "image_url",
     "input_audio",
     "audio_url",
@@ -114,18 +114,18 @@ pub(super) fn tokens(part: &Object, images: Images, sound: usize) -> Option<usiz
     if !["image", "audio", "file", "document", "video"].contains(&kind) {
         return None;
     }
-    let inner = SOURCES.iter().find_map(|member| part.object(member).ok().flatten());
+    let inner = SOURCE_MEMBERS.iter().find_map(|member| part.object(member).ok().flatten());
     let inner = inner.as_ref().unwrap_or(part);
-    let source = SOURCES.iter().find_map(|member| text(inner, member));
-    let data = source.as_deref().and_then(Data::of);
+    let source = SOURCE_MEMBERS.iter().find_map(|member| text(inner, member));
+    let data = source.as_deref().and_then(Base64Data::of);
     Some(match (kind, data) {
         ("image", data) => {
             let detail = text(inner, "detail").or_else(|| text(part, "detail"));
-            images.tokens(data.and_then(Data::size), &detail.unwrap_or_default())
+            images.tokens(data.and_then(Base64Data::size), &detail.unwrap_or_default())
         }
-        (_, None) => NAMED,
+        (_, None) => NAMED_FILE_TOKENS,
         ("audio", Some(data)) => {
-            let rate = data.byte_rate().map_or(SOUND, |rate| rate.max(SLOWEST));
+            let rate = data.byte_rate().map_or(DEFAULT_BYTE_RATE, |rate| rate.max(MIN_BYTE_RATE));
             data.len().div_ceil(rate) * sound
         }
         (_, Some(data)) => data.len().div_ceil(BYTES_PER_TOKEN),
@@ -196,7 +196,7 @@ mod tests {
         let file =
             r#"{"type":"file","file":{"file_data":"data:application/pdf;base64,AAAAAAAAAAAAAAAAAAAA"}}"#;
         assert_eq!(tokens(file), Some(2));
-        assert_eq!(tokens(r#"{"type":"file","file":{"file_id":"f1"}}"#), Some(NAMED));
+        assert_eq!(tokens(r#"{"type":"file","file":{"file_id":"f1"}}"#), Some(NAMED_FILE_TOKENS));
         assert_eq!(tokens(r#"{"type":"text","text":"owl"}"#), None);
         assert_eq!(tokens(r#"{"type":"image_url","image_url":7}"#), Some(1));
         assert_eq!(tokens(r#"{"type":"image_url","image_url":"data:"}"#), Some(1));

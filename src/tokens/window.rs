@@ -11,7 +11,7 @@ pub struct Limits {
     pub reserve: usize,
 }
 
-/// What is known of a model.
+/// The properties of a model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Model {
     pub(super) family: Family,

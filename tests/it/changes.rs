@@ -5,8 +5,8 @@ use crate::support::{Dice, Home, is_test_process, number_from};
 use rsv::cli::Common;
 use rsv::config;
 use rsv::record::{
-    Content, Draft, Embedding, Fill, Link, Object, Record, Role, SYNAPSE, Scope, Scopes, StoredRecord,
-    Vector, kinds,
+    Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, SYNAPSE, Scope, Scopes,
+    StoredRecord, Vector, kinds,
 };
 use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -70,7 +70,7 @@ struct Everything {
 impl Model {
     fn collection(&self, which: &Select) -> impl Iterator<Item = &StoredRecord> {
         let records = self.live.values().map(|(record, _)| record);
-        records.filter(|record| which.kinds.contains(&record.kind) && which.scopes.hold(&record.scope))
+        records.filter(|record| which.kinds.contains(&record.kind) && which.scopes.contains(&record.scope))
     }
 
     /// The best records and their scores, by looking at every record there is.
@@ -217,7 +217,7 @@ impl Changed<'_> {
         let numbers = vector(dice);
         let with_vector = dice.below(3) > 0;
         self.step += 1;
-        let fill = Fill {
+        let fill = DraftDefaults {
             partition: Some(partition),
             instance: Some(instance),
             trace_id: format!("t{}", self.step),
@@ -506,7 +506,7 @@ const IN_ALL: &str = "pooled";
 
 /// One of a pair in a version, with its vector.
 fn versioned(pair: usize, side: usize, version: usize) -> StoredRecord {
-    let fill = Fill {
+    let fill = DraftDefaults {
         partition: Some("p".into()),
         instance: Some("p".into()),
         trace_id: format!("t{pair}-{side}-{version}"),
@@ -536,7 +536,13 @@ fn vector_of(pair: usize, side: usize, version: usize) -> Vec<f32> {
 
 fn hub() -> StoredRecord {
     let scope = Some("p".to_owned());
-    let fill = Fill { partition: scope.clone(), instance: scope, trace_id: "t".into(), timestamp: 0, seq: 0 };
+    let fill = DraftDefaults {
+        partition: scope.clone(),
+        instance: scope,
+        trace_id: "t".into(),
+        timestamp: 0,
+        seq: 0,
+    };
     let draft = Draft::message(Role::Assistant, Content::Text("The hub of all".into()));
     Draft { id: Some(HUB.into()), ..draft }.complete(&fill).unwrap()
 }

@@ -4,7 +4,7 @@ use crate::support::{Dice, Home};
 use proptest::prelude::*;
 use proptest::sample::select;
 use rsv::chat::fence;
-use rsv::record::{Content, Draft, Fill, Link, Object, Record, Role, Scope, StoredRecord};
+use rsv::record::{Content, Draft, DraftDefaults, Link, Object, Record, Role, Scope, StoredRecord};
 use rsv::store::Store;
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ const PIECES: [&str; 24] = [
 
 /// A message of the store.
 fn stored(scope: &Scope, at: i64, role: Role, text: String) -> StoredRecord {
-    let fill = Fill {
+    let fill = DraftDefaults {
         partition: Some(scope.partition.clone()),
         instance: Some(scope.instance.clone()),
         trace_id: format!("t{}", at / 2),
@@ -76,7 +76,7 @@ pub(crate) fn filled(home: &Home) -> Box<dyn Store> {
                 [usize::from(at % 2 == 1) + usize::from(at % 11 == 9)];
             let mut message = stored(&scope, at, role, text(pieces));
             if name == "blocks" {
-                let block = fence::enclose(fence::NOTE, &[&message]);
+                let block = fence::enclose(fence::DEFAULT_NOTE, &[&message]);
                 message.text = block + &text(2);
             }
             let to = message.id.clone();
@@ -102,7 +102,7 @@ fn words() -> impl Strategy<Value = String> {
     let few = prop::collection::vec(select(&PIECES[..]), 0..6).prop_map(|pieces| pieces.join(" "));
     let many = prop::collection::vec(select(&PIECES[..]), 60..200).prop_map(|pieces| pieces.concat());
     let block = (select(&PIECES[..]), select(&PIECES[..])).prop_map(|(quoted, own)| {
-        fence::enclose(fence::NOTE, &[&stored(&scope("w"), 1, Role::User, quoted.into())]) + own
+        fence::enclose(fence::DEFAULT_NOTE, &[&stored(&scope("w"), 1, Role::User, quoted.into())]) + own
     });
     prop_oneof![6 => few, 1 => many, 1 => block, 1 => any::<String>()]
 }

@@ -5,7 +5,7 @@ use crate::proxy::{Proxy, post};
 use crate::support::{Home, lines_of};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-use rsv::http::{Cut, Decoder, offer};
+use rsv::http::{Decoder, Truncation, accepted_encodings};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -104,7 +104,7 @@ fn no_more_is_held_than_was_asked_for() {
     for (form, name) in FORMS {
         let (mut decoder, mut out) = (Decoder::of(Some(name)), Vec::new());
         let bomb = encoded(form, &[&long]).concat();
-        assert!(matches!(decoder.decode(&bomb, &mut out, 1000), Err(Cut::Limit)), "{form}");
+        assert!(matches!(decoder.decode(&bomb, &mut out, 1000), Err(Truncation::Limit)), "{form}");
         assert_eq!((out.len(), out.capacity() < 1 << 20), (1000, true), "{form}");
     }
 }
@@ -122,7 +122,7 @@ fn what_is_no_such_encoding_is_refused() {
         ("compress", b"x"),
     ] {
         let said = Decoder::of(Some(name)).decode(bytes, &mut Vec::new(), 100);
-        assert!(matches!(said, Err(Cut::Failed(_))), "{name}");
+        assert!(matches!(said, Err(Truncation::Failed(_))), "{name}");
     }
 }
 
@@ -135,7 +135,7 @@ fn only_what_can_be_decoded_is_offered() {
         ("*", "identity"),
         ("", "identity"),
     ] {
-        assert_eq!(offer(accepted), offered);
+        assert_eq!(accepted_encodings(accepted), offered);
     }
 }
 

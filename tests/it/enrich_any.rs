@@ -61,7 +61,7 @@ fn body(messages: &[Value]) -> Object {
 }
 
 /// The numbers of an account.
-struct Told {
+struct LineOutput {
     window: usize,
     reserve: usize,
     counted: usize,
@@ -73,15 +73,15 @@ struct Told {
     ids: Vec<String>,
 }
 
-impl Told {
-    fn of(line: &Object) -> Told {
+impl LineOutput {
+    fn of(line: &Object) -> LineOutput {
         let members = line.object("rsv").unwrap().unwrap().object("account").unwrap().unwrap();
         let number = |of: &Object, name: &str| usize::try_from(of.integer(name).unwrap().unwrap()).unwrap();
         let list = |name: &str| members.objects(name).unwrap().unwrap();
         let sum = |list: &[Object]| list.iter().map(|entry| number(entry, "tokens")).sum::<usize>();
         let recalled = [list("recalled"), list("recent")].concat();
         let dropped = list("dropped");
-        Told {
+        LineOutput {
             window: number(&members, "window"),
             reserve: number(&members, "reserve"),
             counted: number(&members, "counted"),
@@ -107,7 +107,7 @@ fn written(messages: &[Value]) -> Request {
 
 /// The messages of the client as they are to stand in the request: without those that were dropped, and
 /// without a block that came back in the first system message or the last user's.
-fn kept(request: &Request, told: &Told) -> (Vec<Object>, Option<usize>) {
+fn kept(request: &Request, told: &LineOutput) -> (Vec<Object>, Option<usize>) {
     let (last, mut kept) = (request.last_user(), Vec::new());
     let mut user = None;
     for (at, message) in request.messages.iter().enumerate() {
@@ -165,7 +165,7 @@ fn stands(
     out: &[Object],
     own: &[Object],
     user: Option<usize>,
-    told: &Told,
+    told: &LineOutput,
     options: &Options,
 ) -> Result<(), TestCaseError> {
     if told.ids.is_empty() {
@@ -231,7 +231,7 @@ fn calls_are_whole(given: &[Object], out: &[Object]) -> Result<(), TestCaseError
 /// What holds for whatever came of a request.
 fn holds(messages: &[Value], line: &Object, options: &Options) -> Result<Came, TestCaseError> {
     let given = written(messages);
-    let told = Told::of(line);
+    let told = LineOutput::of(line);
     prop_assert_eq!(told.counted, told.request - told.dropped_tokens + told.fence + told.recalled);
     prop_assert!((told.fence + told.recalled) as f64 <= told.window as f64 * options.share);
     prop_assert_eq!(told.ids.iter().collect::<HashSet<_>>().len(), told.ids.len());
@@ -270,7 +270,7 @@ fn stays_so(
 ) -> Result<(), TestCaseError> {
     // Who said nothing at all is then one who says an empty text.
     let silent = messages.iter().any(|message| message["content"].is_null());
-    let whole = !line.has("choices") && Told::of(line).dropped.is_empty();
+    let whole = !line.has("choices") && LineOutput::of(line).dropped.is_empty();
     if whole && options.placement != Placement::Head && !silent {
         let again = enriched(store, line.clone(), scope, options);
         prop_assert_eq!(again.to_json(), line.to_json());

@@ -5,14 +5,14 @@ use crate::support::{Home, is_test_process};
 use jiff::tz::TimeZone;
 use rsv::backfill;
 use rsv::cli::{Common, Layout, Notes};
-use rsv::config::{self, Settings, StorePlace};
-use rsv::embed::{Embedder, Work};
+use rsv::config::{self, Settings, StoreLocation};
+use rsv::embed::{Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::link::synapse;
 use rsv::record::{
-    Clock, Draft, Feed, Hit, Kind, MESSAGE, Object, Record, Scope, Scopes, StoredRecord, TextSource, Vectors,
-    kind_named, kinds, quote, register, timestamp, write_time,
+    Clock, Draft, Feed, Hit, Kind, MESSAGE, Object, Record, Scope, Scopes, StoredRecord, TextSource,
+    VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
 };
 use rsv::search::{self, By};
 use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};
@@ -251,7 +251,7 @@ fn scores(hits: &[Hit]) -> Vec<(&str, f64)> {
 
 /// A store in a file of its own, in the directory that the test runs in.
 fn elsewhere(name: &str) -> Box<dyn Store> {
-    store::open(&StorePlace::file(name.as_ref()), OpenMode::Create).unwrap()
+    store::open(&StoreLocation::file(name.as_ref()), OpenMode::Create).unwrap()
 }
 
 fn they_are_found_by_their_words(store: &mut dyn Store) {
@@ -287,7 +287,7 @@ fn they_are_found_by_their_words(store: &mut dyn Store) {
 }
 
 fn they_are_found_by_their_meaning(store: &mut dyn Store, settings: &Settings) {
-    let mut embedder = Embedder::of(settings, Work::Few, &Notes::default()).unwrap();
+    let mut embedder = Embedder::of(settings, Workload::Few, &Notes::default()).unwrap();
     let model = embedder.model().to_owned();
     let unembedded = |store: &mut dyn Store, kind| store.unembedded(&model, &of_p(kind), 0).unwrap().total;
     assert_eq!((unembedded(store, &NOTE), unembedded(store, &MESSAGE)), (4, 3));
@@ -365,7 +365,7 @@ fn export(store: &mut dyn Store) -> String {
     let what = Walk { embeddings: true, links: true, ..Walk::records(which) };
     let mut out = Vec::new();
     let mut visit = |record: Record| {
-        record.write_line(Vectors::Numbers, &mut out);
+        record.write_line(VectorFormat::Numbers, &mut out);
         Ok(())
     };
     store.walk(&what, &mut visit).unwrap();

@@ -171,6 +171,55 @@ fn every_statement_of_the_graph_database_stands_in_two_files() {
     assert_eq!(files_outside(&["store/neo4j/statements", "store/neo4j/changes"], &signs), [""; 0]);
 }
 
+/// Names that a module still gives to two types. None may be added.
+const SHARED_TYPE_NAMES: [(&str, &str); 6] = [
+    ("store", "Candidate"),
+    ("store", "Compared"),
+    ("store", "Measure"),
+    ("store", "Removal"),
+    ("store", "Scored"),
+    ("store", "Words"),
+];
+
+/// The names that a file gives to types: `struct`, `enum`, `trait`, `type NAME`. Associated types, which stand
+/// indented in a trait or an `impl`, are left out.
+fn type_names(text: &str) -> Vec<String> {
+    let named = |line: &str| {
+        let word = line.trim_start();
+        let word = match word.strip_prefix("pub") {
+            Some(rest) if rest.starts_with('(') => rest.split_once(')')?.1.trim_start(),
+            Some(rest) => rest.trim_start(),
+            None => word,
+        };
+        let (keyword, rest) = word.split_once(' ')?;
+        let is_type = ["struct", "enum", "trait"].contains(&keyword) || line == word && keyword == "type";
+        let is_type = is_type || keyword == "type" && line.starts_with("pub");
+        let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        (is_type && !name.is_empty()).then_some(name)
+    };
+    code(text).lines().filter_map(named).collect()
+}
+
+#[test]
+fn no_two_types_of_one_name_in_a_module() {
+    let text =
+        "pub(super) struct A<T> {\nenum B {\n    type C = D;\npub type E = F;\n    struct G(u8);\n// trait H";
+    assert_eq!(type_names(text), ["A", "B", "E", "G"]);
+    let mut files: BTreeMap<(String, String), Vec<PathBuf>> = BTreeMap::new();
+    for (module, path, text) in sources() {
+        for name in type_names(&text) {
+            files.entry((module.clone(), name)).or_default().push(path.clone());
+        }
+    }
+    assert!(files.len() > 200, "only {} types were found", files.len());
+    let shared = files.iter().filter(|((module, name), files)| {
+        files.len() > 1 && !SHARED_TYPE_NAMES.contains(&(module.as_str(), name.as_str()))
+    });
+    let shared: Vec<String> =
+        shared.map(|((module, name), files)| format!("{module} has two types {name}: {files:?}")).collect();
+    assert!(shared.is_empty(), "{}", shared.join("\n"));
+}
+
 #[test]
 fn files_of_a_module_form_no_circle() {
     let sources = sources();

@@ -3,9 +3,9 @@
 
 use crate::support::{Dice, Home, lines_of};
 use neo4rs::{ConfigBuilder, Graph as Driver, Txn, query};
-use rsv::config::{Secret, Server, StorePlace};
+use rsv::config::{Secret, ServerOptions, StoreLocation};
 use rsv::record::{
-    Content, Draft, Embedding, Fill, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
+    Content, Draft, DraftDefaults, Embedding, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
 };
 use rsv::store::{Candidate, Evidence, Occur, Plan, Question, QuestionVector, Select, Store, Term, Written};
 use std::collections::BTreeMap;
@@ -105,9 +105,10 @@ impl Graph {
     }
 
     /// Where it is.
-    pub(crate) fn place(&self) -> StorePlace {
-        let server = Server { password: Secret::new(self.password.as_str()), ..Server::default() };
-        StorePlace { address: self.address.clone(), server }
+    pub(crate) fn place(&self) -> StoreLocation {
+        let server =
+            ServerOptions { password: Secret::new(self.password.as_str()), ..ServerOptions::default() };
+        StoreLocation { address: self.address.clone(), server }
     }
 
     /// What makes it the store of a tool.
@@ -235,8 +236,7 @@ fn a_graph_recalls_what_a_file_does() {
         which.roles = if round < 6 { vec![Role::User, Role::Assistant] } else { vec![Role::User] };
         let vector = vector();
         let question = question(&words(round + 3), &vector);
-        let plan =
-            Plan { candidates: 60, seeds: 200, reach: 2, measured: 3 + 15 * round, links: 10 * round };
+        let plan = Plan { candidates: 60, seeds: 200, reach: 2, measured: 3 + 15 * round, links: 10 * round };
         let ask = |store: &mut Box<dyn Store>| {
             let last = store.last_of(&which, 5).unwrap();
             let worded = store.find(&question.terms, Occur::Any, &which, 60).unwrap();
@@ -296,7 +296,7 @@ fn a_graph_recalls_what_a_file_does() {
         ..Draft::message(Role::User, Content::Text("owl word1".into()))
     };
     let (partition, instance) = (Some("p".into()), Some("few".into()));
-    let fill = Fill { partition, instance, trace_id: "new".into(), timestamp: 1000, seq: 0 };
+    let fill = DraftDefaults { partition, instance, trace_id: "new".into(), timestamp: 1000, seq: 0 };
     one.write(&[Record::Stored(draft.complete(&fill).unwrap())]).unwrap();
     let evidence = one.retrieve(&question, &which, &plan, Evidence::default()).unwrap();
     let best = |score: &dyn Fn(&Candidate) -> f64| {

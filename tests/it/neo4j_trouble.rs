@@ -330,7 +330,7 @@ fn who_waited_too_long_keeps_nobody_waiting() {
     // Connections are shared by address, and these are not for other tests.
     let mut place = home.place();
     place.address = place.address.replace("127.0.0.1", "localhost");
-    place.server.query_patience = Duration::from_secs(1);
+    place.server.query_timeout = Duration::from_secs(1);
     let mut hasty = store::open(&place, OpenMode::Create).unwrap();
     let of_nothing =
         Embedding { of: "?".into(), model: "m".into(), vector: vec![1.0], extra: Object::default() };

@@ -2,8 +2,8 @@
 
 use crate::support::Home;
 use rsv::record::{
-    ACCOUNT, Content, Draft, Embedding, Fill, Link, Object, Record, Role, Scope, Scopes, StoredRecord,
-    Vector, kinds,
+    ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, Scope, Scopes,
+    StoredRecord, Vector, kinds,
 };
 use rsv::store::{Occur, Select, Store, Term, Walk, Written};
 
@@ -41,7 +41,7 @@ fn message(id: &str, at: i64, role: Role, content: &str) -> StoredRecord {
 }
 
 fn message_of(id: &str, at: i64, role: Role, content: Content) -> StoredRecord {
-    let fill = Fill {
+    let fill = DraftDefaults {
         partition: Some("p".into()),
         instance: Some("p".into()),
         trace_id: "t".into(),
@@ -70,7 +70,8 @@ fn account(id: &str, at: i64, members: &Object) -> StoredRecord {
         members: members.clone(),
         ..Draft::of(&ACCOUNT, String::new())
     };
-    let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
+    let fill =
+        DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
     draft.complete(&fill).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Runs the tools: in a home of their own, with nothing else in the environment.
 
 use crate::neo4j::Graph;
-use rsv::config::StorePlace;
+use rsv::config::StoreLocation;
 use rsv::store::{self, OpenMode, Store};
 use serde_json::Value;
 use std::fmt;
@@ -58,8 +58,8 @@ impl Home {
     }
 
     /// Where the store is.
-    pub(crate) fn place(&self) -> StorePlace {
-        self.graph.as_ref().map_or_else(|| StorePlace::file(&self.store()), |graph| graph.place())
+    pub(crate) fn place(&self) -> StoreLocation {
+        self.graph.as_ref().map_or_else(|| StoreLocation::file(&self.store()), |graph| graph.place())
     }
 
     /// Opens the store, as a process of its own would.

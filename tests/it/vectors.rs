@@ -1,9 +1,9 @@
 //! The vectors of a store: what is nearest, what lacks one, and what becomes of those of a model.
 
 use crate::support::{Dice, Home};
-use rsv::config::StorePlace;
+use rsv::config::StoreLocation;
 use rsv::record::{
-    ACCOUNT, Content, Draft, Embedding, Fill, Link, Object, Position, Record, Role, Scope, Scopes,
+    ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Position, Record, Role, Scope, Scopes,
     StoredRecord, Vector, Why,
 };
 use rsv::store::{self, Model, OpenMode, Select, Store, Walk, Written};
@@ -30,7 +30,8 @@ fn message_of(id: &str, timestamp: i64, content: Content) -> StoredRecord {
 
 fn record_of(id: &str, timestamp: i64, draft: Draft) -> StoredRecord {
     let scope = Some("p".to_owned());
-    let fill = Fill { partition: scope.clone(), instance: scope, trace_id: "t".into(), timestamp, seq: 0 };
+    let fill =
+        DraftDefaults { partition: scope.clone(), instance: scope, trace_id: "t".into(), timestamp, seq: 0 };
     Draft { id: Some(id.into()), ..draft }.complete(&fill).unwrap()
 }
 
@@ -127,7 +128,7 @@ impl Shadow {
         assert!(found.windows(2).all(|two| two[0].1 >= two[1].1), "{}", told());
         let last = found.last().map_or(0.0, |hit| hit.1);
         let all = wanted.iter().all(|(id, score)| *score <= last + 1e-6 || ids.contains(id));
-        let among = self.0.iter().filter(|(message, _)| which.scopes.hold(&message.scope)).count();
+        let among = self.0.iter().filter(|(message, _)| which.scopes.contains(&message.scope)).count();
         assert!(all || among > FEW, "{}", told());
         all
     }
@@ -162,7 +163,7 @@ impl Shadow {
 
 /// Whether a message is of a selection, said anew.
 fn meets(message: &StoredRecord, which: &Select) -> bool {
-    which.scopes.hold(&message.scope)
+    which.scopes.contains(&message.scope)
         && which.trace_id.as_ref().is_none_or(|trace| message.trace_id == *trace)
         && (which.roles.is_empty() || message.role.is_some_and(|role| which.roles.contains(&role)))
         && which.since.is_none_or(|since| since <= message.timestamp)
@@ -850,7 +851,7 @@ fn a_job_is_one_process_at_a_time() {
 #[test]
 fn a_store_that_is_missing_has_no_vectors() {
     let home = Home::new();
-    let mut store = store::open(&StorePlace::file(&home.store()), OpenMode::Existing).unwrap();
+    let mut store = store::open(&StoreLocation::file(&home.store()), OpenMode::Existing).unwrap();
     assert_eq!(store.models().unwrap(), []);
     assert_eq!(unembedded(&mut *store, "m", &all(), 9), (vec![], 0));
     assert_eq!(nearest(&mut *store, "m", &[1.0], &all(), 9), []);

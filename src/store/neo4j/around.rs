@@ -40,7 +40,7 @@ impl Neo4j {
         let mut around = vec![Around::default(); records.len()];
         let mut cosines = BTreeMap::new();
         for kind in &which.kinds {
-            let is_of = |at: &usize| records[*at].kind == *kind && which.scopes.hold(&records[*at].scope);
+            let is_of = |at: &usize| records[*at].kind == *kind && which.scopes.contains(&records[*at].scope);
             let positions: Vec<usize> = (0..records.len()).filter(is_of).collect();
             if positions.is_empty() || reach == 0 {
                 continue;

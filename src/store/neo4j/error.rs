@@ -1,6 +1,6 @@
 //! What goes wrong between rsv and a server, whether to retry, and how people are told.
 
-use crate::config::StorePlace;
+use crate::config::StoreLocation;
 use crate::error::Error;
 use crate::store::error::{ErrorKind, StoreError};
 use neo4rs::Error as Driver;
@@ -46,7 +46,7 @@ pub(super) type DbResult<T> = Result<T, DbError>;
 
 impl DbError {
     /// The error of the store at `place`, to which `attempt` failed (`read`, `write to`).
-    pub(super) fn at(self, attempt: &str, place: &StorePlace) -> StoreError {
+    pub(super) fn at(self, attempt: &str, place: &StoreLocation) -> StoreError {
         let (kind, cause) = match self {
             DbError::Invalid(cause) => return StoreError::invalid(cause),
             DbError::Visitor(error) => return StoreError::from(error),
@@ -86,7 +86,7 @@ impl DbError {
 }
 
 /// The kind and the cause of an error of the driver, in words for somebody who knows no Neo4j.
-fn of_driver(error: &Driver, place: &StorePlace) -> (ErrorKind, String) {
+fn of_driver(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
     match error {
         Driver::AuthenticationError(_) => {
             (ErrorKind::Unauthenticated, format!("the server does not let {} in", place.server.user))
@@ -114,7 +114,7 @@ fn of_driver(error: &Driver, place: &StorePlace) -> (ErrorKind, String) {
 }
 
 /// The kind and the cause of an error that the server gave a code.
-fn of_code(code: &str, message: &str, place: &StorePlace) -> (ErrorKind, String) {
+fn of_code(code: &str, message: &str, place: &StoreLocation) -> (ErrorKind, String) {
     let settings = &place.server;
     if code.ends_with("DatabaseNotFound") {
         let database = settings.database.as_deref().unwrap_or_default();

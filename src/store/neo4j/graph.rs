@@ -2,7 +2,7 @@
 
 use super::error::{DbError, DbResult};
 use super::server::Server;
-use crate::config::StorePlace;
+use crate::config::StoreLocation;
 use crate::store::error::Result;
 use std::collections::HashMap;
 use std::panic::resume_unwind;
@@ -11,13 +11,13 @@ use std::thread;
 /// A store on a server.
 pub(super) struct Neo4j {
     pub(super) server: Server,
-    pub(super) place: StorePlace,
+    pub(super) place: StoreLocation,
     /// The numbers of models, as they were when they were last asked for.
     pub(super) model_numbers: HashMap<String, i64>,
 }
 
 impl Neo4j {
-    pub(super) fn new(server: Server, place: &StorePlace) -> Neo4j {
+    pub(super) fn new(server: Server, place: &StoreLocation) -> Neo4j {
         Neo4j { server, place: place.clone(), model_numbers: HashMap::new() }
     }
 

@@ -6,7 +6,7 @@ use super::lock::{VERSION, lock};
 use super::selection::with_kinds;
 use super::server::Server;
 use super::values::Params;
-use crate::config::StorePlace;
+use crate::config::StoreLocation;
 use crate::record::kinds;
 use crate::store::error::{ErrorKind, Result, StoreError};
 use std::time::Duration;
@@ -19,7 +19,7 @@ const USE_NEWER_SERVER: &str = "use Neo4j 5.26 or a later one";
 const INDEXING_TIMEOUT: u64 = 300;
 
 /// Checks whose graph it is, and makes what is missing, for every kind that this process knows.
-pub(super) fn prepare(server: &Server, place: &StorePlace) -> Result<()> {
+pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
     let refused = |kind: ErrorKind, cause: String| {
         Err(StoreError::new(kind, format!("cannot open store {}", place.address), cause))
     };

@@ -3,7 +3,7 @@
 use super::error::{DbError, DbResult};
 use super::statements::in_one;
 use super::values::{Params, Row};
-use crate::config::{Server as Settings, StorePlace};
+use crate::config::{ServerOptions as Settings, StoreLocation};
 use neo4rs::{Config, ConfigBuilder, Graph, Query, Txn};
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -62,7 +62,7 @@ fn wait<T>(task: impl Future<Output = DbResult<T>>) -> DbResult<T> {
 
 impl Server {
     /// The server at a place; nothing is sent yet.
-    pub(super) fn of(place: &StorePlace) -> DbResult<Server> {
+    pub(super) fn of(place: &StoreLocation) -> DbResult<Server> {
         static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
         let Settings { user, password, database, .. } = &place.server;
         let name = format!("{}\n{user}\n{}\n{database:?}", place.address, password.expose());
@@ -76,10 +76,10 @@ impl Server {
     }
 
     /// As `of`, with connections of its own, which are closed when it is dropped.
-    pub(super) fn new(place: &StorePlace, connections: usize) -> DbResult<Server> {
+    pub(super) fn new(place: &StoreLocation, connections: usize) -> DbResult<Server> {
         // The same maker of keys as for HTTPS; who was first stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let Settings { user, password, database, patience, query_patience, .. } = &place.server;
+        let Settings { user, password, database, connect_timeout, query_timeout, .. } = &place.server;
         let mut config = ConfigBuilder::default()
             .uri(place.address.as_str())
             .user(user.as_str())
@@ -87,16 +87,16 @@ impl Server {
             .max_connections(connections)
             // This bounds the wait for one that is free; it ends before that for the server does, so that one is
             // told what was waited for.
-            .max_lifetime(Some(patience.mul_f64(0.9)))
+            .max_lifetime(Some(connect_timeout.mul_f64(0.9)))
             .fetch_size(FETCH_SIZE)
             // This bounds every read as well.
-            .connection_timeout((*query_patience).max(*patience));
+            .connection_timeout((*query_timeout).max(*connect_timeout));
         if let Some(database) = database {
             config = config.db(database.as_str());
         }
         let config = config.build()?;
         let graph = Arc::new(Mutex::new(connect(&config)?));
-        Ok(Server { config, graph, connect_timeout: *patience, query_timeout: *query_patience })
+        Ok(Server { config, graph, connect_timeout: *connect_timeout, query_timeout: *query_timeout })
     }
 
     fn graph(&self) -> Graph {

@@ -2,7 +2,7 @@
 
 use super::error::{DbError, DbResult};
 use crate::record::{
-    Content, Draft, Embedding, Fill, Kind, Link, MESSAGE, Object, Role, Scope, StoredRecord,
+    Content, Draft, DraftDefaults, Embedding, Kind, Link, MESSAGE, Object, Role, Scope, StoredRecord,
 };
 use crate::store::cosine::Query;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
@@ -188,7 +188,8 @@ pub(super) fn record(listed: ListedRecord, kinds: &[&'static Kind]) -> DbResult<
         members,
         ..Draft::message(role, Content::Text(text))
     };
-    let fill = Fill { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
+    let fill =
+        DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
     draft.complete(&fill).map_err(unexpected)
 }
 

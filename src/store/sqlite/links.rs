@@ -128,7 +128,7 @@ fn link_states(connection: &Connection, model: &str, scopes: &Scopes) -> rusqlit
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         if let Some(state) = link_state(row)?
-            && scopes.hold(&state.collection.scope)
+            && scopes.contains(&state.collection.scope)
         {
             found.push(state);
         }

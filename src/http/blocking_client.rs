@@ -1,29 +1,31 @@
-//! The client for a thread that may wait.
+//! The client for threads that may block.
 
-use super::{Address, Body, Client, Failed, Kind, RequestOptions, Response, pause};
+use super::{
+    Address, Body, Client, RequestError, RequestErrorKind, RequestOptions, Response, parse_retry_after,
+};
 use crate::config::{Secret, Settings};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// Asks and waits, over connections that stay open from one request to the next. Not to be used by a thread
 /// that runs an event loop itself.
-pub struct Blocking {
+pub struct BlockingClient {
     client: Client,
     runtime: Option<Runtime>,
 }
 
 /// A whole answer.
-pub struct Reply {
+pub struct FullResponse {
     pub status: u16,
     /// How long the server wants not to be asked again.
     pub retry_after: Option<Duration>,
     pub body: Body,
 }
 
-impl Blocking {
+impl BlockingClient {
     /// A client with the settings' timeouts; nothing is started yet.
-    pub fn new(settings: &Settings) -> Blocking {
-        Blocking { client: Client::new(settings), runtime: None }
+    pub fn new(settings: &Settings) -> BlockingClient {
+        BlockingClient { client: Client::new(settings), runtime: None }
     }
 
     /// As `Client::post`, with the body of the answer, of at most `limit` bytes.
@@ -33,24 +35,32 @@ impl Blocking {
         key: Option<&Secret>,
         json: Vec<u8>,
         limit: usize,
-    ) -> Result<Reply, Failed> {
+    ) -> Result<FullResponse, RequestError> {
         self.wait(async |client| {
             whole(client.post(address, key, RequestOptions::PLAIN, json.into()).await?, limit).await
         })
     }
 
     /// As `Client::get`, with the body of the answer, of at most `limit` bytes.
-    pub fn get(&mut self, address: &Address, key: Option<&Secret>, limit: usize) -> Result<Reply, Failed> {
+    pub fn get(
+        &mut self,
+        address: &Address,
+        key: Option<&Secret>,
+        limit: usize,
+    ) -> Result<FullResponse, RequestError> {
         self.wait(async |client| whole(client.get(address, key).await?, limit).await)
     }
 
-    fn wait(&mut self, ask: impl AsyncFnOnce(&Client) -> Result<Reply, Failed>) -> Result<Reply, Failed> {
+    fn wait(
+        &mut self,
+        ask: impl AsyncFnOnce(&Client) -> Result<FullResponse, RequestError>,
+    ) -> Result<FullResponse, RequestError> {
         let runtime = match self.runtime.take() {
             Some(runtime) => runtime,
-            None => Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .map_err(|e| Failed { kind: Kind::Setup, cause: format!("no event loop: {e}") })?,
+            None => Builder::new_current_thread().enable_all().build().map_err(|e| RequestError {
+                kind: RequestErrorKind::Setup,
+                cause: format!("no event loop: {e}"),
+            })?,
         };
         let reply = runtime.block_on(ask(&self.client));
         self.runtime = Some(runtime);
@@ -58,14 +68,16 @@ impl Blocking {
     }
 }
 
-async fn whole(response: Response, limit: usize) -> Result<Reply, Failed> {
-    let (status, retry_after) = (response.status(), response.retry_after().and_then(pause));
-    Ok(Reply { status, retry_after, body: response.body(limit).await })
+async fn whole(response: Response, limit: usize) -> Result<FullResponse, RequestError> {
+    let (status, retry_after) = (response.status(), response.retry_after().and_then(parse_retry_after));
+    Ok(FullResponse { status, retry_after, body: response.body(limit).await })
 }
 
-impl Drop for Blocking {
+impl Drop for BlockingClient {
     fn drop(&mut self) {
         // A name server that does not answer must not hold up the exit.
-        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }

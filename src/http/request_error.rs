@@ -1,4 +1,4 @@
-//! What keeps a request from being answered.
+//! The errors of requests that got no answer.
 
 use std::error::Error as _;
 use std::fmt;
@@ -10,46 +10,46 @@ pub(super) const WHOLE_TIMEOUT: &str = "request_timeout";
 
 /// Why a request was not answered: in words, and never with a key in them.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Failed {
-    pub kind: Kind,
+pub struct RequestError {
+    pub kind: RequestErrorKind,
     pub cause: String,
 }
 
 /// Where a request failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum RequestErrorKind {
     /// No header can hold the key.
     Key,
-    /// It could not even be tried, for want of certificates.
+    /// The client could not be set up, as without certificates.
     Setup,
-    /// There was no connection.
+    /// The connection could not be made.
     Connect,
-    /// The time was up: that of the setting.
-    Late(&'static str),
+    /// The time limit of the setting was reached.
+    Timeout(&'static str),
     /// The connection broke before all had arrived.
     Broken,
 }
 
-impl std::error::Error for Failed {}
+impl std::error::Error for RequestError {}
 
-impl fmt::Display for Failed {
+impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.cause)
     }
 }
 
-impl Failed {
-    pub(super) fn late(setting: &'static str, limit: Duration) -> Failed {
+impl RequestError {
+    pub(super) fn timed_out(setting: &'static str, limit: Duration) -> RequestError {
         let what = match setting {
             "first_byte_timeout" => "nothing arrived within",
             "idle_timeout" => "nothing more arrived within",
             _ => "not done within",
         };
-        Failed { kind: Kind::Late(setting), cause: format!("{what} {limit:?}") }
+        RequestError { kind: RequestErrorKind::Timeout(setting), cause: format!("{what} {limit:?}") }
     }
 
-    pub(super) fn broken(cause: impl Into<String>) -> Failed {
-        Failed { kind: Kind::Broken, cause: cause.into() }
+    pub(super) fn broken(cause: impl Into<String>) -> RequestError {
+        RequestError { kind: RequestErrorKind::Broken, cause: cause.into() }
     }
 }
 

@@ -1,32 +1,32 @@
-//! What is embedded of a line, and where its vector goes.
+//! The text of a line that is embedded, and the members that hold its vector.
 
-use super::side::Side;
+use super::input_type::InputType;
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, Vectors, quote, write_vector};
+use crate::record::{Content, Object, VectorFormat, quote, write_vector};
 
 /// The text of a line and what it is: the member `field` if one is named; else a query's question, the last
 /// user's message of a request, a title with its content, or a message's text. `None` where nothing is
 /// said: a call of tools, a link. Errors name the member.
-pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Side)>> {
+pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, InputType)>> {
     if let Some(field) = field {
         let text = line.text(field)?.ok_or_else(|| Error::new(format!("{field}: is missing")))?;
-        return Ok(Some((text, Side::Passage)));
+        return Ok(Some((text, InputType::Passage)));
     }
     if line.has("messages") {
         let request = chat::Request::parse(line.clone())?;
         let mut turns = request.messages.iter().rev();
         let user = turns.find(|turn| chat::role(turn) == Some(crate::record::Role::User));
         let text = user.map(|user| fence::remove(&chat::text(user)));
-        return Ok(text.map(|text| (text, Side::Query)));
+        return Ok(text.map(|text| (text, InputType::Query)));
     }
     let kind = line.text("kind")?;
     if kind.as_deref() == Some("query") || kind.is_none() && line.has("query") && !line.has("content") {
         let text = line.text("query")?.ok_or_else(|| Error::new("query: is missing"))?;
-        return Ok(Some((text, Side::Query)));
+        return Ok(Some((text, InputType::Query)));
     }
     if !line.has("content") {
-        if line.has("role") || kind.is_some_and(|kind| WORDLESS.contains(&kind.as_str())) {
+        if line.has("role") || kind.is_some_and(|kind| TEXTLESS_KINDS.contains(&kind.as_str())) {
             return Ok(None);
         }
         return Err(Error::new("content: is missing").hint("name another member with --field"));
@@ -38,16 +38,16 @@ pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Sid
     {
         text = format!("{title}\n{text}");
     }
-    Ok(Some((text, Side::Passage)).filter(|(text, _)| !text.trim().is_empty()))
+    Ok(Some((text, InputType::Passage)).filter(|(text, _)| !text.trim().is_empty()))
 }
 
 /// The kinds of lines in which nothing is said that could be embedded.
-const WORDLESS: [&str; 5] = ["account", "chunk", "embedding", "error", "link"];
+const TEXTLESS_KINDS: [&str; 5] = ["account", "chunk", "embedding", "error", "link"];
 
 /// Sets a line's vector and the model that made it.
 pub fn set_vector(line: &mut Object, vector: &[f32], model: &str) {
     let mut json = Vec::new();
-    write_vector(vector, Vectors::Numbers, &mut json);
+    write_vector(vector, VectorFormat::Numbers, &mut json);
     line.set("embedding", String::from_utf8_lossy(&json));
     line.set("embedding_model", quote(model));
 }

@@ -1,18 +1,18 @@
 //! Vectors out of a server's answer.
 
-use super::super::pieces;
-use super::site::Kind;
+use super::super::chunking;
+use super::endpoint::EmbeddingApi;
 use crate::error::{Error, Result};
 use crate::record::{Object, read_vector};
 use serde_json::value::RawValue;
 
 /// Reads the vectors of `count` texts, in the texts' order, and makes each of length 1. Errors say what the
 /// answer is that it must not be.
-pub(super) fn vectors(kind: Kind, body: &[u8], count: usize) -> Result<Vec<Vec<f32>>> {
+pub(super) fn vectors(kind: EmbeddingApi, body: &[u8], count: usize) -> Result<Vec<Vec<f32>>> {
     let body = Object::parse_bytes(body).map_err(|e| e.at("no JSON object"))?;
     let vectors = match kind {
-        Kind::Ollama => in_order(&body, count)?,
-        Kind::OpenAi | Kind::Proxy => by_index(&body, count)?,
+        EmbeddingApi::Ollama => in_order(&body, count)?,
+        EmbeddingApi::OpenAi | EmbeddingApi::Proxy => by_index(&body, count)?,
     };
     let unit = |(at, vector)| unit(vector).map_err(|e| e.at(format_args!("vector {at}")));
     vectors.into_iter().enumerate().map(unit).collect()
@@ -56,7 +56,7 @@ fn unit(vector: Vec<f32>) -> Result<Vec<f32>> {
     if vector.iter().all(|x| *x == 0.0) {
         return Err(Error::new("has no direction: all its numbers are 0"));
     }
-    Ok(pieces::unit(vector))
+    Ok(chunking::normalized(vector))
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn openai(body: &str, count: usize) -> Result<Vec<Vec<f32>>> {
-        vectors(Kind::OpenAi, body.as_bytes(), count)
+        vectors(EmbeddingApi::OpenAi, body.as_bytes(), count)
     }
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
         let unnumbered = r#"{"data":[{"embedding":[3,4]},{"embedding":[1e30,0]}]}"#;
         assert_eq!(openai(unnumbered, 2).unwrap(), [[0.6, 0.8], [1.0, 0.0]]);
         let ollama = br#"{"model":"m","embeddings":[[0,5],[-1e-20,0]],"total_duration":1}"#;
-        assert_eq!(vectors(Kind::Ollama, ollama, 2).unwrap(), [[0.0, 1.0], [-1.0, 0.0]]);
+        assert_eq!(vectors(EmbeddingApi::Ollama, ollama, 2).unwrap(), [[0.0, 1.0], [-1.0, 0.0]]);
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         }
         let twice = r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#;
         assert!(openai(twice, 2).unwrap_err().to_string().contains("comes twice"));
-        let ollama = vectors(Kind::Ollama, br#"{"embedding":[1]}"#, 1).unwrap_err();
+        let ollama = vectors(EmbeddingApi::Ollama, br#"{"embedding":[1]}"#, 1).unwrap_err();
         assert_eq!(ollama.to_string(), "embeddings: is missing");
     }
 }

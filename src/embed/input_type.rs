@@ -2,9 +2,9 @@
 
 /// The side of a search that a text is on: some models want questions worded otherwise than what answers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// What is searched for.
+pub enum InputType {
+    /// A question.
     Query,
-    /// What is found.
+    /// A text that may answer it.
     Passage,
 }

@@ -1,14 +1,14 @@
-//! Where `embed.via` leads to, and how one asks there.
+//! The endpoint that `embed.via` names, and its requests.
 
-use super::super::side::Side;
+use super::super::input_type::InputType;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::http::Address;
 use crate::record::quote;
 
-/// What a server understands.
+/// The protocol of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum EmbeddingApi {
     /// `/v1/embeddings` as OpenAI has it.
     OpenAi,
     /// `/api/embed`.
@@ -19,8 +19,8 @@ pub(super) enum Kind {
 
 /// A server, and the key that it is sent.
 #[derive(Debug)]
-pub(super) struct Site {
-    pub(super) kind: Kind,
+pub(super) struct Endpoint {
+    pub(super) kind: EmbeddingApi,
     pub(super) address: Address,
     pub(super) key: Option<Secret>,
     /// The setting that has the address, for hints.
@@ -29,22 +29,22 @@ pub(super) struct Site {
     pub(super) key_variable: Option<String>,
 }
 
-impl Site {
+impl Endpoint {
     /// The server that the settings name; `None` if they name none. Errors if it is no address, or if a key
     /// is missing or would go to another machine in the clear.
-    pub(super) fn of(settings: &Settings) -> Result<Option<Site>> {
-        let site = match settings.text("embed.via").as_deref() {
+    pub(super) fn of(settings: &Settings) -> Result<Option<Endpoint>> {
+        let endpoint = match settings.text("embed.via").as_deref() {
             None | Some("local") => return Ok(None),
             Some("proxy") => proxy(settings)?,
-            Some("openai") => Site {
-                kind: Kind::OpenAi,
+            Some("openai") => Endpoint {
+                kind: EmbeddingApi::OpenAi,
                 address: beside_chat(configured(settings, "openai_base_url")?, "/v1", "/embeddings"),
                 key: settings.secret("openai_api_key"),
                 setting: "openai_base_url",
                 key_variable: Some("OPENAI_API_KEY".to_owned()),
             },
-            Some("ollama") => Site {
-                kind: Kind::Ollama,
+            Some("ollama") => Endpoint {
+                kind: EmbeddingApi::Ollama,
                 address: beside_chat(configured(settings, "ollama_base_url")?, "", "/api/embed"),
                 key: settings.secret("ollama_api_key"),
                 setting: "ollama_base_url",
@@ -52,15 +52,15 @@ impl Site {
             },
             Some(text) => named(settings, text)?,
         };
-        site.check().map(Some)
+        endpoint.check().map(Some)
     }
 
-    fn check(self) -> Result<Site> {
+    fn check(self) -> Result<Endpoint> {
         let address = &self.address;
         match (&self.key, &self.key_variable) {
             (None, Some(variable)) => Err(Error::new(format!("no key for {address}: {variable} is not set"))
                 .hint(format!("set {variable}"))),
-            (Some(_), _) if address.is_plain() && !address.is_here() => {
+            (Some(_), _) if address.is_plaintext() && !address.is_loopback() => {
                 Err(Error::new(format!("the key for {address} would go there in the clear"))
                     .hint(format!("give an https address: {}", self.setting)))
             }
@@ -72,20 +72,30 @@ impl Site {
     /// 300 000 tokens, of which none is shorter than a byte; the others work while one waits.
     pub(super) fn limits(&self) -> (usize, usize) {
         match self.kind {
-            Kind::OpenAi => (2048, 256 << 10),
-            Kind::Ollama | Kind::Proxy => (64, 256 << 10),
+            EmbeddingApi::OpenAi => (2048, 256 << 10),
+            EmbeddingApi::Ollama | EmbeddingApi::Proxy => (64, 256 << 10),
         }
     }
 
     /// The body of a request. Ollama would cut a long text without a word; `base64` is a third of the bytes.
-    pub(super) fn request(&self, model: &str, texts: &[&str], side: Side, base64: bool) -> Vec<u8> {
+    pub(super) fn request(
+        &self,
+        model: &str,
+        texts: &[&str],
+        input_type: InputType,
+        base64: bool,
+    ) -> Vec<u8> {
         let texts: Vec<String> = texts.iter().map(|text| quote(text)).collect();
-        let more = match (self.kind, side) {
-            (Kind::Ollama, _) => ",\"truncate\":false",
+        let more = match (self.kind, input_type) {
+            (EmbeddingApi::Ollama, _) => ",\"truncate\":false",
             (_, _) if !base64 => "",
-            (Kind::OpenAi, _) => ",\"encoding_format\":\"base64\"",
-            (Kind::Proxy, Side::Query) => ",\"encoding_format\":\"base64\",\"input_type\":\"query\"",
-            (Kind::Proxy, Side::Passage) => ",\"encoding_format\":\"base64\",\"input_type\":\"passage\"",
+            (EmbeddingApi::OpenAi, _) => ",\"encoding_format\":\"base64\"",
+            (EmbeddingApi::Proxy, InputType::Query) => {
+                ",\"encoding_format\":\"base64\",\"input_type\":\"query\""
+            }
+            (EmbeddingApi::Proxy, InputType::Passage) => {
+                ",\"encoding_format\":\"base64\",\"input_type\":\"passage\""
+            }
         };
         format!("{{\"model\":{},\"input\":[{}]{more}}}", quote(model), texts.join(",")).into_bytes()
     }
@@ -96,13 +106,13 @@ fn configured(settings: &Settings, setting: &str) -> Result<Address> {
     Address::parse(&settings.text(setting).unwrap_or_default()).map_err(|e| e.at(setting))
 }
 
-fn proxy(settings: &Settings) -> Result<Site> {
+fn proxy(settings: &Settings) -> Result<Endpoint> {
     let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
     let host = if host.contains(':') { format!("[{host}]") } else { host };
     let port = settings.integer("reservoir_port").unwrap_or(3017);
     let address = Address::parse(&format!("http://{host}:{port}/v1/embeddings"));
-    Ok(Site {
-        kind: Kind::Proxy,
+    Ok(Endpoint {
+        kind: EmbeddingApi::Proxy,
         address: address.map_err(|e| e.at("reservoir_host"))?,
         key: None,
         setting: "reservoir_port",
@@ -110,7 +120,7 @@ fn proxy(settings: &Settings) -> Result<Site> {
     })
 }
 
-fn named(settings: &Settings, text: &str) -> Result<Site> {
+fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     if !text.contains("://") {
         return Err(Error::new(format!("embed.via: {text:?} is no server"))
             .hint("set it to local, proxy, openai, ollama, or an address: http://HOST:PORT/v1"));
@@ -118,8 +128,8 @@ fn named(settings: &Settings, text: &str) -> Result<Site> {
     let address = Address::parse(text).map_err(|e| e.at("embed.via"))?;
     let ollama = address.path().ends_with("/api/embed");
     let key_variable = settings.text("embed.key_variable");
-    Ok(Site {
-        kind: if ollama { Kind::Ollama } else { Kind::OpenAi },
+    Ok(Endpoint {
+        kind: if ollama { EmbeddingApi::Ollama } else { EmbeddingApi::OpenAi },
         address: if ollama { address } else { beside_chat(address, "/v1", "/embeddings") },
         key: key_variable.as_ref().and_then(|name| settings.variable(name)),
         setting: "embed.via",
@@ -147,51 +157,55 @@ mod tests {
     use crate::config;
 
     /// The site of these lines of a settings' file.
-    fn site(lines: &str) -> Result<Option<Site>> {
+    fn endpoint(lines: &str) -> Result<Option<Endpoint>> {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("rsv.toml");
         std::fs::write(&file, lines).unwrap();
         let common = Common { config: Some(file), ..Common::default() };
-        Site::of(&config::load(&common).unwrap())
+        Endpoint::of(&config::load(&common).unwrap())
     }
 
     #[test]
     fn an_address_is_found_from_every_setting() {
         for (lines, kind, address) in [
-            ("embed.via = 'proxy'", Kind::Proxy, "http://127.0.0.1:3017/v1/embeddings"),
+            ("embed.via = 'proxy'", EmbeddingApi::Proxy, "http://127.0.0.1:3017/v1/embeddings"),
             (
                 "embed.via = 'proxy'\nreservoir_host = '::1'\nreservoir_port = 9",
-                Kind::Proxy,
+                EmbeddingApi::Proxy,
                 "http://[::1]:9/v1/embeddings",
             ),
-            ("embed.via = 'ollama'", Kind::Ollama, "http://localhost:11434/api/embed"),
+            ("embed.via = 'ollama'", EmbeddingApi::Ollama, "http://localhost:11434/api/embed"),
             (
                 "embed.via = 'ollama'\nollama_base_url = 'https://h/x/v1'",
-                Kind::Ollama,
+                EmbeddingApi::Ollama,
                 "https://h/x/api/embed",
             ),
-            ("embed.via = 'ollama'\nollama_base_url = 'http://h'", Kind::Ollama, "http://h/api/embed"),
-            ("embed.via = 'http://h'", Kind::OpenAi, "http://h/v1/embeddings"),
-            ("embed.via = 'http://h/v1/'", Kind::OpenAi, "http://h/v1/embeddings"),
-            ("embed.via = 'http://h/v1/embeddings'", Kind::OpenAi, "http://h/v1/embeddings"),
-            ("embed.via = 'https://h/openai/v1?x=1'", Kind::OpenAi, "https://h/openai/v1/embeddings"),
+            (
+                "embed.via = 'ollama'\nollama_base_url = 'http://h'",
+                EmbeddingApi::Ollama,
+                "http://h/api/embed",
+            ),
+            ("embed.via = 'http://h'", EmbeddingApi::OpenAi, "http://h/v1/embeddings"),
+            ("embed.via = 'http://h/v1/'", EmbeddingApi::OpenAi, "http://h/v1/embeddings"),
+            ("embed.via = 'http://h/v1/embeddings'", EmbeddingApi::OpenAi, "http://h/v1/embeddings"),
+            ("embed.via = 'https://h/openai/v1?x=1'", EmbeddingApi::OpenAi, "https://h/openai/v1/embeddings"),
             (
                 "embed.via = 'https://h/v1beta/openai/chat/completions'",
-                Kind::OpenAi,
+                EmbeddingApi::OpenAi,
                 "https://h/v1beta/openai/embeddings",
             ),
-            ("embed.via = 'https://h/other'", Kind::OpenAi, "https://h/other"),
-            ("embed.via = 'http://h:1/api/embed'", Kind::Ollama, "http://h:1/api/embed"),
+            ("embed.via = 'https://h/other'", EmbeddingApi::OpenAi, "https://h/other"),
+            ("embed.via = 'http://h:1/api/embed'", EmbeddingApi::Ollama, "http://h:1/api/embed"),
         ] {
-            let site = site(lines).unwrap().unwrap();
-            assert_eq!((site.kind, site.address.to_string().as_str()), (kind, address), "{lines}");
+            let endpoint = endpoint(lines).unwrap().unwrap();
+            assert_eq!((endpoint.kind, endpoint.address.to_string().as_str()), (kind, address), "{lines}");
         }
-        assert!(site("").unwrap().is_none() && site("embed.via = 'local'").unwrap().is_none());
+        assert!(endpoint("").unwrap().is_none() && endpoint("embed.via = 'local'").unwrap().is_none());
     }
 
     #[test]
     fn a_key_is_asked_for_and_goes_nowhere_in_the_clear() {
-        let said = |lines| site(lines).err().map(|e| e.to_string());
+        let said = |lines| endpoint(lines).err().map(|e| e.to_string());
         // HOME is a variable that is there, and holds no secret.
         let with_key = "\nembed.key_variable = 'HOME'";
         for (lines, error) in [
@@ -216,20 +230,30 @@ mod tests {
 
     #[test]
     fn each_kind_is_asked_in_its_own_words() {
-        let body = |kind, side, base64| {
+        let body = |kind, input_type, base64| {
             let address = Address::parse("http://h").unwrap();
-            let site = Site { kind, address, key: None, setting: "", key_variable: None };
-            String::from_utf8(site.request("m", &["a\"", "b"], side, base64)).unwrap()
+            let endpoint = Endpoint { kind, address, key: None, setting: "", key_variable: None };
+            String::from_utf8(endpoint.request("m", &["a\"", "b"], input_type, base64)).unwrap()
         };
         let all = r#"{"model":"m","input":["a\"","b"]"#;
-        for (kind, side, base64, more) in [
-            (Kind::OpenAi, Side::Query, true, r#","encoding_format":"base64"}"#),
-            (Kind::OpenAi, Side::Query, false, "}"),
-            (Kind::Ollama, Side::Query, true, r#","truncate":false}"#),
-            (Kind::Proxy, Side::Query, true, r#","encoding_format":"base64","input_type":"query"}"#),
-            (Kind::Proxy, Side::Passage, true, r#","encoding_format":"base64","input_type":"passage"}"#),
+        for (kind, input_type, base64, more) in [
+            (EmbeddingApi::OpenAi, InputType::Query, true, r#","encoding_format":"base64"}"#),
+            (EmbeddingApi::OpenAi, InputType::Query, false, "}"),
+            (EmbeddingApi::Ollama, InputType::Query, true, r#","truncate":false}"#),
+            (
+                EmbeddingApi::Proxy,
+                InputType::Query,
+                true,
+                r#","encoding_format":"base64","input_type":"query"}"#,
+            ),
+            (
+                EmbeddingApi::Proxy,
+                InputType::Passage,
+                true,
+                r#","encoding_format":"base64","input_type":"passage"}"#,
+            ),
         ] {
-            assert_eq!(body(kind, side, base64), format!("{all}{more}"));
+            assert_eq!(body(kind, input_type, base64), format!("{all}{more}"));
         }
     }
 }

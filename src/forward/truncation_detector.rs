@@ -1,4 +1,4 @@
-//! Whether a provider cut a request in silence: it says that it read far fewer tokens than were sent.
+//! Detects whether a provider truncated a request silently: it reports far fewer prompt tokens than were sent.
 
 use crate::cli::Notes;
 use crate::provider::Target;
@@ -6,27 +6,27 @@ use crate::record::Object;
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Fewer tokens are not worth a word: templates and tokenizers differ by so many.
-const SLACK: usize = 500;
+/// A smaller difference is not reported: templates and tokenizers differ by that much.
+const MIN_MISSING_TOKENS: usize = 500;
 /// A request was cut if fewer than one in so many of its tokens were read. Where its bytes were counted, a token
 /// may have many: lines of spaces, or long words.
-const COUNTED: usize = 2;
-const BOUND: usize = 10;
+const COUNTED_DIVISOR: usize = 2;
+const BOUND_DIVISOR: usize = 10;
 
-/// The models of which it was told.
-pub(super) struct Cuts {
+/// Detects requests that a provider truncated, and reports each model once.
+pub(super) struct TruncationDetector {
     notes: Notes,
-    told: Mutex<HashSet<String>>,
+    reported: Mutex<HashSet<String>>,
 }
 
-impl Cuts {
-    pub(super) fn new(notes: &Notes) -> Cuts {
-        Cuts { notes: notes.clone(), told: Mutex::default() }
+impl TruncationDetector {
+    pub(super) fn new(notes: &Notes) -> TruncationDetector {
+        TruncationDetector { notes: notes.clone(), reported: Mutex::default() }
     }
 
     /// Compares the tokens that an answer reports (`usage.prompt_tokens`) with those that the account in `rsv`
     /// has, and writes them there; with `cut` if they are far fewer. Once a model that is told.
-    pub(super) fn look(&self, target: &Target, answer: &Object, rsv: &mut Object) {
+    pub(super) fn check(&self, target: &Target, answer: &Object, rsv: &mut Object) {
         let usage = answer.object("usage").ok().flatten();
         let tokens =
             |object: &Object, member| object.integer(member).ok()?.and_then(|n| usize::try_from(n).ok());
@@ -34,10 +34,10 @@ impl Cuts {
         let Ok(Some(mut account)) = rsv.object("account") else { return };
         account.set("prompt_tokens", read.to_string());
         let counted = tokens(&account, "counted").unwrap_or(0);
-        let part = if account.get("counter") == Some("\"bound\"") { BOUND } else { COUNTED };
-        if read.saturating_mul(part) < counted && counted - read > SLACK {
+        let part = if account.get("counter") == Some("\"bound\"") { BOUND_DIVISOR } else { COUNTED_DIVISOR };
+        if read.saturating_mul(part) < counted && counted - read > MIN_MISSING_TOKENS {
             account.set("cut", "true");
-            if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(target.model.clone()) {
+            if self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(target.model.clone()) {
                 self.notes.note(format_args!(
                     "{} read only {read} tokens of a request for {} that has about {counted}: its window may be smaller \
                      than is known here (models.{:?}.max_context_tokens)",

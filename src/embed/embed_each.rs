@@ -1,26 +1,26 @@
 //! Vectors of texts of which some may have none.
 
 use super::embedder::Embedder;
-use super::side::Side;
+use super::input_type::InputType;
 use crate::error::{Error, Result};
 
 impl Embedder {
     /// As `embed`, but if the texts cannot be embedded together each is tried alone, so that one which a server
     /// does not take keeps no other from its vector. Errors if it is not for the texts.
-    pub fn each(&mut self, texts: &[&str], side: Side) -> Result<Vec<Result<Vec<f32>>>> {
+    pub fn embed_each(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Result<Vec<f32>>>> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        match self.embed(texts, side) {
+        match self.embed(texts, input_type) {
             Ok(vectors) => Ok(vectors.into_iter().map(Ok).collect()),
             Err(error) if !self.is_ready() => Err(error),
             Err(error) if texts.len() == 1 => Ok(vec![Err(error)]),
-            Err(_) => Ok(texts.iter().map(|text| self.one(text, side)).collect()),
+            Err(_) => Ok(texts.iter().map(|text| self.embed_one(text, input_type)).collect()),
         }
     }
 
     /// The vector of one text.
-    pub fn one(&mut self, text: &str, side: Side) -> Result<Vec<f32>> {
-        self.embed(&[text], side)?.pop().ok_or_else(|| Error::new("the model made no vector"))
+    pub fn embed_one(&mut self, text: &str, input_type: InputType) -> Result<Vec<f32>> {
+        self.embed(&[text], input_type)?.pop().ok_or_else(|| Error::new("the model made no vector"))
     }
 }

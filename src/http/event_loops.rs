@@ -9,20 +9,20 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// A server has no more event loops than this, however many processors there are.
-const MOST: usize = 4;
+const MAX_EVENT_LOOPS: usize = 4;
 
-/// Runs `future` to its end on this thread: what a tool needs that asks once and exits.
+/// Runs `future` to its end on this thread, for a tool that sends one request and exits.
 pub fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    run_by(Builder::new_current_thread(), future)
+    run_with(Builder::new_current_thread(), future)
 }
 
-/// Runs `future` to its end on this thread, and what it spawns in a loop beside it: what a server needs.
+/// Runs `future` to its end on this thread, and the tasks that it spawns on a worker thread, for a server.
 pub fn serve<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    run_by(beside(), future)
+    run_with(worker_runtime(), future)
 }
 
-fn run_by<T>(builder: Builder, future: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = begin(builder)?;
+fn run_with<T>(builder: Builder, future: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = start(builder)?;
     let done = runtime.block_on(future);
     // A name server that does not answer must not hold up the exit.
     runtime.shutdown_background();
@@ -31,52 +31,56 @@ fn run_by<T>(builder: Builder, future: impl Future<Output = Result<T>>) -> Resul
 
 /// An event loop with a thread of its own. There, what a task wakes runs next, so that a piece of an answer goes out
 /// before the next one is read.
-fn beside() -> Builder {
+fn worker_runtime() -> Builder {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1);
     builder
 }
 
-fn begin(mut builder: Builder) -> Result<Runtime> {
+fn start(mut builder: Builder) -> Result<Runtime> {
     builder.enable_all().build().context("cannot start the network's event loop")
 }
 
 /// How many event loops a server has.
-fn count() -> usize {
-    available_parallelism().map_or(1, |processors| processors.get().min(MOST))
+fn event_loop_count() -> usize {
+    available_parallelism().map_or(1, |processors| processors.get().min(MAX_EVENT_LOOPS))
 }
 
 /// The event loops of a server. A connection stays in the one that it came to, with all that is asked on its behalf:
 /// threads that take each other's tasks were measured to lose more by waking each other than they gain.
-pub struct Loops(Vec<Loop>);
+pub struct EventLoops(Vec<EventLoop>);
 
-struct Loop {
+struct EventLoop {
     handle: Handle,
-    /// Of one that this has begun.
+    /// The runtime, if it was started here.
     runtime: Option<Runtime>,
-    /// Its connections have a clone each.
-    taken: Arc<()>,
+    /// Each of its connections holds a clone.
+    connections: Arc<()>,
 }
 
-impl Loops {
+impl EventLoops {
     /// The loop that runs this, and new ones, which end with what is given. Errors if the system has no thread for
     /// them; panics outside of a loop.
-    pub fn begin() -> Result<Loops> {
-        let own = Loop { handle: Handle::current(), runtime: None, taken: Arc::default() };
-        let others = (1..count()).map(|_| {
-            let runtime = begin(beside())?;
-            Ok(Loop { handle: runtime.handle().clone(), runtime: Some(runtime), taken: Arc::default() })
+    pub fn start() -> Result<EventLoops> {
+        let own = EventLoop { handle: Handle::current(), runtime: None, connections: Arc::default() };
+        let others = (1..event_loop_count()).map(|_| {
+            let runtime = start(worker_runtime())?;
+            Ok(EventLoop {
+                handle: runtime.handle().clone(),
+                runtime: Some(runtime),
+                connections: Arc::default(),
+            })
         });
-        Ok(Loops([Ok(own)].into_iter().chain(others).collect::<Result<_>>()?))
+        Ok(EventLoops([Ok(own)].into_iter().chain(others).collect::<Result<_>>()?))
     }
 
-    /// Has a connection served in the loop that has the fewest of them. Errors if it cannot be brought there.
+    /// Serves a connection in the loop with the fewest connections. Errors if it cannot be moved there.
     pub fn spawn<F: Future<Output = ()> + Send + 'static>(
         &self,
         stream: TcpStream,
         serve: impl FnOnce(TcpStream) -> F,
     ) -> io::Result<()> {
-        let Some(least) = self.0.iter().min_by_key(|one| Arc::strong_count(&one.taken)) else {
+        let Some(least) = self.0.iter().min_by_key(|one| Arc::strong_count(&one.connections)) else {
             return Ok(());
         };
         let _here = least.handle.enter();
@@ -84,18 +88,20 @@ impl Loops {
             Some(_) => TcpStream::from_std(stream.into_std()?)?,
             None => stream,
         };
-        let (served, taken) = (serve(stream), least.taken.clone());
+        let (served, connections) = (serve(stream), least.connections.clone());
         least.handle.spawn(async move {
             served.await;
-            drop(taken);
+            drop(connections);
         });
         Ok(())
     }
 }
 
-impl Drop for Loops {
+impl Drop for EventLoops {
     fn drop(&mut self) {
-        let begun = self.0.iter_mut().filter_map(|one| one.runtime.take());
-        begun.for_each(Runtime::shutdown_background);
+        let started = self.0.iter_mut().filter_map(|one| one.runtime.take());
+        for runtime in started {
+            runtime.shutdown_background();
+        }
     }
 }

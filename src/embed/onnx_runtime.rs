@@ -9,18 +9,18 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What the library's file is called where nobody says otherwise.
-pub(super) const NAME: &str =
+/// The default name of the library's file.
+pub(super) const LIBRARY_FILE: &str =
     if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
 
 /// Kept for good: what ONNX Runtime set up must outlive every model, and taking it down takes 15 ms.
-static LOADED: Mutex<Option<Environment>> = Mutex::new(None);
+static LOADED_ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
-/// Loads the library, unless that is done. It is looked for in this order: `embed.library`, beside the
+/// Loads the onnx_runtime, unless that is done. It is looked for in this order: `embed.library`, beside the
 /// program, in the data directory, `ORT_DYLIB_PATH`, the system's own. The first that is there must do.
 /// Errors name what was tried, and the remedy.
 pub(super) fn environment(settings: &Settings) -> Result<Environment> {
-    let mut loaded = LOADED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut loaded = LOADED_ENVIRONMENT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(environment) = &*loaded {
         return Ok(environment.clone());
     }
@@ -54,22 +54,22 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
     }
     // It looks beside the program first, and panics where no program knows its path: where there is no /proc.
     if settings.places().program.is_some()
-        && let Ok(found) = ort::init_from(NAME)
+        && let Ok(found) = ort::init_from(LIBRARY_FILE)
     {
         return Ok(found);
     }
-    tried.push(format!("{NAME} of the system"));
+    tried.push(format!("{LIBRARY_FILE} of the system"));
     Err(Error::new(format!("ONNX Runtime's library is not installed: tried {}", tried.join(", ")))
         .hint(remedy(settings)))
 }
 
-/// What helps where the library cannot be had.
+/// The hint for a missing library.
 #[cfg(feature = "load-dynamic")]
 fn remedy(settings: &Settings) -> String {
     format!("{}, or: rsv-config set embed.library FILE", getter(settings))
 }
 
-/// What gets the library and a small model: the script that was installed with the program, else that of the source.
+/// The script that gets the library and a small model: the installed one, else that of the source.
 pub(super) fn getter(settings: &Settings) -> String {
     let prefix = settings.places().program.and_then(|bin| bin.parent().map(Path::to_owned));
     let installed = prefix.map(|prefix| prefix.join("lib/rsv/fetch-model")).filter(|script| script.is_file());
@@ -82,7 +82,7 @@ fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
     let places = settings.places();
     let mut found = Vec::new();
     found.extend(settings.text("embed.library").map(|path| (path.into(), true)));
-    found.extend(places.program.map(|directory| (directory.join(NAME), false)));
+    found.extend(places.program.map(|directory| (directory.join(LIBRARY_FILE), false)));
     found.extend(places.data.map(|data| (in_data(&data), false)));
     found.extend(places.ort_dylib_path.map(|path| (path, true)));
     found
@@ -90,7 +90,7 @@ fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
 
 /// Where `rsv-embed --fetch` puts the library.
 pub(super) fn in_data(data: &Path) -> PathBuf {
-    data.join("onnxruntime").join(NAME)
+    data.join("onnxruntime").join(LIBRARY_FILE)
 }
 
 #[cfg(feature = "load-dynamic")]
@@ -102,7 +102,7 @@ fn load(settings: &Settings, path: &Path) -> Result<ort::environment::Environmen
     ort::init_from(path).map_err(|e| failed(Error::new(cause(&e.to_string(), path))))
 }
 
-/// What the loader says, without the name that is told already.
+/// The loader's message without the path, which the error names already.
 #[cfg(feature = "load-dynamic")]
 fn cause(text: &str, path: &Path) -> String {
     let name = path.display().to_string();

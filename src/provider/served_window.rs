@@ -4,61 +4,61 @@
 use super::{Providers, Target};
 use crate::config::Settings;
 use crate::error::Result;
-use crate::http::Blocking;
+use crate::http::BlockingClient;
 use crate::record::Object;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Ollama's `num_ctx` where nobody set one (its FAQ, "How can I specify the context window size?").
-const DEFAULT: usize = 4096;
-/// How long an answer holds: a model may be loaded anew with another window.
-const HOLDS: Duration = Duration::from_secs(60);
+const DEFAULT_NUM_CTX: usize = 4096;
+/// How long an answer is cached: a model may be loaded anew with another window.
+const CACHE_TTL: Duration = Duration::from_secs(60);
 /// How long Ollama may take to tell.
-const PATIENCE: &str = "500ms";
+const OLLAMA_TIMEOUT: &str = "500ms";
 /// No answer is longer, in bytes.
-const LIMIT: usize = 4 << 20;
+const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// Asks Ollama for windows, and remembers them for a while.
-pub struct Windows {
+pub struct ServedWindows {
     /// None if an address is wrong: who forwards says so.
     providers: Option<Providers>,
-    asking: Mutex<Asking>,
+    cache: Mutex<WindowCache>,
 }
 
-struct Asking {
-    client: Blocking,
+struct WindowCache {
+    client: BlockingClient,
     known: HashMap<String, (Instant, Option<usize>)>,
 }
 
-impl Windows {
+impl ServedWindows {
     /// Takes addresses from the settings; nothing is opened yet.
-    pub fn new(settings: &Settings) -> Result<Windows> {
+    pub fn new(settings: &Settings) -> Result<ServedWindows> {
         let mut quick = settings.clone();
-        quick.overrule("request_timeout", "request_timeout", PATIENCE)?;
-        quick.overrule("connect_timeout", "connect_timeout", PATIENCE)?;
-        let asking = Asking { client: Blocking::new(&quick), known: HashMap::new() };
-        Ok(Windows { providers: Providers::new(settings).ok(), asking: Mutex::new(asking) })
+        quick.overrule("request_timeout", "request_timeout", OLLAMA_TIMEOUT)?;
+        quick.overrule("connect_timeout", "connect_timeout", OLLAMA_TIMEOUT)?;
+        let cache = WindowCache { client: BlockingClient::new(&quick), known: HashMap::new() };
+        Ok(ServedWindows { providers: Providers::new(settings).ok(), cache: Mutex::new(cache) })
     }
 
     /// The window of a model in tokens, if Ollama serves it and tells. Waits: not for a thread that runs an event
     /// loop.
     pub fn of(&self, model: &str) -> Option<usize> {
         let target = self.providers.as_ref()?.of(model).ok().filter(|target| target.name() == "ollama")?;
-        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, window)) = asking.known.get(&target.model)
-            && at.elapsed() < HOLDS
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, window)) = cache.known.get(&target.model)
+            && at.elapsed() < CACHE_TTL
         {
             return *window;
         }
-        let window = asking.ask(&target);
-        asking.known.insert(target.model.clone(), (Instant::now(), window));
+        let window = cache.ask(&target);
+        cache.known.insert(target.model.clone(), (Instant::now(), window));
         window
     }
 }
 
-impl Asking {
-    /// What the model has that runs, else what it would be given.
+impl WindowCache {
+    /// The window of the running model, else the one that Ollama would load it with.
     fn ask(&mut self, target: &Target) -> Option<usize> {
         let name = &target.model;
         let running = self.get(target, "/api/ps")?;
@@ -80,19 +80,19 @@ impl Asking {
             let (name, _) = info.iter().find(|(name, _)| name.ends_with(".context_length"))?;
             tokens(&info, name)
         });
-        Some(set.unwrap_or(DEFAULT).min(most.unwrap_or(usize::MAX)))
+        Some(set.unwrap_or(DEFAULT_NUM_CTX).min(most.unwrap_or(usize::MAX)))
     }
 
     fn get(&mut self, target: &Target, path: &str) -> Option<Object> {
         let address = target.address().clone().with_path(path);
-        let reply = self.client.get(&address, target.key(None).ok()?, LIMIT).ok()?;
+        let reply = self.client.get(&address, target.key(None).ok()?, MAX_ANSWER_BYTES).ok()?;
         Object::parse_bytes(&reply.body.bytes).ok().filter(|_| reply.status == 200)
     }
 
     fn show(&mut self, target: &Target, question: Object) -> Option<Object> {
         let address = target.address().clone().with_path("/api/show");
         let body = question.to_json().into_bytes();
-        let reply = self.client.post(&address, target.key(None).ok()?, body, LIMIT).ok()?;
+        let reply = self.client.post(&address, target.key(None).ok()?, body, MAX_ANSWER_BYTES).ok()?;
         Object::parse_bytes(&reply.body.bytes).ok().filter(|_| reply.status == 200)
     }
 }

@@ -1,7 +1,7 @@
 //! Server-sent events out of bytes, however they are cut (WHATWG HTML, 9.2.6).
 
 /// Takes pieces of a stream and gives the data of its events. What an event is called does not matter here.
-pub(super) struct Events {
+pub(super) struct EventParser {
     /// The line that is not ended yet.
     line: Vec<u8>,
     /// The data lines of the event that is not ended yet, each with a line feed.
@@ -13,21 +13,21 @@ pub(super) struct Events {
     limit: usize,
 }
 
-/// What a stream may begin with.
-const MARK: &[u8] = b"\xEF\xBB\xBF";
+/// The byte order mark that a stream may begin with.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// An event is longer than was asked for.
 #[derive(PartialEq, Debug)]
-pub(super) struct TooLong;
+pub(super) struct EventTooLong;
 
-impl Events {
+impl EventParser {
     /// `limit` bounds one event, in bytes.
-    pub(super) fn new(limit: usize) -> Events {
-        Events { line: Vec::new(), data: Vec::new(), after_cr: false, first: true, limit }
+    pub(super) fn new(limit: usize) -> EventParser {
+        EventParser { line: Vec::new(), data: Vec::new(), after_cr: false, first: true, limit }
     }
 
     /// Appends the data of the events that end in a piece; events without data are none.
-    pub(super) fn feed(&mut self, mut piece: &[u8], found: &mut Vec<String>) -> Result<(), TooLong> {
+    pub(super) fn feed(&mut self, mut piece: &[u8], found: &mut Vec<String>) -> Result<(), EventTooLong> {
         while !piece.is_empty() {
             if std::mem::take(&mut self.after_cr) && piece[0] == b'\n' {
                 piece = &piece[1..];
@@ -36,7 +36,7 @@ impl Events {
             let end = memchr::memchr2(b'\r', b'\n', piece);
             self.line.extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
             if self.line.len() + self.data.len() > self.limit {
-                return Err(TooLong);
+                return Err(EventTooLong);
             }
             let Some(end) = end else { return Ok(()) };
             self.after_cr = piece[end] == b'\r';
@@ -48,8 +48,8 @@ impl Events {
 
     /// Deals with a line that has ended.
     fn line(&mut self, found: &mut Vec<String>) {
-        let mark = std::mem::take(&mut self.first) && self.line.starts_with(MARK);
-        let line = &self.line[if mark { MARK.len() } else { 0 }..];
+        let mark = std::mem::take(&mut self.first) && self.line.starts_with(BYTE_ORDER_MARK);
+        let line = &self.line[if mark { BYTE_ORDER_MARK.len() } else { 0 }..];
         if line.is_empty() {
             if !self.data.is_empty() {
                 self.data.pop();
@@ -72,8 +72,10 @@ mod tests {
     use super::*;
 
     fn events(text: &[u8], length: usize) -> Vec<String> {
-        let (mut events, mut found) = (Events::new(1000), Vec::new());
-        text.chunks(length).for_each(|piece| events.feed(piece, &mut found).unwrap());
+        let (mut events, mut found) = (EventParser::new(1000), Vec::new());
+        for piece in text.chunks(length) {
+            events.feed(piece, &mut found).unwrap();
+        }
         found
     }
 
@@ -101,9 +103,9 @@ mod tests {
 
     #[test]
     fn an_event_without_end_is_not_held() {
-        let (mut events, mut found) = (Events::new(10), Vec::new());
+        let (mut events, mut found) = (EventParser::new(10), Vec::new());
         assert_eq!(events.feed(b"data: 1\n\ndata: 2\n\n", &mut found), Ok(()));
-        assert_eq!(events.feed(b"data: 34567890", &mut found), Err(TooLong));
+        assert_eq!(events.feed(b"data: 34567890", &mut found), Err(EventTooLong));
         assert_eq!(found, ["1", "2"]);
     }
 }

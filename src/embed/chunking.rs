@@ -10,13 +10,18 @@ use tokenizers::Tokenizer;
 
 /// A text that fits the window, its prefix in front.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Piece {
+pub(super) struct TextChunk {
     pub(super) text: String,
     pub(super) tokens: usize,
 }
 
 /// Cuts a text into as few pieces as it takes, at least one.
-pub(super) fn split(tokenizer: &Tokenizer, prefix: &str, text: &str, window: usize) -> Result<Vec<Piece>> {
+pub(super) fn split(
+    tokenizer: &Tokenizer,
+    prefix: &str,
+    text: &str,
+    window: usize,
+) -> Result<Vec<TextChunk>> {
     let whole = format!("{prefix}{text}");
     let count = |text: &str| -> Result<usize> {
         Ok(tokenizer.encode_fast(text, true).context("cannot take the text apart")?.len())
@@ -24,41 +29,44 @@ pub(super) fn split(tokenizer: &Tokenizer, prefix: &str, text: &str, window: usi
     // No tokenizer makes more tokens than there are bytes, and two around them.
     let tokens = count(&whole)?;
     if tokens <= window {
-        return Ok(vec![Piece { text: whole, tokens }]);
+        return Ok(vec![TextChunk { text: whole, tokens }]);
     }
-    let room = (window / 2).saturating_sub(count(prefix)?).max(1);
-    let mut pieces = Vec::new();
-    for part in parts(tokenizer, text, room)? {
-        add(&mut pieces, prefix, part, window, &count)?;
+    let chunk_tokens = (window / 2).saturating_sub(count(prefix)?).max(1);
+    let mut chunks = Vec::new();
+    for part in parts(tokenizer, text, chunk_tokens)? {
+        add(&mut chunks, prefix, part, window, &count)?;
     }
-    Ok(pieces)
+    Ok(chunks)
 }
 
-/// Slices of a text of at most `room` tokens each, as they are counted in the whole.
-fn parts<'a>(tokenizer: &Tokenizer, text: &'a str, room: usize) -> Result<Vec<&'a str>> {
+/// Slices of a text of at most `chunk_tokens` tokens each, as they are counted in the whole.
+fn parts<'a>(tokenizer: &Tokenizer, text: &'a str, chunk_tokens: usize) -> Result<Vec<&'a str>> {
     let encoding = tokenizer.encode(text, false).context("cannot take the text apart")?;
     let (offsets, words) = (encoding.get_offsets(), encoding.get_word_ids());
     let mut parts = Vec::new();
     let (mut first, mut begin) = (0, 0);
-    while offsets.len() - first > room {
+    while offsets.len() - first > chunk_tokens {
         let begins_word = |at: &usize| words[*at] != words[*at - 1] || words[*at].is_none();
         // A word longer than a quarter of the room is cut in itself.
-        let next = (first + room - room / 4..=first + room).rev().find(begins_word).unwrap_or(first + room);
+        let next = (first + chunk_tokens - chunk_tokens / 4..=first + chunk_tokens)
+            .rev()
+            .find(begins_word)
+            .unwrap_or(first + chunk_tokens);
         let end = offsets[next].0.max(begin);
-        parts.push(&text[begin..floor(text, end)]);
-        (first, begin) = (next, floor(text, end));
+        parts.push(&text[begin..char_boundary(text, end)]);
+        (first, begin) = (next, char_boundary(text, end));
     }
     parts.push(&text[begin..]);
     Ok(parts)
 }
 
-fn floor(text: &str, at: usize) -> usize {
+fn char_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Adds a part as a piece; one that has more tokens alone than it had in the whole is halved.
 fn add(
-    pieces: &mut Vec<Piece>,
+    chunks: &mut Vec<TextChunk>,
     prefix: &str,
     part: &str,
     window: usize,
@@ -66,35 +74,39 @@ fn add(
 ) -> Result<()> {
     let text = format!("{prefix}{part}");
     let tokens = count(&text)?;
-    let middle = floor(part, part.len() / 2);
+    let middle = char_boundary(part, part.len() / 2);
     if tokens > window && middle > 0 {
-        add(pieces, prefix, &part[..middle], window, count)?;
-        return add(pieces, prefix, &part[middle..], window, count);
+        add(chunks, prefix, &part[..middle], window, count)?;
+        return add(chunks, prefix, &part[middle..], window, count);
     }
     if !part.trim().is_empty() {
-        pieces.push(Piece { text, tokens });
+        chunks.push(TextChunk { text, tokens });
     }
     Ok(())
 }
 
 /// The vector of a text from those of its pieces.
-pub(super) fn join(pieces: &[Piece], mut vectors: Vec<Vec<f32>>) -> Vec<f32> {
+pub(super) fn join(chunks: &[TextChunk], mut vectors: Vec<Vec<f32>>) -> Vec<f32> {
     if vectors.len() == 1 {
         return vectors.swap_remove(0);
     }
     let mut sum = vec![0.0; vectors.first().map_or(0, Vec::len)];
-    for (piece, vector) in pieces.iter().zip(&vectors) {
-        sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += piece.tokens as f32 * x);
+    for (chunk, vector) in chunks.iter().zip(&vectors) {
+        for (sum, x) in sum.iter_mut().zip(vector) {
+            *sum += chunk.tokens as f32 * x;
+        }
     }
-    unit(sum)
+    normalized(sum)
 }
 
 /// The vector of the same direction and of length 1. One that has that length already keeps its numbers, and
 /// one without a direction.
-pub(super) fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+pub(super) fn normalized(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
     if length > 0.0 && (length - 1.0).abs() > 1e-6 {
-        vector.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
+        for x in &mut vector {
+            *x = (f64::from(*x) / length) as f32;
+        }
     }
     vector
 }

@@ -1,4 +1,4 @@
-//! What the first bytes of a picture or of a sound say of it. Nothing is decoded but the bytes that are looked at.
+//! The headers of images and sounds: their size and rate. Only the bytes that are read are decoded.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -11,20 +11,20 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// So many segments of a JPEG, or chunks of a WAV, are looked through for the one that tells.
-const SEGMENTS: usize = 256;
+/// At most this many segments of a JPEG, or chunks of a WAV, are searched for the one with the size or the rate.
+const MAX_SEGMENTS: usize = 256;
 
 /// Data in base64, read where it is asked.
 #[derive(Clone, Copy)]
-pub(super) struct Data<'a>(&'a str);
+pub(super) struct Base64Data<'a>(&'a str);
 
-impl<'a> Data<'a> {
+impl<'a> Base64Data<'a> {
     /// The data of a `data:` address or plain base64; `None` for any other address.
-    pub(super) fn of(text: &'a str) -> Option<Data<'a>> {
+    pub(super) fn of(text: &'a str) -> Option<Base64Data<'a>> {
         match text.strip_prefix("data:") {
-            Some(rest) => rest.split_once(',').map(|(_, data)| Data(data)),
+            Some(rest) => rest.split_once(',').map(|(_, data)| Base64Data(data)),
             None if text.bytes().take(64).any(|byte| byte == b':') => None,
-            None => Some(Data(text)),
+            None => Some(Base64Data(text)),
         }
     }
 
@@ -78,7 +78,7 @@ impl<'a> Data<'a> {
     /// The size in the frame header, over all segments before it.
     fn jpeg(self) -> Option<(u32, u32)> {
         let mut at = 2;
-        for _ in 0..SEGMENTS {
+        for _ in 0..MAX_SEGMENTS {
             let [0xFF, marker, high, low] = self.bytes(at)? else { return None };
             // Frame headers, without the tables DHT and DAC and the reserved JPG among their numbers.
             if matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC) {
@@ -96,7 +96,7 @@ impl<'a> Data<'a> {
             return None;
         };
         let mut at = 12;
-        for _ in 0..SEGMENTS {
+        for _ in 0..MAX_SEGMENTS {
             let [a, b, c, d, length @ ..] = self.bytes::<8>(at)?;
             if [a, b, c, d] == *b"fmt " {
                 return Some(u32::from_le_bytes(self.bytes(at + 16)?) as usize);
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_size_of_a_picture_is_read() {
         for (bytes, size) in pictures() {
-            assert_eq!(Data::of(&coded(&bytes)).unwrap().size(), Some(size), "{:?}", &bytes[..4]);
+            assert_eq!(Base64Data::of(&coded(&bytes)).unwrap().size(), Some(size), "{:?}", &bytes[..4]);
         }
     }
 
@@ -145,25 +145,28 @@ mod tests {
             let header = if bytes.len() > 1000 { bytes.len() - 1 } else { 22.min(bytes.len() - 4) };
             for end in (0..header).step_by(1 + header / 40) {
                 let text = coded(&bytes[..end]);
-                let size = Data::of(&text).unwrap().size();
+                let size = Base64Data::of(&text).unwrap().size();
                 assert!(size.is_none() || end > 9, "{end}: {size:?}");
             }
         }
         let evil = [&[0xFF, 0xD8][..], &[0xFF, 0xE0, 0, 0].repeat(1_000_000)].concat();
-        assert_eq!(Data::of(&coded(&evil)).unwrap().size(), None);
+        assert_eq!(Base64Data::of(&coded(&evil)).unwrap().size(), None);
         for text in ["data:image/png;base64,ÜÜÜÜÜÜÜÜÜÜÜÜÜÜÜÜÜÜ", "data:,", "", "data:image/png;base64,####"]
         {
-            assert_eq!(Data::of(text).and_then(Data::size), None);
+            assert_eq!(Base64Data::of(text).and_then(Base64Data::size), None);
         }
-        assert!(Data::of("https://example.com/owl.png").is_none() && Data::of("data:image/png").is_none());
+        assert!(
+            Base64Data::of("https://example.com/owl.png").is_none()
+                && Base64Data::of("data:image/png").is_none()
+        );
     }
 
     #[test]
     fn the_rate_of_a_sound_is_read() {
         let wav =
             b"RIFF\0\0\0\0WAVEJUNK\x03\0\0\0abc\0fmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0";
-        assert_eq!(Data::of(&BASE64.encode(wav)).unwrap().byte_rate(), Some(32_000));
-        assert_eq!(Data::of(&BASE64.encode(&wav[..40])).unwrap().byte_rate(), None);
-        assert_eq!(Data::of(&BASE64.encode(b"ID3\x04\0\0\0\0\0\0\0\0\0\0")).unwrap().byte_rate(), None);
+        assert_eq!(Base64Data::of(&BASE64.encode(wav)).unwrap().byte_rate(), Some(32_000));
+        assert_eq!(Base64Data::of(&BASE64.encode(&wav[..40])).unwrap().byte_rate(), None);
+        assert_eq!(Base64Data::of(&BASE64.encode(b"ID3\x04\0\0\0\0\0\0\0\0\0\0")).unwrap().byte_rate(), None);
     }
 }

@@ -1,0 +1,117 @@
+//! Sends one request to a provider, and again if the provider cannot have acted on it.
+
+use super::caller::Caller;
+use super::failure::{Failure, MAX_BODY};
+use crate::cli::Notes;
+use crate::config::{Secret, Settings};
+use crate::http::{
+    Client, RequestError, RequestErrorKind, RequestOptions, Response, accepted_encodings, parse_retry_after,
+    reason_phrase,
+};
+use crate::provider::Target;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// The statuses after which the same request may succeed.
+const RETRYABLE_STATUSES: [u16; 4] = [429, 502, 503, 504];
+/// How long to wait before a request is sent again; twice as long each further time.
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+/// If a provider asks for a longer pause, the request is not sent again.
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+
+/// Sends requests.
+pub(super) struct RequestSender {
+    client: Client,
+    retries: RetryPolicy,
+}
+
+impl RequestSender {
+    pub(super) fn new(settings: &Settings, notes: &Notes) -> RequestSender {
+        RequestSender { client: Client::new(settings), retries: RetryPolicy::new(settings, notes) }
+    }
+
+    /// Sends a request and waits for the head of an answer that the provider calls good.
+    pub(super) async fn send(
+        &self,
+        target: &Target,
+        key: Option<&Secret>,
+        caller: &Caller,
+        unbounded: bool,
+        body: Bytes,
+    ) -> Result<Response, Failure> {
+        let encodings = accepted_encodings(caller.encodings.as_deref().unwrap_or_default());
+        let (passed, headers) = (Some(&caller.headers), Some(target.headers()));
+        let options = RequestOptions { passed, headers, encodings: &encodings, unbounded };
+        let address = target.address().clone().with_query(caller.query.as_deref());
+        let send = || self.client.post(&address, key, options, body.clone());
+        let status_and_delay =
+            |response: &Response| (response.status(), response.retry_after().and_then(parse_retry_after));
+        let response = self.retries.send(target, send, status_and_delay).await;
+        let response = response.map_err(|failed| Failure::unsent(target, &failed))?;
+        match response.status() {
+            200..300 => Ok(response),
+            status => {
+                let headers = Some(Box::new(response.headers().clone()));
+                let body = response.body(MAX_BODY).await.bytes;
+                Err(Failure { headers, ..Failure::refused(target, status, &body, key) })
+            }
+        }
+    }
+}
+
+/// Sends a request again, a bounded number of times, if the provider cannot have acted on it.
+pub struct RetryPolicy {
+    retries: u32,
+    notes: Notes,
+}
+
+impl RetryPolicy {
+    /// As often as the settings say.
+    pub fn new(settings: &Settings, notes: &Notes) -> RetryPolicy {
+        let retries = settings.integer("retries").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        RetryPolicy { retries, notes: notes.clone() }
+    }
+
+    /// The head of the last answer to what `send` sends; `status_and_delay` is its status, and how long the provider wants not
+    /// to be asked again.
+    pub async fn send<A, F: Future<Output = Result<A, RequestError>>>(
+        &self,
+        target: &Target,
+        send: impl Fn() -> F,
+        status_and_delay: impl Fn(&A) -> (u16, Option<Duration>),
+    ) -> Result<A, RequestError> {
+        let mut sent = send().await;
+        for attempt in 0..self.retries {
+            let Some((why, wanted)) = retry_reason(sent.as_ref().map(&status_and_delay)) else { break };
+            let pause = wanted.unwrap_or_else(|| jittered(FIRST_BACKOFF * (1 << attempt)));
+            if pause > MAX_BACKOFF {
+                break;
+            }
+            self.notes.detail(format_args!("{}: {why}; again in {pause:?}", target.title()));
+            // The rest of the answer is dropped unread.
+            drop(sent);
+            tokio::time::sleep(pause).await;
+            sent = send().await;
+        }
+        sent
+    }
+}
+
+/// Why a request may be sent again, if it may, and after what time the provider wants it.
+fn retry_reason(sent: Result<(u16, Option<Duration>), &RequestError>) -> Option<(String, Option<Duration>)> {
+    match sent {
+        Ok((status, wanted)) if RETRYABLE_STATUSES.contains(&status) => {
+            Some((format!("answered {status} {}", reason_phrase(status)), wanted))
+        }
+        Err(failed) if failed.kind == RequestErrorKind::Connect => Some((failed.cause.clone(), None)),
+        _ => None,
+    }
+}
+
+/// A time from 0.75 to 1.25 of it: clients that failed at once must not come back at once.
+fn jittered(pause: Duration) -> Duration {
+    let mut byte = [128];
+    // Without random bytes, the middle is as good.
+    let _ = getrandom::fill(&mut byte);
+    pause.mul_f64(0.75 + f64::from(byte[0]) / 512.0)
+}
