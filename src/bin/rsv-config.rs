@@ -12,9 +12,9 @@ use std::process::{Command, ExitCode};
 
 /// Show, change and check the settings
 ///
-/// A setting comes from a flag, else the environment, else the settings' file, else it has its default.
-/// 'rsv-config list' shows every key, what it is for, its value and where that came from. A name within
-/// a key is quoted where TOML wants it: 'models."gpt-3.5-turbo".reserve_tokens'.
+/// A setting comes from a flag, else the environment, else the settings file, else its default applies.
+/// 'rsv-config list' shows every key, what it is for, its value, and where the value came from. Quote a name
+/// within a key where TOML requires it: 'models."gpt-3.5-turbo".reserve_tokens'.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = false)]
 struct Args {
@@ -24,51 +24,51 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Print a value; exit status 1 if there is none
+    /// Print a value, or exit with 1 if there is none
     Get {
         /// The name of the setting
         key: String,
-        /// Print where the value came from before it, and a tab
+        /// Print the origin of the value and a tab before it
         #[arg(long)]
         show_origin: bool,
     },
-    /// Write a value into the settings' file
+    /// Write a value to the settings file
     Set {
         /// The name of the setting
         key: String,
-        /// The value, or - for standard input; of a secret always -
+        /// The value, or - to read it from standard input; for a secret always -
         value: String,
     },
-    /// Take a value out of the settings' file
+    /// Remove a value from the settings file
     Unset {
         /// The name of the setting
         key: String,
     },
-    /// Show every key, its value, where that came from, and what it is for
+    /// Show every key, its value, the value's origin, and what the key is for
     List {
-        /// Only what somebody set
+        /// Show only settings that are set
         #[arg(long)]
         set: bool,
     },
-    /// Open the settings' file in VISUAL or EDITOR, and check it
+    /// Open the settings file in VISUAL or EDITOR, and check it
     Edit,
-    /// Print where the settings' file is, or would be
+    /// Print the path of the settings file
     Path,
-    /// Make the first settings; on a terminal, and without flags, by asking
+    /// Write the first settings; without flags, ask for them
     Init(Init),
-    /// Check all that the tools need, and say what to do
+    /// Check everything that the tools need, and print what to do
     Doctor,
 }
 
 #[derive(clap::Args)]
 struct Init {
-    /// The model for requests that name none
+    /// Use this model for requests that name none
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// Download an embedding model [default: all-minilm-l6-v2]
     #[arg(long, value_name = "MODEL", num_args = 0..=1, default_missing_value = MINILM)]
     fetch: Option<String>,
-    /// Overwrite what the settings' file says
+    /// Overwrite the model that the settings file has
     #[arg(long)]
     force: bool,
 }

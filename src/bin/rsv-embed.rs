@@ -13,33 +13,34 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Adds vectors to lines, or to what the store holds
+/// Add vectors to lines, or to the messages of the store
 ///
-/// Reads JSON lines and writes each with 'embedding' and 'embedding_model' set: of a message's text, a title
-/// and its content, the last user's message of a request, or a query. --fetch installs a model for it.
+/// Reads JSON lines and prints each with 'embedding' and 'embedding_model' set. The vector is that of a message's
+/// text, of a title and its content, of the last user message of a request, or of a query. --fetch installs an
+/// embedding model.
 #[derive(clap::Args)]
 struct Args {
-    /// The files; without any, or for '-', standard input
+    /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The input is plain text: each line becomes a JSON line
+    /// Read plain text, and make a JSON line of each line
     #[arg(long, conflicts_with = "field")]
     text: bool,
     /// Embed this member of each line
     #[arg(long, value_name = "NAME")]
     field: Option<String>,
-    /// Embed as questions
+    /// Embed the lines as questions
     #[arg(long)]
     query: bool,
-    /// The output: jsonl, or raw (32-bit floats, little-endian)
+    /// Print in this format: jsonl, or raw (32-bit floats, little-endian)
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "raw"], hide_possible_values = true)]
     format: String,
     #[command(flatten)]
     task: Task,
-    /// With --replay: keep the vectors of the model before
+    /// With --replay: keep the vectors of the previous model
     #[arg(long, requires = "replay")]
     keep: bool,
-    /// With --fetch: take the files from here; nothing is downloaded
+    /// With --fetch: take the files from this directory, and download nothing
     #[arg(long, value_name = "DIRECTORY", requires = "fetch")]
     from: Option<PathBuf>,
 }
@@ -51,13 +52,13 @@ struct Task {
     /// Embed every message of the store that has no vector
     #[arg(long)]
     pending: bool,
-    /// Embed every message anew, with another model or the same
+    /// Embed every message again, with this model or the same one
     #[arg(long, value_name = "MODEL", num_args = 0..=1)]
     replay: Option<Option<String>>,
     /// Download a model, check it and prepare it
     #[arg(long, value_name = "MODEL")]
     fetch: Option<String>,
-    /// List the models that are known or installed
+    /// List the known and the installed models
     #[arg(long)]
     models: bool,
 }

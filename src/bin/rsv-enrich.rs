@@ -13,25 +13,25 @@ use rsv::{backfill, chat, config};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Recalls related and recent messages into chat requests
+/// Add related and recent messages to chat requests
 ///
-/// Reads bodies of OpenAI chat completions and writes each as one line: what was recalled stands in a
-/// fenced block before the last user message's text, and the member 'rsv' tells scope, trace and account.
+/// Reads request bodies for OpenAI's chat completions and prints each as one line. The recalled messages are in
+/// a fenced block before the text of the last user message; the member 'rsv' has the scope, trace and account.
 #[derive(clap::Args)]
 struct Args {
-    /// The files; without any, or for '-', standard input
+    /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The trace of the turn, instead of a new one
+    /// Use this trace for the turn, instead of a new one
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
-    /// What is recalled: similar,recent or similar or recent or none
+    /// Recall these messages: similar,recent or similar or recent or none
     #[arg(long, value_name = "WHAT")]
     recall: Option<String>,
-    /// Where it stands: tail, head or system
+    /// Put the recalled messages here: tail, head or system
     #[arg(long, value_name = "PLACE")]
     placement: Option<String>,
-    /// Make a request that is too long an error, instead of an answer that says so
+    /// Report a request that is too long as an error, instead of printing an answer that says so
     #[arg(long)]
     strict: bool,
 }

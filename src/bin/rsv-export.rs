@@ -8,19 +8,19 @@ use rsv::record::{Record, VectorFormat, kinds};
 use rsv::store::{self, Select, Walk};
 use std::process::ExitCode;
 
-/// Writes the whole store, or the scope that -p and -i name
+/// Write the whole store, or the scope that -p and -i name
 ///
-/// JSON lines lose nothing: messages and accounts by time, then embeddings (with --vectors), then links.
-/// What comes out is one instant of the store, whoever writes to it meanwhile.
+/// JSON lines lose nothing: they hold messages and accounts by time, then embeddings (with --vectors), then
+/// links. The output is a snapshot of the store, even if other processes write to it meanwhile.
 #[derive(clap::Args)]
 struct Args {
-    /// The output: jsonl, json (Reservoir's array), csv or md
+    /// Write this format: jsonl, json (Reservoir's array), csv or md
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "json", "csv", "md"], hide_possible_values = true)]
     format: String,
-    /// How Reservoir's array tells times: ms (since 1970) or iso (RFC 3339)
+    /// Write the times of Reservoir's array as ms (milliseconds since 1970) or iso (RFC 3339)
     #[arg(long, value_name = "FORM", value_parser = ["ms", "iso"], hide_possible_values = true)]
     time: Option<String>,
-    /// Embeddings too, as numbers or base64
+    /// Write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
     #[command(flatten)]

@@ -12,23 +12,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// Asks the providers of models, and gives their answers
+/// Send chat requests to the providers of their models, and print the answers
 ///
-/// Takes bodies of OpenAI's chat completions, sends each to the provider of its model (OpenAI, Mistral, Gemini,
-/// Anthropic, Ollama or one of your own), and prints the answers in the same order, one a line. What is no
-/// request is passed on.
+/// Reads request bodies for OpenAI's chat completions, sends each to the provider of its model (OpenAI, Mistral,
+/// Gemini, Anthropic, Ollama or one of your own), and prints the answers in the same order, one per line. Lines
+/// that are not requests are passed on.
 #[derive(clap::Args)]
 struct Args {
-    /// The requests; without a file, or for '-', standard input is read
+    /// The files with the requests; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Print each event of an answer as it comes, and the whole answer after them
+    /// Print each event of an answer as it arrives, and then the whole answer
     #[arg(long)]
     stream: bool,
-    /// Print only the text of the answers, as it comes
+    /// Print only the text of the answers, as it arrives
     #[arg(long, conflicts_with = "stream")]
     text: bool,
-    /// So many requests at once; the answers stay in order
+    /// Send this many requests at once; the answers stay in order
     #[arg(short, long, value_name = "COUNT", default_value_t = 1, hide_default_value = true)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1000))]
     jobs: u16,

@@ -8,16 +8,17 @@ use rsv::store::{self, OpenMode, Store};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Reads exports into the store: JSON lines, Reservoir's arrays, or objects one after the other
+/// Read exports into the store: JSON lines, Reservoir's arrays, or objects one after the other
 ///
-/// Original times and ids are kept; what is there already changes nothing. With -p and -i only what
-/// belongs to that scope is read. A bad line is named, the others are imported, and the exit status is 2.
+/// Records keep their times and ids. A record that the store already has changes nothing. With -p and -i, only
+/// records of that scope are read. If a line is bad, an error names it, the other lines are imported, and the
+/// exit status is 2.
 #[derive(clap::Args)]
 struct Args {
-    /// The files; without any, or for '-', standard input
+    /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only check the lines and count them; nothing is written
+    /// Check and count the lines, and write nothing
     #[arg(long)]
     dry_run: bool,
 }

@@ -9,18 +9,19 @@ use rsv::record::{Feed, Role};
 use rsv::store::{self, OpenMode, Store};
 use std::process::ExitCode;
 
-/// Stores messages and passes them on, completed
+/// Store messages and print them with the missing fields filled in
 ///
-/// Takes one text, as an argument or as the whole of standard input, or JSON lines: messages, links,
-/// embeddings, accounts, and responses, of which both turns are stored. A line comes out once it is durable.
+/// The input is one text, as an argument or as the whole of standard input, or JSON lines: messages, links,
+/// embeddings, accounts, and responses. Of a response, the question and the answer are stored. Each line is
+/// printed once what it holds is durable.
 #[derive(clap::Args)]
 struct Args {
-    /// The text; without it standard input is read, as JSON lines if it begins with '{'
+    /// The text to store; without it, read standard input, as JSON lines if it begins with '{'
     text: Option<String>,
-    /// Who says the text: user, assistant, system or tool; standard input is text then
+    /// Store the text under this role: user, assistant, system or tool; standard input is then text
     #[arg(long, value_name = "ROLE", value_parser = cli::role)]
     role: Option<Role>,
-    /// The trace of what has none: question and answer of one trace belong together
+    /// Use this trace for messages that have none; it ties a question to its answer
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
     /// Store system messages too

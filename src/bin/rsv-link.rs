@@ -10,34 +10,34 @@ use rsv::record::{Link, Record, Scopes, VectorFormat};
 use rsv::store::{self, Select, Store};
 use std::process::ExitCode;
 
-/// Links answers to their questions and messages that resemble each other, and prints the links it made
+/// Link answers to their questions and similar messages to each other, and print the new links
 ///
-/// An answer belongs to the user's turn before it in its trace (RESPONDED_WITH). Messages of one scope whose
-/// vectors are near enough are linked (SYNAPSE): those that have got a vector since the last time are compared
-/// with all others. The whole store is brought up to date, or the scope that -p and -i name.
+/// An answer is linked to the user's turn before it in its trace (RESPONDED_WITH). Messages of one scope are
+/// linked if their vectors are near enough (SYNAPSE): each message that got a vector since the last run is
+/// compared with all others. rsv-link works on the whole store, or on the scope that -p and -i name.
 #[derive(clap::Args)]
 struct Args {
-    /// Print the links that would be made; nothing is written
+    /// Print the links that would be made, and write nothing
     #[arg(long, conflicts_with = "Show")]
     dry_run: bool,
-    /// Make all synapses anew, instead of those of new messages only
+    /// Make all synapses anew, not only those of new messages
     #[arg(long, conflicts_with = "Show")]
     rebuild: bool,
-    /// First take over the messages that Reservoir wrote into the same Neo4j graph: each gets an id
+    /// First take over the messages that Reservoir wrote into the same Neo4j graph, giving each an id
     #[arg(long, conflicts_with_all = ["Show", "dry_run"])]
     adopt: bool,
-    /// The least similarity (cosine) of a synapse [default: link.threshold, else the model's own]
+    /// Require at least this similarity (cosine) for a synapse [default: link.threshold, else the model's own]
     #[arg(long, value_name = "COSINE", conflicts_with = "Show", allow_negative_numbers = true)]
     threshold: Option<f64>,
-    /// At most so many synapses a message, its strongest [default: link.max_degree, 32]
+    /// Keep at most this many synapses per message, the strongest [default: link.max_degree, 32]
     #[arg(long, value_name = "COUNT", conflicts_with = "Show", value_parser = clap::value_parser!(u32).range(1..=1000))]
     max_degree: Option<u32>,
     #[command(flatten)]
     show: Show,
-    /// With --format: only what is near this message
+    /// With --format: show only the part of the graph near this message
     #[arg(long, value_name = "ID", requires = "format")]
     around: Option<String>,
-    /// With --around: at most so many links away
+    /// With --around: show messages at most this many links away
     #[arg(long, value_name = "COUNT", default_value_t = 2, requires = "around")]
     hops: usize,
 }
@@ -46,13 +46,13 @@ struct Args {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Show {
-    /// Show how each scope hangs together: a line of degrees, components and hubs
+    /// Print statistics of the graph, one line per scope: degrees, components and hubs
     #[arg(long)]
     stats: bool,
-    /// Print the links of the strongest path between two messages; none: exit status 1
+    /// Print the links on the strongest path between two messages; exit with 1 if there is none
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
     path: Option<Vec<String>>,
-    /// Show the graph itself: dot, to be drawn by Graphviz, or json
+    /// Print the graph: dot, for Graphviz, or json
     #[arg(long, value_name = "FORMAT", value_parser = ["dot", "json"], hide_possible_values = true)]
     format: Option<String>,
 }

@@ -23,35 +23,36 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 #[unsafe(export_name = "malloc_conf")]
 static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:100,muzzy_decay_ms:0\0";
 
-/// Serves chat completions with memory, for clients of OpenAI and Ollama
+/// Serve chat completions with memory to OpenAI and Ollama clients
 ///
-/// POST /v1/chat/completions recalls what helps, asks the provider of the model, answers what 'rsv-enrich |
-/// rsv-forward | rsv-ingest' would, and stores the turn; POST /api/chat and /api/generate do so in Ollama's words.
-/// POST /v1/embeddings makes vectors; GET /v1/models lists what can be asked for; anything else under /v1 or /api
-/// passes on to its provider. GET /command/search/COUNT?term=WORDS and /command/view/COUNT tell what rsv-search and
-/// rsv-view would. GET /health tells how it is. All of it stands under /partition/NAME and
-/// /partition/NAME/instance/NAME too. SIGTERM ends it when all is answered and stored.
+/// POST /v1/chat/completions does what 'rsv-enrich | rsv-forward | rsv-ingest' does: it adds related and recent
+/// messages, asks the provider of the model, returns the answer, and stores the turn. POST /api/chat and
+/// /api/generate do the same in Ollama's format. POST /v1/embeddings makes vectors, and GET /v1/models lists the
+/// models. Any other request under /v1 or /api goes to its provider unchanged. GET
+/// /command/search/COUNT?term=WORDS and /command/view/COUNT return the results of rsv-search and rsv-view. GET
+/// /health reports the state of the proxy. Every path also works under /partition/NAME and
+/// /partition/NAME/instance/NAME. SIGTERM stops the proxy once every request is answered and stored.
 ///
-/// With a command it runs that, with its own address in the variables that clients of OpenAI and Ollama read,
-/// and ends when the command does, with its exit status.
+/// With a command, rsv-proxy runs it with the address of the proxy in the variables that OpenAI and Ollama
+/// clients read. It stops when the command stops, with the command's exit status.
 #[derive(clap::Args)]
 struct Args {
-    /// The port [default: 3017, see reservoir_port]; 0 means any that is free
+    /// Listen on this port; 0 means any free port [default: 3017, see reservoir_port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// The address to listen on [default: 127.0.0.1, see reservoir_host]; others than loopback want a token
+    /// Listen on this address; others than loopback need a token [default: 127.0.0.1, see reservoir_host]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Listen where Ollama does, on port 11434, unless a port is given; Ollama itself must be elsewhere
+    /// Listen on Ollama's port, 11434, unless --port is given; Ollama itself must use another port
     #[arg(long)]
     ollama: bool,
-    /// Look whether all that is needed is there, say what to do, and exit
+    /// Check that everything the proxy needs is there, print how to fix what is not, and exit
     #[arg(long)]
     check: bool,
-    /// Tell of each request in a line on standard error: json or text
+    /// Log each request as a line on standard error: json or text
     #[arg(long, value_name = "FORMAT")]
     log: Option<LogFormat>,
-    /// A command to serve: by the proxy that runs already, else on a free port unless one is given
+    /// Run this command as a client of the running proxy, else of a new one, on a free port unless --port is given
     #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with_all = ["check", "ollama"])]
     command: Vec<OsString>,
 }

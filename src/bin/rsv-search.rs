@@ -11,51 +11,52 @@ use rsv::{backfill, view};
 use std::io::Read;
 use std::process::ExitCode;
 
-/// Finds messages that hold all of the words asked for, or mean what is asked, best first
+/// Find messages by words or by meaning, best first
 ///
-/// A word may be a part of a word; case and accents do not matter. Words between double quotes must stand
-/// together ('"green tea" kettle'), with any white space between them. A partition alone means all of its
-/// instances; with neither, default/default is searched. Nothing found: exit status 1.
+/// Without --semantic or --hybrid, a message must contain every term. A term matches inside longer words too;
+/// case and accents do not matter. Words between double quotes form a phrase ('"green tea" kettle'), with any
+/// white space between them. With a partition alone, all of its instances are searched; with neither,
+/// default/default is searched. The exit status is 1 if nothing was found.
 #[derive(clap::Args)]
 struct Args {
-    /// The words; without any, standard input is read, as query lines if it begins with '{'
+    /// The words to find; without any, read standard input, as query lines if it begins with '{'
     #[arg(value_name = "TERM")]
     terms: Vec<String>,
     #[command(flatten)]
     by: Kind,
-    /// What to do if no model can be used: keyword, to search by words
+    /// Do this if no embedding model can be used: keyword, to search by words
     #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword"], hide_possible_values = true)]
     fallback: Option<String>,
-    /// At most so many hits
+    /// Print at most this many hits
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
-    /// No hits of a lower score
+    /// Drop hits with a lower score
     #[arg(long, value_name = "SCORE", value_parser = score, allow_negative_numbers = true)]
     min_score: Option<f64>,
-    /// Of messages of one role that say the same, only the best hit
+    /// Print only the best of the hits that have the same role and text
     #[arg(short, long)]
     deduplicate: bool,
-    /// After the hits what is linked to them, at most as many again: see rsv-link
+    /// After the hits, print messages linked to them, at most as many again; see rsv-link
     #[arg(short, long)]
     link: bool,
-    /// Tell what the score of each hit is made of
+    /// Print the parts that make up the score of each hit
     #[arg(long)]
     explain: bool,
-    /// So many messages before and after each hit as well
+    /// Print this many messages before and after each hit as well
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     context: usize,
     #[command(flatten)]
     filter: Filter,
-    /// No messages of this trace; may be repeated
+    /// Leave out messages of this trace; may be repeated
     #[arg(long, value_name = "TRACE")]
     exclude_trace: Vec<String>,
-    /// Not the message that has this id; may be repeated
+    /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     exclude: Vec<String>,
-    /// All scopes of the store
+    /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// The output: jsonl or text [default: text on a terminal, else jsonl]
+    /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
     format: Option<String>,
 }
@@ -64,10 +65,10 @@ struct Args {
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Kind {
-    /// Find what is nearest in meaning, by an embedding model (see rsv-embed)
+    /// Find the messages nearest in meaning, with an embedding model; see rsv-embed
     #[arg(long)]
     semantic: bool,
-    /// Find by words and by meaning together
+    /// Find messages by words and by meaning together
     #[arg(long)]
     hybrid: bool,
 }

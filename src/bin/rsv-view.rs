@@ -7,27 +7,27 @@ use rsv::store::{self, Select};
 use rsv::{config, view};
 use std::process::ExitCode;
 
-/// Shows the last messages of a scope, oldest first
+/// Print the last messages of a scope, oldest first
 ///
-/// A partition alone means all of its instances; with neither, default/default is shown. To a pipe the
-/// messages are JSON lines, on a terminal text.
+/// With a partition alone, all of its instances are shown; with neither, default/default is shown. The messages
+/// are text on a terminal, and JSON lines in a pipe or a file.
 #[derive(clap::Args)]
 struct Args {
-    /// How many messages
+    /// The number of messages to print
     #[arg(default_value_t = 10, value_name = "COUNT")]
     count: usize,
     #[command(flatten)]
     filter: Filter,
-    /// Only messages of this trace
+    /// Select messages of this trace
     #[arg(long, value_name = "ID")]
     trace: Option<String>,
-    /// What was recalled for requests, and what it cost, instead of messages
+    /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
-    /// All scopes of the store
+    /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// The output: jsonl or text [default: text on a terminal, else jsonl]
+    /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
     format: Option<String>,
 }

@@ -9,22 +9,22 @@ use std::path::PathBuf;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Common options")]
 pub struct Common {
-    /// The partition: a project, a person
+    /// Use this partition, such as a project or a person
     #[arg(short, long, value_name = "NAME")]
     pub partition: Option<String>,
-    /// The instance within the partition: a task, a device
+    /// Use this instance of the partition, such as a task or a device
     #[arg(short, long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// The store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]
+    /// Use this store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]
     #[arg(long, value_name = "STORE", value_hint = ValueHint::FilePath)]
     pub store: Option<String>,
-    /// The settings' file [default: RSV_CONFIG, else the XDG config directory]
+    /// Read this settings file [default: RSV_CONFIG, else the XDG config directory]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Colour on standard output: auto, always or never
+    /// Colour standard output: auto, always or never
     #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"], hide_default_value = true, hide_possible_values = true)]
     pub color: String,
-    /// Print no notes on standard error
+    /// Print only errors on standard error
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print details on standard error
@@ -64,13 +64,13 @@ impl Common {
 /// The flags that choose among messages.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Filter {
-    /// Only messages of this role: user, assistant, system or tool
+    /// Select messages of this role: user, assistant, system or tool; may be repeated
     #[arg(long, value_name = "ROLE", value_parser = role)]
     pub role: Vec<Role>,
-    /// Only messages from this time on: a date, RFC 3339, or milliseconds
+    /// Select messages from this time on: a date, RFC 3339, or milliseconds since 1970
     #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
     pub since: Option<i64>,
-    /// Only messages up to this time
+    /// Select messages up to this time
     #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
     pub until: Option<i64>,
 }
