@@ -136,7 +136,9 @@ fn changes_at_once_do_not_undo_each_other() {
     let started: Vec<_> =
         keys.iter().map(|key| home.command("rsv-config").args(["set", key, "x"]).spawn().unwrap()).collect();
     assert!(started.into_iter().all(|mut child| child.wait().unwrap().success()));
-    keys.iter().for_each(|key| assert_eq!(get(&home, key), "x\n"));
+    for key in &keys {
+        assert_eq!(get(&home, key), "x\n");
+    }
 }
 
 #[test]

@@ -148,7 +148,9 @@ pub(crate) const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDIN
 fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
     let Some(home) = Home::in_graph() else { return };
     let graph = home.graph();
-    RESERVOIRS.iter().for_each(|statement| graph.run(statement));
+    for statement in &RESERVOIRS {
+        graph.run(statement);
+    }
     let before = graph.texts(READ_BY_RESERVOIR);
     assert_eq!(before.len(), 6);
     let of_all = "MATCH (n) WHERE NOT any(label IN labels(n) WHERE label STARTS WITH 'Rsv')
@@ -235,8 +237,7 @@ fn a_graph_recalls_what_a_file_does() {
         which.roles = if round < 6 { vec![Role::User, Role::Assistant] } else { vec![Role::User] };
         let vector = vector();
         let question = question(&words(round + 3), &vector);
-        let plan =
-            Plan { candidates: 60, seeds: 200, reach: 2, measured: 3 + 15 * round, links: 10 * round };
+        let plan = Plan { candidates: 60, seeds: 200, reach: 2, measured: 3 + 15 * round, links: 10 * round };
         let ask = |store: &mut Box<dyn Store>| {
             let last = store.last_of(&which, 5).unwrap();
             let worded = store.find(&question.terms, Occur::Any, &which, 60).unwrap();

@@ -388,7 +388,9 @@ fn the_bytes_pass_as_they_are_and_what_they_say_is_read_beside() {
         let mut call = wire.accept();
         assert!(call.request.to_lowercase().contains("\r\naccept-encoding: gzip;q=1, br\r\n"));
         call.begin("Content-Encoding: gzip\r\n");
-        pieces.iter().for_each(|piece| assert!(call.piece(piece)));
+        for piece in &pieces {
+            assert!(call.piece(piece));
+        }
         call.end();
     });
     rsv::http::run(async {

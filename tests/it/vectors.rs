@@ -438,7 +438,9 @@ fn killed_import(home: &Home, round: usize, dice: &mut Dice) {
             .to_string()
         })
         .collect();
-    lines.iter().for_each(|line| stream.say(line));
+    for line in &lines {
+        stream.say(line);
+    }
     for _ in 0..dice.below(50) {
         stream.hear().unwrap();
     }
@@ -521,7 +523,9 @@ fn who_asks_again_and_again_finds_what_others_changed() {
             7 => {
                 // The same model by its name, with other numbers of the same messages.
                 writing.drop_model("m").unwrap();
-                shadow.0.iter_mut().for_each(|(_, numbers)| numbers.rotate_left(1));
+                for (_, numbers) in &mut shadow.0 {
+                    numbers.rotate_left(1);
+                }
                 let vectors = shadow.0.iter().map(|(message, numbers)| embedding(&message.id, "m", numbers));
                 writing.put_vectors(&vectors.collect::<Vec<_>>(), None).unwrap();
             }
