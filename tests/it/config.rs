@@ -221,7 +221,7 @@ fn an_unknown_key_is_met_with_advice() {
 }
 
 #[test]
-fn who_is_overruled_is_told() {
+fn an_overruled_value_is_reported() {
     let home = Home::new().env("RESERVOIR_PORT", "4000");
     let told = "rsv-config: RESERVOIR_PORT in the environment overrules the file\n[0]";
     assert_eq!(config(&home, &["set", "reservoir_port", "5000"]).to_string(), told);

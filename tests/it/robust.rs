@@ -436,7 +436,7 @@ fn refused(home: &Home, store: &str, said: &str, hint: &str) {
 }
 
 #[test]
-fn what_is_no_store_is_refused_and_left_alone() {
+fn a_foreign_file_is_refused_and_left_alone() {
     let home = Home::new();
     let another = "name another store with --store";
     std::fs::create_dir(home.path("directory")).unwrap();

@@ -266,7 +266,7 @@ fn a_stream_may_last_but_not_stand_still() {
 }
 
 #[test]
-fn who_is_late_to_begin_is_not_waited_for() {
+fn a_slow_start_times_out() {
     let wire = Wire::new();
     let home = home(&wire.url()).env("RSV_FIRST_BYTE_TIMEOUT", "100ms");
     let ran = home.run("rsv-forward", &["--stream"], ASK);
