@@ -1,10 +1,10 @@
-//! What rsv-proxy adds to an answer, beside a bare relay of axum and reqwest: both before a provider that answers at
-//! once, in turns with asking that one itself. Times in milliseconds, the median and the 99th percentile; the ratio is
-//! that of what the proxy and the relay add to the median, of the turns the median; then what memory adds to the 95th
-//! percentile, and what a connection costs in memory. `cargo bench --bench proxy`; 1 000 connections need
-//! `ulimit -n 8192`. One client asks processes that are held on a processor each (that needs taskset), and processes as
-//! the kernel places them, as in all other rows.
-//! With RSV_BENCH_REQUESTS=N it tells instead what memory the proxy holds after each tenth of so many requests.
+//! Measures the latency that rsv-proxy adds to an answer, compared with a bare relay of axum and reqwest. Both stand
+//! before a provider that answers at once; requests to the provider itself, the relay and the proxy alternate. Times
+//! are in milliseconds, the median and the 99th percentile. The ratio is that of the times which the proxy and the
+//! relay add to the median; it is the median of all rounds. The last columns are the time that memory adds to the 95th
+//! percentile and the memory that a connection takes. Run it by `cargo bench --bench proxy`; 1 000 connections need
+//! `ulimit -n 8192`. The first row pins each process to a processor (which needs taskset); in all other rows the kernel
+//! places them. With RSV_BENCH_REQUESTS=N it prints instead the memory of the proxy after each tenth of N requests.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use axum::Router;
@@ -20,30 +20,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How many messages the first client has to recall from; each has a scope of its own, as users have.
-const MESSAGES: usize = 10_000;
+/// The number of messages that the first client recalls from; each client has its own scope, as users have.
+const STORED_MESSAGES: usize = 10_000;
 const ROUNDS: usize = 3;
-/// What the kernel does to a single client changes from one moment to the next: so many short rounds tell what it does
-/// mostly.
+/// The kernel's scheduling of a single client varies from moment to moment: many short rounds show the usual case.
 const SHORT_ROUNDS: usize = 31;
-const MANY: usize = 64;
-/// How long those wait who do not ask all the time.
-const BEAT: Duration = Duration::from_millis(500);
+const CLIENTS: usize = 64;
+/// The pause of clients that do not send all the time.
+const PAUSE: Duration = Duration::from_millis(500);
 const CHUNKS: usize = 50;
-const GAP: Duration = Duration::from_millis(20);
-const CROWD: usize = 1000;
+const CHUNK_INTERVAL: Duration = Duration::from_millis(20);
+const CONNECTIONS: usize = 1000;
 
-static ASKED: AtomicUsize = AtomicUsize::new(0);
+static NEXT_QUESTION: AtomicUsize = AtomicUsize::new(0);
 
-/// Somebody to ask, and with which header.
+/// A server to send requests to, and a header to send with them.
 #[derive(Clone, Copy)]
-struct Way {
+struct Target {
     port: u16,
     header: &'static str,
 }
 
 /// The provider itself, the relay, the proxy with memory off, and with memory.
-type Ways = [Way; 4];
+type Targets = [Target; 4];
 
 fn main() {
     match std::env::var(PART).as_deref() {
@@ -52,24 +51,24 @@ fn main() {
         Err(_) => {}
     }
     let home = tempfile::tempdir().unwrap();
-    let (mut providing, provider) = beside("provider");
+    let (mut provider_process, provider) = spawn_part("provider");
     let (mut proxy, port) = proxy(home.path(), provider);
-    let (mut relay, relayed) = beside(&provider.to_string());
-    let ways = [
-        Way { port: provider, header: "" },
-        Way { port: relayed, header: "" },
-        Way { port, header: "x-rsv-memory: off\r\n" },
-        Way { port, header: "" },
+    let (mut relay, relayed) = spawn_part(&provider.to_string());
+    let targets = [
+        Target { port: provider, header: "" },
+        Target { port: relayed, header: "" },
+        Target { port, header: "x-rsv-memory: off\r\n" },
+        Target { port, header: "" },
     ];
     match std::env::var("RSV_BENCH_REQUESTS") {
-        Ok(requests) => hold(proxy.id(), ways, requests.parse().unwrap()),
+        Ok(requests) => measure_memory(proxy.id(), targets, requests.parse().unwrap()),
         Err(_) => {
-            let ends = [std::process::id(), providing.id()];
-            alone(ways, ends, [relay.id(), proxy.id()]);
-            compare(proxy.id(), ways);
+            let ends = [std::process::id(), provider_process.id()];
+            compare_single(targets, ends, [relay.id(), proxy.id()]);
+            compare(proxy.id(), targets);
         }
     }
-    for other in [&mut relay, &mut providing] {
+    for other in [&mut relay, &mut provider_process] {
         other.kill().unwrap();
         other.wait().unwrap();
     }
@@ -77,9 +76,9 @@ fn main() {
     assert!(proxy.wait().unwrap().success());
 }
 
-/// One client that asks again and again. Those who ask and answer are held on one processor, and what is between them
-/// on another: left to itself the kernel moves each of them now and then, and that is more than what is measured.
-fn alone(ways: Ways, ends: [u32; 2], between: [u32; 2]) {
+/// One client that sends one request after another. The client and the provider are pinned to one processor, the relay
+/// and the proxy to another: otherwise the kernel moves them now and then, which takes longer than what is measured.
+fn compare_single(targets: Targets, ends: [u32; 2], between: [u32; 2]) {
     println!(
         "{:<36}{:>16}{:>16}{:>16}{:>8}{:>16}{:>8}",
         "p50 p99 in ms", "provider", "bare relay", "memory off", "ratio", "on", "+ p95"
@@ -89,103 +88,123 @@ fn alone(ways: Ways, ends: [u32; 2], between: [u32; 2]) {
     let border = |c| c == ',' || c == '-';
     let (first, last) = (allowed.split(border).next().unwrap(), allowed.rsplit(border).next().unwrap());
     for (processor, processes) in [(first, ends), (last, between)] {
-        processes.iter().for_each(|process| hold_on(processor, *process));
+        for process in &processes {
+            pin_to(processor, *process);
+        }
     }
-    let one = |requests| move |way| at_once(1, way, requests, false, Duration::ZERO);
-    row("whole, 1, held on processors", &in_turns(ways, ROUNDS, one(1000)));
-    [ends, between].as_flattened().iter().for_each(|process| hold_on(allowed, *process));
-    row("whole, 1, as the kernel places them", &in_turns(ways, SHORT_ROUNDS, one(100)));
+    let one = |requests| move |target| run_clients(1, target, requests, false, Duration::ZERO);
+    print_row("whole, 1, held on processors", &in_turns(targets, ROUNDS, one(1000)));
+    [ends, between].as_flattened().iter().for_each(|process| pin_to(allowed, *process));
+    print_row("whole, 1, as the kernel places them", &in_turns(targets, SHORT_ROUNDS, one(100)));
 }
 
-/// Has a process run on these processors alone, of those that there are.
-fn hold_on(processors: &str, process: u32) {
+/// Pins a process to these processors.
+fn pin_to(processors: &str, process: u32) {
     let mut command = Command::new("taskset");
-    let held = command.args(["-acp", processors, &process.to_string()]).stdout(Stdio::null()).status();
-    assert!(held.unwrap().success());
+    let status = command.args(["-acp", processors, &process.to_string()]).stdout(Stdio::null()).status();
+    assert!(status.unwrap().success());
 }
 
-fn compare(proxy: u32, ways: Ways) {
+fn compare(proxy: u32, targets: Targets) {
     for (name, clients, requests, pause) in [
-        ("whole, 64 all the time", MANY, 50, Duration::ZERO),
-        ("whole, 64 that ask twice a second", MANY, 10, BEAT),
+        ("whole, 64 all the time", CLIENTS, 50, Duration::ZERO),
+        ("whole, 64 that ask twice a second", CLIENTS, 10, PAUSE),
     ] {
-        row(name, &in_turns(ways, ROUNDS, |way| at_once(clients, way, requests, false, pause)));
+        print_row(
+            name,
+            &in_turns(targets, ROUNDS, |target| run_clients(clients, target, requests, false, pause)),
+        );
     }
-    for (name, pause) in [("streams begun at once", Duration::ZERO), ("streams begun in turn", BEAT)] {
-        let streamed = in_turns(ways, ROUNDS, |way| at_once(MANY, way, 4, true, pause));
-        row(&format!("{MANY} {name}, first"), &select(&streamed, true));
-        row(&format!("{MANY} {name}, later"), &select(&streamed, false));
+    for (name, pause) in [("streams begun at once", Duration::ZERO), ("streams begun in turn", PAUSE)] {
+        let streamed = in_turns(targets, ROUNDS, |target| run_clients(CLIENTS, target, 4, true, pause));
+        print_row(&format!("{CLIENTS} {name}, first"), &select(&streamed, true));
+        print_row(&format!("{CLIENTS} {name}, later"), &select(&streamed, false));
     }
-    crowd(proxy, ways[2]);
+    measure_connections(proxy, targets[2]);
 }
 
-/// What memory the proxy holds after each tenth of many requests, half of them with memory off.
-fn hold(proxy: u32, ways: Ways, requests: usize) {
+/// Prints the memory of the proxy after each tenth of many requests, half of them with memory off.
+fn measure_memory(proxy: u32, targets: Targets, requests: usize) {
     for tenth in 1..=10 {
-        for way in &ways[2..] {
-            at_once(MANY, *way, requests / 20 / MANY, false, Duration::ZERO);
+        for target in &targets[2..] {
+            run_clients(CLIENTS, *target, requests / 20 / CLIENTS, false, Duration::ZERO);
         }
         println!("{tenth} tenths of {requests} requests: {:.0} KB beside the mapped store", memory(proxy));
     }
 }
 
-/// One time: whether it is that of a first byte, and how long it took.
-type Taken = (bool, Duration);
+/// One measured time, and whether it is that of a first byte.
+type Sample = (bool, Duration);
 
-/// What each way took in a round.
-type Round = [Vec<Taken>; 4];
+/// The times of each target in a round.
+type Round = [Vec<Sample>; 4];
 
-/// Each way once a round, so that what else the machine does befalls all.
-fn in_turns(ways: Ways, rounds: usize, measure: impl Fn(Way) -> Vec<Taken>) -> Vec<Round> {
-    ways.iter().for_each(|way| drop(at_once(1, *way, 20, false, Duration::ZERO)));
-    (0..rounds).map(|_| ways.map(&measure)).collect()
+/// Measures each target once a round, so that other load of the machine affects all of them.
+fn in_turns(targets: Targets, rounds: usize, measure: impl Fn(Target) -> Vec<Sample>) -> Vec<Round> {
+    for target in &targets {
+        drop(run_clients(1, *target, 20, false, Duration::ZERO));
+    }
+    (0..rounds).map(|_| targets.map(&measure)).collect()
 }
 
 fn select(rounds: &[Round], first: bool) -> Vec<Round> {
-    let those = |times: &Vec<Taken>| times.iter().filter(|taken| taken.0 == first).copied().collect();
+    let those = |times: &Vec<Sample>| times.iter().filter(|taken| taken.0 == first).copied().collect();
     rounds.iter().map(|round| round.each_ref().map(those)).collect()
 }
 
-/// What this share of numbers does not exceed.
-fn share(mut numbers: Vec<f64>, share: f64) -> f64 {
+/// The quantile of numbers: this share of them does not exceed it.
+fn quantile(mut numbers: Vec<f64>, quantile: f64) -> f64 {
     numbers.sort_by(f64::total_cmp);
-    numbers[(share * (numbers.len() - 1) as f64) as usize]
+    numbers[(quantile * (numbers.len() - 1) as f64) as usize]
 }
 
-fn row(name: &str, rounds: &[Round]) {
+fn print_row(name: &str, rounds: &[Round]) {
     let taken =
-        |times: &Vec<Taken>| times.iter().map(|taken| taken.1.as_secs_f64() * 1e3).collect::<Vec<_>>();
-    let all = [0, 1, 2, 3].map(|way| rounds.iter().flat_map(|round| taken(&round[way])).collect::<Vec<_>>());
-    let [asked, bare, off, on] =
-        all.each_ref().map(|all| (share(all.clone(), 0.5), share(all.clone(), 0.99)));
-    let told = |(half, most): (f64, f64)| format!("{half:>8.2}{most:>8.2}");
-    let more = share(all[3].clone(), 0.95) - share(all[2].clone(), 0.95);
+        |times: &Vec<Sample>| times.iter().map(|taken| taken.1.as_secs_f64() * 1e3).collect::<Vec<_>>();
+    let all =
+        [0, 1, 2, 3].map(|target| rounds.iter().flat_map(|round| taken(&round[target])).collect::<Vec<_>>());
+    let [direct, bare, off, on] =
+        all.each_ref().map(|all| (quantile(all.clone(), 0.5), quantile(all.clone(), 0.99)));
+    let columns = |(half, most): (f64, f64)| format!("{half:>8.2}{most:>8.2}");
+    let more = quantile(all[3].clone(), 0.95) - quantile(all[2].clone(), 0.95);
     let ratio = |round: &Round| {
-        let [asked, bare, off, _] = round.each_ref().map(|times| share(taken(times), 0.5));
-        (off - asked) / (bare - asked)
+        let [direct, bare, off, _] = round.each_ref().map(|times| quantile(taken(times), 0.5));
+        (off - direct) / (bare - direct)
     };
-    let ratio = share(rounds.iter().map(ratio).collect(), 0.5);
-    println!("{name:<36}{}{}{}{ratio:>8.2}{}{more:>8.2}", told(asked), told(bare), told(off), told(on));
+    let ratio = quantile(rounds.iter().map(ratio).collect(), 0.5);
+    println!(
+        "{name:<36}{}{}{}{ratio:>8.2}{}{more:>8.2}",
+        columns(direct),
+        columns(bare),
+        columns(off),
+        columns(on)
+    );
 }
 
-/// So many clients, each of which asks, and asks again after the answer and a `pause`; they begin one after the other.
-fn at_once(clients: usize, way: Way, requests: usize, streamed: bool, pause: Duration) -> Vec<Taken> {
+/// Runs clients that begin one after the other; each sends its next request after the answer and a `pause`.
+fn run_clients(
+    clients: usize,
+    target: Target,
+    requests: usize,
+    streamed: bool,
+    pause: Duration,
+) -> Vec<Sample> {
     let client = |number| {
         thread::spawn(move || {
             thread::sleep(pause * number as u32 / clients as u32);
-            let mut stream = BufReader::new(connect(way.port));
-            let asked = (0..requests).flat_map(|_| {
+            let mut stream = BufReader::new(connect(target.port));
+            let direct = (0..requests).flat_map(|_| {
                 thread::sleep(pause);
-                ask(&mut stream, way, number, streamed)
+                ask(&mut stream, target, number, streamed)
             });
-            asked.collect::<Vec<_>>()
+            direct.collect::<Vec<_>>()
         })
     };
     let clients: Vec<_> = (0..clients).map(client).collect();
     clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
 }
 
-/// What all processes of this machine take the time to be.
+/// The system time, which all processes of this machine share.
 fn now() -> Duration {
     SystemTime::UNIX_EPOCH.elapsed().unwrap()
 }
@@ -196,14 +215,14 @@ fn connect(port: u16) -> TcpStream {
     stream
 }
 
-fn send(stream: &mut TcpStream, way: Way, client: usize, streamed: bool) {
+fn send(stream: &mut TcpStream, target: Target, client: usize, streamed: bool) {
     // Who asks the same thing a thousand times has a thousand equal messages to recall from.
-    let question = ASKED.fetch_add(1, Ordering::Relaxed);
+    let question = NEXT_QUESTION.fetch_add(1, Ordering::Relaxed);
     let body = format!(
         "{{\"model\":\"llama3.1\",\"stream\":{streamed},\"messages\":[{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",
         words(question, 4)
     );
-    let (length, header) = (body.len(), way.header);
+    let (length, header) = (body.len(), target.header);
     let head = format!(
         "POST /partition/bench/instance/{client}/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{header}\r\n"
     );
@@ -216,13 +235,13 @@ fn words(seed: usize, count: usize) -> String {
 }
 
 /// Asks, and reads all of the answer: how long its first byte took, and each later chunk on its way.
-fn ask(stream: &mut BufReader<TcpStream>, way: Way, client: usize, streamed: bool) -> Vec<Taken> {
+fn ask(stream: &mut BufReader<TcpStream>, target: Target, client: usize, streamed: bool) -> Vec<Sample> {
     let begun = Instant::now();
-    send(stream.get_mut(), way, client, streamed);
+    send(stream.get_mut(), target, client, streamed);
     read(stream, begun)
 }
 
-fn read(stream: &mut BufReader<TcpStream>, begun: Instant) -> Vec<Taken> {
+fn read(stream: &mut BufReader<TcpStream>, begun: Instant) -> Vec<Sample> {
     let (mut head, mut length) = (String::new(), None);
     while head != "\r\n" {
         head.clear();
@@ -277,25 +296,31 @@ fn memory(process: u32) -> f64 {
     resident
 }
 
-/// Many connections that wait, then as many streams: what each of them costs the proxy in memory.
-fn crowd(proxy: u32, way: Way) {
+/// Prints the memory that each of many idle connections takes in the proxy, and that of each of as many streams.
+fn measure_connections(proxy: u32, target: Target) {
     let memory = || memory(proxy);
     let before = memory();
-    let mut idle: Vec<_> = (0..CROWD).map(|_| BufReader::new(connect(way.port))).collect();
-    idle.iter_mut().for_each(|stream| drop(ask(stream, way, 0, false)));
+    let mut idle: Vec<_> = (0..CONNECTIONS).map(|_| BufReader::new(connect(target.port))).collect();
+    for stream in &mut idle {
+        drop(ask(stream, target, 0, false));
+    }
     let waiting = memory();
-    let mut streams: Vec<_> = (0..CROWD).map(|_| BufReader::new(connect(way.port))).collect();
-    streams.iter_mut().for_each(|stream| send(stream.get_mut(), way, 0, true));
+    let mut streams: Vec<_> = (0..CONNECTIONS).map(|_| BufReader::new(connect(target.port))).collect();
+    for stream in &mut streams {
+        send(stream.get_mut(), target, 0, true);
+    }
     let mut most = memory();
     let begun = Instant::now();
     for stream in &mut streams {
         read(stream, begun);
         most = most.max(memory());
     }
-    let each = |kilobytes: f64| kilobytes / CROWD as f64;
-    println!("{CROWD} idle connections: {:.1} KB each", each(waiting - before));
-    println!("{CROWD} streams beside them: {:.1} KB each", each(most - waiting));
-    idle.iter_mut().for_each(|stream| drop(ask(stream, way, 0, false)));
+    let each = |kilobytes: f64| kilobytes / CONNECTIONS as f64;
+    println!("{CONNECTIONS} idle connections: {:.1} KB each", each(waiting - before));
+    println!("{CONNECTIONS} streams beside them: {:.1} KB each", each(most - waiting));
+    for stream in &mut idle {
+        drop(ask(stream, target, 0, false));
+    }
 }
 
 /// The provider, with a thread for each connection.
@@ -351,18 +376,18 @@ fn events(to: &mut TcpStream) -> std::io::Result<()> {
             "data: {{\"object\":\"chat.completion.chunk\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"word \"}}}}],\"sent\":{sent}}}\n\n"
         );
         to.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes())?;
-        thread::sleep(GAP);
+        thread::sleep(CHUNK_INTERVAL);
     }
     to.write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
 }
 
-/// What a process of this program is, other than the one that asks: `provider`, or the relay before the port that it
-/// holds. Clients and providers are processes of their own elsewhere too, and where the kernel lets their threads run
-/// is a good part of what an answer takes.
+/// The variable that gives a process of this program its part: `provider`, or the relay before the port that the
+/// variable holds. Clients and providers are processes of their own elsewhere too, and the kernel's placement of their
+/// threads is a good part of the time of an answer.
 const PART: &str = "RSV_BENCH_PART";
 
-/// Such a process, and its port.
-fn beside(part: &str) -> (Child, u16) {
+/// Starts such a process and returns it with its port.
+fn spawn_part(part: &str) -> (Child, u16) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let mut process = command.env(PART, part).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -387,8 +412,8 @@ async fn pass(State((client, provider)): State<(reqwest::Client, u16)>, request:
     let (head, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let url = format!("http://127.0.0.1:{provider}/v1/chat/completions");
-    let asked = client.request(head.method, url).header("content-type", "application/json").body(body);
-    let Ok(sent) = asked.send().await else { return StatusCode::BAD_GATEWAY.into_response() };
+    let direct = client.request(head.method, url).header("content-type", "application/json").body(body);
+    let Ok(sent) = direct.send().await else { return StatusCode::BAD_GATEWAY.into_response() };
     let (mut head, body) = hyper::Response::<reqwest::Body>::from(sent).into_parts();
     head.headers.remove("transfer-encoding");
     Response::from_parts(head, Body::new(body))
@@ -405,18 +430,18 @@ fn proxy(home: &std::path::Path, provider: u16) -> (Child, u16) {
             .env("RSV_OLLAMA_BASE_URL", format!("http://127.0.0.1:{provider}"));
         command
     };
-    let mut filling = command("rsv-ingest")
+    let mut ingest = command("rsv-ingest")
         .args(["--quiet", "-p", "bench", "-i", "0"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let mut to = filling.stdin.take().unwrap();
-    for number in 0..MESSAGES {
+    let mut to = ingest.stdin.take().unwrap();
+    for number in 0..STORED_MESSAGES {
         writeln!(to, "{{\"role\":\"user\",\"content\":\"{}\"}}", words(number, 12)).unwrap();
     }
     drop(to);
-    assert!(filling.wait().unwrap().success());
+    assert!(ingest.wait().unwrap().success());
     let mut proxy = command("rsv-proxy").args(["--port", "0"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(proxy.stderr.take().unwrap());
     let mut line = String::new();

@@ -28,10 +28,10 @@ def converse(address, words, turns):
     """The tokens of each turn's prompt, and how many of them the server had read before."""
     with tempfile.TemporaryDirectory() as home:
         facts = ((animal, place, n) for place in PLACES for n, animal in enumerate(ANIMALS))
-        said = ({"role": "user", "content": f"The {animal} has its {place} in valley {n}", "trace_id": f"{place}{n}",
-                 "timestamp": 1_700_000_000_000 + n} for animal, place, n in facts)
-        piped(home, address, ["-p", "w"], "\n".join(map(json.dumps, said)), [("rsv-ingest", [])])
-        # Whoever asked before is forgotten.
+        messages = ({"role": "user", "content": f"The {animal} has its {place} in valley {n}",
+                     "trace_id": f"{place}{n}", "timestamp": 1_700_000_000_000 + n} for animal, place, n in facts)
+        piped(home, address, ["-p", "w"], "\n".join(map(json.dumps, messages)), [("rsv-ingest", [])])
+        # The process id makes the prompt new, so that the server has nothing of it in its cache.
         history = [{"role": "system", "content": f"{words} {os.getpid()}: you know every animal of these valleys."}]
         for turn in range(turns):
             animal = ANIMALS[turn % 10]
@@ -51,9 +51,9 @@ if __name__ == "__main__":
     address, turns = sys.argv[1].rstrip("/"), int((sys.argv[2:] or [20])[0])
     own = None
     for words in [["--recall", "none"], *(["--placement", place] for place in ["tail", "system", "head"])]:
-        told = list(converse(address, words, turns))
-        own = own or [tokens for tokens, _ in told]
-        tokens, cached = (sum(column) for column in zip(*told[1:]))
-        kept = sum(told[n][1] >= own[n - 2] for n in range(2, turns))
+        rows = list(converse(address, words, turns))
+        own = own or [tokens for tokens, _ in rows]
+        tokens, cached = (sum(column) for column in zip(*rows[1:]))
+        kept = sum(rows[n][1] >= own[n - 2] for n in range(2, turns))
         print(f"{' '.join(words):18} {cached:6} of {tokens:6} tokens from the cache, {100 * cached / tokens:5.1f} %; all up to "
               f"the question before the last but one in {kept} of {turns - 2} turns", flush=True)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How often what answers a question is among the first hits: the evaluation of `scripts/bench recall`.
+"""How often the answer to a question is among the first hits: the evaluation of `scripts/bench recall`.
 
     recall.py DIR
 
-DIR has conversations as NAME.messages.jsonl and their questions as NAME.questions.jsonl, as scripts/bench
-tells. The tools of the PATH work on the store of RSV_STORE, which is to be empty. First stands what they find
-themselves. Then come other ways to rank, one ingredient changed in each, made of the BM25 scores and the
-cosines that rsv-search printed; that of src/search/hybrid.rs is among them, and must find what the tool
-finds. Last, what questions find that nothing answers.
+DIR has conversations as NAME.messages.jsonl and their questions as NAME.questions.jsonl; scripts/bench describes
+them. The tools of the PATH work on the store of RSV_STORE, which must be empty. The first rows are the results of
+the tools. The next rows are other ways to rank, with one ingredient changed in each, made of the BM25 scores and the
+cosines that rsv-search printed; the way of src/search/hybrid.rs is among them, and must find what the tool finds.
+The last rows are the hits of questions that no message answers.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
-# What src/search/hybrid.rs has.
-MEANING = 0.7
-LENT = (0.5, 0.3)
-ASKED = 0.8
-DATED = 1.5
-CANDIDATES = 40
-# Where `rsv-embed --models` does not tell the floor of the model: that of MiniLM.
+# The constants of src/search/hybrid.rs and src/store/evidence.rs.
+MEANING_WEIGHT = 0.7
+NEIGHBOUR_WEIGHT = (0.5, 0.3)
+QUESTION_WEIGHT = 0.8
+DATE_BOOST = 1.5
+MIN_CANDIDATES = 40
+# The floor of MiniLM, for a model whose floor `rsv-embed --models` does not give.
 FLOOR = 0.2
 
-DEEP = 1000
-FIRST = 10
+MAX_HITS = 1000
+FIRST_HITS = 10
 WHEN = re.compile(r"\b(when|how long|what (day|date|month|year|time))\b", re.I)
 TIME = re.compile(
     r"\b(yesterday|today|tomorrow|tonight|morning|last|next|ago|since|recently|weeks?|weekend|months?|years?"
@@ -45,14 +45,14 @@ TIME = re.compile(
 
 MONTHS = "january february march april may june july august september october november december".split()
 
-# A message is known by its place in its conversation.
+# A message is identified by its position in its conversation.
 Scores = Dict[int, float]
 Ranking = List[int]
 
 
 @dataclass
 class Conversation:
-    """The messages of one instance in the order of the store, and who is linked to whom by a synapse."""
+    """The messages of one instance in the order of the store, and the synapses between them."""
 
     messages: list[dict] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)
@@ -84,17 +84,17 @@ class Question:
     @functools.cached_property
     def words(self) -> Scores:
         """The BM25 scores that the word index gives rsv-search --hybrid."""
-        return {at: self.keyword[at] for at in best(self.keyword)[:CANDIDATES]}
+        return {at: self.keyword[at] for at in best(self.keyword)[:MIN_CANDIDATES]}
 
     @functools.cached_property
     def found(self) -> set[int]:
-        """What the word index and the vectors give it."""
-        return set(self.words) | set(best(self.cosine)[:CANDIDATES])
+        """The candidates by words and by meaning."""
+        return set(self.words) | set(best(self.cosine)[:MIN_CANDIDATES])
 
     @functools.cached_property
     def pool(self) -> set[int]:
-        """What is ranked: what was found, and what stands around it."""
-        reach, end = len(LENT), len(self.conversation.messages)
+        """The messages that are ranked: the candidates and their neighbours."""
+        reach, end = len(NEIGHBOUR_WEIGHT), len(self.conversation.messages)
         return {near for at in self.found for near in range(max(0, at - reach), min(end, at + reach + 1))}
 
 
@@ -130,9 +130,9 @@ def search(questions: list[Question], limit: int, *flags: str) -> Iterator[tuple
 
 
 def ranking_of(questions: list[Question], *flags: str) -> list[Ranking]:
-    """What a search finds itself."""
+    """The rankings of rsv-search."""
     rankings: list[Ranking] = [[] for _ in questions]
-    for number, hit in search(questions, FIRST, *flags):
+    for number, hit in search(questions, FIRST_HITS, *flags):
         rankings[number].append(questions[number].conversation.place[hit["id"]])
     return rankings
 
@@ -153,15 +153,15 @@ def read(folder: Path) -> list[Question]:
             of[record["from"]].link(record["from"], record["to"])
     questions = []
     for path in sorted(folder.glob("*.questions.jsonl")):
-        for asked in map(json.loads, path.read_text().splitlines()):
-            conversation = conversations[asked["instance"]]
-            evidence = {at for at, m in enumerate(conversation.messages) if m["trace_id"] in asked["evidence"]}
-            adversarial = asked.get("category") == 5 or not evidence
-            questions.append(Question(asked["question"], asked["instance"], conversation, evidence, adversarial))
-    for number, hit in search(questions, DEEP, "--semantic"):
+        for line in map(json.loads, path.read_text().splitlines()):
+            conversation = conversations[line["instance"]]
+            evidence = {at for at, m in enumerate(conversation.messages) if m["trace_id"] in line["evidence"]}
+            adversarial = line.get("category") == 5 or not evidence
+            questions.append(Question(line["question"], line["instance"], conversation, evidence, adversarial))
+    for number, hit in search(questions, MAX_HITS, "--semantic"):
         question = questions[number]
         question.cosine[question.conversation.place[hit["id"]]] = hit["why"]["similarity"]
-    for number, hit in search(questions, DEEP, "--hybrid"):
+    for number, hit in search(questions, MAX_HITS, "--hybrid"):
         question = questions[number]
         if "keyword" in hit["why"]:
             question.keyword[question.conversation.place[hit["id"]]] = hit["why"]["keyword"]
@@ -184,21 +184,21 @@ def fused(q: Question, floor: float) -> Scores:
     scores = {at: q.words.get(at, 0.0) / most for at in q.pool}
     for at, cosine in cosines.items():
         if cosine >= floor:
-            scores[at] += MEANING * ((cosine - lowest) / (highest - lowest) if highest > lowest else 1.0)
+            scores[at] += MEANING_WEIGHT * ((cosine - lowest) / (highest - lowest) if highest > lowest else 1.0)
     return scores
 
 
 def with_dates(q: Question, own: Scores) -> Scores:
-    """What was said in the months and years that the question names counts more."""
+    """Messages of the months and years that the question names count more."""
     words = re.findall(r"[^\W_]+", q.text.lower())
     months = {n for word in words if len(word) > 2 for n, name in enumerate(MONTHS, 1) if name.startswith(word)}
     years = {int(word) for word in words if re.fullmatch(r"(19|20)\d\d", word)}
 
-    def held(at: int) -> bool:
+    def is_dated(at: int) -> bool:
         then = datetime.datetime.fromtimestamp(q.conversation.messages[at]["timestamp"] / 1000, datetime.timezone.utc)
         return (not months or then.month in months) and (not years or then.year in years)
 
-    return {at: score * (DATED if (months or years) and held(at) else 1.0) for at, score in own.items()}
+    return {at: score * (DATE_BOOST if (months or years) and is_dated(at) else 1.0) for at, score in own.items()}
 
 
 def reciprocal(q: Question, k: int = 60) -> Scores:
@@ -212,16 +212,24 @@ def reciprocal(q: Question, k: int = 60) -> Scores:
 
 
 def spread(
-    q: Question, own: Scores, lent: Tuple[float, ...] = LENT, join: Callable = max, asked: Optional[float] = ASKED
+    q: Question,
+    own: Scores,
+    weights: Tuple[float, ...] = NEIGHBOUR_WEIGHT,
+    join: Callable = max,
+    question_weight: Optional[float] = QUESTION_WEIGHT,
 ) -> Scores:
-    """To each score what its neighbours lend it. What asks counts `asked` times, and lends as much to the next.
-    Two that were both not found do not know of each other."""
-    scores = {at: score * (asked if asked and q.conversation.asks(at) else 1.0) for at, score in own.items()}
+    """Adds to each score a part of the scores of its neighbours. A message that asks something counts
+    `question_weight` times, and gives as much to the next. Only neighbours of a message that was found count."""
+    scores = {
+        at: score * (question_weight if question_weight and q.conversation.asks(at) else 1.0)
+        for at, score in own.items()
+    }
     for at in own:
-        for step, part in enumerate(lent, 1):
+        for step, part in enumerate(weights, 1):
             near = [n for n in (at - step, at + step) if n in own and (at in q.found or n in q.found)]
-            onward = asked if asked and step == 1 and at - 1 in own and q.conversation.asks(at - 1) else part
-            scores[at] += join([own[n] * (onward if n < at else part) for n in near] or [0.0])
+            is_question = step == 1 and at - 1 in own and q.conversation.asks(at - 1)
+            from_before = question_weight if question_weight and is_question else part
+            scores[at] += join([own[n] * (from_before if n < at else part) for n in near] or [0.0])
     return scores
 
 
@@ -232,24 +240,24 @@ def with_recency(q: Question, scores: Scores) -> Scores:
 
 
 def with_time_words(q: Question, own: Scores) -> Scores:
-    """What holds a time word counts more if the question asks for a time."""
+    """Messages with a time word count more if the question asks for a time."""
     if not WHEN.search(q.text):
         return own
-    held = {at for at in own if TIME.search(str(q.conversation.messages[at]["content"]))}
-    return {at: score * (1.3 if at in held else 1.0) for at, score in own.items()}
+    with_time = {at for at in own if TIME.search(str(q.conversation.messages[at]["content"]))}
+    return {at: score * (1.3 if at in with_time else 1.0) for at, score in own.items()}
 
 
 def with_first_word(q: Question, own: Scores) -> Scores:
-    """What begins with a word of the question, as `Name: text` does, counts more."""
-    asked = set(re.findall(r"\w+", q.text.lower()))
+    """Messages that begin with a word of the question, as `Name: text` does, count more."""
+    words = set(re.findall(r"\w+", q.text.lower()))
     first = {at: re.match(r"\w*", str(q.conversation.messages[at]["content"]).lower())[0] for at in own}
-    return {at: score * (1.1 if first[at] in asked else 1.0) for at, score in own.items()}
+    return {at: score * (1.1 if first[at] in words else 1.0) for at, score in own.items()}
 
 
 def with_synapses(q: Question, own: Scores, scores: Scores) -> Scores:
-    """What is linked lends of its own score, the best of them."""
-    lent = {at: max([own.get(to, 0.0) for to in q.conversation.synapses.get(at, [])] or [0.0]) for at in scores}
-    return {at: score + 0.2 * lent[at] for at, score in scores.items()}
+    """Adds a part of the best own score among the linked messages."""
+    linked = {at: max([own.get(to, 0.0) for to in q.conversation.synapses.get(at, [])] or [0.0]) for at in scores}
+    return {at: score + 0.2 * linked[at] for at, score in scores.items()}
 
 
 def by_fts5(questions: list[Question], tokenizer: str) -> list[Ranking]:
@@ -264,7 +272,7 @@ def by_fts5(questions: list[Question], tokenizer: str) -> list[Ranking]:
             tables[q.instance].executemany("INSERT INTO message (rowid, content) VALUES (?, ?)", rows)
         terms = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", q.text))
         sql = "SELECT rowid FROM message WHERE message MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
-        rankings.append([row[0] for row in tables[q.instance].execute(sql, (terms, FIRST))])
+        rankings.append([row[0] for row in tables[q.instance].execute(sql, (terms, FIRST_HITS))])
     return rankings
 
 
@@ -276,8 +284,10 @@ def ways(floor: float, synapses: bool) -> dict[str, Callable[[Question], Scores]
         "BM25 alone": lambda q: q.keyword,
         "cosine alone": lambda q: q.cosine,
         "both": lambda q: fused(q, floor),
-        "both, neighbours at one step": lambda q: spread(q, fused(q, floor), LENT[:1], asked=None),
-        "both, neighbours at one and two steps": lambda q: spread(q, fused(q, floor), asked=None),
+        "both, neighbours at one step": lambda q: spread(
+            q, fused(q, floor), NEIGHBOUR_WEIGHT[:1], question_weight=None
+        ),
+        "both, neighbours at one and two steps": lambda q: spread(q, fused(q, floor), question_weight=None),
         "and what asks lends, and counts less": lambda q: spread(q, fused(q, floor)),
         "and dates: hybrid.rs": lambda q: spread(q, own(q)),
         "  sum of the neighbours, not the better": lambda q: spread(q, own(q), join=sum),
@@ -293,7 +303,7 @@ def ways(floor: float, synapses: bool) -> dict[str, Callable[[Question], Scores]
     return all_of_them
 
 
-# What is printed.
+# The output.
 
 
 def part(those: list[bool]) -> float:
@@ -307,21 +317,21 @@ def print_heading(name: str) -> None:
 def print_row(name: str, questions: list[Question], rankings: list[Ranking]) -> None:
     ranks = []
     for question, ranking in zip(questions, rankings):
-        ranks.append(next((n for n, at in enumerate(ranking[:FIRST], 1) if at in question.evidence), 99))
+        ranks.append(next((n for n, at in enumerate(ranking[:FIRST_HITS], 1) if at in question.evidence), 99))
     each = []
     for instance in dict.fromkeys(question.instance for question in questions):
         own = [rank for question, rank in zip(questions, ranks) if question.instance == instance]
         each.append(f"{part([r <= 5 for r in own]):.1f}/{part([r <= 10 for r in own]):.1f}")
     hits = "".join(f"{part([rank <= most for rank in ranks]):7.1f}" for most in (1, 5, 10))
-    mrr = sum(1 / rank for rank in ranks if rank <= FIRST) / max(1, len(ranks))
+    mrr = sum(1 / rank for rank in ranks if rank <= FIRST_HITS) / max(1, len(ranks))
     print(f"{name:<42}{hits}{mrr:8.3f}   {'  '.join(each)}", flush=True)
 
 
 def print_unanswered(name: str, questions: list[Question], floor: float) -> None:
     passing, hybrid = [0] * len(questions), [0] * len(questions)
-    for number, hit in search(questions, FIRST, "--semantic"):
+    for number, hit in search(questions, FIRST_HITS, "--semantic"):
         passing[number] += hit["why"]["similarity"] >= floor
-    for number, _ in search(questions, FIRST, "--hybrid"):
+    for number, _ in search(questions, FIRST_HITS, "--hybrid"):
         hybrid[number] += 1
     count = max(1, len(questions))
     mean, none = sum(passing) / count, part([n == 0 for n in passing])
@@ -331,28 +341,28 @@ def print_unanswered(name: str, questions: list[Question], floor: float) -> None
 def main(folder: Path) -> None:
     questions = read(folder)
     model, floor = floor_of_model()
-    asked = [question for question in questions if question.evidence]
+    answered = [question for question in questions if question.evidence]
 
-    print(f"{len(asked)} questions, {model}, floor {floor}")
+    print(f"{len(answered)} questions, {model}, floor {floor}")
     print_heading("what ships")
     flags = [["--semantic"], ["--hybrid"]]
     if "--link" in subprocess.run(["rsv-search", "--help"], capture_output=True, text=True).stdout:
         flags.append(["--hybrid", "--link"])
     for some in flags:
-        print_row("rsv-search " + " ".join(some), asked, ranking_of(asked, *some))
+        print_row("rsv-search " + " ".join(some), answered, ranking_of(answered, *some))
 
     print_heading("ranked otherwise")
     for tokenizer in ("unicode61", "porter unicode61"):
-        print_row(f"FTS5, {tokenizer}", asked, by_fts5(asked, tokenizer))
-    synapses = any(question.conversation.synapses for question in asked)
+        print_row(f"FTS5, {tokenizer}", answered, by_fts5(answered, tokenizer))
+    synapses = any(question.conversation.synapses for question in answered)
     for name, way in ways(floor, synapses).items():
-        rankings = [best({at: score for at, score in way(q).items() if score > 0}) for q in asked]
-        print_row(name, asked, rankings)
+        rankings = [best({at: score for at, score in way(q).items() if score > 0}) for q in answered]
+        print_row(name, answered, rankings)
 
     # Each conversation is asked the questions of the next.
     conversations = list({question.instance: question.conversation for question in questions}.values())
     next_one = {id(a): b for a, b in zip(conversations, conversations[1:] + conversations[:1])}
-    strange = [Question(q.text, q.instance, next_one[id(q.conversation)], set(), True) for q in asked]
+    strange = [Question(q.text, q.instance, next_one[id(q.conversation)], set(), True) for q in answered]
     print(f"\n{'of the first 10 hits':<42}{'questions':>10}{'over floor':>12}{'none over':>13}{'of hybrid':>13}")
     print_unanswered("what was said answers them", [q for q in questions if not q.adversarial], floor)
     print_unanswered("what was said only resembles it", [q for q in questions if q.adversarial], floor)

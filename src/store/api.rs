@@ -1,4 +1,4 @@
-//! What a store can do, in the words of the domain: five capabilities, and one call that retrieves by all of them.
+//! The capabilities of a store, in the words of the domain, and one call that retrieves by all of them.
 //!
 //! Any number of processes use a store at once. Nothing that a method writes is seen, or lost, in part; what is written
 //! is durable when the method returns; what a method reads is of one instant.
@@ -14,8 +14,8 @@ use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
 
 /// A store of any kind.
 pub trait Store: Records + Words + Vectors + Links + State + Send {
-    /// Retrieves what speaks for the records of a selection that may answer a question. What `earlier` saw, for the
-    /// same question, selection and reach, is not asked for again.
+    /// Retrieves the evidence for the records of a selection that may answer a question. Evidence that `earlier` has,
+    /// for the same question, selection and reach, is not read again.
     fn retrieve(
         &mut self,
         question: &Question,
@@ -25,7 +25,7 @@ pub trait Store: Records + Words + Vectors + Links + State + Send {
     ) -> Result<Evidence>;
 }
 
-/// What is kept.
+/// Writing and reading records.
 pub trait Records {
     /// Writes a batch, whole or not at all, and tells for each record what became of it. What is there already
     /// changes nothing. An embedding or a link may name a record that stands earlier in the batch.
@@ -49,7 +49,7 @@ pub trait Records {
         Ok(self.last(std::slice::from_ref(which), count)?.pop().unwrap_or_default())
     }
 
-    /// How many records a selection holds; counts no further than `most`.
+    /// Counts the records of a selection, no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
 
     /// Visits what a selection holds: records by timestamp, seq and id; then their embeddings; then links, as far as
@@ -57,7 +57,7 @@ pub trait Records {
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()>;
 }
 
-/// What a walk calls for each record.
+/// The function that a walk calls for each record.
 pub type Visit<'a> = dyn FnMut(Record) -> crate::error::Result<()> + 'a;
 
 /// Search by words.
@@ -102,7 +102,7 @@ pub trait Vectors {
 pub struct Unembedded {
     /// The last of them, newest first.
     pub newest: Vec<StoredRecord>,
-    /// How many there are.
+    /// The number of all of them.
     pub total: u64,
     /// Whether the store knows the model.
     pub model_known: bool,
@@ -112,13 +112,13 @@ pub struct Unembedded {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Model {
     pub name: String,
-    /// How many numbers each vector has.
+    /// The dimension of each vector.
     pub dim: usize,
-    /// How many vectors there are.
+    /// The number of vectors.
     pub vectors: u64,
 }
 
-/// What belongs together: by links, and by standing next to each other.
+/// Links between records, and neighbours in time.
 pub trait Links {
     /// The links, of one relation or of all, that have one of these records as an end; each once, by their ends.
     fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>>;
@@ -127,7 +127,7 @@ pub trait Links {
     /// many after it, nearest first.
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>>;
 
-    /// How far each collection of some scopes is linked by the vectors of a model, as far as it has any; by scope.
+    /// The progress of linking each collection of some scopes that has vectors of a model; by scope.
     fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>>;
 
     /// Records of a collection with what resembles them among those that are linked already and those before them in
@@ -158,12 +158,12 @@ pub trait Links {
     fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, anew: bool) -> Result<u64>;
 }
 
-/// What the store knows about itself.
+/// The state of a store.
 pub trait State {
-    /// Something that the store remembers about itself under a name.
+    /// The value of a named fact about the store.
     fn fact(&mut self, name: &str) -> Result<Option<String>>;
 
-    /// Remembers a fact, or with `None` no longer.
+    /// Sets a fact; `None` removes it.
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()>;
 
     /// Takes a job that only one process may do at a time, until the guard is dropped or the process ends; `None` if
@@ -188,7 +188,7 @@ pub trait State {
 /// A job that is taken as long as this is kept.
 pub struct Claim(#[allow(dead_code)] pub(super) Box<dyn Send>);
 
-/// What the caller means to do with a store.
+/// The purpose of opening a store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum OpenMode {
     /// To use what is there. Opening changes nothing; a file that is missing is empty, and stays missing.

@@ -1,4 +1,4 @@
-//! How near two vectors are: at once by their four-bit codes, and exactly.
+//! The cosine of two vectors: estimated from four-bit codes, and exact.
 //!
 //! A code is of the vector rotated (`rotated`), so that no number of it stands out and the steps are as small as they
 //! can be. Turning changes no cosine.
@@ -27,7 +27,7 @@ impl Quantized {
     }
 }
 
-/// How many bytes the code of so many numbers takes.
+/// The number of bytes in the code of so many numbers.
 pub(super) fn width(dim: usize) -> usize {
     dim.div_ceil(2)
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a store: a kind for the program, and for people the cause and what helps.
+//! The errors of a store: a kind for the program, and for people the cause and a hint.
 
 use crate::error::Error;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// A result of a store.
 pub(super) type Result<T> = std::result::Result<T, StoreError>;
 
-/// What was attempted at a store, and why it failed.
+/// An attempt at a store, and why it failed.
 #[derive(Clone, Debug)]
 pub struct StoreError {
     pub kind: ErrorKind,
@@ -38,11 +38,11 @@ pub enum ErrorKind {
     Full,
     /// The database is damaged.
     Corrupt,
-    /// What a server sent is not what was asked for.
+    /// A server sent an answer that does not fit the request.
     Unexpected,
     /// No server answers.
     Unreachable,
-    /// What answers speaks another protocol.
+    /// The server speaks another protocol.
     WrongProtocol,
     /// One side speaks TLS, the other does not.
     Tls,
@@ -70,7 +70,7 @@ pub enum ErrorKind {
     NoConnection,
     /// The server refused a statement.
     Server,
-    /// What was given cannot be used: it names its fault.
+    /// An argument cannot be used; the cause names the fault.
     Invalid,
     /// The caller's own visitor ended a walk.
     Stopped(Error),
@@ -90,7 +90,7 @@ impl StoreError {
         StoreError::invalid(cause)
     }
 
-    /// What was given cannot be used, in words that say all.
+    /// An argument that cannot be used; `cause` is the whole message.
     pub(super) fn invalid(cause: impl Into<String>) -> StoreError {
         StoreError::new(ErrorKind::Invalid, "", cause)
     }

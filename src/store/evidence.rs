@@ -1,39 +1,39 @@
-//! What speaks for the records that may answer a question, typed: what words found, what meaning found, the cosines,
-//! what stands around the best of them, and their links.
+//! The evidence for the records that may answer a question, typed: the hits by words and by meaning, the cosines, the
+//! neighbours of the best candidates, and their links.
 //!
 //! A record's own score is its BM25 as a part of the best one's, and `MEANING_WEIGHT` times its place between the
 //! lowest cosine of all candidates and the best, if its cosine reaches the model's floor: models differ in where
-//! their cosines lie. Without a vector its words count for both. If the question names a month or a year, what
-//! was said then counts `DATE_BOOST` times as much.
+//! their cosines lie. Without a vector its words count for both. If the question names a month or a year, records of
+//! that time count `DATE_BOOST` times as much.
 
 use super::question::Question;
 use crate::record::{Hit, Link, StoredRecord};
 use std::collections::{HashMap, HashSet};
 
-/// What a cosine counts beside a word's score.
+/// The weight of a cosine, against 1 for the words.
 const MEANING_WEIGHT: f64 = 0.7;
-/// What a record counts that was said when the question says.
+/// The factor for a record of the time that the question names.
 const DATE_BOOST: f64 = 1.5;
 
 /// The cosines of a vector with those of records, by their ids.
 pub type Cosines = Vec<(String, f64)>;
 
-/// How much is looked at for a question.
+/// The amount of work for a question.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plan {
-    /// So many by words, and so many by meaning.
+    /// The number of candidates by words, and by meaning.
     pub candidates: usize,
-    /// So many of the best are looked around.
+    /// The neighbours of so many of the best candidates are read.
     pub seeds: usize,
-    /// How many records before each of them and after it.
+    /// The number of neighbours on each side.
     pub reach: usize,
-    /// What stands around so many of the best is measured by the question's vector.
+    /// The neighbours of so many of the best are compared with the question's vector.
     pub measured: usize,
     /// The links of so many of the best are read.
     pub links: usize,
 }
 
-/// What stands around a record in its collection, nearest first.
+/// The neighbours of a record in its collection, nearest first.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Around {
     pub before: Vec<StoredRecord>,
@@ -47,7 +47,7 @@ impl Around {
     }
 }
 
-/// A record and what speaks for it.
+/// A record and the evidence for it.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub record: StoredRecord,
@@ -65,21 +65,21 @@ pub struct Evidence {
     /// Each record once, in the order in which they were found.
     pub candidates: Vec<Candidate>,
     positions: HashMap<String, usize>,
-    /// The candidates that were looked around, the best first.
+    /// The candidates whose neighbours are read, best first.
     pub seeds: Vec<usize>,
-    /// What stands around records, by their ids.
+    /// The neighbours of records, by the ids of these.
     around: HashMap<String, (StoredRecord, Around)>,
-    /// Cosines of what stands around.
+    /// The cosines of neighbours.
     measured: Cosines,
     /// The links of the records in `linked`, all of them.
     links: Vec<Link>,
     linked: HashSet<String>,
-    /// How far it was looked around.
+    /// The number of neighbours that were read on each side.
     reach: usize,
 }
 
 impl Evidence {
-    /// Begins with what an earlier, smaller plan for the same question saw around records: that is not asked for
+    /// Begins with the neighbours that an earlier, smaller plan for the same question read, so that they are not read
     /// again.
     pub(super) fn after(earlier: Evidence, plan: &Plan) -> Evidence {
         let Evidence { around, measured, links, linked, reach, .. } = earlier;
@@ -89,7 +89,7 @@ impl Evidence {
         Evidence { reach: plan.reach, ..Evidence::default() }
     }
 
-    /// Takes what words and meaning found, and cosines of what words found.
+    /// Adds the hits by words and by meaning, and cosines of the hits by words.
     pub(super) fn add_found(&mut self, by_words: Vec<Hit>, by_meaning: Vec<Hit>, cosines: &Cosines) {
         for Hit { record, score, why, .. } in by_words {
             let candidate = self.add(record);
@@ -101,7 +101,7 @@ impl Evidence {
         self.measure(cosines);
     }
 
-    /// Chooses the candidates that are looked around, and gives those of them of which that is not known yet.
+    /// Chooses the candidates whose neighbours are read, and returns those of them whose neighbours are not known yet.
     pub(super) fn choose_seeds(&mut self, question: &Question, plan: &Plan) -> Vec<usize> {
         let sums: Vec<f64> = self.own_scores(question).iter().map(|own| own.iter().sum()).collect();
         self.seeds = (0..self.candidates.len()).collect();
@@ -116,7 +116,7 @@ impl Evidence {
         positions.iter().map(|at| &self.candidates[*at].record).collect()
     }
 
-    /// Takes what stands around some candidates and its cosines; all that stands around a lender becomes a candidate.
+    /// Adds the neighbours of some candidates and their cosines; each neighbour of a seed becomes a candidate.
     pub(super) fn add_around(&mut self, positions: &[usize], around: Vec<Around>, cosines: Cosines) {
         for (at, around) in positions.iter().zip(around) {
             let record = self.candidates[*at].record.clone();
@@ -133,13 +133,13 @@ impl Evidence {
         self.measured = measured;
     }
 
-    /// The ids of the best so many lenders whose links are not known yet.
+    /// The ids of those of the best `most` seeds whose links are not known yet.
     pub(super) fn unlinked(&self, most: usize) -> Vec<String> {
         let ids = self.seeds.iter().take(most).map(|at| &self.candidates[*at].record.id);
         ids.filter(|id| !self.linked.contains(*id)).cloned().collect()
     }
 
-    /// Takes all links of some records.
+    /// Adds all links of some records.
     pub(super) fn add_links(&mut self, ids: Vec<String>, links: Vec<Link>) {
         self.links.extend(links);
         self.linked.extend(ids);
@@ -157,7 +157,7 @@ impl Evidence {
         &mut self.candidates[at]
     }
 
-    /// Tells cosines of candidates where none are known.
+    /// Sets the cosines of candidates that have none yet.
     fn measure(&mut self, cosines: &Cosines) {
         for (id, cosine) in cosines {
             if let Some(at) = self.positions.get(id) {
@@ -166,12 +166,12 @@ impl Evidence {
         }
     }
 
-    /// Where a record stands among the candidates.
+    /// The position of a record among the candidates.
     pub fn position(&self, id: &str) -> Option<usize> {
         self.positions.get(id).copied()
     }
 
-    /// The lenders and what stands around each, the best first.
+    /// The seeds and the neighbours of each, best first.
     pub fn surroundings(&self) -> Vec<(usize, &Around)> {
         let around = |at: usize| Some((at, &self.around.get(&self.candidates[at].record.id)?.1));
         self.seeds.iter().filter_map(|at| around(*at)).collect()
@@ -207,7 +207,7 @@ impl Evidence {
         self.candidates.iter().map(score).collect()
     }
 
-    /// What stands before and after each record of which both are known.
+    /// The records before and after each record of which both are known.
     pub fn neighbours(&self) -> HashMap<&str, [Option<&StoredRecord>; 2]> {
         let mut sides: HashMap<&str, [Option<Option<&StoredRecord>>; 2]> = HashMap::new();
         for (record, around) in self.around.values() {

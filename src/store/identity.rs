@@ -2,7 +2,7 @@
 
 use crate::record::{Link, RESPONDED_WITH, StoredRecord};
 
-/// What became of a record that was to be written.
+/// The outcome of writing a record.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Written {
     /// It is new.
@@ -30,7 +30,7 @@ pub(super) fn of_record(
     }
 }
 
-/// What becomes of a record that is to take the place of what has its id.
+/// The outcome of replacing a record.
 pub(super) fn of_replacement(
     record: &StoredRecord,
     under_id: Option<&StoredRecord>,
@@ -57,7 +57,7 @@ fn says_the_same(there: &StoredRecord, record: &StoredRecord) -> bool {
     there.kind == record.kind && (record.kind.natural_key.is_none() || content())
 }
 
-/// What becomes of a vector where its record has one of its model already.
+/// The outcome of writing a vector if its record has one of its model already.
 pub(super) fn of_vector(of: &str, there: &[f32], vector: &[f32]) -> Written {
     let same = there.iter().map(|x| x.to_bits()).eq(vector.iter().map(|x| x.to_bits()));
     if same { Written::Same(of.to_owned()) } else { Written::Differs }

@@ -38,7 +38,7 @@ use crate::config::StoreLocation;
 use graph::Neo4j;
 use server::Server;
 
-/// What the address of a server begins with.
+/// The schemes of server addresses.
 pub(super) const SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
 
 /// Opens the graph, and adds to it what is missing, however it is opened: every statement counts on the constraints

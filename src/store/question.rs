@@ -10,7 +10,7 @@ const STOP_WORDS: &str = "a about all also am an and any are as at be been but b
     she should so some tell than that the their them then there these they this to too up us was we were what when \
     where which who why will with would you your";
 
-/// How many words of a long text are looked up.
+/// The number of words of a long text that are looked up.
 const MAX_TERMS: usize = 64;
 
 /// A question as retrieval takes it.
@@ -20,11 +20,11 @@ pub struct Question {
     pub terms: Vec<Term>,
     /// The months and years that it names.
     pub dates: Dates,
-    /// What it means, if a model can tell.
+    /// Its vector, if there is a model.
     pub vector: Option<QuestionVector>,
 }
 
-/// What a question means to a model.
+/// The vector of a question.
 #[derive(Clone, Debug)]
 pub struct QuestionVector {
     /// The canonical id of the model.
@@ -49,7 +49,7 @@ impl Question {
 /// The words that say what a text is about.
 fn content_terms(text: &str) -> Vec<Term> {
     let mut terms = Term::content(text);
-    // What an apostrophe cut off is none either: `what's`.
+    // The part after an apostrophe is no content word either: `what's`.
     let stops = |token: &String| STOP_WORDS.split(' ').any(|stop| token == stop);
     terms.retain(|term| {
         let cut_off = |token: &String| token.len() == 1 && term.tokens.len() > 1;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// How much a word counts that only contains what was asked for.
+/// The weight of a word that only contains the token.
 const SUBSTRING_WEIGHT: f32 = 0.5;
 
 /// Okapi BM25's constants, as Anserini has them (Yang, Fang and Lin 2017): documents are short, and their
@@ -27,7 +27,7 @@ pub(super) struct QueryToken<'a> {
     pub(super) stem: Option<Cow<'a, str>>,
     /// Documents that hold it: all of them, or those that may be among the best.
     pub(super) docs: Vec<Doc>,
-    /// How many hold it in all.
+    /// The number of documents that hold it.
     pub(super) doc_freq: usize,
 }
 
@@ -39,7 +39,7 @@ impl QueryToken<'_> {
         std::iter::once(piece).chain((!self.text.contains(piece)).then_some(self.text))
     }
 
-    /// How much a word counts that has the piece in it.
+    /// The weight of a word that contains the piece.
     pub(super) fn weight(&self, word: &str) -> f32 {
         match &self.stem {
             _ if word == self.text => 1.0,
@@ -59,7 +59,7 @@ pub(super) struct Doc {
     pub(super) length: u32,
 }
 
-/// How many documents were looked at, and their words.
+/// The number of documents, and of their words.
 #[derive(Default)]
 pub(super) struct Corpus {
     pub(super) docs: f64,
@@ -67,18 +67,18 @@ pub(super) struct Corpus {
 }
 
 impl Corpus {
-    /// How much a token says that so many documents hold: its inverse document frequency.
+    /// The inverse document frequency of a token that so many documents hold.
     pub(super) fn idf(&self, docs: usize) -> f64 {
         let docs = docs as f64;
         (1.0 + (self.docs - docs + 0.5) / (docs + 0.5)).ln()
     }
 
-    /// How rare tokens are together, as far as any document holds them.
+    /// The sum of the inverse document frequencies of tokens, as far as any document holds them.
     pub(super) fn idf_of(&self, tokens: &[QueryToken]) -> f64 {
         tokens.iter().filter(|token| token.doc_freq > 0).map(|token| self.idf(token.doc_freq)).sum()
     }
 
-    /// What a token that so many documents hold gives to the score of each: its BM25.
+    /// The BM25 of a token that so many documents hold, for one of these.
     fn bm25(&self, docs: usize) -> impl Fn(&Doc) -> f64 {
         let average = (self.words / self.docs.max(1.0)).max(1.0);
         let idf = self.idf(docs);
@@ -103,7 +103,7 @@ pub(super) fn query_tokens<'a, E>(
         }
         let stem = (!within).then(|| terms::stem(text));
         let known = |token: &QueryToken| token.text == text || stem.is_some() && token.stem == stem;
-        // What an apostrophe cut off is in every other document.
+        // The part after an apostrophe is in every other document.
         let scrap = occur == Occur::Any && text.len() == 1;
         if scrap || tokens.iter().any(known) {
             continue;
@@ -192,7 +192,7 @@ impl PartialEq for Scored {
 
 impl Eq for Scored {}
 
-/// What was found in a document.
+/// The tokens that were found in a document.
 #[derive(Clone, Default)]
 struct Matches {
     tokens: usize,
@@ -237,7 +237,7 @@ impl Accumulators {
     }
 }
 
-/// An array with so many places for each that is taken costs no more than a map.
+/// The greatest number of places in an array for each that is taken: such an array costs no more than a map.
 const MAX_SPARSENESS: usize = 4;
 
 /// BM25 of every document that holds all tokens, or any; times the part that it holds of what is asked for, each
@@ -247,7 +247,7 @@ pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> V
     let numbers = || tokens.iter().flat_map(|token| &token.docs).map(|doc| doc.n);
     let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else { return Vec::new() };
     let mut found = Accumulators::of(first, last, tokens.iter().map(|token| token.docs.len()).sum());
-    // What nobody said cannot be found, and still was asked for.
+    // A token that no document holds cannot be found, and still is part of the question.
     let (mut known, mut unknown) = (0.0, corpus.idf(0));
     for (at, token) in tokens.iter().enumerate() {
         let (idf, bm25) = (corpus.idf(token.doc_freq), corpus.bm25(token.doc_freq));
@@ -306,7 +306,7 @@ pub(super) fn in_order(scored: &[Scored]) -> Vec<i64> {
     order.into_iter().map(|one| one.n).collect()
 }
 
-/// What the best `limit` of the scored documents score at least, if there are so many.
+/// The least score of the best `limit` documents, if there are so many.
 pub(super) fn reached(scored: &[Scored], limit: usize) -> Option<f64> {
     let mut scores: Vec<f64> = scored.iter().map(|one| one.score).collect();
     let nth = limit.checked_sub(1).filter(|nth| *nth < scores.len())?;

@@ -1,4 +1,4 @@
-//! Which records are meant.
+//! Selections of records.
 
 use crate::record::{Kind, MESSAGE, Position, Role, Scope, Scopes, StoredRecord};
 
@@ -9,7 +9,7 @@ pub struct Collection {
     pub scope: Scope,
 }
 
-/// Which records are meant. Every condition must hold.
+/// A selection of records. Every condition must hold.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Select {
     /// Any of these.
@@ -29,7 +29,7 @@ pub struct Select {
     pub except: Except,
 }
 
-/// What is left out of a selection, whatever else speaks for it.
+/// Records that are left out of a selection, whatever conditions they meet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Except {
     /// Every record of these traces.
@@ -76,7 +76,7 @@ impl Select {
     }
 }
 
-/// What a walk visits.
+/// The records, embeddings and links that a walk visits.
 #[derive(Clone, Debug)]
 pub struct Walk {
     pub which: Select,

@@ -1,4 +1,4 @@
-//! Which records resemble each other: what a store must know for synapses to be kept as vectors come.
+//! Records that resemble each other: the types by which a store keeps synapses as vectors come.
 
 use super::select::Collection;
 
@@ -7,11 +7,11 @@ use super::select::Collection;
 pub struct Rule {
     /// The least similarity (raw cosine).
     pub threshold: f64,
-    /// How many synapses a record has at most: its strongest.
+    /// The greatest number of synapses of a record, which keeps its strongest ones.
     pub degree: usize,
 }
 
-/// How far a collection is linked.
+/// The progress of linking a collection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkState {
     pub collection: Collection,
@@ -19,11 +19,11 @@ pub struct LinkState {
     pub rule: Option<Rule>,
     /// Whether there may be synapses that the rule does not allow, because they came from elsewhere.
     pub foreign_synapses: bool,
-    /// How many records with vectors are not linked yet.
+    /// The number of records with vectors that are not linked yet.
     pub unlinked: u64,
 }
 
-/// Which records are compared with others.
+/// The records that are compared with others.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Compare {
     /// The first so many of those that are not linked yet.
@@ -44,7 +44,7 @@ pub struct Compared {
     pub(super) version: i64,
 }
 
-/// What a record resembles.
+/// The records that a record resembles.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Near {
     pub id: String,
@@ -62,10 +62,10 @@ impl Compared {
     }
 }
 
-/// What follows from comparing records.
+/// The changes that follow from comparing records.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {
-    /// Who gets a synapse with whom.
+    /// The pairs that get a synapse.
     pub add: Vec<(&'a Compared, &'a Near)>,
     /// Synapses that stronger ones displaced, by their ends.
     pub remove: Vec<(String, String)>,

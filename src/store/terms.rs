@@ -55,7 +55,7 @@ pub(super) fn stem(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(word) } else { Cow::Borrowed(word) }
 }
 
-/// What every word of a stem begins with: its last letter may be another one in the word (`citi`, `city`).
+/// The beginning that every word of a stem shares: the last letter of the stem may differ in the word (`citi`, `city`).
 pub(super) fn beginning(stem: &str) -> &str {
     match stem.char_indices().next_back() {
         Some((end, _)) if stem.len() > 3 => &stem[..end],

@@ -479,7 +479,7 @@ const STEPS_AT_SERVER: usize = 300;
 
 #[allow(clippy::print_stdout)] // Shown where the test fails.
 #[test]
-fn any_changes_leave_what_is_there_as_if_it_had_been_written_alone() {
+fn random_changes_leave_the_store_as_a_fresh_one() {
     let steps = number_from("RSV_TEST_STEPS").map(|steps| steps as usize);
     let seed = number_from("RSV_TEST_SEED").unwrap_or(41);
     for home in Home::of_each_store() {

@@ -37,9 +37,10 @@ fn provider() -> Fake {
         let question = question(&request);
         let ollamas = seen.path.starts_with("/api/");
         let refused = |status, why: &str| {
-            let shaped = match ollamas {
-                true => json!({"error": why}),
-                false => json!({"error": {"message": why, "type": "refusal", "code": null}}),
+            let shaped = if ollamas {
+                json!({"error": why})
+            } else {
+                json!({"error": {"message": why, "type": "refusal", "code": null}})
             };
             Answer::new(status, shaped.to_string())
         };
@@ -52,10 +53,7 @@ fn provider() -> Fake {
                 return refused(429, "later");
             }
         }
-        match ollamas {
-            true => in_ollamas_words(seen, &request),
-            false => in_openais_words(&request),
-        }
+        if ollamas { in_ollamas_words(seen, &request) } else { in_openais_words(&request) }
     })
 }
 
@@ -82,9 +80,10 @@ fn in_openais_words(request: &Value) -> Answer {
         return answer.header("Content-Type", "text/event-stream");
     }
     let call = json!({"id": "call-1", "type": "function", "function": {"name": "locate", "arguments": "{\"place\":\"chapel\"}"}});
-    let (message, reason) = match calls(request) {
-        true => (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls"),
-        false => (json!({"role": "assistant", "content": SAID}), "stop"),
+    let (message, reason) = if calls(request) {
+        (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
+    } else {
+        (json!({"role": "assistant", "content": SAID}), "stop")
     };
     let choice = json!({"index": 0, "message": message, "finish_reason": reason});
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
@@ -99,9 +98,12 @@ fn in_ollamas_words(seen: &Seen, request: &Value) -> Answer {
         piece
     };
     let chat = seen.path == "/api/chat";
-    let said = |text: &str| match chat {
-        true => json!({"message": {"role": "assistant", "content": text}}),
-        false => json!({"response": text}),
+    let said = |text: &str| {
+        if chat {
+            json!({"message": {"role": "assistant", "content": text}})
+        } else {
+            json!({"response": text})
+        }
     };
     let answer = match seen.path.as_str() {
         "/api/tags" => json!({"models": [{"name": "llama3.1", "model": "llama3.1", "size": 1,

@@ -136,7 +136,9 @@ fn changes_at_once_do_not_undo_each_other() {
     let started: Vec<_> =
         keys.iter().map(|key| home.command("rsv-config").args(["set", key, "x"]).spawn().unwrap()).collect();
     assert!(started.into_iter().all(|mut child| child.wait().unwrap().success()));
-    keys.iter().for_each(|key| assert_eq!(get(&home, key), "x\n"));
+    for key in &keys {
+        assert_eq!(get(&home, key), "x\n");
+    }
 }
 
 #[test]
@@ -219,7 +221,7 @@ fn an_unknown_key_is_met_with_advice() {
 }
 
 #[test]
-fn who_is_overruled_is_told() {
+fn an_overruled_value_is_reported() {
     let home = Home::new().env("RESERVOIR_PORT", "4000");
     let told = "rsv-config: RESERVOIR_PORT in the environment overrules the file\n[0]";
     assert_eq!(config(&home, &["set", "reservoir_port", "5000"]).to_string(), told);

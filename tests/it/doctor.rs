@@ -168,7 +168,7 @@ fn messages_that_wait_for_their_vectors_are_found() {
 }
 
 #[test]
-fn who_has_the_port_of_the_proxy_is_found() {
+fn the_process_on_the_proxy_port_is_found() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let home = healthy(Home::new(), &dead()).env("RESERVOIR_PORT", &port);
@@ -326,7 +326,7 @@ fn the_first_settings_are_asked_for_on_a_terminal() {
 }
 
 #[test]
-fn who_leaves_in_the_middle_has_changed_nothing() {
+fn aborting_init_changes_nothing() {
     for keys in ["\u{4}", "\u{3}"] {
         let home = Home::new();
         let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };

@@ -153,7 +153,7 @@ fn worded(home: &Home, text: &str) -> Vec<f64> {
 }
 
 #[test]
-fn what_says_nothing_passes_unchanged() {
+fn lines_without_text_pass_unchanged() {
     let home = Home::with_model();
     let lines = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c"}]}
 {"role":"assistant","tool_calls":[{"id":"c"}]}
@@ -253,7 +253,7 @@ fn one_thing_is_done_at_a_time() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_it() {
+fn a_closed_pipe_ends_embedding() {
     let home = Home::with_model();
     let input = home.write("input", &"a wall\n".repeat(2000));
     let mut command = home.command("rsv-embed");
@@ -265,7 +265,7 @@ fn a_reader_that_leaves_ends_it() {
 }
 
 #[test]
-fn what_has_no_vector_gets_one() {
+fn pending_messages_get_vectors() {
     let home = Home::with_model();
     home.run("rsv-embed", &["--pending"], "").ok();
     assert!(!home.store().exists(), "a store was made for nothing");
@@ -285,7 +285,7 @@ fn what_has_no_vector_gets_one() {
 }
 
 #[test]
-fn a_second_filler_waits_and_says_so() {
+fn a_second_backfill_waits_and_says_so() {
     let home = Home::with_model();
     ingest_many(&home, 5);
     let lock = File::create(home.path(".local/share/rsv/store.db-embed")).unwrap();
@@ -307,7 +307,7 @@ fn a_second_filler_waits_and_says_so() {
 }
 
 #[test]
-fn a_search_fills_some_first_and_says_what_is_left() {
+fn a_search_embeds_some_first_and_says_what_is_left() {
     let home = Home::with_model().env("RSV_EMBED_CATCH_UP", "2");
     ingest_many(&home, 5);
     let newest = "Invoice 4 for 4 boxes was paid after 4 days.";

@@ -21,9 +21,8 @@ fn remembering(home: Home) -> Home {
 
 /// A fake Ollama that tells nothing of windows and answers every chat.
 fn ollama() -> Fake {
-    Fake::answering(|seen| match seen.path.starts_with("/api/") {
-        true => Answer::new(404, "{}"),
-        false => Answer::new(200, REPLY),
+    Fake::answering(|seen| {
+        if seen.path.starts_with("/api/") { Answer::new(404, "{}") } else { Answer::new(200, REPLY) }
     })
 }
 

@@ -45,9 +45,12 @@ fn prompt(body: &Value) -> String {
 
 /// The same 20 turns of a client that resends its history: what it sent, and what the provider got.
 fn conversed(placement: &str) -> (Vec<String>, Vec<String>) {
-    let provider = Fake::answering(|seen| match seen.path.starts_with("/api/") {
-        true => Answer::new(404, "{}"),
-        false => Answer::new(200, reply(&format!("That was {} bytes.", seen.body.len()))),
+    let provider = Fake::answering(|seen| {
+        if seen.path.starts_with("/api/") {
+            Answer::new(404, "{}")
+        } else {
+            Answer::new(200, reply(&format!("That was {} bytes.", seen.body.len())))
+        }
     });
     let home = home_of(&provider).env("RSV_ENRICH_PLACEMENT", placement);
     let proxy = Proxy::start(&home);

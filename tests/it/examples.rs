@@ -99,7 +99,9 @@ pub(crate) fn can_run_examples() -> bool {
     let needed = ["bash", "jq", "gzip", "curl", "tar"];
     let missing: Vec<&str> = needed.into_iter().filter(|tool| !is_installed(tool)).collect();
     let tell = |tool| report_unchecked(&format!("the examples of readme and manual, for want of {tool}"));
-    missing.iter().for_each(tell);
+    for tool in &missing {
+        tell(tool);
+    }
     missing.is_empty()
 }
 

@@ -355,7 +355,9 @@ fn many_are_asked_at_once_and_answers_stay_in_order() {
         ));
     };
     calls.sort_by_key(|call| std::cmp::Reverse(call.request.clone()));
-    calls.iter_mut().for_each(answer);
+    for call in &mut calls {
+        answer(call);
+    }
     // The fourth is asked only when one of the first three is through.
     answer(&mut wire.accept());
     let ids: Vec<String> = (0..5).map(|_| tool.hear().unwrap()[..9].to_owned()).collect();

@@ -356,7 +356,7 @@ fn system_messages_are_passed_on_and_kept_only_if_asked() {
 }
 
 #[test]
-fn what_is_not_known_is_kept_as_it_came() {
+fn unknown_members_are_kept() {
     let home = Home::new().at("1000");
     let members = r#""zeta":1.0,"alpha":{"b":[1e5,-0,12345678901234567890123456789,0.10],"a":"\u00e9\ud83e\udd89"},"empty":"","nil":null,"url":"http:\/\/x""#;
     let given =
@@ -441,7 +441,7 @@ fn parts_are_kept_as_they_came() {
 }
 
 #[test]
-fn what_is_there_already_changes_nothing() {
+fn writing_existing_records_changes_nothing() {
     let home = Home::new();
     let lines = [
         r#"{"role":"user","content":"hi","trace_id":"t","timestamp":1000}"#,
@@ -575,7 +575,7 @@ fn a_bad_line_is_named_and_the_others_are_stored() {
 }
 
 #[test]
-fn what_an_earlier_recall_put_there_is_not_stored_again() {
+fn recalled_text_is_not_stored_again() {
     let home = Home::new();
     home.ingest(&["-p", "w"], &line("user", "Owls hunt at night."));
     let request = r#"{"messages":[{"role":"user","content":"And owls by day?"}]}"#;

@@ -82,7 +82,7 @@ fn messages_that_resemble_each_other_are_linked_within_their_scope() {
 }
 
 #[test]
-fn the_graph_grows_as_it_would_be_made_at_once() {
+fn a_grown_graph_is_the_graph_made_at_once() {
     let mut dice = Dice(3);
     let (grown, whole) = (Home::new(), Home::new());
     let mut lines = Vec::new();

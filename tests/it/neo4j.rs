@@ -149,7 +149,9 @@ pub(crate) const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDIN
 fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
     let Some(home) = Home::in_graph() else { return };
     let graph = home.graph();
-    RESERVOIRS.iter().for_each(|statement| graph.run(statement));
+    for statement in &RESERVOIRS {
+        graph.run(statement);
+    }
     let before = graph.texts(READ_BY_RESERVOIR);
     assert_eq!(before.len(), 6);
     let of_all = "MATCH (n) WHERE NOT any(label IN labels(n) WHERE label STARTS WITH 'Rsv')

@@ -172,7 +172,7 @@ fn turns(name: &str, count: usize) -> String {
 }
 
 #[test]
-fn what_is_cut_off_is_written_whole_and_once() {
+fn interrupted_writes_are_whole_and_happen_once() {
     let Some(home) = Home::in_graph() else { return };
     let mut wire = Wire::to(home.graph().address());
     let there = home.env("RSV_STORE", &wire.address());

@@ -215,9 +215,12 @@ fn the_pipe_and_the_proxy_give_the_same_bytes() {
 
 /// A provider that answers as it is asked to: whole or in pieces.
 fn either() -> Fake {
-    Fake::answering(|seen| match seen.text().contains("\"stream\":true") {
-        true => Answer::new(200, EVENTS).header("Content-Type", "text/event-stream"),
-        false => Answer::new(200, REPLY),
+    Fake::answering(|seen| {
+        if seen.text().contains("\"stream\":true") {
+            Answer::new(200, EVENTS).header("Content-Type", "text/event-stream")
+        } else {
+            Answer::new(200, REPLY)
+        }
     })
 }
 
@@ -255,7 +258,9 @@ fn what_clients_send_has_the_same_bytes_by_the_pipe_and_by_the_proxy() {
                 let told: Vec<&str> = body.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
                 let mut lines: Vec<Object> = piped.lines().map(|line| Object::parse(line).unwrap()).collect();
                 assert!(lines.pop().is_some_and(|whole| whole.has("choices")) && !lines.is_empty());
-                lines.iter_mut().for_each(|line| drop(line.take("rsv")));
+                for line in &mut lines {
+                    drop(line.take("rsv"));
+                }
                 let events = lines.iter().map(Object::to_json).chain(["[DONE]".to_owned()]);
                 assert!(events.eq(told.iter().copied()), "{body} and {piped}");
             } else {

@@ -202,9 +202,8 @@ fn an_answer_of_a_hundred_megabytes_is_refused_by_its_limit_or_passed_on_and_sto
     let reply = format!(
         r#"{{"choices":[{{"index":0,"message":{{"role":"assistant","content":"{long}"}},"finish_reason":"stop"}}]}}"#
     );
-    let provider = Fake::answering(move |seen| match seen.text().contains("a long one") {
-        true => Answer::new(200, reply.clone()),
-        false => answered(seen),
+    let provider = Fake::answering(move |seen| {
+        if seen.text().contains("a long one") { Answer::new(200, reply.clone()) } else { answered(seen) }
     });
     let plain = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
     let raised = plain.env("RSV_MAX_LINE_BYTES", "200000000").env("RSV_PROXY_QUEUE_BYTES", "200000000");

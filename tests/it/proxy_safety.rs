@@ -323,9 +323,10 @@ fn an_error_has_the_shape_of_those_who_ask_wherever_it_comes_from() {
                 let (status, told) = proxy.raw(&request);
                 let told: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{path}: {told}"));
                 let error = &told["error"];
-                let shaped = match is_ollamas {
-                    true => error.is_string(),
-                    false => ["message", "type", "code"].iter().all(|name| error[name].is_string()),
+                let shaped = if is_ollamas {
+                    error.is_string()
+                } else {
+                    ["message", "type", "code"].iter().all(|name| error[name].is_string())
                 };
                 assert!(status == wanted && shaped, "{path}: {status} {told}");
             }
@@ -364,10 +365,11 @@ fn an_error_has_the_shape_of_those_who_ask_wherever_it_comes_from() {
 fn a_key_is_told_to_its_provider_and_to_nobody_else() {
     let openai = Fake::answering(|seen| {
         let key = seen.header("authorization").unwrap_or_default();
-        match seen.text().contains("refused?") {
-            // Some providers repeat it.
-            true => Answer::new(401, json!({"error": {"message": format!("{key} is no key")}}).to_string()),
-            false => Answer::new(200, REPLY),
+        if seen.text().contains("refused?") {
+            // Some providers repeat the key.
+            Answer::new(401, json!({"error": {"message": format!("{key} is no key")}}).to_string())
+        } else {
+            Answer::new(200, REPLY)
         }
     });
     let secret = |url: &str| url.replace("http://", "http://me:canary-url@") + "/v1?key=canary-query";

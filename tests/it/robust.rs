@@ -436,7 +436,7 @@ fn refused(home: &Home, store: &str, said: &str, hint: &str) {
 }
 
 #[test]
-fn what_is_no_store_is_refused_and_left_alone() {
+fn a_foreign_file_is_refused_and_left_alone() {
     let home = Home::new();
     let another = "name another store with --store";
     std::fs::create_dir(home.path("directory")).unwrap();
@@ -538,7 +538,9 @@ fn a_damaged_store_is_told_of() {
         let mut damaged = bytes.clone();
         for _ in 0..40 {
             let at = 100 + dice.below(bytes.len() - 600);
-            damaged[at..at + 500].iter_mut().for_each(|byte| *byte = dice.below(256) as u8);
+            for byte in &mut damaged[at..at + 500] {
+                *byte = dice.below(256) as u8;
+            }
         }
         for (tool, words, stdin) in USERS {
             for file in ["damaged.db-wal", "damaged.db-shm"] {

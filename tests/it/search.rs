@@ -23,7 +23,7 @@ fn nothing(ran: Ran) {
 }
 
 #[test]
-fn all_words_must_occur_be_it_as_parts() {
+fn all_words_must_occur_even_as_parts() {
     let home = home_of(&["The owl hunts at night", "An owlet by day", "Night falls", "The day is bright"]);
     assert_eq!(search(&home, &["owl"]), ["The owl hunts at night", "An owlet by day"]);
     assert_eq!(search(&home, &["owl", "day"]), ["An owlet by day"]);
@@ -259,7 +259,7 @@ fn limits_roles_and_times_narrow() {
 }
 
 #[test]
-fn what_is_excluded_leaves_room_for_others() {
+fn excluded_hits_leave_room_for_others() {
     let home = Home::new();
     let line = |n: usize| {
         let (id, trace) = (format!("m{n}"), format!("t{}", n / 2));
@@ -539,7 +539,7 @@ fn the_index_finds_what_a_scan_finds() {
 }
 
 #[test]
-fn parts_of_all_sizes_are_made_one() {
+fn segments_of_all_sizes_are_merged() {
     compare(2, &[500, 700, 500, 1100, 1100, 1100, 1100, 1100, 1100], 8);
     compare(3, &[1500, 500, 1400, 500, 1300, 500, 1200, 600, 1100, 500, 900, 501, 800, 499, 500], 8);
 }

@@ -266,7 +266,7 @@ fn a_stream_may_last_but_not_stand_still() {
 }
 
 #[test]
-fn who_is_late_to_begin_is_not_waited_for() {
+fn a_slow_start_times_out() {
     let wire = Wire::new();
     let home = home(&wire.url()).env("RSV_FIRST_BYTE_TIMEOUT", "100ms");
     let ran = home.run("rsv-forward", &["--stream"], ASK);
@@ -388,7 +388,9 @@ fn the_bytes_pass_as_they_are_and_what_they_say_is_read_beside() {
         let mut call = wire.accept();
         assert!(call.request.to_lowercase().contains("\r\naccept-encoding: gzip;q=1, br\r\n"));
         call.begin("Content-Encoding: gzip\r\n");
-        pieces.iter().for_each(|piece| assert!(call.piece(piece)));
+        for piece in &pieces {
+            assert!(call.piece(piece));
+        }
         call.end();
     });
     rsv::http::run(async {

@@ -66,7 +66,9 @@ impl Terminal {
 
     /// Waits for the end: what was seen since the last text that was waited for, and the exit status.
     pub(crate) fn end(mut self) -> (String, i32) {
-        self.pieces.iter().for_each(|piece| self.seen.extend(piece));
+        for piece in &self.pieces {
+            self.seen.extend(piece);
+        }
         (self.text(), self.child.wait().unwrap().code().unwrap())
     }
 

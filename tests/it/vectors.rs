@@ -212,7 +212,7 @@ fn any_message(n: usize, dice: &mut Dice) -> StoredRecord {
 }
 
 #[test]
-fn what_is_nearest_is_what_comparing_all_would_find() {
+fn nearest_finds_what_a_scan_finds() {
     for (dim, home) in [2, 48].into_iter().flat_map(|dim| Home::of_each_store().map(move |home| (dim, home)))
     {
         let mut store = open(&home);
@@ -325,7 +325,7 @@ fn of_equals_the_newest_is_first_however_many_there_are() {
 }
 
 #[test]
-fn many_that_write_at_once_leave_one_index() {
+fn many_writers_at_once_leave_one_index() {
     let home = Home::new();
     drop(open(&home));
     let parts: Vec<Shadow> = std::thread::scope(|threads| {
@@ -364,7 +364,7 @@ fn many_that_write_at_once_leave_one_index() {
 }
 
 #[test]
-fn what_is_killed_while_it_writes_leaves_an_index_of_all_there_is() {
+fn a_killed_writer_leaves_a_whole_index() {
     let home = Home::new();
     let mut dice = Dice(11);
     for round in 0..12 {
@@ -439,7 +439,9 @@ fn killed_import(home: &Home, round: usize, dice: &mut Dice) {
             .to_string()
         })
         .collect();
-    lines.iter().for_each(|line| stream.say(line));
+    for line in &lines {
+        stream.say(line);
+    }
     for _ in 0..dice.below(50) {
         stream.hear().unwrap();
     }
@@ -458,7 +460,7 @@ const DAMAGE: [&str; 6] = [
 ];
 
 #[test]
-fn after_a_thousand_changes_what_is_nearest_is_exact() {
+fn nearest_is_exact_after_a_thousand_changes() {
     let home = Home::new();
     let (mut dice, mut store) = (Dice(23), open(&home));
     let outside = rusqlite::Connection::open(home.store()).unwrap();
@@ -506,7 +508,7 @@ fn after_a_thousand_changes_what_is_nearest_is_exact() {
 }
 
 #[test]
-fn who_asks_again_and_again_finds_what_others_changed() {
+fn a_repeated_search_sees_the_changes_of_others() {
     let home = Home::new();
     let (mut dice, mut asking, mut writing) = (Dice(31), open(&home), open(&home));
     let mut shadow = Shadow::default();
@@ -522,7 +524,9 @@ fn who_asks_again_and_again_finds_what_others_changed() {
             7 => {
                 // The same model by its name, with other numbers of the same messages.
                 writing.drop_model("m").unwrap();
-                shadow.0.iter_mut().for_each(|(_, numbers)| numbers.rotate_left(1));
+                for (_, numbers) in &mut shadow.0 {
+                    numbers.rotate_left(1);
+                }
                 let vectors = shadow.0.iter().map(|(message, numbers)| embedding(&message.id, "m", numbers));
                 writing.put_vectors(&vectors.collect::<Vec<_>>(), None).unwrap();
             }
@@ -596,7 +600,7 @@ fn of_real_vectors_too_the_nearest_are_exact() {
 }
 
 #[test]
-fn an_index_that_is_behind_is_mended() {
+fn a_stale_index_is_repaired() {
     let home = Home::new();
     let (mut dice, mut store) = (Dice(29), open(&home));
     let mut shadow = Shadow::default();
@@ -623,7 +627,7 @@ fn an_index_that_is_behind_is_mended() {
 }
 
 #[test]
-fn what_has_words_and_no_vector_is_pending() {
+fn records_with_words_and_no_vector_are_unembedded() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
         let parts = |json: &str| Content::Parts(json.into());
@@ -684,7 +688,7 @@ fn what_has_words_and_no_vector_is_pending() {
 }
 
 #[test]
-fn what_is_pending_is_what_a_scan_finds() {
+fn unembedded_is_what_a_scan_finds() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
         let mut dice = Dice(3);
@@ -718,7 +722,7 @@ fn what_is_pending_is_what_a_scan_finds() {
 }
 
 #[test]
-fn what_replaces_vectors_does_so_whole_or_not_at_all() {
+fn vectors_are_replaced_whole_or_not_at_all() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
         store.write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Stored)).unwrap();

@@ -87,7 +87,7 @@ fn scopes_are_one_a_partition_or_all() {
 }
 
 #[test]
-fn text_is_wrapped_and_cannot_play_tricks() {
+fn text_is_wrapped_and_control_characters_are_visible() {
     let home = Home::new().at("2026-11-21T07:03:00Z").env("COLUMNS", "60").env("TZ", "Europe/Berlin");
     let said = "An owl is a bird that hunts at night, and that turns its head further than most.\n\n\
                 Bell \u{7}, escape \u{1b}[2J, bidi \u{202e}live\u{202c}, zero\u{200b}width, tag \u{e0041}, nul \0.\n\

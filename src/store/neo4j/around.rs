@@ -1,4 +1,4 @@
-//! What stands around records in their collections.
+//! The neighbours of records in their collections.
 
 use super::error::DbResult;
 use super::graph::Neo4j;
@@ -14,7 +14,7 @@ use neo4rs::BoltType;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a position takes of a request beside its id, in bytes.
+/// The number of bytes that a position takes in a request without its id.
 const POSITION_BYTES: usize = 16;
 
 /// What stands beside a record: beside which, whether before it, what it is, and how near its vector is.
@@ -29,7 +29,7 @@ pub(super) struct MeasureFirst<'a> {
 }
 
 impl Neo4j {
-    /// What stands around records, each in its collection; and the cosines of what is measured.
+    /// The neighbours of records, each in its collection; and the cosines of those that are compared.
     pub(super) fn read_around(
         &self,
         records: &[&StoredRecord],

@@ -1,4 +1,4 @@
-//! What becomes of each record of a batch, by what is there; and what follows for the graph.
+//! The outcome of each record of a batch, by what exists, and the changes of the graph that follow.
 
 use super::changes::{VectorLabels, is_relation};
 use super::fulltext;
@@ -15,18 +15,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// A collection by the name of its kind, and its scope.
 pub(super) type CollectionKey = (&'static str, Scope);
 
-/// What makes a record what it is, whatever its id: kind, time, and the parts of its natural key.
+/// The natural key of a record, whatever its id: its kind, its time, and the parts of its own key.
 pub(super) type NaturalKey = (&'static str, i64, Vec<String>);
 
 /// A link by its ends and its relation: from, rel, to.
 pub(super) type LinkKey = (String, String, String);
 
-/// What has a natural key.
+/// The record that has a natural key.
 #[derive(Clone, PartialEq)]
 pub(super) enum Twin {
     /// The record that has this id.
     Record(String),
-    /// What rsv did not write, at this element.
+    /// A node that rsv did not write, at this element.
     Unadopted(String),
 }
 
@@ -36,14 +36,14 @@ pub(super) struct OldVersion {
     pub(super) n: i64,
     pub(super) kind: &'static Kind,
     pub(super) scope: Scope,
-    /// What the index of words has of it, and how many words it has.
+    /// Its text in the index of words, and the number of its words.
     pub(super) indexed: Option<String>,
     pub(super) length: i64,
     /// The models that it has vectors of.
     pub(super) models: Vec<String>,
 }
 
-/// What is there, and what will be.
+/// A batch: the records that exist, and those that will be written.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) next: i64,
@@ -61,7 +61,7 @@ pub(super) struct Batch {
     pub(super) new: New,
 }
 
-/// What is to be written.
+/// The changes to write.
 #[derive(Default)]
 pub(super) struct New {
     /// By their kinds and the models of which they lack vectors.
@@ -124,7 +124,7 @@ impl Counts {
 }
 
 impl Batch {
-    /// What becomes of a record; what is new of it is kept to be written.
+    /// The outcome of a record; its changes are kept to be written.
     pub(super) fn add(&mut self, record: &Record) -> Written {
         if let Some(refused) = too_long(record) {
             return refused;
@@ -164,7 +164,7 @@ impl Batch {
         written
     }
 
-    /// What becomes of a record that is to take the place of what has its id.
+    /// The outcome of replacing a record.
     pub(super) fn replace(&mut self, record: &StoredRecord) -> Written {
         let as_record = Record::Stored(record.clone());
         if let Some(refused) = too_long(&as_record).or_else(|| self.wrong_dimension(record)) {
@@ -393,7 +393,7 @@ fn for_reservoir(record: &StoredRecord, properties: Params) -> Params {
     }
 }
 
-/// What makes a record what it is, if its kind can tell without an id.
+/// The natural key of a record, if its kind has one.
 pub(super) fn natural_key(record: &StoredRecord) -> Option<NaturalKey> {
     let key = record.kind.natural_key?;
     Some((record.kind.name, record.timestamp, key(record)))

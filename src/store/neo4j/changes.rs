@@ -141,7 +141,7 @@ pub(super) const ADD_COLLECTIONS: &str = "
     UNWIND $rows AS row MERGE (c:RsvCollection {kind: row.kind, partition: row.partition, instance: row.instance})
     ON CREATE SET c.n = row.n, c.documents = 0, c.words = 0
     SET c.documents = c.documents + row.documents, c.words = c.words + row.words";
-/// How many records of a collection hold a word of a stem.
+/// The number of records of a collection that hold a word of a stem.
 pub(super) const ADD_WORDS: &str = "
     UNWIND $rows AS row UNWIND row.stems AS each
     MERGE (w:RsvWord {stem: each[0], collection: row.collection}) ON CREATE SET w.documents = 0, w.kind = row.kind
@@ -315,7 +315,7 @@ fn unembedded_labels(models: &[i64]) -> String {
     models.iter().map(|model| format!(":RsvLacks{model}")).collect()
 }
 
-/// What the labels of a vector follow from.
+/// The properties that decide the labels of a vector.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct VectorLabels {
     pub(super) model: i64,

@@ -1,4 +1,4 @@
-//! What goes wrong between rsv and a server, whether to retry, and how people are told.
+//! The errors between rsv and a server, whether to retry, and their words for people.
 
 use crate::config::StoreLocation;
 use crate::error::Error;
@@ -7,13 +7,13 @@ use neo4rs::Error as Driver;
 use std::io;
 use std::time::Duration;
 
-/// What the codes of transient failures begin with.
+/// The beginning of the codes of transient failures.
 const TRANSIENT: &str = "Neo.TransientError.";
 
 /// A server with TLS answers a client that speaks without it with these bytes first: an alert, of TLS 1.
 const TLS_ALERT: u32 = 0x1503;
 
-/// What went wrong at the server, before people are told.
+/// An error of the server, before it is put into words for people.
 #[derive(Debug)]
 pub(super) enum DbError {
     /// The driver or the server says so.
@@ -22,9 +22,9 @@ pub(super) enum DbError {
     ConnectTimeout(Duration),
     /// A query took longer than this.
     QueryTimeout(Duration),
-    /// What the server sent is not what was asked for.
+    /// The answer of the server does not fit the request.
     Unexpected(String),
-    /// What the caller gave cannot be used.
+    /// An argument of the caller cannot be used.
     Invalid(String),
     /// The caller's own visitor ended a walk.
     Visitor(Error),

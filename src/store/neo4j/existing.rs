@@ -1,4 +1,4 @@
-//! What is there of a batch that is to be written, read with the writers' lock.
+//! Reads the existing records that a batch is about, with the writers' lock.
 
 use super::batch::{Batch, OldVersion, Twin, natural_key};
 use super::changes;
@@ -73,7 +73,7 @@ type Existing = (String, Option<usize>, String, String, i64, Option<String>, Opt
 /// What may be the same as a record: which, where it is, what it is, and its vector.
 type ListedTwin = (usize, String, ListedRecord, Option<Vec<f64>>);
 
-/// Adds what a row tells of what was asked for.
+/// Adds the values of a row.
 fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Kind]) -> DbResult<()> {
     for (id, kind, partition, instance, timestamp, role, content, extra) in
         row.get::<Vec<Existing>>("records")?
@@ -84,7 +84,7 @@ fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Kind
             (kind, id, None, partition, instance, role, content, Some(timestamp), None, extra, None)
         });
         let record = listed.map(|listed| values::record(listed, kinds)).transpose()?;
-        // What an earlier part of the batch compares is known better.
+        // An earlier part of the batch knows its records better.
         if compare || !there.records.contains_key(&id) {
             there.records.insert(id, record);
         }
@@ -116,7 +116,7 @@ fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Kind
     Ok(())
 }
 
-/// What is asked of some records: what they are, and what they name.
+/// The ids and keys to read for some records: their own, and those of the records that they name.
 #[derive(Default)]
 struct Wanted<'a> {
     /// Ids, and whether what has them is to be compared.

@@ -1,4 +1,4 @@
-//! What the server's full-text index has of a record, and how it is asked.
+//! The text of a record in the server's full-text index, and the queries to that index.
 //!
 //! It has the collection of a record, each of its words, and the stem of each, so that what it finds is what counts.
 

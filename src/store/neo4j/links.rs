@@ -1,4 +1,4 @@
-//! What belongs together: links, what stands around a record, and the synapses that follow from vectors.
+//! Links, the neighbours of a record, and the synapses that follow from vectors.
 
 use super::changes;
 use super::compare::{Found, ListedVector, Vector, compare};
@@ -20,7 +20,7 @@ use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
 use neo4rs::BoltType;
 use std::collections::BTreeMap;
 
-/// A record has hardly more links than these.
+/// Hardly any record has more links than these.
 const MAX_LINKS: usize = 16;
 
 /// For fewer records than this the index is asked, if the collection is large.
@@ -156,7 +156,7 @@ impl Neo4j {
         Ok(vectors)
     }
 
-    /// What the index has near to each of some vectors.
+    /// The nearest vectors to each of some vectors, by the index.
     fn near_each(
         &self,
         collection: &Collection,

@@ -19,12 +19,12 @@ pub(super) fn lock(transaction: &mut Transaction, count: usize) -> DbResult<(i64
     row.map_or_else(|| Ok(Default::default()), |row| locked(&row))
 }
 
-/// What it takes to take the writers' lock.
+/// The parameters for taking the writers' lock.
 pub(super) fn lock_params(count: usize) -> Params {
     Params::new().with("version", VERSION).with("count", number(count))
 }
 
-/// What is read with the writers' lock.
+/// The row that is read with the writers' lock.
 pub(super) fn locked(row: &Row) -> DbResult<(i64, Models)> {
     let models: Vec<(String, i64, usize)> = row.get("models")?;
     Ok((row.get("n")?, models.into_iter().map(|(name, n, dim)| (name, (n, dim))).collect()))

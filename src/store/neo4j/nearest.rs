@@ -18,7 +18,7 @@ use crate::store::evidence::Cosines;
 use crate::store::select::Select;
 use std::collections::HashMap;
 
-/// So many vectors are compared one by one sooner than by the index.
+/// Comparing at most so many vectors one by one is faster than asking the index.
 const MAX_COMPARED: i64 = 500;
 
 /// The index finds nearly all of the nearest. Of so many hardly one should be missed: they are compared one by one
@@ -31,10 +31,10 @@ const OVERFETCH: usize = 2;
 const MIN_FETCHED: usize = 100;
 const MAX_FETCHED: usize = 1 << 30;
 
-/// So many more than are wanted are read: what the server cannot compare may fall behind them.
+/// So many more rows than are wanted are read: vectors that the server cannot compare may fall behind them.
 const SPARE_ROWS: usize = 10;
 
-/// How many times as many are asked for where there were not enough.
+/// How many times as many are fetched next if there were not enough.
 const FETCH_GROWTH: i64 = 4;
 
 /// A model, and how many vectors it has in some collections.
@@ -45,7 +45,7 @@ pub(super) struct VectorCount {
     pub(super) here: u64,
 }
 
-/// What the index of vectors gave.
+/// The answer of the index of vectors.
 enum FromIndex {
     Found(Vec<Hit>),
     /// All vectors of the model with this number must be compared.
@@ -61,7 +61,7 @@ impl Neo4j {
         row.map(|row| row.get("n")).transpose()
     }
 
-    /// How many vectors a model has in the collections of some kinds and scopes.
+    /// The number of vectors that a model has in the collections of some kinds and scopes.
     pub(super) fn vector_count(
         &self,
         name: &str,
@@ -162,7 +162,7 @@ impl Neo4j {
     }
 }
 
-/// What a statement about what is nearest to a vector is given.
+/// The parameters of a statement that searches for the nearest vectors.
 fn nearest_params(which: &Select, vector: &[f32], limit: usize) -> Params {
     select_params(which).with_question(vector).with("count", number(limit.saturating_add(SPARE_ROWS)))
 }

@@ -1,4 +1,4 @@
-//! What a selection holds: the last of it, some of it by their ids, how much it is.
+//! Reading a selection: its last records, records by id, their number.
 
 use super::error::DbResult;
 use super::graph::Neo4j;
@@ -22,7 +22,7 @@ const MAX_NAMED: usize = 100;
 /// A record, and how near its vector is.
 pub(super) type MeasuredRecord = (ListedRecord, Option<f64>, Option<Vec<f64>>);
 
-/// How much there is in some collections, as far as rsv wrote it.
+/// The size of some collections, as far as rsv wrote them.
 #[derive(Default)]
 pub(super) struct Sizes {
     pub(super) corpus: Corpus,
@@ -103,7 +103,7 @@ impl Neo4j {
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// How much there is in the collections of some kinds and scopes.
+    /// The size of the collections of some kinds and scopes.
     fn sizes(&self, kinds: &[&Kind], scopes: &Scopes) -> DbResult<Sizes> {
         let row = self.server.row(&of_scopes(statements::CORPUS, scopes), sizes_params(kinds, scopes))?;
         row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::of(&row, kinds))
@@ -150,7 +150,7 @@ impl Neo4j {
     }
 }
 
-/// What the longest of some ids takes of a request, in bytes.
+/// The number of bytes that the longest of some ids takes in a request.
 pub(super) fn longest(ids: &[&str]) -> usize {
     ids.iter().map(|id| id.len()).max().unwrap_or_default() + 2
 }

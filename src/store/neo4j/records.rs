@@ -1,4 +1,4 @@
-//! What is kept: writing it, and reading it back.
+//! Records, in Neo4j: writing and reading them.
 
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;

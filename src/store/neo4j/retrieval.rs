@@ -38,7 +38,7 @@ impl Store for Neo4j {
 }
 
 impl Neo4j {
-    /// What words and meaning find, and the cosines of what words found.
+    /// The hits by words and by meaning, and the cosines of the hits by words.
     fn find_candidates(
         &self,
         question: &Question,
@@ -65,7 +65,7 @@ impl Neo4j {
         self.read_links(&ids, None)
     }
 
-    /// What stands around records, read in two halves, and the cosines of what stands around the first of them.
+    /// The neighbours of records, read in two halves, and the cosines of the neighbours of the first records.
     fn surroundings(
         &self,
         records: &[&StoredRecord],

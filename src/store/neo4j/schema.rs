@@ -1,4 +1,4 @@
-//! What must be there before a store is used: constraints and indexes, each made once.
+//! The constraints and indexes that must exist before a store is used; each is made once.
 
 use super::changes;
 use super::error::{DbError, DbResult};
@@ -15,7 +15,7 @@ use std::time::Duration;
 const OLDEST_SERVER: (u32, u32) = (5, 26);
 const USE_NEWER_SERVER: &str = "use Neo4j 5.26 or a later one";
 
-/// How long making indexes may take, in seconds.
+/// The time that making indexes may take, in seconds.
 const INDEXING_TIMEOUT: u64 = 300;
 
 /// Checks whose graph it is, and makes what is missing, for every kind that this process knows.

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-/// How many rows the server sends at a time, or lists in one row.
+/// The number of rows that the server sends at a time, or lists in one row.
 pub(super) const FETCH_SIZE: usize = 1000;
 
 /// A request of more bytes goes out in pieces, the last of which waits until the server has acknowledged the first:
 /// 40 ms, since the driver leaves Nagle's algorithm on.
 const PROMPT_REQUEST: usize = 8192;
 
-/// What a number of a question's vector takes of them, and what the values of a selection take.
+/// The bytes of them that a number of a question's vector takes, and those that the values of a selection take.
 const NUMBER_BYTES: usize = 5;
 const SELECTION_BYTES: usize = 400;
 
@@ -32,7 +32,7 @@ const TRIES: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const MAX_PAUSE: Duration = Duration::from_millis(500);
 
-/// How long the server may take to take a transaction back.
+/// The time that the server may take to roll back a transaction.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A server, and the connections to it that all stores of this process share.

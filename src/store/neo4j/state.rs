@@ -1,4 +1,4 @@
-//! What the store knows about itself: facts, jobs that are taken, scopes, and what another program wrote.
+//! The state of the store: facts, claimed jobs, scopes, and the messages that another program wrote.
 
 use super::changes;
 use super::error::{DbError, DbResult};

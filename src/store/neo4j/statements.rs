@@ -123,7 +123,7 @@ pub(super) const COUNT: &str = "
     {each} MATCH (m:{label}) {index} WHERE {scope} AND {admitted} WITH m LIMIT $most {end}
     WITH m LIMIT $most RETURN count(m) AS count";
 
-/// What was written up to a number, so that all that is read in several steps is of one instant.
+/// Admits the records up to a number, so that all steps of a read are of one instant.
 pub(super) const RECORDS: &str = concat!(
     "{each} MATCH (m:{label}) {index} WHERE {scope} AND coalesce(m.n, 0) <= $upto AND {admitted} {end}
      WITH m ORDER BY {forward}",
@@ -286,7 +286,7 @@ pub(super) const FULLTEXT: &str = "
     UNWIND $indexes AS name
     CALL db.index.fulltext.queryNodes(name, $question, {limit: $most}) YIELD node AS m WHERE {scope}
     RETURN {document} AS row";
-/// What it takes to rank a record by its words: little, as most of them are not among the best.
+/// The columns by which a record is ranked by its words: few, as most records are not among the best.
 const DOCUMENT: &str = "[m.rsv_id, m.n, m.timestamp, m.content, null]";
 /// The same where the index sees a text that is composed of several members.
 const COMPOSED_DOCUMENT: &str = concat!("[m.rsv_id, m.n, m.timestamp, null, ", listed!(), "]");
@@ -308,7 +308,7 @@ pub(super) const MESSAGES_TO_ADOPT: &str = concat!(
     " AS record"
 );
 
-/// How many vectors a model has in all, and how many in some collections.
+/// The number of vectors of a model in all, and in some collections.
 macro_rules! vector_count {
     () => {
         "MATCH (model:RsvModel {name: $name})
@@ -392,7 +392,7 @@ pub(super) const UNEMBEDDED: &str = newest_of_all!(
 pub(super) const EMBEDDABLE: &str =
     newest_of_all!("WITH false AS known", "(m:{kinds}) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL");
 
-/// How many vectors of each collection are not compared with others yet.
+/// The number of vectors of each collection that are not compared with others yet.
 pub(super) const COUNT_UNLINKED: &str = "
     MATCH (e:RsvUnlinked{model})
     RETURN e.kind AS kind, e.partition AS partition, e.instance AS instance, count(e) AS unlinked";
@@ -459,7 +459,7 @@ pub(super) fn kind_position(node: &str, kinds: &[&Kind]) -> String {
     format!("CASE WHEN false THEN 0{} END", kinds.iter().enumerate().map(when).collect::<String>())
 }
 
-/// What a node is of that is of any of some kinds.
+/// The label expression of a node of any of some kinds.
 fn any_label(kinds: &[&Kind]) -> String {
     match kinds {
         [] => NO_LABEL.to_owned(),

@@ -142,7 +142,7 @@ impl Row {
     }
 }
 
-/// What a column or a property holds: members as JSON, or nothing.
+/// The value of a column or a property: members as JSON, or null.
 fn object(name: &str, json: Option<&str>) -> DbResult<Object> {
     let object = json.map_or_else(|| Ok(Object::default()), Object::parse);
     object.map_err(|e| DbError::Unexpected(format!("{name}: {e}")))

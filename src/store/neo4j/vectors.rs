@@ -95,7 +95,7 @@ impl Neo4j {
         }
     }
 
-    /// The records that a statement tells to lack vectors, and of how many.
+    /// The records without vectors that a statement lists, and their number.
     fn list_unembedded(&self, statement: &str, which: &Select, params: &Params) -> DbResult<Unembedded> {
         let statement = selected(statement, which);
         let Some(row) = self.server.row(&statement, params.clone())? else {

@@ -23,7 +23,7 @@ use neo4rs::{BoltNull, BoltType};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
-/// So many records are read at once where no index says which.
+/// The number of records that are read at a time where no index narrows the search.
 const SCAN_BATCH: usize = 500;
 
 /// So many of the likeliest are read for each that is wanted, and so many at least.
@@ -36,20 +36,20 @@ pub(super) type MeasuringVector<'a> = Option<(&'a str, &'a [f32])>;
 /// A record as it is ranked: id, number, time; and its text, or all of it where the index sees more.
 type Document = (String, i64, i64, Option<String>, Option<ListedRecord>);
 
-/// What is looked for.
+/// A search by words.
 #[derive(Clone, Copy)]
 struct Search<'a> {
     which: &'a Select,
     limit: usize,
-    /// Terms of which the index alone cannot tell that they occur.
+    /// The terms whose occurrence the index alone cannot confirm.
     unverified: &'a [&'a Term],
     measure: MeasuringVector<'a>,
 }
 
-/// What is known after a first look.
+/// The result of the first pass.
 struct FirstPass {
     corpus: Corpus,
-    /// What a question to the index begins with.
+    /// The beginning of a query to the index.
     prefix: String,
     /// Whether the index finds nothing of other collections.
     exact: bool,
@@ -203,7 +203,7 @@ impl Neo4j {
         most: usize,
     ) -> DbResult<(Sizes, Vec<Document>)> {
         let (kinds, scopes) = (&which.kinds, &which.scopes);
-        // What is counted already is told before what is looked up.
+        // The counts come before the rows that are looked up.
         tokens.sort_by_key(|token| whole_stem(token).is_none());
         let patterns = tokens.iter().filter(|token| whole_stem(token).is_none());
         let patterns: Vec<String> = patterns.map(pattern).collect();

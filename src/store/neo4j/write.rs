@@ -59,7 +59,7 @@ impl Neo4j {
         for record in records {
             let written = of_id.get_mut(record.id.as_str());
             results.push(written.as_deref().cloned().unwrap_or(Written::Replaced));
-            // What comes later takes the place of what was new.
+            // A later record of the batch replaces an earlier one.
             if let Some(new) = written.filter(|written| **written == Written::New) {
                 *new = Written::Replaced;
             }
@@ -196,7 +196,7 @@ pub(super) fn delete_empty_models(transaction: &mut Transaction, names: &[String
 /// A statement, and the rows that it is run over.
 pub(super) type Step = (String, Vec<Params>);
 
-/// What counts records and their words.
+/// The steps that count records and their words.
 fn collection_steps(collections: &HashMap<CollectionKey, i64>, counts: &mut Counts) -> Vec<Step> {
     let collection = |(key, (documents, words)): (&CollectionKey, &(i64, i64))| {
         let n = collections.get(key).copied().unwrap_or_default();
@@ -223,7 +223,7 @@ fn collection_steps(collections: &HashMap<CollectionKey, i64>, counts: &mut Coun
     ]
 }
 
-/// What counts vectors.
+/// The steps that count vectors.
 pub(super) fn vector_steps(models: &Models, counts: Counts) -> Vec<Step> {
     let of_models = counts.vectors.iter().filter_map(|(name, vectors)| {
         let (n, dim) = models.get(name)?;

@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 64 << 20;
 /// So many codes are looked at together: their products stay in the processor's first-level cache.
 const BLOCK_CODES: usize = 256;
 
-/// Whose codes they are.
+/// The model and the collections of the codes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct CacheKey {
     pub(super) model: i64,

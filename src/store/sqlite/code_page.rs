@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// So many pages are written at once: then they stand side by side in the file, and are mapped together.
 const PAGES_AT_ONCE: u32 = 8;
 
-/// What stands beside a code.
+/// The metadata of a code.
 #[derive(Clone, Copy)]
 pub(super) struct CodeMeta {
     /// The number of the record.
@@ -178,13 +178,13 @@ fn range(metas: &[u8]) -> (i64, i64) {
 
 /// Codes that are read at once.
 pub(super) struct CodeBlock<'a> {
-    /// What stands beside each code.
+    /// The metadata of each code.
     pub(super) metas: &'a [CodeMeta],
     /// The codes, one vector after the other.
     pub(super) codes: &'a [u8],
 }
 
-/// What the index of a model must hold of some collections.
+/// The vectors of some collections that the index of a model must hold.
 pub(super) struct Expected {
     /// The length of a code, in bytes.
     pub(super) width: usize,
@@ -192,13 +192,13 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// How many bytes of codes that is.
+    /// The number of bytes of their codes.
     pub(super) fn bytes(&self) -> usize {
         usize::try_from(self.checksum.vectors).unwrap_or_default().saturating_mul(self.width)
     }
 }
 
-/// What there must be of a model in some collections.
+/// Reads which vectors of some collections the index of a model must hold.
 pub(super) fn expected(connection: &Connection, model: i64, within: &Within) -> rusqlite::Result<Expected> {
     let sql = "SELECT ifnull(dim, 0) FROM model WHERE n = ?";
     let dim: Option<u32> = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
@@ -234,7 +234,7 @@ pub(super) fn visit(
     Ok(whole && found == expected.checksum)
 }
 
-/// Which pages are visited.
+/// The pages to visit.
 pub(super) struct Pages<'a> {
     pub(super) model: i64,
     pub(super) within: &'a Within,
@@ -329,7 +329,7 @@ pub(super) fn rebuild(
     pack(connection, key)
 }
 
-/// How many vectors there are, and the sum of their records' numbers: by these an index is seen to be whole.
+/// The number of vectors and the sum of their records' numbers, by which a damaged index is detected.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Checksum {
     vectors: i64,

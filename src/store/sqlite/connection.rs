@@ -73,7 +73,7 @@ impl From<rusqlite::Error> for OpenError {
     }
 }
 
-/// What the operating system says, without what it adds for programmers.
+/// The message of an error of the operating system, without its number.
 fn plain_io(error: &std::io::Error) -> String {
     crate::error::Error::new("").because(error).to_string().trim_start_matches(": ").to_owned()
 }
@@ -164,7 +164,7 @@ pub(super) fn unmap(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)
 }
 
-/// What tells whose file it is, read at one instant.
+/// The header of a file, which says whether it is a store, read at one instant.
 struct FileIdentity {
     application_id: i32,
     user_version: i32,

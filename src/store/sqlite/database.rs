@@ -80,7 +80,7 @@ impl Sqlite {
         })
     }
 
-    /// What SQLite says, as an error of an attempt at this store such as `read`.
+    /// An error of SQLite as an error of this store; `attempt` is a verb such as `read`.
     pub(super) fn failed(&self, attempt: &str, cause: rusqlite::Error) -> StoreError {
         let (kind, cause) = describe(&cause);
         StoreError::new(kind, self.attempt(attempt), cause)

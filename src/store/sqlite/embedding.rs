@@ -47,11 +47,11 @@ pub(super) fn insert(
     Ok(connection.prepare_cached(sql)?.execute(row)? == 1)
 }
 
-/// What a transaction has written, for the indexes to take in before it ends.
+/// The vectors that a transaction has written, which the indexes take in before it ends.
 #[derive(Default)]
 pub(super) struct IndexUpdate(BTreeMap<IndexKey, Added>);
 
-/// How many vectors were added, and the codes among them.
+/// The number of added vectors, and their codes.
 #[derive(Default)]
 struct Added {
     vectors: i64,

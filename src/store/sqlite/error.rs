@@ -1,10 +1,10 @@
-//! What SQLite says went wrong, as kinds and in words for somebody who knows no SQLite.
+//! The errors of SQLite, as kinds and in words for people who do not know SQLite.
 
 use super::super::error::ErrorKind;
 use rusqlite::ErrorCode;
 use std::time::Duration;
 
-/// How long a writer waits for the others, in steps of `connection::pause`.
+/// The time that a writer waits for the others, in steps of `connection::pause`.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The kind of an error, and its cause in words.

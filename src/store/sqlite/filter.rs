@@ -1,4 +1,4 @@
-//! What a selection is in SQL, and what it is to an index that knows time and role of each record.
+//! A selection as conditions in SQL, and as a filter for indexes that know the time and role of each record.
 
 use super::super::select::{Except, Select};
 use super::collections::{Part, Within};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 /// Records to choose from.
 pub(super) struct Source {
     pub(super) tables: &'static str,
-    /// What is enough to count them.
+    /// The tables that are enough to count them.
     pub(super) counted: &'static str,
     /// The columns that tell collection and time.
     collection: &'static str,

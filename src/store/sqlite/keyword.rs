@@ -157,7 +157,7 @@ struct Occurrences {
     words: Vec<Vec<(Box<[u8]>, f32)>>,
     /// What holds it in each segment, once that is known and as long as it is not `whole`.
     holders: Vec<Option<Holders>>,
-    /// How many records that are in no segment hold it: they come first.
+    /// The number of unindexed records that hold it, which come first.
     unindexed: usize,
     /// Whether all that hold it are gathered.
     whole: bool,
@@ -249,7 +249,7 @@ impl<'a> Lookup<'a> {
         let mut looked = 0;
         loop {
             looked = match occur {
-                // What holds all of them holds the rarest.
+                // A record that holds all tokens holds the rarest one.
                 Occur::All => 1,
                 Occur::Any => ranking::next_tokens(&self.tokens, looked, FIRST_RECORDS),
             };

@@ -63,7 +63,7 @@ impl Links for Sqlite {
 }
 
 impl Sqlite {
-    /// What stands around records, and the cosines: half of the records are looked around at a time.
+    /// The neighbours of records, and the cosines: both halves of the records are read in parallel.
     pub(super) fn look_around(
         &mut self,
         surroundings: &Surroundings,

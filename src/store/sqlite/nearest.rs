@@ -1,5 +1,5 @@
-//! Which records are nearest to a vector: all codes are looked at, and what may be among the best is
-//! compared exactly.
+//! Search for the records that are nearest to a vector: scans all codes, and compares exactly those records that may be
+//! among the best.
 
 use super::super::cosine::Query;
 use super::super::select::Select;
@@ -23,13 +23,13 @@ pub(super) struct ExactScore {
     pub(super) score: f64,
 }
 
-/// The best first; of equals the newest.
+/// Orders by score, best first; among equals the newest first.
 pub(super) fn by_score(a: &ExactScore, b: &ExactScore) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
 }
 
-/// What is found by the codes of a model, at one instant. Codes that are not as they must be are made anew, in the
-/// collections that `within` gives, and it is looked for again; `look` tells whether they were.
+/// Runs a search by the codes of a model, at one instant. `search` sets its flag to false if it finds the codes
+/// damaged: then the codes of the collections that `within` gives are rebuilt, and the search runs again.
 pub(super) fn with_repair<T>(
     connection: &mut Connection,
     model: i64,
@@ -83,7 +83,7 @@ impl Nearest<'_> {
         })
     }
 
-    /// All records of a trace, which are few.
+    /// Compares all records of a trace, which are few.
     fn by_vectors(&self, connection: &Connection, within: &Within) -> rusqlite::Result<Vec<ExactScore>> {
         let mut filter = Filter::of(self.which);
         filter.within("record", within);
@@ -123,7 +123,7 @@ impl Nearest<'_> {
         Ok((scored, sound && there))
     }
 
-    /// The best of them, with their records; of equals that do not all fit, every one is looked at.
+    /// Reads the records of the best ones; of equals that do not all fit, reads every one.
     fn hits(&self, connection: &Connection, mut scored: Vec<ExactScore>) -> rusqlite::Result<Vec<Hit>> {
         scored.sort_unstable_by(by_score);
         let last = self.limit.checked_sub(1).and_then(|last| scored.get(last));
@@ -138,7 +138,7 @@ impl Nearest<'_> {
     }
 }
 
-/// A look at all codes.
+/// A scan of all codes.
 struct Scan<'a> {
     query: &'a Query,
     admission: Admission,
@@ -165,7 +165,7 @@ impl Scan<'_> {
     }
 }
 
-/// A record, and between what its cosine lies.
+/// A record, and the bounds of its cosine.
 pub(super) struct CodeCandidate {
     n: i64,
     timestamp: i64,
@@ -188,16 +188,17 @@ impl CodeCandidate {
 /// Every record that may be among the best `limit`.
 pub(super) struct TopCandidates {
     limit: usize,
-    /// So near must one be, or are `limit` of them at least.
+    /// The least cosine of a candidate: `limit` candidates are at least as near.
     pub(super) floor: f32,
     candidates: Vec<CodeCandidate>,
-    /// When so many are kept, those below the floor are dropped; and how many that is at least.
+    /// When so many are kept, those below the floor are dropped; and the least value of that number.
     capacity: usize,
     min_capacity: usize,
 }
 
 impl TopCandidates {
-    /// None yet; what is below a cosine is not wanted. So many are kept before the worse ones are dropped.
+    /// No candidates yet; none below the cosine `floor` is wanted. `capacity` candidates are kept before the worse ones
+    /// are dropped.
     pub(super) fn above(floor: f64, limit: usize, capacity: usize) -> TopCandidates {
         TopCandidates { limit, floor: floor as f32, candidates: Vec::new(), capacity, min_capacity: capacity }
     }
@@ -213,8 +214,8 @@ impl TopCandidates {
         }
     }
 
-    /// The exact cosines of the candidates, likeliest first, as far as they may be among the best; `most` of them
-    /// are looked at. And whether each has a vector, as its code says.
+    /// Compares the candidates exactly, likeliest first, until the others cannot be among the best; at most
+    /// `max_compared` of them. Returns also whether each candidate has a vector, as its code says.
     pub(super) fn compare(
         mut self,
         max_compared: usize,

@@ -32,7 +32,7 @@ pub(super) fn last(
     Ok(found.split_off(found.len().saturating_sub(count)))
 }
 
-/// How many records of a source are in some collections; of each no further than `most`.
+/// Counts the records of a source in some collections; counts each collection no further than `most`.
 pub(super) fn count(
     connection: &Connection,
     source: &Source,

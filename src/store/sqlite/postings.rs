@@ -13,7 +13,7 @@ pub(super) struct DocMeta {
 }
 
 impl DocMeta {
-    /// What is told of it beside its number and its time: its length and, in the lowest two bits, its role.
+    /// Its length and, in the lowest two bits, its role.
     fn rest(&self) -> u64 {
         u64::from(self.length) << 2 | u64::from(self.role.trailing_zeros() & 3)
     }
@@ -144,7 +144,7 @@ impl Postings {
         &self.bytes
     }
 
-    /// How many documents hold the word. Each is two numbers, whose last bytes have no highest bit.
+    /// The number of documents that hold the word. Each is two numbers, whose last bytes have no highest bit.
     pub(super) fn doc_freq(bytes: &[u8]) -> usize {
         bytes.iter().filter(|byte| **byte < 0x80).count() / 2
     }

@@ -6,7 +6,7 @@ use crate::record::{Role, kind_named};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension};
 
-/// What an index has to know of a record.
+/// The columns of a record that an index needs.
 #[derive(Clone, Copy)]
 pub(super) struct RecordRow {
     /// Its number.

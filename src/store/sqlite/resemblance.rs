@@ -1,4 +1,4 @@
-//! Which records of a collection resemble each other: many vectors at once are compared with the codes of all.
+//! Search for the records of a collection that resemble each other: compares many vectors at once with all codes.
 
 use super::super::cosine::Query;
 use super::super::select::Collection;
@@ -13,17 +13,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::thread;
 
-/// Of records that are equally near by their codes, so many times the limit are compared exactly: small talk
-/// comes in thousands of equals.
+/// Of records that are equally near by their codes, at most so many times the limit are compared exactly: small talk
+/// comes in thousands of equal records.
 const COMPARED_PER_SYNAPSE: usize = 4;
 
-/// So many candidates are held for each record before the worse ones are dropped: there are many records.
+/// The number of candidates that each record keeps before the worse ones are dropped: there are many records.
 const MAX_CANDIDATES: usize = 256;
 
-/// A thread has so many vectors to compare at least.
+/// The least number of vectors for a thread to compare.
 const MIN_VECTORS_PER_THREAD: usize = 64;
 
-/// So many vectors are compared with all askers at once at least.
+/// The least number of codes that are compared with all query records at a time.
 const MIN_BLOCK_VECTORS: usize = 512;
 
 /// A record that is compared with others.
@@ -36,16 +36,16 @@ struct QueryRecord {
     best: TopCandidates,
 }
 
-/// Who may be compared with whom: each two once.
+/// The order of comparisons, in which each pair of records is compared once.
 struct ComparisonOrder {
-    /// Records whose turn comes later.
+    /// The records that are compared in a later batch.
     later: FxHashSet<i64>,
-    /// The records whose turn it is: each is compared with those of lower numbers.
+    /// The records of this batch: each is compared with those of lower numbers.
     now: FxHashSet<i64>,
 }
 
 impl ComparisonOrder {
-    /// The askers with greater numbers than this are compared with the record.
+    /// The query records with greater numbers than this are compared with the record.
     fn min_query(&self, n: i64) -> i64 {
         if self.later.contains(&n) {
             i64::MAX
@@ -57,7 +57,7 @@ impl ComparisonOrder {
     }
 }
 
-/// A search for what resembles the records of a collection.
+/// A search for the records that resemble those of a collection.
 pub(super) struct Resemblance<'a> {
     pub(super) model: &'a str,
     pub(super) collection: &'a Collection,
@@ -99,7 +99,7 @@ impl Resemblance<'_> {
         })
     }
 
-    /// The records that are to be compared, by their numbers.
+    /// The records to compare, ordered by number.
     fn queries(
         &self,
         connection: &Connection,
@@ -134,8 +134,8 @@ impl Resemblance<'_> {
         rows.collect()
     }
 
-    /// What a record resembles, by exact cosines; and whether all that it was compared with is there. Records
-    /// that resemble one mostly resemble others: `seen` keeps what was read of them.
+    /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. Records that
+    /// resemble one record mostly resemble others too: `seen` keeps their vectors.
     fn near(
         &self,
         connection: &Connection,
@@ -184,13 +184,13 @@ fn read_vector(connection: &Connection, model: i64, n: i64) -> rusqlite::Result<
     connection.prepare_cached(sql)?.query_row([model, n], seen).optional()
 }
 
-/// What is read of a record that others resemble.
+/// A record that others resemble, and its vector.
 struct StoredVector {
     id: String,
     vector: Vec<u8>,
 }
 
-/// Blocks put together, until they are worth the threads that compare them.
+/// Joins small blocks into one that is worth starting threads for.
 #[derive(Default)]
 struct BlockBuffer {
     metas: Vec<CodeMeta>,
@@ -213,7 +213,7 @@ impl BlockBuffer {
     }
 }
 
-/// Compares the askers with the vectors of a block, on some threads.
+/// Compares the query records with the codes of a block, on some threads.
 fn compare_all(queries: &mut [QueryRecord], order: &ComparisonOrder, block: &CodeBlock, threads: usize) {
     let min_queries: Vec<i64> = block.metas.iter().map(|meta| order.min_query(meta.n)).collect();
     let lowest = min_queries.iter().min().copied().unwrap_or(i64::MAX);

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-/// What `PRAGMA application_id` says of our files: "rsv1".
+/// The `PRAGMA application_id` of a store: "rsv1".
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// The `user_version` of a file that has these tables. A file of another version is not read.
@@ -105,5 +105,5 @@ const LINKS: &str = "
       PRIMARY KEY (model, collection)
     ) STRICT, WITHOUT ROWID;";
 
-/// What the store remembers about itself.
+/// The state of the store.
 const STATE: &str = "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";

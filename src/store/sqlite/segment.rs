@@ -21,9 +21,9 @@ const ROW_NUMBERS: i64 = 1 << 20;
 #[derive(Clone, Copy)]
 pub(super) struct Segment {
     pub(super) n: i64,
-    /// How many slots it has.
+    /// The number of its slots.
     pub(super) slots: usize,
-    /// How many documents are in them.
+    /// The number of documents in them.
     pub(super) docs: usize,
     /// In words, all documents together.
     pub(super) length: i64,
@@ -106,7 +106,7 @@ impl Segment {
         rows.collect()
     }
 
-    /// How many documents hold a word.
+    /// The number of documents that hold a word.
     pub(super) fn doc_freq(&self, connection: &Connection, word: &[u8]) -> rusqlite::Result<usize> {
         self.posting_list(connection, word, Postings::doc_freq).map(Option::unwrap_or_default)
     }
@@ -128,7 +128,7 @@ impl Segment {
         self.posting_list(connection, word, all).map(drop)
     }
 
-    /// What is read from the posting list of a word, if there is one.
+    /// Reads the posting list of a word, if there is one.
     fn posting_list<T>(
         &self,
         connection: &Connection,

@@ -1,4 +1,4 @@
-//! What the store knows about itself, in SQLite.
+//! The state of the store, in SQLite.
 
 use super::super::api::{Claim, State};
 use super::super::error::{ErrorKind, Result, StoreError};
@@ -84,7 +84,7 @@ fn scopes(connection: &Connection) -> rusqlite::Result<Vec<(Scope, u64)>> {
     rows.collect()
 }
 
-/// What SQLite finds wrong with the file.
+/// The errors that SQLite finds in the file.
 fn integrity_errors(connection: &Connection, most: u32) -> rusqlite::Result<Vec<String>> {
     let mut check = connection.prepare("SELECT integrity_check FROM pragma_integrity_check LIMIT ?")?;
     let mut errors: Vec<String> =

@@ -1,4 +1,4 @@
-//! What stands around records in their collections.
+//! The neighbours of records in their collections.
 
 use super::super::evidence::{Around, Cosines};
 use super::super::select::Select;
@@ -10,19 +10,19 @@ use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, params_from_iter};
 use std::cmp::Reverse;
 
-/// How far is looked around, and what of it is measured.
+/// How many neighbours are read, and which of them are compared with the vector.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub(super) which: &'a Select,
     /// So many records before and after each.
     pub(super) reach: usize,
     pub(super) vector: Option<ModelVector<'a>>,
-    /// What stands around the first so many is measured by the vector.
+    /// The neighbours of the first so many records are compared with the vector.
     pub(super) measured: usize,
 }
 
 impl Surroundings<'_> {
-    /// What stands around each of some records, and the cosines. All at one instant.
+    /// Reads the neighbours of each of some records, and the cosines, all at one instant.
     pub(super) fn read(
         &self,
         connection: &Connection,

@@ -100,7 +100,7 @@ pub(super) fn unindexed(
     }
 }
 
-/// What is to become a segment: the documents in order, and each word's postings.
+/// A segment that is being made: the documents in order, and each word's postings.
 #[derive(Default)]
 struct SegmentDraft {
     docs: Vec<DocMeta>,
@@ -248,7 +248,7 @@ pub(super) fn remove(
     Ok(())
 }
 
-/// What goes from a segment.
+/// The documents that are removed from a segment.
 #[derive(Default)]
 struct SegmentRemoval {
     slots: BTreeSet<u64>,

@@ -120,7 +120,7 @@ impl RemovedRecords {
 struct Writer<'a> {
     transaction: &'a Transaction<'a>,
     known: &'a mut KnownCollections,
-    /// How many records are new, by collection.
+    /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
     vectors: IndexUpdate,
 }
