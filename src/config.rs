@@ -1,7 +1,7 @@
 //! Every setting as one row: its key, its variables, its type, its default, what it is for.
 //!
 //! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It
-//! remembers which that was. Nothing is written that nobody set.
+//! remembers which that was. Nothing is written but values that the user set.
 
 mod edit;
 mod environment;
@@ -29,7 +29,7 @@ use table::ROWS;
 pub fn of(io: &mut Io) -> Result<Settings> {
     let settings = load(&io.common)?;
     if settings.verbose() {
-        io.tell_details();
+        io.print_details();
     }
     Ok(settings)
 }
@@ -60,12 +60,12 @@ pub fn load(common: &Common) -> Result<Settings> {
         }
     }
     if let Some(store) = &common.store {
-        settings.overrule("store", "--store", store)?;
+        settings.set_override("store", "--store", store)?;
     }
     Ok(settings)
 }
 
-/// Whether nobody but rsv, and Reservoir before it, reads a variable.
+/// Whether only rsv, and Reservoir before it, read a variable.
 fn is_own(variable: &str) -> bool {
     variable.starts_with("RSV_") || variable.starts_with("RESERVOIR_")
 }

@@ -115,7 +115,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let mut embedder = fill::embedder(&mut *store, settings, Workload::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
-    let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
+    let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
     fill::all(&mut *store, &mut embedder, &which, &mut report, &mut fault)?;
     drop(bar);
     link(&mut *store, settings, &which.scopes, false, io)
@@ -141,7 +141,7 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     let mut embedder = Embedder::named(settings, model, Workload::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
-    let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
+    let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
     let done = fill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
     drop(bar);
     fill::settle(&mut *store, settings, &io.notes())?;

@@ -95,14 +95,14 @@ impl Settings {
     }
 
     /// Lets a flag of a tool (`--port`) overrule the setting `key`.
-    pub fn overrule(&mut self, key: &str, flag: &str, text: &str) -> Result<()> {
+    pub fn set_override(&mut self, key: &str, flag: &str, text: &str) -> Result<()> {
         let key = Key::parse(key)?;
         let value = key.row().kind.read(text).map_err(|e| e.at(flag))?;
         self.put(key, value, Layer::Flag);
         Ok(())
     }
 
-    /// All settings in the order of the table; a key with a `*` only as long as nobody gave it a name.
+    /// All settings in the order of the table; a key with a `*` only if the file has no name for it.
     pub fn all(&self) -> Vec<&Setting> {
         let named = |row| self.settings.iter().any(|s| s.key.row == row && s.found.is_some());
         let mut all: Vec<&Setting> =

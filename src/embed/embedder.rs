@@ -119,14 +119,14 @@ impl Source {
     /// The server's vectors; `None` if the model is to be used that is installed here.
     fn ask(&mut self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(remote) = &mut self.remote else { return Ok(None) };
-        let asked = if remote.is_proxy() {
+        let result = if remote.is_proxy() {
             remote.embed(texts, input_type)
         } else {
             let prefix = if input_type == InputType::Query { &self.model.query } else { &self.model.passage };
             let worded: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
             remote.embed(&worded.iter().map(String::as_str).collect::<Vec<_>>(), input_type)
         };
-        match asked {
+        match result {
             Ok(vectors) => Ok(Some(vectors)),
             Err(RemoteError::Absent(error) | RemoteError::Model(error)) if self.installed.is_some() => {
                 self.notes.detail(format_args!("{error}: {} is loaded here", self.model.id));

@@ -99,10 +99,10 @@ fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Resul
     if id.is_empty() || id.starts_with('.') || id.contains('@') {
         return Err(Error::new(format!("{name}: no model can be called {id:?}")).hint("rename it"));
     }
-    Ok((Model::beside(&id, &own)?, Some(own)))
+    Ok((Model::from_directory(&id, &own)?, Some(own)))
 }
 
-/// Waits until nobody else fetches.
+/// Takes the lock, after any other fetch has ended.
 fn lock(model_dir: &ModelDir, report: &mut dyn Report) -> Result<File> {
     create_private_directory(&model_dir.models())?;
     let path = model_dir.models().join(".lock");
@@ -174,7 +174,7 @@ fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Re
     candidates.extend(only_graph(from));
     let missing = |name: &str| Error::new(format!("{}: there is no {name}", from.display()));
     let source = candidates.iter().find(|path| path.is_file()).ok_or_else(|| missing(GRAPH_FILE))?;
-    let beside = source.parent().unwrap_or(from);
+    let graph_directory = source.parent().unwrap_or(from);
     let mut put = |source: &Path, name: &str| -> Result<()> {
         let bytes = fs::copy(source, stage.join(name));
         let bytes = bytes.context(format_args!("cannot copy {}", source.display()))?;
@@ -182,20 +182,23 @@ fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Re
         Ok(())
     };
     put(source, GRAPH_FILE)?;
-    let tokenizer =
-        [from.join(TOKENIZER_FILE), beside.join(TOKENIZER_FILE), beside.join("..").join(TOKENIZER_FILE)];
+    let tokenizer = [
+        from.join(TOKENIZER_FILE),
+        graph_directory.join(TOKENIZER_FILE),
+        graph_directory.join("..").join(TOKENIZER_FILE),
+    ];
     put(
         tokenizer.iter().find(|path| path.is_file()).ok_or_else(|| missing(TOKENIZER_FILE))?,
         TOKENIZER_FILE,
     )?;
     let own = model.files.as_ref().map(|files| files.weights.clone()).unwrap_or_default();
-    let data = fs::read_dir(beside).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let data = fs::read_dir(graph_directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let data = data
         .map(|name| name.to_string_lossy().into_owned())
         .filter(|name| name.contains(".onnx_data") || name.contains(".onnx.data"));
     for name in own.iter().map(|path| base(path).to_string_lossy().into_owned()).chain(data) {
-        if beside.join(&name).is_file() && !stage.join(&name).exists() {
-            put(&beside.join(&name), &name)?;
+        if graph_directory.join(&name).is_file() && !stage.join(&name).exists() {
+            put(&graph_directory.join(&name), &name)?;
         }
     }
     Ok(())
@@ -226,7 +229,7 @@ fn install_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Repo
         return Ok(());
     }
     create_private_directory(place.parent().unwrap_or(&model_dir.data))?;
-    // Never over a file that somebody has mapped.
+    // Never over a file that a process has mapped.
     let making = place.with_extension("part");
     fs::copy(&source, &making).and_then(|_| fs::rename(&making, &place)).context(what)?;
     report.progress(onnx_runtime::LIBRARY_FILE, new.bytes, Some(new.bytes));

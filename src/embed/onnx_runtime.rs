@@ -33,7 +33,7 @@ pub(super) fn environment(settings: &Settings) -> Result<Environment> {
     Ok(environment)
 }
 
-/// Which build of ONNX Runtime is loaded; to be asked after `environment`.
+/// The build of ONNX Runtime that is loaded; call it after `environment`.
 pub(super) fn build() -> &'static str {
     ort::info()
 }
@@ -76,7 +76,7 @@ pub(super) fn getter(settings: &Settings) -> String {
     installed.map_or("scripts/fetch-model in the source of rsv".to_owned(), |script| cli::quoted(&script))
 }
 
-/// Where the library may be, in order, and whether somebody asked for this very file.
+/// Where the library may be, in order, and whether the user named this very file.
 #[cfg(feature = "load-dynamic")]
 fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
     let places = settings.places();

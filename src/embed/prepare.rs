@@ -62,7 +62,7 @@ pub(super) fn prepare(
         let _ = fs::remove_dir_all(&making);
     }
     done?;
-    // Forms for other builds of ONNX Runtime, or of an older graph, serve nobody.
+    // Forms for other builds of ONNX Runtime, or of an older graph, are of no use any more.
     for other in model_dir.all_prepared(&installed.model.id).into_iter().filter(|other| *other != place) {
         let _ = fs::remove_dir_all(other);
     }

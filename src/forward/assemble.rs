@@ -51,7 +51,7 @@ impl Assembler {
         }
     }
 
-    /// The provider said that this was all.
+    /// Records the provider's end of the stream.
     pub(super) fn done(&mut self) {
         self.done = true;
     }
@@ -62,12 +62,12 @@ impl Assembler {
         self.error.is_none() && (self.done || !self.choices.is_empty() && self.choices.iter().all(finished))
     }
 
-    /// Whether the provider said that there is nothing more.
+    /// Whether the provider ended the stream.
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Whether it was longer than there is room for.
+    /// Whether it was longer than the limit.
     pub(super) fn is_truncated(&self) -> bool {
         self.truncated
     }
@@ -111,13 +111,13 @@ impl Assembler {
         let more = choice.iter().filter(|(name, _)| !own(name));
         let Choice { message, more: members, .. } = &mut self.choices[at];
         let parts = delta.iter().map(|part| (true, part)).chain(more.map(|part| (false, part)));
-        for (said, (name, json)) in parts {
+        for (in_message, (name, json)) in parts {
             match remaining.checked_sub(json.len()) {
                 Some(left) if !self.truncated => *remaining = left,
                 _ => self.truncated = true,
             }
             if !self.truncated {
-                merge(if said { message } else { members }, name, json);
+                merge(if in_message { message } else { members }, name, json);
             }
         }
     }

@@ -16,7 +16,7 @@ pub(super) struct EventParser {
 /// The byte order mark that a stream may begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event is longer than was asked for.
+/// The error for an event that is longer than the limit.
 #[derive(PartialEq, Debug)]
 pub(super) struct EventTooLong;
 

@@ -30,7 +30,7 @@ impl Failure {
         Failure { status, code, message: message.into(), body: None, headers: None, hint: None }
     }
 
-    /// A request that nobody can answer.
+    /// The error for a request that no provider can answer.
     pub(super) fn request(message: &str) -> Failure {
         Failure::new(400, "invalid_request", message)
     }
@@ -98,9 +98,9 @@ impl Failure {
 
     /// The provider answered with a status other than 200 to 299.
     pub fn refused(target: &Target, status: u16, body: &[u8], key: Option<&Secret>) -> Failure {
-        let said = error_message(body, key).map_or(String::new(), |said| format!(": {said}"));
+        let detail = error_message(body, key).map_or(String::new(), |detail| format!(": {detail}"));
         let head = format!("{} answered {status} {}", target.title(), reason_phrase(status));
-        let message = format!("{}{said}", head.trim_end());
+        let message = format!("{}{detail}", head.trim_end());
         let failure = Failure::new(status, "provider_error", message).body(body, key);
         match status {
             300..=399 => {
@@ -151,10 +151,10 @@ impl Failure {
         Failure::new(502, "invalid_answer", message)
     }
 
-    /// The provider said in mid-stream that something went wrong.
+    /// The provider reported an error in mid-stream.
     pub(super) fn in_stream(target: &Target, event: &[u8], key: Option<&Secret>) -> Failure {
-        let said = error_message(event, key).map_or(String::new(), |said| format!(": {said}"));
-        let message = format!("the answer of {} broke off{said}", target.title());
+        let detail = error_message(event, key).map_or(String::new(), |detail| format!(": {detail}"));
+        let message = format!("the answer of {} broke off{detail}", target.title());
         Failure::new(502, "provider_error", message).body(event, key)
     }
 

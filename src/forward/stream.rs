@@ -1,4 +1,4 @@
-//! An answer as it arrives: its bytes to be passed on, and on the side what they say.
+//! An answer as it arrives: its bytes, and the events in them.
 
 use super::answer::{mark_kind, read_answer};
 use super::assemble::Assembler;
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data of the event after which a provider says nothing more.
+/// The data of the last event of a stream.
 const DONE_DATA: &str = "[DONE]";
 /// How long the connection may take to end after that, so that it can be used again.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ pub struct AnswerHead {
 /// Where pieces come from.
 enum StreamBody {
     Arriving(Response),
-    /// The provider did not stream: the answer as it was sent, and what it says.
+    /// The provider did not stream: the answer as it was sent, and parsed.
     Whole(Option<Bytes>, Object),
     Ended,
 }
@@ -71,7 +71,7 @@ pub enum Event {
     Chunk(Object),
     /// It is no JSON object.
     Data(String),
-    /// The provider says that it is done.
+    /// The end of the stream.
     Done,
     /// The whole answer of a provider that does not stream.
     Whole(Object),
@@ -234,8 +234,8 @@ impl Stream {
         }
         let finished =
             self.assembler.is_finished() && !self.assembler.is_truncated() && self.failure.is_none();
-        let said = self.assembler.error().map(|event| event.to_json());
-        let failure = match said {
+        let error = self.assembler.error().map(|event| event.to_json());
+        let failure = match error {
             Some(event) => Some(Failure::in_stream(target, event.as_bytes(), key.as_ref())),
             None if self.failure.is_some() => self.failure,
             None if self.assembler.is_truncated() => Some(Failure::answer_too_long(target, self.limit)),
@@ -284,10 +284,10 @@ impl Event {
         let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return String::new() };
         let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
         let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
-        let said = first.and_then(|first| {
+        let message = first.and_then(|first| {
             let member = |name| first.object(name).ok().flatten();
             member("delta").or_else(|| member("message"))
         });
-        said.map_or(String::new(), |said| chat::text(&said))
+        message.map_or(String::new(), |message| chat::text(&message))
     }
 }

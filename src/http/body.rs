@@ -12,7 +12,7 @@ pub struct Body {
 /// Why a body is not whole.
 #[derive(Debug)]
 pub enum Truncation {
-    /// It is longer than was asked for.
+    /// It is longer than the limit.
     Limit,
     Failed(RequestError),
 }

@@ -145,7 +145,7 @@ impl Client {
     }
 
     fn build(&self, transport: Transport) -> reqwest::Result<reqwest::Client> {
-        // An error only says that one is installed already.
+        // An error only means that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
