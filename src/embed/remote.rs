@@ -20,7 +20,7 @@ pub(super) struct RemoteEmbedder {
     notes: Notes,
     /// How many numbers its vectors have, once one has been seen.
     dim: Option<usize>,
-    /// How many texts it takes at once, as far as is known.
+    /// The most texts that it takes at once, as far as is known.
     max_batch: usize,
     /// Whether to request base64.
     base64: bool,
@@ -81,19 +81,18 @@ impl RemoteEmbedder {
         self.dim.is_some()
     }
 
-    /// Asks for a model by another name from now on.
+    /// Sets the name of the model for the next requests.
     pub(super) fn set_model(&mut self, model: &str) {
         self.model = model.to_owned();
     }
 
-    /// Whether it is an rsv-proxy, which adds what its model wants before questions and answers, and cuts long
-    /// texts in windows.
+    /// Whether it is an rsv-proxy, which adds the prompts of its model and splits long texts itself.
     pub(super) fn is_proxy(&self) -> bool {
         self.endpoint.kind == EmbeddingApi::Proxy
     }
 
-    /// The vectors of texts, in their order, each of length 1. `input_type` is for a proxy to know. Errors tell
-    /// whether another model, or none of the server's, may help.
+    /// The vectors of texts, in their order, each of length 1. Only a proxy needs `input_type`. Errors tell
+    /// whether a model on this machine may help.
     pub(super) fn embed(
         &mut self,
         texts: &[&str],
@@ -208,7 +207,7 @@ impl RemoteEmbedder {
         Ok(vectors)
     }
 
-    /// There was no answer.
+    /// The error for a request without an answer.
     fn unanswered(&self, failed: &RequestError) -> RemoteError {
         let error = self.error(failed);
         match (failed.kind, self.endpoint.kind) {
@@ -273,7 +272,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use tiny_http::{Header, Response, Server};
 
-    /// A server that gives these answers, and hangs when it has no more; what it was asked.
+    /// A server that gives these answers, and hangs after the last; it records its requests.
     struct Fake {
         url: String,
         requests: Arc<Mutex<Vec<serde_json::Value>>>,

@@ -1,4 +1,4 @@
-//! One line of a pipe: a request becomes its answer, as it is wanted; anything else passes.
+//! One line of a pipe: a request is answered in the chosen format; any other line passes unchanged.
 
 use super::{Caller, Event, Failure, Forwarder, Stream};
 use crate::error::Error;
@@ -116,7 +116,7 @@ async fn send_text(text: String, ended: &mut bool, to: &Sender<LineOutput>) -> R
     Ok(())
 }
 
-/// Ends the line of a text, unless it did so itself.
+/// Ends the line of a text, unless the text ended it.
 async fn end_line(ended: bool, to: &Sender<LineOutput>) -> Result<(), ReceiverGone> {
     if ended { Ok(()) } else { to.send(LineOutput::Text("\n".to_owned())).await }
 }

@@ -32,7 +32,7 @@ pub struct Stream {
     failure: Option<Failure>,
 }
 
-/// How the answer begins.
+/// The head of an answer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AnswerHead {
     /// 200 to 299.
@@ -42,7 +42,7 @@ pub struct AnswerHead {
     pub encoded: bool,
 }
 
-/// Where pieces come from.
+/// The source of pieces.
 enum StreamBody {
     Arriving(Response),
     /// The provider did not stream: the answer as it was sent, and parsed.
@@ -50,13 +50,13 @@ enum StreamBody {
     Ended,
 }
 
-/// How pieces become events.
+/// Turns pieces into events.
 struct EventReader {
     decoder: Decoder,
     events: EventParser,
 }
 
-/// Some of an answer.
+/// A piece of an answer.
 #[derive(Debug)]
 pub struct StreamPiece {
     /// Exactly what the provider sent.
@@ -81,9 +81,9 @@ pub enum Event {
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamEnd {
     /// The response as if it had not been streamed, with `rsv`, in which `partial` says that it broke off; none
-    /// if nothing of an answer arrived, or nothing was to be gathered.
+    /// if nothing of an answer arrived, or the answer was discarded.
     pub response: Option<Object>,
-    /// Why there is not all of it.
+    /// The reason why it is incomplete.
     pub failure: Option<Failure>,
 }
 
@@ -123,12 +123,12 @@ impl Stream {
         })
     }
 
-    /// How the answer began.
+    /// The head of the answer.
     pub fn head(&self) -> &AnswerHead {
         &self.head
     }
 
-    /// Lets the answer be of any length, of which nothing is kept: in the end there is no response.
+    /// Keeps nothing of the answer, which may then be of any length. In the end there is no response.
     pub fn discard_answer(&mut self) {
         self.assembler = Assembler::new(None);
     }
@@ -166,7 +166,7 @@ impl Stream {
         }
     }
 
-    /// The events that end in a piece. What cannot be read is passed on all the same.
+    /// The events that end in a piece. Bytes that cannot be parsed are passed on all the same.
     fn read(&mut self, bytes: &Bytes) -> Vec<Event> {
         let Some(EventReader { decoder, events }) = &mut self.reading else { return Vec::new() };
         let (mut plain, mut found) = (Vec::new(), Vec::new());

@@ -31,7 +31,7 @@ impl Address {
         self
     }
 
-    /// The port, be it that of the scheme.
+    /// The port, given or the scheme's default.
     pub fn port(&self) -> Option<u16> {
         self.0.port_or_known_default()
     }
