@@ -22,7 +22,7 @@ struct ProviderRow {
     address_variable: &'static str,
     key_variable: &'static str,
     key_policy: KeyPolicy,
-    /// Whether a model, in lower case, is served here without its provider being named.
+    /// Whether a model, in lower case, is served here if no provider is named.
     serves: fn(&str) -> bool,
 }
 
@@ -230,7 +230,7 @@ impl Target {
         self.endpoint.title
     }
 
-    /// Where its chat completions are.
+    /// The address of its chat completions.
     pub fn address(&self) -> &Address {
         &self.endpoint.address
     }
@@ -266,7 +266,7 @@ impl Target {
         let exposed = self.address().is_plaintext() && !self.address().is_loopback();
         let key = match self.endpoint.key_policy {
             KeyPolicy::Key => bearer.or(own),
-            // A client that must send some key sends it to a server of the house that wants none.
+            // A client that must send some key sends it to a local server that needs none.
             KeyPolicy::KeyIfAny => bearer.filter(|_| !exposed).or(own),
             KeyPolicy::Own | KeyPolicy::OwnIfAny => own,
         };
@@ -297,7 +297,7 @@ fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The leftmost place of each part leaves the most room for those after it.
+    // The leftmost place of each part leaves the longest text for those after it.
     for part in middle.split('*') {
         match text.find(part) {
             Some(at) => text = &text[at + part.len()..],

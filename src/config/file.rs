@@ -26,7 +26,7 @@ impl ConfigFile {
         Some(ConfigFile { path: directory.join("config.toml"), named: false })
     }
 
-    /// The same, where there must be a place.
+    /// The same; an error if there is none.
     pub(super) fn require(common: &Common) -> Result<ConfigFile> {
         ConfigFile::find(common).ok_or_else(|| {
             Error::new("there is no place for the settings' file: HOME is not set")
@@ -81,7 +81,7 @@ fn at_line(path: &Path, text: &str, byte: usize) -> String {
 pub(super) struct FileContents {
     /// The settings in the file's order.
     pub(super) values: Vec<(Key, Value)>,
-    /// Where keys stand that no row has: `config.toml:3: unknown key: colour`.
+    /// Errors for keys that no row has: `config.toml:3: unknown key: colour`.
     pub(super) unknown: Vec<Error>,
 }
 

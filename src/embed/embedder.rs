@@ -20,7 +20,7 @@ pub struct Embedder {
     source: Arc<Mutex<Source>>,
 }
 
-/// Where vectors come from.
+/// The source of vectors.
 struct Source {
     settings: Settings,
     work: Workload,
@@ -30,7 +30,7 @@ struct Source {
     remote: Option<RemoteEmbedder>,
     /// The model's files; a server may have it without them.
     installed: Option<InstalledModel>,
-    /// Never taken down: freeing it takes longer than embedding a question did.
+    /// Never dropped: freeing it takes longer than embedding a question.
     encoder: Option<ManuallyDrop<Encoder>>,
 }
 
@@ -116,7 +116,7 @@ impl Source {
         }
     }
 
-    /// The server's vectors; `None` if the model is to be used that is installed here.
+    /// The server's vectors; `None` if the installed model is to be used.
     fn ask(&mut self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(remote) = &mut self.remote else { return Ok(None) };
         let result = if remote.is_proxy() {

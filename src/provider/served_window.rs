@@ -1,5 +1,5 @@
-//! How many tokens a model takes where it is served. Ollama cuts what is longer than its `num_ctx` without a
-//! word, and its default is far below the window of most models, so that rsv asks it.
+//! How many tokens a model takes where it is served. Ollama truncates longer requests than its `num_ctx`
+//! silently, and its default is far below the window of most models, so that rsv asks it.
 
 use super::{Providers, Target};
 use crate::config::Settings;
@@ -16,10 +16,10 @@ const DEFAULT_NUM_CTX: usize = 4096;
 const CACHE_TTL: Duration = Duration::from_secs(60);
 /// How long Ollama may take to answer.
 const OLLAMA_TIMEOUT: &str = "500ms";
-/// No answer is longer, in bytes.
+/// The longest answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// Asks Ollama for windows, and remembers them for a while.
+/// Asks Ollama for windows, and caches them.
 pub struct ServedWindows {
     /// None if an address is invalid, which `Forwarder` reports.
     providers: Option<Providers>,
