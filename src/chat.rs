@@ -17,7 +17,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Checks that the body has messages, each with a role, and that what each says can be read.
+    /// Checks that the body has messages, each with a role, and a content that can be read.
     pub fn parse(body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
@@ -37,7 +37,7 @@ impl Request {
         self.body.text("model")
     }
 
-    /// The tokens that the caller keeps free for the answer, if it says so.
+    /// The tokens that the caller keeps free for the answer, if it sets them.
     pub fn max_tokens(&self) -> Result<Option<usize>> {
         for member in ["max_completion_tokens", "max_tokens"] {
             if let Some(tokens) = self.body.integer(member)? {
@@ -130,7 +130,7 @@ fn account(members: Object) -> Result<StoredRecord> {
 /// The name in `rsv.provider` of an answer that rsv itself gives.
 const OWN_PROVIDER: &str = "rsv";
 
-/// The member that the suite adds to somebody else's body; it never leaves the machine.
+/// The member that rsv adds to request and answer bodies. It never leaves the machine.
 #[derive(Clone, Default, Debug)]
 pub struct Rsv {
     pub partition: Option<String>,

@@ -1,12 +1,12 @@
-//! What may stand at a place of a command line, for the shells to complete. Nothing is made for it, waited for or
-//! asked over a network: what cannot be told at once is not offered.
+//! The candidates for a word of a command line, for the shells to complete. Completing creates nothing, waits for
+//! nothing and uses no network: candidates that are not known at once are left out.
 
 use crate::cli::{Candidate, PartialCommand, ValueCompleters};
 use crate::config::{self, Key, Settings};
 use crate::record::Role;
 use crate::{embed, store};
 
-/// The arguments for which something is known.
+/// The arguments that have candidates.
 pub static VALUES: ValueCompleters = &[
     ("partition", partitions),
     ("instance", instances),

@@ -1,7 +1,7 @@
 //! Every setting as one row: its key, its variables, its type, its default, what it is for.
 //!
 //! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It
-//! remembers which that was. Nothing is written that nobody set.
+//! remembers which that was. Nothing is written but values that the user set.
 
 mod edit;
 mod environment;
@@ -25,11 +25,11 @@ use file::{ConfigFile, FileContents};
 use std::path::PathBuf;
 use table::ROWS;
 
-/// The settings of a tool, of which `log` makes it tell details too. Errors name the place of a wrong value.
+/// The settings of a tool. The setting `log` may turn on details. Errors name the place of a wrong value.
 pub fn of(io: &mut Io) -> Result<Settings> {
     let settings = load(&io.common)?;
     if settings.verbose() {
-        io.tell_details();
+        io.print_details();
     }
     Ok(settings)
 }
@@ -60,12 +60,12 @@ pub fn load(common: &Common) -> Result<Settings> {
         }
     }
     if let Some(store) = &common.store {
-        settings.overrule("store", "--store", store)?;
+        settings.set_override("store", "--store", store)?;
     }
     Ok(settings)
 }
 
-/// Whether nobody but rsv, and Reservoir before it, reads a variable.
+/// Whether only rsv, and Reservoir before it, read a variable.
 fn is_own(variable: &str) -> bool {
     variable.starts_with("RSV_") || variable.starts_with("RESERVOIR_")
 }
@@ -85,7 +85,7 @@ pub fn path(common: &Common) -> Result<PathBuf> {
     ConfigFile::require(common).map(|file| file.path)
 }
 
-/// Makes an empty settings' file if there is none; where it is.
+/// Creates an empty settings' file if there is none, and returns its path.
 pub fn make(common: &Common) -> Result<PathBuf> {
     edit::create_empty(common)
 }
@@ -97,7 +97,7 @@ pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
     contents.values.into_iter().find(|(other, _)| other == key).map(|(_, value)| value)
 }
 
-/// Checks a value and writes it into the settings' file, which is made if need be; comments and order stay.
+/// Checks a value and writes it into the settings' file, which is created if needed; comments and order stay.
 pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     if text.is_empty() {
         return Err(Error::new(format!("{key}: is empty")).hint(format!("rsv-config unset '{key}'")));
@@ -111,7 +111,7 @@ pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }
 
-/// The environment variable that overrules the file's value of a key, if one is set.
+/// The environment variable that overrides the file's value of a key, if one is set.
 pub fn overriding_variable(key: &Key) -> Option<&'static str> {
     from_environment(key.row()).ok().flatten().map(|(variable, _)| variable)
 }

@@ -1,4 +1,4 @@
-//! Whether all is there that the tools need, and what to do where it is not.
+//! Checks that the tools have all they need, and gives hints where they do not.
 
 mod files;
 mod finding;
@@ -28,8 +28,8 @@ pub async fn examine(common: &Common, settings: Result<Settings>, notes: &Notes)
     own.into_iter().flatten().chain(memory).chain([proxy]).chain(providers).chain(programs).collect()
 }
 
-/// Tells what was found: people in text, programs in lines of JSON. The answer is yes if nothing needs doing.
-pub fn tell(found: &[Finding], io: &mut Io) -> Result<Outcome> {
+/// Prints the findings: as text for people, as JSON lines for programs. The answer is yes if nothing needs doing.
+pub fn print(found: &[Finding], io: &mut Io) -> Result<Outcome> {
     let layout = io.stdout_is_tty().then(|| io.layout());
     for finding in found {
         let line = match &layout {
@@ -56,14 +56,14 @@ pub async fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
     .await
 }
 
-/// The same settings for somebody who does not wait long, and asks once: a server may be what embeds.
+/// The same settings with short timeouts and no retries, since a server may do the embedding.
 fn with_check_timeout(settings: &Settings) -> Result<Settings> {
     let mut settings = settings.clone();
     let limit = format!("{}s", CHECK_TIMEOUT.as_secs());
     for key in ["connect_timeout", "first_byte_timeout", "idle_timeout", "request_timeout"] {
-        settings.overrule(key, key, &limit)?;
+        settings.set_override(key, key, &limit)?;
     }
-    settings.overrule("retries", "retries", "0")?;
+    settings.set_override("retries", "retries", "0")?;
     Ok(settings)
 }
 
@@ -72,7 +72,7 @@ pub async fn providers(settings: &Settings) -> Vec<Finding> {
     network::providers(settings).await
 }
 
-/// Does on a thread of its own what may wait.
+/// Runs blocking work on a thread of its own.
 async fn spawn_blocking<T: Default + Send + 'static>(
     settings: &Settings,
     work: impl FnOnce(&Settings) -> T + Send + 'static,

@@ -1,6 +1,6 @@
-//! Text into vectors: by a model on this machine, or by somebody else's server.
+//! Text into vectors: by a model on this machine, or by a server.
 //!
-//! Nothing is loaded before the first text is embedded, so that asking which model is used costs nothing.
+//! Nothing is loaded before the first text is embedded, so that looking up the model in use costs nothing.
 
 mod batch_sizer;
 mod chunking;
@@ -48,7 +48,7 @@ pub fn canonical(name: &str) -> &str {
 }
 
 /// Gets a model, checks and prepares it: by its name from the hub of the settings, or from a directory.
-/// See `Report` for how it tells what it does. Gives the canonical id. Nothing is left half-installed.
+/// `report` receives its progress. Returns the canonical id. Nothing is left half-installed.
 pub fn fetch(
     settings: &Settings,
     name: &str,
@@ -68,7 +68,7 @@ pub struct ListedModel {
     pub installed: Option<u64>,
     /// The bytes of its fast form, if it has one.
     pub prepared: Option<u64>,
-    /// Whether it is used unless something else is asked for.
+    /// Whether it is the default.
     pub in_use: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The one HTTP client: it follows no redirects, waits for a bounded time, and says in words what failed.
+//! The one HTTP client: it follows no redirects, waits for a bounded time, and describes failures in words.
 
 mod address;
 mod blocking_client;
@@ -31,7 +31,7 @@ pub use reqwest::header::HeaderMap;
 
 use std::future::Future;
 
-/// Waits for all, which go on side by side; what they give is in their order.
+/// Runs all futures concurrently and returns their outputs in order.
 pub async fn join_all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut waiting: Vec<_> = futures.map(|one| (Some(Box::pin(one)), None)).collect();
     std::future::poll_fn(|context| {

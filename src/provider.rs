@@ -22,7 +22,7 @@ struct ProviderRow {
     address_variable: &'static str,
     key_variable: &'static str,
     key_policy: KeyPolicy,
-    /// Whether a model, in lower case, is served here without its provider being named.
+    /// Whether a model, in lower case, is served here if no provider is named.
     serves: fn(&str) -> bool,
 }
 
@@ -70,7 +70,7 @@ pub struct Providers {
     routes: Vec<(String, Arc<Endpoint>)>,
 }
 
-/// Where a provider is, and what it is told.
+/// The address of a provider, and its key and headers.
 #[derive(Clone, Debug)]
 struct Endpoint {
     name: &'static str,
@@ -87,14 +87,14 @@ struct Endpoint {
 #[derive(Clone, Debug)]
 pub struct Target {
     endpoint: Arc<Endpoint>,
-    /// The model by the name that the provider knows; empty for what is asked of none.
+    /// The model by the name that the provider knows; empty for a request without a model.
     pub model: String,
 }
 
-/// Why a request cannot be sent to anybody.
+/// Why a request cannot be sent.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The model cannot be asked for.
+    /// No provider serves the model.
     Model(Error),
     /// There is no key.
     Key(Error),
@@ -135,8 +135,8 @@ impl Providers {
         Ok(Providers { endpoints, routes })
     }
 
-    /// Who serves a model: the most specific route, else the provider that is named before a slash, else the
-    /// one that the name tells, else Ollama.
+    /// The provider of a model: the most specific route, else the provider that is named before a slash, else the
+    /// one that serves models of such a name, else Ollama.
     pub fn of(&self, model: &str) -> std::result::Result<Target, Refusal> {
         let folded = model.to_lowercase();
         if let Some((_, endpoint)) = self.routes.iter().find(|(pattern, _)| matches_pattern(pattern, &folded))
@@ -155,16 +155,16 @@ impl Providers {
         }
     }
 
-    /// The provider that the table has under this name, whatever the routes say, for what is asked of no model.
-    pub fn named(&self, name: &str) -> std::result::Result<Target, Refusal> {
+    /// The provider that the table has under this name, whatever the routes say, for requests without a model.
+    pub fn by_name(&self, name: &str) -> std::result::Result<Target, Refusal> {
         match PROVIDERS.iter().position(|row| row.name == name) {
             Some(at) => self.at(at, ""),
             None => Err(Refusal::Model(Error::new(format!("there is no provider {name:?}")))),
         }
     }
 
-    /// Every provider that has an address, those of the routes last; of several at one address the first that can be
-    /// asked.
+    /// Every provider that has an address, those of the routes last; of several at one address the first that
+    /// has its key.
     pub fn all(&self) -> Vec<Target> {
         let endpoints =
             self.endpoints.iter().flatten().chain(self.routes.iter().map(|(_, endpoint)| endpoint));
@@ -230,13 +230,13 @@ impl Target {
         self.endpoint.title
     }
 
-    /// Where its chat completions are.
+    /// The address of its chat completions.
     pub fn address(&self) -> &Address {
         &self.endpoint.address
     }
 
-    /// What stands beside its chat completions, with what follows the question mark; `None` where the address names
-    /// these alone.
+    /// Another endpoint beside its chat completions, with a query string; `None` if the address has no such
+    /// siblings.
     pub fn sibling(&self, name: &str, query: Option<&str>) -> Option<Address> {
         let address = self.address();
         let base = address.path().strip_suffix("/chat/completions")?;
@@ -266,7 +266,7 @@ impl Target {
         let exposed = self.address().is_plaintext() && !self.address().is_loopback();
         let key = match self.endpoint.key_policy {
             KeyPolicy::Key => bearer.or(own),
-            // A client that must send some key sends it to a server of the house that wants none.
+            // A client that must send some key sends it to a local server that needs none.
             KeyPolicy::KeyIfAny => bearer.filter(|_| !exposed).or(own),
             KeyPolicy::Own | KeyPolicy::OwnIfAny => own,
         };
@@ -297,7 +297,7 @@ fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };
     let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The leftmost place of each part leaves the most room for those after it.
+    // The leftmost place of each part leaves the longest text for those after it.
     for part in middle.split('*') {
         match text.find(part) {
             Some(at) => text = &text[at + part.len()..],
@@ -438,13 +438,13 @@ mod tests {
 
     #[test]
     fn a_bad_address_is_named_by_its_setting_and_not_shown() {
-        let said = |settings| providers(settings).err().map(|e| e.to_string());
+        let error_text = |settings| providers(settings).err().map(|e| e.to_string());
         assert_eq!(
-            said("custom_base_url = 'http://user:secret@h:99999'").as_deref(),
+            error_text("custom_base_url = 'http://user:secret@h:99999'").as_deref(),
             Some("custom_base_url: invalid address: invalid port number")
         );
         assert_eq!(
-            said("[routes]\n'a*' = { base_url = 'http://[x' }").as_deref(),
+            error_text("[routes]\n'a*' = { base_url = 'http://[x' }").as_deref(),
             Some("routes.\"a*\".base_url: invalid address: invalid IPv6 address")
         );
     }

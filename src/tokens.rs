@@ -12,7 +12,7 @@ use crate::record::Object;
 use family::{CountingRule, Family};
 use window::Model;
 
-/// Counts tokens as the model does, or estimates them, or says how many they are at most.
+/// Counts tokens as the model does, estimates them, or gives an upper bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     model: Model,

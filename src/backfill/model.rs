@@ -62,7 +62,7 @@ pub fn embedder(
 /// server that they may name for their own.
 fn store_embedder(settings: &Settings, stored: &str, work: Workload, notes: &Notes) -> Result<Embedder> {
     let mut here = settings.clone();
-    here.overrule("embed.via", "embed.via", LOCAL)?;
+    here.set_override("embed.via", "embed.via", LOCAL)?;
     Embedder::named(&here, Some(stored), work, notes)
         .or_else(|_| Embedder::named(settings, Some(stored), work, notes))
 }

@@ -187,7 +187,7 @@ fn path(io: &mut Io) -> Result<Outcome> {
 fn examine(io: &mut Io) -> Result<Outcome> {
     let settings = config::of(io);
     let found = http::run(async { Ok(doctor::examine(&io.common, settings, &io.notes()).await) })?;
-    doctor::tell(&found, io)
+    doctor::print(&found, io)
 }
 
 /// Asks for the key of who serves a model, if there must be one and is none: its setting, and the key.

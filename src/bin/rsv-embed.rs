@@ -116,7 +116,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let mut embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
-    let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
+    let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
     backfill::all(&mut *store, &mut embedder, &which, &mut report, &mut fault)?;
     drop(bar);
     link(&mut *store, settings, &which.scopes, false, io)
@@ -142,7 +142,7 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     let mut embedder = Embedder::named(settings, model, Workload::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
-    let mut fault = |error| bar.borrow().aside(|| io.fault(&error));
+    let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
     let done = backfill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
     drop(bar);
     backfill::settle(&mut *store, settings, &io.notes())?;

@@ -45,7 +45,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let flags =
         [("enrich.recall", "--recall", args.recall), ("enrich.placement", "--placement", args.placement)];
     for (key, flag, text) in flags {
-        text.map_or(Ok(()), |text| settings.overrule(key, flag, &text))?;
+        text.map_or(Ok(()), |text| settings.set_override(key, flag, &text))?;
     }
     let mut enricher = Enricher {
         scope: io.common.scope()?,

@@ -75,7 +75,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
     if args.check {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
-        return doctor::tell(&found, io);
+        return doctor::print(&found, io);
     }
     let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
     http::serve(proxy.serve(address, async move |bound, signals| {

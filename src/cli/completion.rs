@@ -66,8 +66,8 @@ pub(super) fn complete(
             out.write(script.replace("TOOL", command.get_name()).as_bytes())?;
             0
         }
-        Some((_, asked)) => {
-            let line = CommandLine::of(shell, asked);
+        Some((_, line_words)) => {
+            let line = CommandLine::of(shell, line_words);
             match candidates(command, &line.words, values)? {
                 None => 1,
                 Some(found) => {
@@ -95,7 +95,7 @@ fn candidates(
     let found = engine::complete(&mut command, words, place, None).context("cannot complete")?;
     let is_file = |one: &CompletionCandidate| one.get_tag().is_some_and(|tag| tag.to_string() == FILE_TAG);
     let (files, mut found): (Vec<_>, Vec<_>) = found.into_iter().partition(is_file);
-    // Flags are offered to those who begin one, who then mean no operand.
+    // Flags are offered only if the word begins with a dash; operands are not offered then.
     let flag = last.starts_with('-');
     found.retain(|one| flag || !one.get_value().to_string_lossy().starts_with('-'));
     let file = files.iter().any(|one| !flag || !one.get_value().is_empty());
@@ -143,8 +143,8 @@ struct CommandLine {
 }
 
 impl CommandLine {
-    fn of(shell: &str, asked: &[String]) -> CommandLine {
-        let mut line = match asked {
+    fn of(shell: &str, line_words: &[String]) -> CommandLine {
+        let mut line = match line_words {
             [replaced, line] if shell == "bash" => CommandLine::of_bash(replaced, line),
             words => CommandLine { words: words.to_vec(), kept: String::new(), quote: None },
         };

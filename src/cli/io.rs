@@ -103,7 +103,7 @@ impl Io {
     }
 
     /// Prints details from now on, unless `-q`.
-    pub fn tell_details(&mut self) {
+    pub fn print_details(&mut self) {
         self.notes.verbose = !self.notes.quiet;
     }
 
@@ -191,7 +191,7 @@ impl Io {
         Ok(Box::new(io::stdin()))
     }
 
-    /// Standard input and its first byte that is not white space, by which JSON lines are told from text;
+    /// Standard input and its first byte that is not white space, which distinguishes JSON lines from text;
     /// `None` where there is none.
     pub fn peek(&self) -> Result<(Option<u8>, Box<dyn Read + Send>)> {
         let mut input = self.stdin()?;
@@ -371,8 +371,7 @@ fn write_stderr_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// A terminal that does not show what is typed, but for the ends of lines; who leaves by Ctrl-C gets it back as it
-/// was.
+/// A terminal without echo, but for line ends. Ctrl-C restores its echo.
 struct EchoOff(Termios);
 
 impl EchoOff {

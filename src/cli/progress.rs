@@ -57,7 +57,7 @@ impl Progress {
     }
 
     /// Runs `tell`, which writes to standard error, with the bar out of the way.
-    pub fn aside(&self, tell: impl FnOnce()) {
+    pub fn suspend(&self, tell: impl FnOnce()) {
         match &self.bar {
             Some((bar, _)) => bar.suspend(tell),
             None => tell(),

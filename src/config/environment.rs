@@ -31,7 +31,7 @@ pub fn editor() -> OsString {
     command.map_or_else(|| "vi".into(), PathBuf::into_os_string)
 }
 
-/// The hosts that are asked without a proxy: those of `no_proxy`, else of `NO_PROXY`, and these, with commas between
+/// The hosts that are reached without a proxy: those of `no_proxy`, else of `NO_PROXY`, and these, with commas between
 /// them. `*` means every host, and must stand alone.
 pub fn no_proxy(hosts: [&str; 2]) -> String {
     let set = ["no_proxy", "NO_PROXY"].map(|name| variable(name).ok().flatten());
@@ -65,7 +65,7 @@ pub(super) fn default_store() -> Result<Option<String>> {
     Ok(Some(format!("sqlite:{path}")))
 }
 
-/// Directories and files that the environment tells of; nothing is made or looked at.
+/// Directories and files that the environment names. None is created or opened.
 #[derive(Clone, Debug)]
 pub struct EnvironmentPaths {
     /// `rsv` in the XDG data directory; none without a home.

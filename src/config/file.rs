@@ -1,4 +1,4 @@
-//! The settings' file: where it is, and what it says.
+//! The settings' file: its path and its contents.
 
 use super::environment;
 use super::table::{Key, quoted_key, unknown_key_hint};
@@ -26,7 +26,7 @@ impl ConfigFile {
         Some(ConfigFile { path: directory.join("config.toml"), named: false })
     }
 
-    /// The same, where there must be a place.
+    /// The same; an error if there is none.
     pub(super) fn require(common: &Common) -> Result<ConfigFile> {
         ConfigFile::find(common).ok_or_else(|| {
             Error::new("there is no place for the settings' file: HOME is not set")
@@ -34,7 +34,7 @@ impl ConfigFile {
         })
     }
 
-    /// The file's text; a file that nobody named need not exist.
+    /// The file's text; a file that the user did not name need not exist.
     pub(super) fn read(&self) -> Result<Option<String>> {
         let text = self.read_if_there()?;
         if text.is_none() && self.named {
@@ -81,7 +81,7 @@ fn at_line(path: &Path, text: &str, byte: usize) -> String {
 pub(super) struct FileContents {
     /// The settings in the file's order.
     pub(super) values: Vec<(Key, Value)>,
-    /// Where keys stand that no row has: `config.toml:3: unknown key: colour`.
+    /// Errors for keys that no row has: `config.toml:3: unknown key: colour`.
     pub(super) unknown: Vec<Error>,
 }
 
@@ -131,7 +131,7 @@ impl FileContents {
         Ok(())
     }
 
-    /// Takes one value; an empty text says nothing, as in the environment.
+    /// Takes one value; an empty text counts as unset, as in the environment.
     fn take(&mut self, key: Key, item: &Item) -> Result<()> {
         if item.as_str() != Some("") {
             let value = key.row().kind.read_item(item).map_err(|e| e.at(&key))?;

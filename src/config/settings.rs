@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::time::Duration;
 
-/// Where a value came from; the later overrules the earlier.
+/// The source of a value; a later one overrides an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Layer {
     Default,
@@ -46,7 +46,7 @@ impl Setting {
         self.found.as_ref().map(|(value, _)| value)
     }
 
-    /// Where the value came from.
+    /// The source of the value.
     pub fn layer(&self) -> Option<Layer> {
         self.found.as_ref().map(|(_, layer)| *layer)
     }
@@ -94,15 +94,15 @@ impl Settings {
         }
     }
 
-    /// Lets a flag of a tool (`--port`) overrule the setting `key`.
-    pub fn overrule(&mut self, key: &str, flag: &str, text: &str) -> Result<()> {
+    /// Overrides the setting `key` by a flag of a tool (`--port`).
+    pub fn set_override(&mut self, key: &str, flag: &str, text: &str) -> Result<()> {
         let key = Key::parse(key)?;
         let value = key.row().kind.read(text).map_err(|e| e.at(flag))?;
         self.put(key, value, Layer::Flag);
         Ok(())
     }
 
-    /// All settings in the order of the table; a key with a `*` only as long as nobody gave it a name.
+    /// All settings in the order of the table; a key with a `*` only if the file has no name for it.
     pub fn all(&self) -> Vec<&Setting> {
         let named = |row| self.settings.iter().any(|s| s.key.row == row && s.found.is_some());
         let mut all: Vec<&Setting> =
@@ -116,7 +116,7 @@ impl Settings {
         &self.unknown
     }
 
-    /// Errors if a variable of another program gives a key an invalid value; a tool that needs the key asks.
+    /// Errors if a variable of another program gives a key an invalid value; a tool that needs the key calls this.
     pub fn check(&self, key: &str) -> Result<()> {
         match self.foreign.iter().find(|(name, _)| *name == key) {
             Some((_, error)) => Err(Error::new(error.to_string())),
@@ -158,7 +158,7 @@ impl Settings {
         self.at(&path)
     }
 
-    /// Where the value of a key came from, if it has one.
+    /// The source of a key's value, if it has one.
     pub fn layer(&self, key: &str) -> Option<Layer> {
         self.settings.iter().find(|setting| setting.key.to_string() == key).and_then(Setting::layer)
     }
@@ -211,7 +211,7 @@ impl Settings {
         }
     }
 
-    /// Where files are kept, and where ONNX Runtime's library may be.
+    /// The directories for files, and the path of ONNX Runtime's library.
     pub fn places(&self) -> EnvironmentPaths {
         EnvironmentPaths::find()
     }

@@ -110,7 +110,7 @@ mod tests {
             ("neo4j", "bolt://localhost:7687"),
         ] {
             let mut settings = Settings::of_defaults();
-            settings.overrule("store", "--store", given).unwrap();
+            settings.set_override("store", "--store", given).unwrap();
             assert_eq!(settings.store().unwrap().address, store);
         }
     }

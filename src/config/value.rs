@@ -94,9 +94,9 @@ pub(super) enum ValueType {
     Duration,
 }
 
-/// In seconds.
+/// The seconds of a day.
 const DAY_SECONDS: u64 = 86400;
-/// No duration is longer: what would overflow a clock is more likely a slip.
+/// The longest duration, in seconds: a longer one is more likely a slip, and could overflow a clock.
 const YEAR_SECONDS: f64 = 365.0 * DAY_SECONDS as f64;
 
 impl ValueType {

@@ -14,10 +14,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// How many faults of a store are told.
+/// How many errors of a store are reported.
 const MAX_REPORTED_ERRORS: u32 = 3;
 
-/// A store that grows needs at least so many bytes: room for its log, and for an index that is made anew.
+/// The least free space for a store that grows: for its log, and for an index that is rebuilt.
 const MIN_FREE_BYTES: u64 = 100 << 20;
 
 /// Whether every key is known, and every value can be.
@@ -122,7 +122,7 @@ fn check_private(path: &Path) -> Result<()> {
     }
 }
 
-/// How much room the disk has.
+/// How much space is free on the disk.
 fn check_disk(path: &Path) -> Result<String> {
     let nearest = path.ancestors().skip(1).find(|path| path.is_dir()).unwrap_or(Path::new("."));
     let disk = statvfs(nearest).map_err(|e| {
@@ -134,7 +134,7 @@ fn check_disk(path: &Path) -> Result<String> {
     if free < MIN_FREE_BYTES { Err(Error::new(text).hint("free some space")) } else { Ok(text) }
 }
 
-/// Whether the embedding model is whole, and makes a vector. It may be missing, unless somebody named it.
+/// Whether the embedding model is whole, and makes a vector. It may be missing, unless the settings name it.
 fn model(settings: &Settings, notes: &Notes) -> Finding {
     let made = Embedder::of(settings, Workload::Few, notes).and_then(|mut embedder| {
         embedder.check()?;

@@ -68,7 +68,7 @@ fn tools(places: &EnvironmentPaths) -> Result<String> {
     Ok(format!("{own}, in {}", directories.into_iter().collect::<Vec<_>>().join(", ")))
 }
 
-/// The version that a tool says it has.
+/// The version that a tool reports.
 fn version(tool: &Path) -> Option<String> {
     let mut command = Command::new(tool);
     let output = command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;

@@ -39,8 +39,8 @@ async fn check_proxy(settings: &Settings) -> Result<String> {
         Address::parse(&format!("http://{name}:{port}/health")).map_err(|e| e.at("reservoir_host"))?;
     let token = settings.secret("proxy.token");
     let answered = get_json(&Client::new(settings), &address, token.as_ref(), &Headers::default()).await;
-    let told = answered.ok().and_then(|(_, body)| body);
-    let member = |name| told.as_ref().and_then(|told| told.text(name).ok().flatten());
+    let body = answered.ok().and_then(|(_, body)| body);
+    let member = |name| body.as_ref().and_then(|body| body.text(name).ok().flatten());
     match (member("version"), member("store").filter(|store| store != "ok")) {
         (Some(version), _) if version != env!("CARGO_PKG_VERSION") => Err(Error::new(format!(
             "rsv-proxy {version} runs at {host}:{port}, and this is {}",
@@ -83,7 +83,7 @@ fn listening_process(port: u16) -> Option<String> {
     Some(format!("{} (process {})", process.stat().ok()?.comm, process.pid))
 }
 
-/// Whether each provider answers, and takes its key. One that nobody set up need not.
+/// Whether each provider answers, and takes its key. One that is not configured need not.
 pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
     let (all, wanted) = match Providers::new(settings) {
         Ok(providers) => (providers.all(), settings.text("model").map(|model| providers.of(&model))),
@@ -122,7 +122,7 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
     found
 }
 
-/// Whether somebody gave a provider's address or key.
+/// Whether a provider's address or key is configured.
 fn is_set_up(target: &Target, settings: &Settings) -> bool {
     let of_route = target.address_setting().starts_with("routes.");
     of_route
@@ -177,7 +177,7 @@ fn get_json<'a>(
     key: Option<&'a Secret>,
     headers: &'a Headers,
 ) -> impl Future<Output = Result<JsonAnswer>> + 'a {
-    let asked = async move {
+    let exchange = async move {
         let answer = client.relay(address, key, headers, RelayRequest::get()).await;
         let answer = answer.map_err(|failed| Error::new(failed.cause))?;
         let status = answer.status().as_u16();
@@ -186,6 +186,6 @@ fn get_json<'a>(
     };
     async {
         let late = |_| Error::new(format!("no answer within {CHECK_TIMEOUT:?}"));
-        tokio::time::timeout(CHECK_TIMEOUT, asked).await.map_err(late)?
+        tokio::time::timeout(CHECK_TIMEOUT, exchange).await.map_err(late)?
     }
 }

@@ -1,12 +1,12 @@
-//! How many texts are embedded at once.
+//! The size of batches of texts.
 
 use std::time::Duration;
 
-/// More texts at once are faster, but what is done is to be seen, and safe, about every second: the number
-/// follows the time that the last ones took.
+/// Sizes batches of texts. Larger batches are faster, but each should be stored within about a second: the size
+/// follows the time that the last batch took.
 pub struct BatchSizer(usize);
 
-/// The least and the most that are embedded at once. So many have enough of like length to fill batches.
+/// The smallest and the largest batch. The smallest has enough texts of similar length to fill the model's batches.
 const BATCH_SIZE_RANGE: (usize, usize) = (16, 256);
 
 impl Default for BatchSizer {
@@ -16,12 +16,12 @@ impl Default for BatchSizer {
 }
 
 impl BatchSizer {
-    /// How many texts to embed next.
+    /// The size of the next batch.
     pub fn size(&self) -> usize {
         self.0
     }
 
-    /// Learns how long a whole batch took.
+    /// Records how long a full batch took.
     pub fn record_duration(&mut self, time: Duration) {
         self.0 = match time {
             time if time < Duration::from_millis(500) => self.0 * 2,

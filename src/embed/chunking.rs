@@ -1,7 +1,7 @@
 //! Texts that are longer than a model reads at once.
 //!
-//! Such a text is cut into pieces of half the model's window, at the end of a word where there is one; its
-//! vector is the mean of the pieces' vectors, each weighted by its tokens, brought to length 1. Nothing is left
+//! Such a text is split into chunks of half the model's window, at the end of a word where there is one; its
+//! vector is the mean of the chunks' vectors, each weighted by its tokens, brought to length 1. Nothing is left
 //! out. Measured on long turns of real conversations: cutting at the window finds least, whole windows less
 //! than halves, and overlaps or more weight for the beginning gain nothing.
 
@@ -15,7 +15,7 @@ pub(super) struct TextChunk {
     pub(super) tokens: usize,
 }
 
-/// Cuts a text into as few pieces as it takes, at least one.
+/// Splits a text into as few chunks as possible, at least one.
 pub(super) fn split(
     tokenizer: &Tokenizer,
     prefix: &str,
@@ -47,7 +47,7 @@ fn parts<'a>(tokenizer: &Tokenizer, text: &'a str, chunk_tokens: usize) -> Resul
     let (mut first, mut begin) = (0, 0);
     while offsets.len() - first > chunk_tokens {
         let begins_word = |at: &usize| words[*at] != words[*at - 1] || words[*at].is_none();
-        // A word longer than a quarter of the room is cut in itself.
+        // A word longer than a quarter of the chunk is split.
         let next = (first + chunk_tokens - chunk_tokens / 4..=first + chunk_tokens)
             .rev()
             .find(begins_word)
@@ -64,7 +64,7 @@ fn char_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Adds a part as a piece; one that has more tokens alone than it had in the whole is halved.
+/// Adds a part as a chunk; a part that has more tokens alone than it had in the whole is halved.
 fn add(
     chunks: &mut Vec<TextChunk>,
     prefix: &str,
@@ -85,7 +85,7 @@ fn add(
     Ok(())
 }
 
-/// The vector of a text from those of its pieces.
+/// The vector of a text from those of its chunks.
 pub(super) fn join(chunks: &[TextChunk], mut vectors: Vec<Vec<f32>>) -> Vec<f32> {
     if vectors.len() == 1 {
         return vectors.swap_remove(0);

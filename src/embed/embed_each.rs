@@ -1,12 +1,12 @@
-//! Vectors of texts of which some may have none.
+//! Embeds texts of which some may fail.
 
 use super::embedder::Embedder;
 use super::input_type::InputType;
 use crate::error::{Error, Result};
 
 impl Embedder {
-    /// As `embed`, but if the texts cannot be embedded together each is tried alone, so that one which a server
-    /// does not take keeps no other from its vector. Errors if it is not for the texts.
+    /// As `embed`, but if the texts cannot be embedded together, each is tried alone, so that one which a server
+    /// refuses does not affect the others. Errors if the cause is not in the texts.
     pub fn embed_each(&mut self, texts: &[&str], input_type: InputType) -> Result<Vec<Result<Vec<f32>>>> {
         if texts.is_empty() {
             return Ok(Vec::new());

@@ -41,7 +41,7 @@ pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Inp
     Ok(Some((text, InputType::Passage)).filter(|(text, _)| !text.trim().is_empty()))
 }
 
-/// The kinds of lines in which nothing is said that could be embedded.
+/// The kinds of lines without a text to embed.
 const TEXTLESS_KINDS: [&str; 5] = ["account", "chunk", "embedding", "error", "link"];
 
 /// Sets a line's vector and the model that made it.

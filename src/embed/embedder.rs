@@ -20,7 +20,7 @@ pub struct Embedder {
     source: Arc<Mutex<Source>>,
 }
 
-/// Where vectors come from.
+/// The source of vectors.
 struct Source {
     settings: Settings,
     work: Workload,
@@ -30,7 +30,7 @@ struct Source {
     remote: Option<RemoteEmbedder>,
     /// The model's files; a server may have it without them.
     installed: Option<InstalledModel>,
-    /// Never taken down: freeing it takes longer than embedding a question did.
+    /// Never dropped: freeing it takes longer than embedding a question.
     encoder: Option<ManuallyDrop<Encoder>>,
 }
 
@@ -116,17 +116,17 @@ impl Source {
         }
     }
 
-    /// The server's vectors; `None` if the model is to be used that is installed here.
+    /// The server's vectors; `None` if the installed model is to be used.
     fn ask(&mut self, texts: &[&str], input_type: InputType) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(remote) = &mut self.remote else { return Ok(None) };
-        let asked = if remote.is_proxy() {
+        let result = if remote.is_proxy() {
             remote.embed(texts, input_type)
         } else {
             let prefix = if input_type == InputType::Query { &self.model.query } else { &self.model.passage };
             let worded: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
             remote.embed(&worded.iter().map(String::as_str).collect::<Vec<_>>(), input_type)
         };
-        match asked {
+        match result {
             Ok(vectors) => Ok(Some(vectors)),
             Err(RemoteError::Absent(error) | RemoteError::Model(error)) if self.installed.is_some() => {
                 self.notes.detail(format_args!("{error}: {} is loaded here", self.model.id));

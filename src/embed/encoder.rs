@@ -19,7 +19,7 @@ use tokenizers::Tokenizer;
 
 /// A loaded model.
 pub(super) struct Encoder {
-    /// One that has all threads, or one for each thread.
+    /// One worker with all threads, or one for each thread.
     workers: Vec<TextEmbedding>,
     tokenizer: Tokenizer,
     window: usize,
@@ -28,7 +28,7 @@ pub(super) struct Encoder {
     passage: String,
     /// How many texts are embedded at once.
     batch: usize,
-    /// The part by which texts that are embedded at once may be filled up to one length.
+    /// The fraction by which the texts of a batch may be padded to one length.
     slack: f64,
 }
 
@@ -36,19 +36,19 @@ pub(super) struct Encoder {
 const MAX_BATCH_TEXTS: usize = 32;
 const MAX_BATCH_TOKENS: usize = 8192;
 
-/// Texts of exactly one length have the same vector alone and together, to the bit. Where many are embedded,
-/// some may be filled up by this part of their length, which moves the seventh digit.
+/// Texts of exactly one length have the same vector alone and together, to the bit. If many are embedded,
+/// some may be padded by this fraction of their length, which changes the seventh digit.
 const PADDING_SLACK: f64 = 0.1;
 
-/// Up to so many bytes of a model each thread may have a copy of.
+/// Each thread may have its own copy of a model of at most this many bytes.
 const MAX_COPIED_WEIGHTS: u64 = 256 << 20;
 
 /// The operators of a graph that rounds by the range of the whole batch, so that a text's vector depends on its
-/// company: such texts are embedded one by one.
+/// batch: such texts are embedded one by one.
 const DYNAMIC_QUANTIZATION_OPS: [&[u8]; 3] =
     [b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"MatMulInteger"];
 
-/// Vectors, each with the place of its piece.
+/// Vectors, each with the index of its chunk.
 type IndexedVectors = Vec<(usize, Vec<f32>)>;
 
 impl Encoder {
@@ -70,7 +70,7 @@ impl Encoder {
         environment: Environment,
         work: Workload,
     ) -> Result<Encoder> {
-        // Taking texts apart is little work; the threads that would share it cost more to start.
+        // Tokenizing is little work; starting threads to share it costs more.
         tokenizers::utils::parallelism::set_parallelism(false);
         let name = &installed.model.id;
         let json = installed.directory.join(TOKENIZER_FILE);
@@ -121,7 +121,7 @@ impl Encoder {
         whole.collect()
     }
 
-    /// The vectors of pieces: those of like length together, each worker taking the next batch.
+    /// The vectors of chunks: those of similar length together, each worker taking the next batch.
     fn by_length(&mut self, all: &[&chunking::TextChunk]) -> Result<Vec<Vec<f32>>> {
         let batches = self.batches(all);
         let next = AtomicUsize::new(0);
@@ -154,7 +154,7 @@ impl Encoder {
         Ok(vectors)
     }
 
-    /// Pieces, by their places, that are embedded at once.
+    /// Batches of chunks, by their indices.
     fn batches(&self, all: &[&chunking::TextChunk]) -> Vec<Vec<usize>> {
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|at| all[*at].tokens);
@@ -173,7 +173,7 @@ impl Encoder {
         batches
     }
 
-    /// Refuses what is no vector of this model.
+    /// Errors if a vector is none of this model's.
     fn check_vector(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
         let dim = self.dim.unwrap_or(vector.len());
         if vector.len() != dim {
@@ -187,8 +187,8 @@ impl Encoder {
     }
 }
 
-/// The graph, ready to run, and whether it rounds by the batch. Threads that work side by side do more than
-/// those that share one batch, as long as each can have weights of its own.
+/// The graph, ready to run, and whether it rounds by the batch. Threads with a batch each are faster than
+/// threads that share one, as long as each can have weights of its own.
 fn workers(
     settings: &Settings,
     graph: &Path,

@@ -1,5 +1,5 @@
-//! Getting a model: from a hub, or from a directory or file of the user's; checked, prepared, and put in its
-//! place whole.
+//! Fetches a model from a hub, or from a directory or file of the user's, checks and prepares it, and installs it
+//! atomically.
 
 use super::model::Model;
 use super::model_dir::{FileChecksum, GRAPH_FILE, InstalledModel, ModelDir, TOKENIZER_FILE};
@@ -19,7 +19,7 @@ pub trait Report {
     fn note(&mut self, text: String);
 }
 
-/// To people: a bar, and notes.
+/// Shows a progress bar and notes.
 impl Report for (Progress, Notes) {
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>) {
         self.0.set(file, bytes, of);
@@ -32,8 +32,8 @@ impl Report for (Progress, Notes) {
 
 /// Installs a model that is known by name, or of which `name` is the directory or the `.onnx` file, and
 /// prepares it; its canonical id. With `from` nothing is downloaded: the files, and ONNX Runtime's library if
-/// it is beside them, come from that directory. A model that is there already is checked, and what is damaged
-/// got again. What was downloaded when a fetch ended early is kept for the next.
+/// it is beside them, come from that directory. An installed model is checked, and damaged files are
+/// fetched again. Files of an interrupted fetch are kept for the next.
 pub(super) fn fetch(
     settings: &Settings,
     name: &str,
@@ -46,7 +46,7 @@ pub(super) fn fetch(
     if let Some(directory) = &from {
         install_library(&model_dir, directory, report)?;
     }
-    // Before anything large is fetched that could not be used.
+    // Checked first, before anything large is fetched that could not be used.
     onnx_runtime::environment(settings)?;
     let there = InstalledModel::read(&model_dir.place(&model.id)).ok().flatten();
     let installed = match there {
@@ -73,7 +73,7 @@ pub(super) fn fetch(
     Ok(installed.model.id)
 }
 
-/// The model that is meant, and the directory that it comes from.
+/// The model of a name, and the directory that it comes from.
 fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
     let path = Path::new(name);
     let known = registry::find(name).or_else(|| {
@@ -99,10 +99,10 @@ fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Resul
     if id.is_empty() || id.starts_with('.') || id.contains('@') {
         return Err(Error::new(format!("{name}: no model can be called {id:?}")).hint("rename it"));
     }
-    Ok((Model::beside(&id, &own)?, Some(own)))
+    Ok((Model::from_directory(&id, &own)?, Some(own)))
 }
 
-/// Waits until nobody else fetches.
+/// Takes the lock, after any other fetch has ended.
 fn lock(model_dir: &ModelDir, report: &mut dyn Report) -> Result<File> {
     create_private_directory(&model_dir.models())?;
     let path = model_dir.models().join(".lock");
@@ -127,7 +127,7 @@ fn create_private_directory(directory: &Path) -> Result<()> {
     maker.recursive(true).create(directory).context(format_args!("cannot make {}", directory.display()))
 }
 
-/// Describes what was gathered and puts it in its place. `pins` are the files as they were before.
+/// Describes the staged files and installs them. `pins` are the checksums of the files before.
 fn place(
     settings: &Settings,
     model_dir: &ModelDir,
@@ -174,7 +174,7 @@ fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Re
     candidates.extend(only_graph(from));
     let missing = |name: &str| Error::new(format!("{}: there is no {name}", from.display()));
     let source = candidates.iter().find(|path| path.is_file()).ok_or_else(|| missing(GRAPH_FILE))?;
-    let beside = source.parent().unwrap_or(from);
+    let graph_directory = source.parent().unwrap_or(from);
     let mut put = |source: &Path, name: &str| -> Result<()> {
         let bytes = fs::copy(source, stage.join(name));
         let bytes = bytes.context(format_args!("cannot copy {}", source.display()))?;
@@ -182,20 +182,23 @@ fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Re
         Ok(())
     };
     put(source, GRAPH_FILE)?;
-    let tokenizer =
-        [from.join(TOKENIZER_FILE), beside.join(TOKENIZER_FILE), beside.join("..").join(TOKENIZER_FILE)];
+    let tokenizer = [
+        from.join(TOKENIZER_FILE),
+        graph_directory.join(TOKENIZER_FILE),
+        graph_directory.join("..").join(TOKENIZER_FILE),
+    ];
     put(
         tokenizer.iter().find(|path| path.is_file()).ok_or_else(|| missing(TOKENIZER_FILE))?,
         TOKENIZER_FILE,
     )?;
     let own = model.files.as_ref().map(|files| files.weights.clone()).unwrap_or_default();
-    let data = fs::read_dir(beside).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let data = fs::read_dir(graph_directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let data = data
         .map(|name| name.to_string_lossy().into_owned())
         .filter(|name| name.contains(".onnx_data") || name.contains(".onnx.data"));
     for name in own.iter().map(|path| base(path).to_string_lossy().into_owned()).chain(data) {
-        if beside.join(&name).is_file() && !stage.join(&name).exists() {
-            put(&beside.join(&name), &name)?;
+        if graph_directory.join(&name).is_file() && !stage.join(&name).exists() {
+            put(&graph_directory.join(&name), &name)?;
         }
     }
     Ok(())
@@ -226,14 +229,14 @@ fn install_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Repo
         return Ok(());
     }
     create_private_directory(place.parent().unwrap_or(&model_dir.data))?;
-    // Never over a file that somebody has mapped.
+    // Never over a file that a process has mapped.
     let making = place.with_extension("part");
     fs::copy(&source, &making).and_then(|_| fs::rename(&making, &place)).context(what)?;
     report.progress(onnx_runtime::LIBRARY_FILE, new.bytes, Some(new.bytes));
     Ok(())
 }
 
-/// Downloads a model's files, each where the last attempt ended.
+/// Downloads a model's files, and resumes interrupted downloads.
 fn download(
     settings: &Settings,
     model: &Model,
@@ -276,7 +279,7 @@ fn download(
     })
 }
 
-/// Whether an installed file is as it was.
+/// Whether an installed file is unchanged.
 fn is_unchanged(there: &InstalledModel, name: &str) -> bool {
     let now = FileChecksum::of(&there.directory.join(name)).ok();
     now.is_some() && there.files.get(name) == now.as_ref()

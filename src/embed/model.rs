@@ -72,7 +72,7 @@ impl Model {
 
     /// A model of the user's own, by what sentence-transformers leaves beside its files: the pooling, the
     /// longest input, the prompts.
-    pub(super) fn beside(id: &str, directory: &Path) -> Result<Model> {
+    pub(super) fn from_directory(id: &str, directory: &Path) -> Result<Model> {
         let mut model = Model::unknown(id);
         if let Some(pooling) = read(&directory.join("1_Pooling/config.json"))? {
             let cls = pooling["pooling_mode_cls_token"] == true || pooling["pooling_mode"] == "cls";

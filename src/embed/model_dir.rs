@@ -1,5 +1,5 @@
-//! The models that are installed: a directory each in the data directory, and what was made of them to
-//! start fast in the cache directory.
+//! The installed models: a directory each in the data directory, and their fast forms in the cache
+//! directory.
 
 use super::model::{self, Model};
 use super::onnx_runtime;
@@ -18,7 +18,7 @@ pub(super) const GRAPH_FILE: &str = "model.onnx";
 pub(super) const TOKENIZER_FILE: &str = "tokenizer.json";
 const DESCRIPTION_FILE: &str = "model.json";
 
-/// Where models are.
+/// The directories of models.
 #[derive(Clone, Debug)]
 pub(super) struct ModelDir {
     /// The directory of this user's data of rsv.
@@ -50,12 +50,12 @@ impl ModelDir {
         Ok(ModelDir { data: places.data.ok_or_else(missing)?, cache: places.cache.ok_or_else(missing)? })
     }
 
-    /// Where models lie, and what is being fetched.
+    /// The directory of models, and of unfinished fetches.
     pub(super) fn models(&self) -> PathBuf {
         self.data.join("models")
     }
 
-    /// Where a model is, or would be.
+    /// The directory of a model, which need not exist.
     pub(super) fn place(&self, id: &str) -> PathBuf {
         self.models().join(id)
     }
@@ -88,7 +88,7 @@ impl ModelDir {
         Ok(ids)
     }
 
-    /// Where the fast form of a model is, or would be: it is of one build of ONNX Runtime and one graph.
+    /// The directory of a model's fast form, which need not exist. It is for one build of ONNX Runtime and one graph.
     pub(super) fn prepared(&self, installed: &InstalledModel, build: &str) -> PathBuf {
         let graph = installed.files.get(GRAPH_FILE).map_or("", |entry| &entry.sha256);
         let key = hex(&Sha256::digest(format!("{build}\n{graph}")));

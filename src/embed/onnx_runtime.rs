@@ -13,12 +13,12 @@ use std::sync::Mutex;
 pub(super) const LIBRARY_FILE: &str =
     if cfg!(target_os = "macos") { "libonnxruntime.dylib" } else { "libonnxruntime.so" };
 
-/// Kept for good: what ONNX Runtime set up must outlive every model, and taking it down takes 15 ms.
+/// The environment of the process, never dropped: it must outlive every model, and dropping it takes 15 ms.
 static LOADED_ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
-/// Loads the onnx_runtime, unless that is done. It is looked for in this order: `embed.library`, beside the
-/// program, in the data directory, `ORT_DYLIB_PATH`, the system's own. The first that is there must do.
-/// Errors name what was tried, and the remedy.
+/// Loads the library, unless it is loaded. It is looked for in this order: `embed.library`, beside the
+/// program, in the data directory, `ORT_DYLIB_PATH`, the system's own. The first that exists is used.
+/// Errors name the paths that were tried, and have a hint.
 pub(super) fn environment(settings: &Settings) -> Result<Environment> {
     let mut loaded = LOADED_ENVIRONMENT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(environment) = &*loaded {
@@ -33,7 +33,7 @@ pub(super) fn environment(settings: &Settings) -> Result<Environment> {
     Ok(environment)
 }
 
-/// Which build of ONNX Runtime is loaded; to be asked after `environment`.
+/// The build of ONNX Runtime that is loaded; call it after `environment`.
 pub(super) fn build() -> &'static str {
     ort::info()
 }
@@ -76,7 +76,7 @@ pub(super) fn getter(settings: &Settings) -> String {
     installed.map_or("scripts/fetch-model in the source of rsv".to_owned(), |script| cli::quoted(&script))
 }
 
-/// Where the library may be, in order, and whether somebody asked for this very file.
+/// Where the library may be, in order, and whether the user named this very file.
 #[cfg(feature = "load-dynamic")]
 fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
     let places = settings.places();
@@ -110,7 +110,7 @@ fn cause(text: &str, path: &Path) -> String {
     text.rsplit(&format!("`{name}`: ")).next().unwrap_or(text).to_owned()
 }
 
-/// Refuses a file that was cut short: the loader would map what is not there, and the first touch of it
+/// Errors if a file is truncated: the loader would map the missing part, and the first access to it
 /// would end the process. An ELF file ends with its table of sections (System V ABI, chapter 4).
 pub(super) fn check(path: &Path) -> Result<()> {
     let mut head = [0; 64];

@@ -1,5 +1,5 @@
 //! The form of a model from which it starts fast: its graph as ONNX Runtime has optimised it, its weights in
-//! a file that is mapped, its tokenizer as a list of words. It is made of what was fetched, and can be made
+//! a file that is mapped, its tokenizer as a list of words. It is made from the fetched files, and can be made
 //! again.
 
 use super::encoder::Encoder;
@@ -20,8 +20,8 @@ const WEIGHTS_FILE: &str = "weights.bin";
 /// The text for which both forms must give the same vector.
 const PROBE_TEXT: &str = "Where do the tomatoes stand this year?";
 
-/// Makes the fast form, unless it is there, and puts it in its place whole. It is tried before; the model's
-/// dimension comes back. Errors leave nothing behind.
+/// Makes the fast form, unless it is there, tests it, and installs it atomically. Returns the model's dimension.
+/// Errors leave nothing behind.
 pub(super) fn prepare(
     settings: &Settings,
     model_dir: &ModelDir,
@@ -41,7 +41,7 @@ pub(super) fn prepare(
     let plain = probe(&ModelFiles::plain(installed))?;
     let parent = place.parent().unwrap_or(Path::new("."));
     let what = || format!("cannot prepare {} in {}", installed.model.id, parent.display());
-    // Only one fetch is at work: what is there was left by one that was killed.
+    // Only one fetch runs at a time: files that are there were left by one that was killed.
     let making = parent.join(format!(".{}", installed.model.id));
     let _ = fs::remove_dir_all(&making);
     let made = || -> Result<()> {
@@ -62,7 +62,7 @@ pub(super) fn prepare(
         let _ = fs::remove_dir_all(&making);
     }
     done?;
-    // Forms for other builds of ONNX Runtime, or of an older graph, serve nobody.
+    // Forms for other builds of ONNX Runtime, or of an older graph, are of no use any more.
     for other in model_dir.all_prepared(&installed.model.id).into_iter().filter(|other| *other != place) {
         let _ = fs::remove_dir_all(other);
     }

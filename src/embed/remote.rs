@@ -1,4 +1,4 @@
-//! Vectors from somebody else's server: OpenAI's `/v1/embeddings`, as many others have it, Ollama's
+//! Vectors from a server: OpenAI's `/v1/embeddings`, as many others have it, Ollama's
 //! `/api/embed`, or that of an rsv-proxy, which has its model in memory already.
 
 mod endpoint;
@@ -20,16 +20,16 @@ pub(super) struct RemoteEmbedder {
     notes: Notes,
     /// How many numbers its vectors have, once one has been seen.
     dim: Option<usize>,
-    /// How many texts it takes at once, as far as is known.
+    /// The most texts that it takes at once, as far as is known.
     max_batch: usize,
-    /// Whether it may be asked for base64.
+    /// Whether to request base64.
     base64: bool,
 }
 
-/// Why there are no vectors.
+/// The reason why there are no vectors.
 #[derive(Debug)]
 pub(super) enum RemoteError {
-    /// Nobody is there, or nobody who embeds.
+    /// There is no server, or none that embeds.
     Absent(Error),
     /// It serves another model.
     Model(Error),
@@ -49,8 +49,8 @@ impl From<RemoteError> for Error {
     }
 }
 
-/// How often a server is asked that is busy or not there. A proxy is asked once: who has a model of its own
-/// need not wait for it.
+/// How often a request to a busy or missing server is sent. To a proxy it is sent once: a process with a model of
+/// its own need not wait for it.
 const MAX_ATTEMPTS: usize = 4;
 /// The first pause between two attempts; each next one is twice as long.
 const FIRST_BACKOFF: Duration = Duration::from_millis(250);
@@ -81,19 +81,18 @@ impl RemoteEmbedder {
         self.dim.is_some()
     }
 
-    /// Asks for a model by another name from now on.
+    /// Sets the name of the model for the next requests.
     pub(super) fn set_model(&mut self, model: &str) {
         self.model = model.to_owned();
     }
 
-    /// Whether it is an rsv-proxy, which adds what its model wants before questions and answers, and cuts long
-    /// texts in windows.
+    /// Whether it is an rsv-proxy, which adds the prompts of its model and splits long texts itself.
     pub(super) fn is_proxy(&self) -> bool {
         self.endpoint.kind == EmbeddingApi::Proxy
     }
 
-    /// The vectors of texts, in their order, each of length 1. `input_type` is for a proxy to know. Errors tell
-    /// whether another model, or none of the server's, may help.
+    /// The vectors of texts, in their order, each of length 1. Only a proxy needs `input_type`. Errors tell
+    /// whether a model on this machine may help.
     pub(super) fn embed(
         &mut self,
         texts: &[&str],
@@ -137,17 +136,18 @@ impl RemoteEmbedder {
             Err(failed) => return Err(self.unanswered(&failed)),
         };
         if !(200..300).contains(&reply.status) {
-            let said = http::error_message(&reply.body.bytes, self.endpoint.key.as_ref()).unwrap_or_default();
-            if self.base64 && said.contains("encoding_format") {
+            let message =
+                http::error_message(&reply.body.bytes, self.endpoint.key.as_ref()).unwrap_or_default();
+            if self.base64 && message.contains("encoding_format") {
                 self.base64 = false;
                 return self.ask(texts, input_type);
             }
-            return Err(self.refused(&reply, &said));
+            return Err(self.refused(&reply, &message));
         }
         self.read(&reply, texts.len())
     }
 
-    /// Asks until there is an answer that another attempt would not change, or has been asked often enough.
+    /// Posts until there is an answer that a retry would not change, or no attempt is left.
     fn post_with_retries(
         &mut self,
         texts: &[&str],
@@ -207,7 +207,7 @@ impl RemoteEmbedder {
         Ok(vectors)
     }
 
-    /// There was no answer.
+    /// The error for a request without an answer.
     fn unanswered(&self, failed: &RequestError) -> RemoteError {
         let error = self.error(failed);
         match (failed.kind, self.endpoint.kind) {
@@ -233,11 +233,11 @@ impl RemoteEmbedder {
         }
     }
 
-    /// The server answered with a status other than 200 to 299, and said why.
-    fn refused(&self, reply: &FullResponse, said: &str) -> RemoteError {
+    /// The error for an answer whose status is not 200 to 299; `message` is the server's message.
+    fn refused(&self, reply: &FullResponse, message: &str) -> RemoteError {
         let status = reply.status;
         let head = format!("answered {status} {}", http::reason_phrase(status));
-        let error = self.error(if said.is_empty() { head } else { format!("{head}: {said}") });
+        let error = self.error(if message.is_empty() { head } else { format!("{head}: {message}") });
         let model = String::from_utf8_lossy(&reply.body.bytes).contains("model_not_found");
         match (status, self.endpoint.kind) {
             (404, EmbeddingApi::Ollama) => {
@@ -272,21 +272,21 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use tiny_http::{Header, Response, Server};
 
-    /// A server that gives these answers, and hangs when it has no more; what it was asked.
+    /// A server that gives these answers, and hangs after the last; it records its requests.
     struct Fake {
         url: String,
-        asked: Arc<Mutex<Vec<serde_json::Value>>>,
+        requests: Arc<Mutex<Vec<serde_json::Value>>>,
     }
 
     impl Fake {
         fn new(script: &[(u16, &str)]) -> Fake {
             let server = Server::http("127.0.0.1:0").unwrap();
             let url = format!("http://{}", server.server_addr().to_ip().unwrap());
-            let asked = Arc::new(Mutex::new(Vec::new()));
+            let requests = Arc::new(Mutex::new(Vec::new()));
             let mut script: Vec<_> =
                 script.iter().map(|(status, body)| (*status, body.to_string())).collect();
             script.reverse();
-            let seen = asked.clone();
+            let seen = requests.clone();
             std::thread::spawn(move || {
                 let mut hanging = Vec::new();
                 for mut request in server.incoming_requests() {
@@ -301,12 +301,12 @@ mod tests {
                     }
                 }
             });
-            Fake { url, asked }
+            Fake { url, requests }
         }
 
         /// How many texts each request had.
         fn batches(&self) -> Vec<usize> {
-            self.asked.lock().unwrap().iter().map(|body| body["input"].as_array().unwrap().len()).collect()
+            self.requests.lock().unwrap().iter().map(|body| body["input"].as_array().unwrap().len()).collect()
         }
     }
 
@@ -322,7 +322,7 @@ mod tests {
         RemoteEmbedder::of(&config::load(&common).unwrap(), "m", &Notes::default()).unwrap().unwrap()
     }
 
-    fn said(remote: &mut RemoteEmbedder, texts: &[&str]) -> String {
+    fn error_of(remote: &mut RemoteEmbedder, texts: &[&str]) -> String {
         Error::from(remote.embed(texts, InputType::Passage).unwrap_err()).to_string()
     }
 
@@ -335,22 +335,22 @@ mod tests {
         let vectors = remote(&fake.url).embed(&["a", "b"], InputType::Query).unwrap();
         assert_eq!(vectors, [[0.0, 1.0], [1.0, 0.0]]);
         assert_eq!(fake.batches(), [2; 4]);
-        assert_eq!(fake.asked.lock().unwrap()[3]["model"], "m");
+        assert_eq!(fake.requests.lock().unwrap()[3]["model"], "m");
     }
 
     #[test]
     fn a_server_that_stays_busy_is_given_up() {
         let fake = Fake::new(&[(502, "{\"error\":\"loading\"}"); 5]);
-        let said = said(&mut remote(&fake.url), &["a"]);
+        let message = error_of(&mut remote(&fake.url), &["a"]);
         let address = format!("{}/v1/embeddings", fake.url);
-        assert_eq!(said, format!("cannot embed by {address}: answered 502 Bad Gateway: loading"));
+        assert_eq!(message, format!("cannot embed by {address}: answered 502 Bad Gateway: loading"));
         assert_eq!(fake.batches(), [1; 4]);
     }
 
     #[test]
     fn a_server_that_hangs_is_left() {
         let fake = Fake::new(&[]);
-        assert!(said(&mut remote(&fake.url), &["a"]).ends_with(": not done within 300ms"));
+        assert!(error_of(&mut remote(&fake.url), &["a"]).ends_with(": not done within 300ms"));
         assert_eq!(fake.batches(), [1]);
     }
 
@@ -365,10 +365,10 @@ mod tests {
     fn a_text_that_is_too_long_is_told() {
         let fake = Fake::new(&[(400, ""), (400, r#"{"error":{"message":"at most 8 tokens"}}"#)]);
         let mut remote = remote(&format!("{}/api/embed", fake.url));
-        let said = said(&mut remote, &["äöü", "b"]);
-        assert!(said.starts_with("a text of 3 characters: cannot embed by "), "{said}");
-        assert!(said.ends_with("/api/embed: answered 400 Bad Request: at most 8 tokens"), "{said}");
-        assert_eq!(fake.asked.lock().unwrap()[0]["truncate"], false);
+        let message = error_of(&mut remote, &["äöü", "b"]);
+        assert!(message.starts_with("a text of 3 characters: cannot embed by "), "{message}");
+        assert!(message.ends_with("/api/embed: answered 400 Bad Request: at most 8 tokens"), "{message}");
+        assert_eq!(fake.requests.lock().unwrap()[0]["truncate"], false);
         assert_eq!(remote.max_batch, 64);
     }
 
@@ -387,7 +387,9 @@ mod tests {
         let fake = Fake::new(&[(200, ONE), (200, r#"{"data":[{"index":0,"embedding":[1,2,3]}]}"#)]);
         let mut remote = remote(&fake.url);
         remote.embed(&["a"], InputType::Query).unwrap();
-        assert!(said(&mut remote, &["b"]).ends_with("the answer is wrong: 3 numbers in a vector, after 2"));
+        assert!(
+            error_of(&mut remote, &["b"]).ends_with("the answer is wrong: 3 numbers in a vector, after 2")
+        );
     }
 
     #[test]
@@ -398,8 +400,8 @@ mod tests {
         for _ in 0..2 {
             remote.embed(&["a"], InputType::Query).unwrap();
         }
-        let asked = fake.asked.lock().unwrap();
-        let formats: Vec<bool> = asked.iter().map(|body| body.get("encoding_format").is_some()).collect();
+        let requests = fake.requests.lock().unwrap();
+        let formats: Vec<bool> = requests.iter().map(|body| body.get("encoding_format").is_some()).collect();
         assert_eq!(formats, [true, false, false]);
     }
 
@@ -413,7 +415,7 @@ mod tests {
         assert!(matches!(proxy.embed(&["a"], InputType::Query), Err(RemoteError::Model(_))));
         assert!(matches!(proxy.embed(&["a"], InputType::Query), Err(RemoteError::Absent(_))));
         assert!(matches!(proxy.embed(&["a"], InputType::Query), Err(RemoteError::Absent(_))));
-        assert_eq!(fake.asked.lock().unwrap()[0]["input_type"], "query");
+        assert_eq!(fake.requests.lock().unwrap()[0]["input_type"], "query");
         assert!(matches!(
             remote("http://127.0.0.1:1").embed(&["a"], InputType::Query),
             Err(RemoteError::Absent(_))

@@ -74,7 +74,7 @@ fn ids(tokenizer: &Tokenizer, text: &str) -> Option<Vec<u32>> {
     tokenizer.encode(text, true).ok().map(|encoding| encoding.get_ids().to_vec())
 }
 
-/// The words and rules of a tokenizer's JSON, if it is of the kind that can be said so simply.
+/// The words and rules of a tokenizer's JSON, if they can express all of it.
 fn simple(json: &Value) -> Option<(String, Value)> {
     let (model, normalizer) = (&json["model"], &json["normalizer"]);
     let plain = model["type"] == "WordPiece"

@@ -1,4 +1,4 @@
-//! The whole answer out of the chunks of a streamed one, as if it had not been streamed.
+//! Assembles the chunks of a streamed answer into the response that it would have been without streaming.
 
 use crate::chat::array;
 use crate::record::{Object, quote};
@@ -8,9 +8,9 @@ pub(super) struct Assembler {
     /// The members beside the choices, as JSON text.
     head: Vec<(String, String)>,
     choices: Vec<Choice>,
-    /// How many bytes of JSON are gathered yet; none at all if nothing is to be.
+    /// How many more bytes of JSON may be gathered; `None` if nothing is to be gathered.
     remaining: Option<usize>,
-    /// Whether not all of it was gathered.
+    /// Whether the limit was reached, so that a part is missing.
     truncated: bool,
     done: bool,
     error: Option<Object>,
@@ -19,17 +19,17 @@ pub(super) struct Assembler {
 struct Choice {
     index: i64,
     message: Vec<(String, GrowingValue)>,
-    /// finish_reason, logprobs and what else there is.
+    /// finish_reason, logprobs and all other members.
     more: Vec<(String, GrowingValue)>,
 }
 
 /// A value that grows.
 enum GrowingValue {
-    /// As it came last.
+    /// The last value.
     Json(String),
     Text(String),
     Members(Vec<(String, GrowingValue)>),
-    /// Of tool calls, what grows with them; of other arrays, all their elements.
+    /// Tool calls, which grow themselves, or the elements of another array.
     List(Vec<GrowingValue>),
 }
 
@@ -39,7 +39,7 @@ const UNREPEATED_MEMBERS: [&str; 5] = ["id", "type", "role", "name", "index"];
 const FIRST_KEPT_MEMBERS: [&str; 3] = ["id", "model", "created"];
 
 impl Assembler {
-    /// Gathers at most `remaining` bytes; without any, only how the answer ends is seen.
+    /// Gathers at most `remaining` bytes; with `None`, only the end of the answer is detected.
     pub(super) fn new(remaining: Option<usize>) -> Assembler {
         Assembler {
             head: Vec::new(),
@@ -51,7 +51,7 @@ impl Assembler {
         }
     }
 
-    /// The provider said that this was all.
+    /// Records the provider's end of the stream.
     pub(super) fn done(&mut self) {
         self.done = true;
     }
@@ -62,12 +62,12 @@ impl Assembler {
         self.error.is_none() && (self.done || !self.choices.is_empty() && self.choices.iter().all(finished))
     }
 
-    /// Whether the provider said that there is nothing more.
+    /// Whether the provider ended the stream.
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Whether it was longer than there is room for.
+    /// Whether it was longer than the limit.
     pub(super) fn is_truncated(&self) -> bool {
         self.truncated
     }
@@ -77,7 +77,7 @@ impl Assembler {
         self.error.as_ref()
     }
 
-    /// Takes a chunk in.
+    /// Adds a chunk.
     pub(super) fn add(&mut self, chunk: &Object) {
         if chunk.get("error").is_some_and(|error| error != "null") {
             self.error.get_or_insert_with(|| chunk.clone());
@@ -111,18 +111,18 @@ impl Assembler {
         let more = choice.iter().filter(|(name, _)| !own(name));
         let Choice { message, more: members, .. } = &mut self.choices[at];
         let parts = delta.iter().map(|part| (true, part)).chain(more.map(|part| (false, part)));
-        for (said, (name, json)) in parts {
+        for (in_message, (name, json)) in parts {
             match remaining.checked_sub(json.len()) {
                 Some(left) if !self.truncated => *remaining = left,
                 _ => self.truncated = true,
             }
             if !self.truncated {
-                merge(if said { message } else { members }, name, json);
+                merge(if in_message { message } else { members }, name, json);
             }
         }
     }
 
-    /// The response; none if there was no choice. Broken off or not, it has the members that parsers need.
+    /// The response; `None` if there was no choice. It has the members that parsers need even if it broke off.
     pub(super) fn finish(mut self) -> Option<Object> {
         if self.choices.is_empty() || self.remaining.is_none() {
             return None;
@@ -187,7 +187,7 @@ impl GrowingValue {
         }
     }
 
-    /// The value as JSON text. `name` is that of the member that it is.
+    /// The value as JSON text. `name` is the member's name.
     fn finish(self, name: &str) -> String {
         match self {
             GrowingValue::Json(json) => json,
@@ -216,7 +216,7 @@ impl GrowingValue {
     }
 }
 
-/// Adds what a chunk has of a member to what is there.
+/// Appends a chunk's value of a member to the value so far.
 fn merge(members: &mut Vec<(String, GrowingValue)>, name: &str, json: &str) {
     let Some(at) = members.iter().position(|(known, _)| known == name) else {
         let part = match name {

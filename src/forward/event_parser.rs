@@ -1,6 +1,6 @@
-//! Server-sent events out of bytes, however they are cut (WHATWG HTML, 9.2.6).
+//! Parses server-sent events from bytes, however they are cut (WHATWG HTML, 9.2.6).
 
-/// Takes pieces of a stream and gives the data of its events. What an event is called does not matter here.
+/// Parses the pieces of a stream into the data of its events. The names of events are ignored.
 pub(super) struct EventParser {
     /// The line that is not ended yet.
     line: Vec<u8>,
@@ -16,7 +16,7 @@ pub(super) struct EventParser {
 /// The byte order mark that a stream may begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// An event is longer than was asked for.
+/// The error for an event that is longer than the limit.
 #[derive(PartialEq, Debug)]
 pub(super) struct EventTooLong;
 
@@ -46,7 +46,7 @@ impl EventParser {
         Ok(())
     }
 
-    /// Deals with a line that has ended.
+    /// Parses a complete line.
     fn line(&mut self, found: &mut Vec<String>) {
         let mark = std::mem::take(&mut self.first) && self.line.starts_with(BYTE_ORDER_MARK);
         let line = &self.line[if mark { BYTE_ORDER_MARK.len() } else { 0 }..];

@@ -9,7 +9,7 @@ use crate::record::{Object, error_line, quote};
 /// How much of a provider's body an error carries, in bytes.
 pub(super) const MAX_BODY: usize = 64 << 10;
 
-/// One request that was not answered. No text in it holds a key.
+/// A failed request. No text in it holds a key.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Failure {
     /// The provider's status, or the one that a server would answer with.
@@ -30,12 +30,12 @@ impl Failure {
         Failure { status, code, message: message.into(), body: None, headers: None, hint: None }
     }
 
-    /// A request that nobody can answer.
+    /// The error for a request that no provider can answer.
     pub(super) fn request(message: &str) -> Failure {
         Failure::new(400, "invalid_request", message)
     }
 
-    /// A request that its model cannot take.
+    /// The error for a request that is too long for its model.
     pub fn too_long(error: &Error) -> Failure {
         Failure::new(400, "context_length_exceeded", error.to_string())
     }
@@ -62,7 +62,7 @@ impl Failure {
         self
     }
 
-    /// There was no answer at all.
+    /// The error for a request without any answer.
     pub fn unsent(target: &Target, failed: &RequestError) -> Failure {
         let (title, address) = (target.title(), target.address());
         let using = match target.model.as_str() {
@@ -96,11 +96,11 @@ impl Failure {
         }
     }
 
-    /// The provider answered with a status other than 200 to 299.
+    /// The error for an answer whose status is not 200 to 299.
     pub fn refused(target: &Target, status: u16, body: &[u8], key: Option<&Secret>) -> Failure {
-        let said = error_message(body, key).map_or(String::new(), |said| format!(": {said}"));
+        let detail = error_message(body, key).map_or(String::new(), |detail| format!(": {detail}"));
         let head = format!("{} answered {status} {}", target.title(), reason_phrase(status));
-        let message = format!("{}{said}", head.trim_end());
+        let message = format!("{}{detail}", head.trim_end());
         let failure = Failure::new(status, "provider_error", message).body(body, key);
         match status {
             300..=399 => {
@@ -114,7 +114,7 @@ impl Failure {
         }
     }
 
-    /// The provider calls its answer good, but it `is` something else.
+    /// The error for an answer with a good status that is no answer; `is` says what it is.
     pub(super) fn invalid(target: &Target, is: &str, body: &[u8], key: Option<&Secret>) -> Failure {
         let message = format!("the answer of {} is {is}", target.title());
         Failure::new(502, "invalid_answer", message)
@@ -122,7 +122,7 @@ impl Failure {
             .hint(&format!("does {} name chat completions?", target.address_setting()))
     }
 
-    /// The answer ended before its end.
+    /// The error for an answer that broke off.
     pub(super) fn broken(
         target: &Target,
         failed: &RequestError,
@@ -137,7 +137,7 @@ impl Failure {
         if body.is_empty() { failure } else { failure.body(body, key) }
     }
 
-    /// The answer is longer than may be held.
+    /// The error for an answer that is longer than the limit.
     pub(super) fn answer_too_long(target: &Target, bytes: usize) -> Failure {
         let mib = bytes as f64 / f64::from(1 << 20);
         let message = format!("the answer of {} is longer than the limit of {mib} MiB", target.title());
@@ -145,16 +145,16 @@ impl Failure {
             .hint("raise it with: rsv-config set max_line_bytes BYTES")
     }
 
-    /// The answer came to no end.
+    /// The error for a stream without an end.
     pub(super) fn unfinished(target: &Target) -> Failure {
         let message = format!("the answer of {} broke off: it came to no end", target.title());
         Failure::new(502, "invalid_answer", message)
     }
 
-    /// The provider said in mid-stream that something went wrong.
+    /// The provider reported an error in mid-stream.
     pub(super) fn in_stream(target: &Target, event: &[u8], key: Option<&Secret>) -> Failure {
-        let said = error_message(event, key).map_or(String::new(), |said| format!(": {said}"));
-        let message = format!("the answer of {} broke off{said}", target.title());
+        let detail = error_message(event, key).map_or(String::new(), |detail| format!(": {detail}"));
+        let message = format!("the answer of {} broke off{detail}", target.title());
         Failure::new(502, "provider_error", message).body(event, key)
     }
 
@@ -174,7 +174,7 @@ impl Failure {
         error_line(self.code, &self.message, &members)
     }
 
-    /// The same for the person at the shell, without the body.
+    /// The error for the person at the shell, without the body.
     pub fn error(&self) -> Error {
         let error = Error::new(&self.message);
         match &self.hint {
@@ -184,7 +184,7 @@ impl Failure {
     }
 }
 
-/// A member of the request is not as it must be.
+/// The error for an invalid member of the request.
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure { hint: error.remedy().map(str::to_owned), ..Failure::request(&error.to_string()) }

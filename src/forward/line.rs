@@ -1,4 +1,4 @@
-//! One line of a pipe: a request becomes its answer, as it is wanted; anything else passes.
+//! One line of a pipe: a request is answered in the chosen format; any other line passes unchanged.
 
 use super::{Caller, Event, Failure, Forwarder, Stream};
 use crate::error::Error;
@@ -33,7 +33,7 @@ pub enum LineOutput {
 type ReceiverGone = tokio::sync::mpsc::error::SendError<LineOutput>;
 
 impl Forwarder {
-    /// Answers a line. `scope` is for a request that has none. Ends early when nobody listens any more.
+    /// Answers a line. `scope` is for a request that has none. Ends early if the receiver is gone.
     pub async fn line(
         &self,
         Value { location: place, object }: Value,
@@ -83,7 +83,7 @@ impl Forwarder {
     }
 }
 
-/// Passes a stream on as it arrives, and says what came of it.
+/// Sends a stream as it arrives, and returns its outcome.
 async fn send_stream(
     mut stream: Stream,
     format: AnswerFormat,
@@ -107,7 +107,7 @@ async fn send_stream(
     Ok((end.response.filter(|_| format != AnswerFormat::Text), end.failure))
 }
 
-/// Tells a text; `ended` is whether what was told before ended its line.
+/// Sends a text; `ended` is whether the text so far ended its line.
 async fn send_text(text: String, ended: &mut bool, to: &Sender<LineOutput>) -> Result<(), ReceiverGone> {
     if !text.is_empty() {
         *ended = text.ends_with('\n');
@@ -116,7 +116,7 @@ async fn send_text(text: String, ended: &mut bool, to: &Sender<LineOutput>) -> R
     Ok(())
 }
 
-/// Ends the line of a text, unless it did so itself.
+/// Ends the line of a text, unless the text ended it.
 async fn end_line(ended: bool, to: &Sender<LineOutput>) -> Result<(), ReceiverGone> {
     if ended { Ok(()) } else { to.send(LineOutput::Text("\n".to_owned())).await }
 }

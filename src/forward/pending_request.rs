@@ -18,7 +18,7 @@ pub(super) struct PendingRequest {
 }
 
 impl PendingRequest {
-    /// Logs an answer that was put together, if details are told.
+    /// Logs an answer that was put together, if details are printed.
     pub(super) fn log_answer(&self, notes: &Notes, answer: &Object) {
         if notes.is_verbose() {
             log_detail(notes, "the answer of", &self.target, answer.to_json().as_bytes(), self.key.as_ref());

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// The statuses after which the same request may succeed.
 const RETRYABLE_STATUSES: [u16; 4] = [429, 502, 503, 504];
-/// How long to wait before a request is sent again; twice as long each further time.
+/// The delay before the first retry. It doubles with each further one.
 const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// If a provider asks for a longer pause, the request is not sent again.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
@@ -66,14 +66,14 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// As often as the settings say.
+    /// As many retries as the settings allow.
     pub fn new(settings: &Settings, notes: &Notes) -> RetryPolicy {
         let retries = settings.integer("retries").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         RetryPolicy { retries, notes: notes.clone() }
     }
 
-    /// The head of the last answer to what `send` sends; `status_and_delay` is its status, and how long the provider wants not
-    /// to be asked again.
+    /// Sends a request by `send`, with retries, and returns the last answer. `status_and_delay` returns the status of
+    /// an answer and the delay that the provider asks for.
     pub async fn send<A, F: Future<Output = Result<A, RequestError>>>(
         &self,
         target: &Target,
@@ -97,7 +97,8 @@ impl RetryPolicy {
     }
 }
 
-/// Why a request may be sent again, if it may, and after what time the provider wants it.
+/// The reason to send a request again, and the delay that the provider asks for; `None` if it must not be sent
+/// again.
 fn retry_reason(sent: Result<(u16, Option<Duration>), &RequestError>) -> Option<(String, Option<Duration>)> {
     match sent {
         Ok((status, wanted)) if RETRYABLE_STATUSES.contains(&status) => {

@@ -1,4 +1,4 @@
-//! An answer as it arrives: its bytes to be passed on, and on the side what they say.
+//! An answer as it arrives: its bytes, and the events in them.
 
 use super::answer::{mark_kind, read_answer};
 use super::assemble::Assembler;
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The data of the event after which a provider says nothing more.
+/// The data of the last event of a stream.
 const DONE_DATA: &str = "[DONE]";
 /// How long the connection may take to end after that, so that it can be used again.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ pub struct Stream {
     failure: Option<Failure>,
 }
 
-/// How the answer begins.
+/// The head of an answer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AnswerHead {
     /// 200 to 299.
@@ -42,21 +42,21 @@ pub struct AnswerHead {
     pub encoded: bool,
 }
 
-/// Where pieces come from.
+/// The source of pieces.
 enum StreamBody {
     Arriving(Response),
-    /// The provider did not stream: the answer as it was sent, and what it says.
+    /// The provider did not stream: the answer as it was sent, and parsed.
     Whole(Option<Bytes>, Object),
     Ended,
 }
 
-/// How pieces become events.
+/// Turns pieces into events.
 struct EventReader {
     decoder: Decoder,
     events: EventParser,
 }
 
-/// Some of an answer.
+/// A piece of an answer.
 #[derive(Debug)]
 pub struct StreamPiece {
     /// Exactly what the provider sent.
@@ -71,7 +71,7 @@ pub enum Event {
     Chunk(Object),
     /// It is no JSON object.
     Data(String),
-    /// The provider says that it is done.
+    /// The end of the stream.
     Done,
     /// The whole answer of a provider that does not stream.
     Whole(Object),
@@ -81,9 +81,9 @@ pub enum Event {
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamEnd {
     /// The response as if it had not been streamed, with `rsv`, in which `partial` says that it broke off; none
-    /// if nothing of an answer arrived, or nothing was to be gathered.
+    /// if nothing of an answer arrived, or the answer was discarded.
     pub response: Option<Object>,
-    /// Why there is not all of it.
+    /// The reason why it is incomplete.
     pub failure: Option<Failure>,
 }
 
@@ -123,12 +123,12 @@ impl Stream {
         })
     }
 
-    /// How the answer began.
+    /// The head of the answer.
     pub fn head(&self) -> &AnswerHead {
         &self.head
     }
 
-    /// Lets the answer be of any length, of which nothing is kept: in the end there is no response.
+    /// Keeps nothing of the answer, which may then be of any length. In the end there is no response.
     pub fn discard_answer(&mut self) {
         self.assembler = Assembler::new(None);
     }
@@ -166,7 +166,7 @@ impl Stream {
         }
     }
 
-    /// The events that end in a piece. What cannot be read is passed on all the same.
+    /// The events that end in a piece. Bytes that cannot be parsed are passed on all the same.
     fn read(&mut self, bytes: &Bytes) -> Vec<Event> {
         let Some(EventReader { decoder, events }) = &mut self.reading else { return Vec::new() };
         let (mut plain, mut found) = (Vec::new(), Vec::new());
@@ -234,8 +234,8 @@ impl Stream {
         }
         let finished =
             self.assembler.is_finished() && !self.assembler.is_truncated() && self.failure.is_none();
-        let said = self.assembler.error().map(|event| event.to_json());
-        let failure = match said {
+        let error = self.assembler.error().map(|event| event.to_json());
+        let failure = match error {
             Some(event) => Some(Failure::in_stream(target, event.as_bytes(), key.as_ref())),
             None if self.failure.is_some() => self.failure,
             None if self.assembler.is_truncated() => Some(Failure::answer_too_long(target, self.limit)),
@@ -284,10 +284,10 @@ impl Event {
         let (Event::Chunk(chunk) | Event::Whole(chunk)) = self else { return String::new() };
         let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
         let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
-        let said = first.and_then(|first| {
+        let message = first.and_then(|first| {
             let member = |name| first.object(name).ok().flatten();
             member("delta").or_else(|| member("message"))
         });
-        said.map_or(String::new(), |said| chat::text(&said))
+        message.map_or(String::new(), |message| chat::text(&message))
     }
 }

@@ -25,7 +25,7 @@ impl TruncationDetector {
     }
 
     /// Compares the tokens that an answer reports (`usage.prompt_tokens`) with those that the account in `rsv`
-    /// has, and writes them there; with `cut` if they are far fewer. Once a model that is told.
+    /// has, and writes them there; with `cut` if they are far fewer. Prints one note a model.
     pub(super) fn check(&self, target: &Target, answer: &Object, rsv: &mut Object) {
         let usage = answer.object("usage").ok().flatten();
         let tokens =

@@ -31,7 +31,7 @@ impl Address {
         self
     }
 
-    /// The port, be it that of the scheme.
+    /// The port, given or the scheme's default.
     pub fn port(&self) -> Option<u16> {
         self.0.port_or_known_default()
     }
@@ -47,7 +47,7 @@ impl Address {
         self
     }
 
-    /// The same place with more behind the question mark, after what is there already.
+    /// The same address with more query parameters, after those that are there.
     pub fn with_query(mut self, more: Option<&str>) -> Address {
         if let Some(more) = more.filter(|more| !more.is_empty()) {
             let own = self.0.query().filter(|own| !own.is_empty()).map(|own| format!("{own}&{more}"));
@@ -56,7 +56,7 @@ impl Address {
         self
     }
 
-    /// Whether this is our own machine, as far as the name alone tells.
+    /// Whether this is our own machine, by the name alone.
     pub fn is_loopback(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -66,13 +66,13 @@ impl Address {
         }
     }
 
-    /// The addresses that its name has now; none if nobody knows it.
+    /// The IP addresses of its name; none if it cannot be resolved.
     pub fn resolve(&self) -> Vec<IpAddr> {
         let found = self.0.socket_addrs(|| None).unwrap_or_default();
         found.into_iter().map(|found| found.ip().to_canonical()).collect()
     }
 
-    /// Whether what is sent there can be read on its way.
+    /// Whether requests to it are sent in the clear.
     pub fn is_plaintext(&self) -> bool {
         self.0.scheme() == "http"
     }
@@ -114,8 +114,8 @@ mod tests {
             );
         }
         for text in ["", "h:1", "http://", "http://h:99999", "http:///x y@", "ftp://h", "mailto:u@h"] {
-            let said = Address::parse(text).unwrap_err().to_string();
-            assert!(said.starts_with("invalid address: "), "{text}: {said}");
+            let error_text = Address::parse(text).unwrap_err().to_string();
+            assert!(error_text.starts_with("invalid address: "), "{text}: {error_text}");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::config::{Secret, Settings};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// Asks and waits, over connections that stay open from one request to the next. Not to be used by a thread
+/// Sends requests and blocks, over connections that stay open from one request to the next. Not to be used by a thread
 /// that runs an event loop itself.
 pub struct BlockingClient {
     client: Client,
@@ -17,7 +17,7 @@ pub struct BlockingClient {
 /// A whole answer.
 pub struct FullResponse {
     pub status: u16,
-    /// How long the server wants not to be asked again.
+    /// How long the client should wait before the next request.
     pub retry_after: Option<Duration>,
     pub body: Body,
 }

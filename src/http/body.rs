@@ -5,14 +5,14 @@ use super::request_error::RequestError;
 /// A body, as far as it arrived.
 pub struct Body {
     pub bytes: Vec<u8>,
-    /// Why there is not all of it.
+    /// The reason why it is incomplete.
     pub cut: Option<Truncation>,
 }
 
-/// Why a body is not whole.
+/// The reason why a body is incomplete.
 #[derive(Debug)]
 pub enum Truncation {
-    /// It is longer than was asked for.
+    /// It is longer than the limit.
     Limit,
     Failed(RequestError),
 }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 
-/// The media type of what is posted, and of the answer.
+/// The media type of requests and answers.
 const JSON_MEDIA_TYPE: &str = "application/json";
 
 /// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
@@ -22,7 +22,7 @@ pub struct Client {
     first_byte: Duration,
     pub(super) idle: Duration,
     whole: Duration,
-    /// For each lane one client of each event loop that asks.
+    /// For each transport, one client an event loop.
     clients: [Mutex<Vec<(Id, reqwest::Client)>>; 3],
 }
 
@@ -43,14 +43,14 @@ pub struct RequestOptions<'a> {
     /// Headers beside those that every request has, and those that go before them.
     pub passed: Option<&'a HeaderMap>,
     pub headers: Option<&'a Headers>,
-    /// How the body of the answer may be encoded, as `offer` has it.
+    /// How the body of the answer may be encoded, as `accepted_encodings` returns it.
     pub encodings: &'a str,
     /// Whether the answer may go on for as long as something of it arrives.
     pub unbounded: bool,
 }
 
 impl RequestOptions<'_> {
-    /// Nothing more, and an answer in the clear within the limit.
+    /// No further headers, and an unencoded answer within the time limit.
     pub const PLAIN: RequestOptions<'static> =
         RequestOptions { passed: None, headers: None, encodings: "identity", unbounded: false };
 }
@@ -90,7 +90,7 @@ impl Client {
         self.send(request.header(CONTENT_TYPE, JSON_MEDIA_TYPE).body(json)).await
     }
 
-    /// Asks for what is at an address, and waits for the head of the answer.
+    /// Sends a GET request, and waits for the head of the answer.
     pub async fn get(&self, address: &Address, key: Option<&Secret>) -> Result<Response, RequestError> {
         let request = self.request(Method::GET, address, key)?.header(ACCEPT, JSON_MEDIA_TYPE);
         self.send(request.timeout(self.whole)).await
@@ -123,7 +123,7 @@ impl Client {
         sent.map_err(|e| self.failed(&e))
     }
 
-    /// The client of the event loop that asks: a connection belongs to the one that opened it.
+    /// The client of the current event loop: a connection belongs to the one that opened it.
     fn client(&self, address: &Address) -> Result<reqwest::Client, RequestError> {
         let transport = if !address.is_loopback() {
             Transport::Open
@@ -145,7 +145,7 @@ impl Client {
     }
 
     fn build(&self, transport: Transport) -> reqwest::Result<reqwest::Client> {
-        // An error only says that one is installed already.
+        // An error only means that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))

@@ -12,8 +12,8 @@ const SUPPORTED_CODINGS: [&str; 6] = ["gzip", "x-gzip", "deflate", "br", "zstd",
 /// The largest window of zstd's that a server may want, as a power of two: 8 MiB (RFC 9659, 3).
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// What may be offered to a server for an answer that is to be read here too: of what a client takes
-/// (`Accept-Encoding`), that which can be decoded.
+/// The encodings to offer to a server if the answer is parsed here too: those that the client accepts
+/// (`Accept-Encoding`) and that can be decoded.
 pub fn accepted_encodings(accepted: &str) -> String {
     let name = |coding: &str| coding.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let known = |coding: &&str| SUPPORTED_CODINGS.contains(&name(coding).as_str());
@@ -26,7 +26,7 @@ pub struct Decoder(Coding);
 
 enum Coding {
     Identity,
-    /// Not begun yet: whether it is zlib's shows its first byte.
+    /// Not begun yet: the first byte shows whether it has zlib's header.
     Deflate,
     Streaming(Box<dyn BodyDecoder>),
     Unknown(String),

@@ -1,4 +1,4 @@
-//! Downloads of large files, which go on where they ended.
+//! Downloads of large files, which resume where they ended.
 
 use super::request_error::cause;
 use super::{Address, Client};
@@ -10,15 +10,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long nothing may arrive.
+/// The longest time without data.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often a download that breaks off goes on by itself.
+/// How often a broken download is tried.
 const MAX_ATTEMPTS: usize = 4;
 
 impl Client {
     /// Downloads to a file, following redirects. Until it is whole it is called `NAME.part`, and a download
     /// that ended early goes on there if the server still has the same file. `report` gets the bytes that are
-    /// there, and how many there will be if the server tells. Nothing is sent but the address.
+    /// there, and the total if the server reports it. Only the address is sent.
     pub async fn download(
         &self,
         address: &Address,

@@ -1,4 +1,4 @@
-//! Event loops: one for what asks, and as many as there are processors for what serves.
+//! Event loops: one for a client, and one a processor for a server.
 
 use crate::error::{Context, Result};
 use std::future::Future;
@@ -46,7 +46,7 @@ fn event_loop_count() -> usize {
     available_parallelism().map_or(1, |processors| processors.get().min(MAX_EVENT_LOOPS))
 }
 
-/// The event loops of a server. A connection stays in the one that it came to, with all that is asked on its behalf:
+/// The event loops of a server. A connection stays in its loop, with all requests on its behalf:
 /// threads that take each other's tasks were measured to lose more by waking each other than they gain.
 pub struct EventLoops(Vec<EventLoop>);
 

@@ -1,4 +1,4 @@
-//! Requests and answers that pass unchanged, the answers as they arrive.
+//! Relays requests and answers unchanged, the answers as they arrive.
 
 use super::request_error::cause;
 use super::{Address, Client, Headers, RequestBody, RequestError};
@@ -41,7 +41,7 @@ pub struct RelayBody {
     idle: Duration,
     /// When the wait for the next piece began.
     since: Option<Instant>,
-    /// Ends when one may be too late; it is not set anew for each, since they are many.
+    /// The timer for the next piece. It is not reset for each piece, since there are many.
     late: Option<Pin<Box<Sleep>>>,
 }
 

@@ -29,7 +29,7 @@ impl Response {
         self.inner.status().as_u16()
     }
 
-    /// How long the server wants not to be asked again, in its own words: see `pause`.
+    /// The header `Retry-After`: see `parse_retry_after`.
     pub fn retry_after(&self) -> Option<&str> {
         self.header(RETRY_AFTER)
     }
@@ -44,7 +44,7 @@ impl Response {
         self.header(CONTENT_ENCODING)
     }
 
-    /// All that the server says before the body.
+    /// The headers.
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
     }

@@ -1,5 +1,5 @@
-//! How many tokens a model takes where it is served. Ollama cuts what is longer than its `num_ctx` without a
-//! word, and its default is far below what most models can: it is asked.
+//! How many tokens a model takes where it is served. Ollama truncates longer requests than its `num_ctx`
+//! silently, and its default is far below the window of most models, so that rsv asks it.
 
 use super::{Providers, Target};
 use crate::config::Settings;
@@ -10,18 +10,18 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Ollama's `num_ctx` where nobody set one (its FAQ, "How can I specify the context window size?").
+/// Ollama's `num_ctx` where none is set (its FAQ, "How can I specify the context window size?").
 const DEFAULT_NUM_CTX: usize = 4096;
 /// How long an answer is cached: a model may be loaded anew with another window.
 const CACHE_TTL: Duration = Duration::from_secs(60);
-/// How long Ollama may take to tell.
+/// How long Ollama may take to answer.
 const OLLAMA_TIMEOUT: &str = "500ms";
-/// No answer is longer, in bytes.
+/// The longest answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// Asks Ollama for windows, and remembers them for a while.
+/// Asks Ollama for windows, and caches them.
 pub struct ServedWindows {
-    /// None if an address is wrong: who forwards says so.
+    /// None if an address is invalid, which `Forwarder` reports.
     providers: Option<Providers>,
     cache: Mutex<WindowCache>,
 }
@@ -35,14 +35,14 @@ impl ServedWindows {
     /// Takes addresses from the settings; nothing is opened yet.
     pub fn new(settings: &Settings) -> Result<ServedWindows> {
         let mut quick = settings.clone();
-        quick.overrule("request_timeout", "request_timeout", OLLAMA_TIMEOUT)?;
-        quick.overrule("connect_timeout", "connect_timeout", OLLAMA_TIMEOUT)?;
+        quick.set_override("request_timeout", "request_timeout", OLLAMA_TIMEOUT)?;
+        quick.set_override("connect_timeout", "connect_timeout", OLLAMA_TIMEOUT)?;
         let cache = WindowCache { client: BlockingClient::new(&quick), known: HashMap::new() };
         Ok(ServedWindows { providers: Providers::new(settings).ok(), cache: Mutex::new(cache) })
     }
 
-    /// The window of a model in tokens, if Ollama serves it and tells. Waits: not for a thread that runs an event
-    /// loop.
+    /// The window of a model in tokens, if Ollama serves and reports it. Blocks: not for a thread that runs an
+    /// event loop.
     pub fn of(&self, model: &str) -> Option<usize> {
         let target = self.providers.as_ref()?.of(model).ok().filter(|target| target.name() == "ollama")?;
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);

@@ -161,7 +161,7 @@ mod tests {
             ("http://127.0.0.1:3018/v1", false),
             ("https://h:3017", false),
         ] {
-            settings.overrule("embed.via", "--via", via).unwrap();
+            settings.set_override("embed.via", "--via", via).unwrap();
             assert_eq!(is_own_address(&settings, own), expected, "{via}");
         }
     }

@@ -189,8 +189,8 @@ mod tests {
             (r#"{"input":"a","dimensions":"8"}"#, "dimensions: "),
             (many.as_str(), "input: has 2049 texts, more than 2048"),
         ] {
-            let said = parse(body.as_bytes()).unwrap_err().to_string();
-            assert!(said.starts_with(error), "{body}: {said}");
+            let error_text = parse(body.as_bytes()).unwrap_err().to_string();
+            assert!(error_text.starts_with(error), "{body}: {error_text}");
         }
     }
 

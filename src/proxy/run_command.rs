@@ -92,8 +92,8 @@ impl ClientCommand {
 /// Whether a proxy runs at an address and is healthy.
 pub async fn is_served(address: SocketAddr, settings: &Settings) -> Result<bool> {
     let mut short_timeouts = settings.clone();
-    short_timeouts.overrule("connect_timeout", "connect_timeout", HEALTH_TIMEOUT)?;
-    short_timeouts.overrule("request_timeout", "request_timeout", HEALTH_TIMEOUT)?;
+    short_timeouts.set_override("connect_timeout", "connect_timeout", HEALTH_TIMEOUT)?;
+    short_timeouts.set_override("request_timeout", "request_timeout", HEALTH_TIMEOUT)?;
     let health = Address::parse(&format!("http://{}/health", reachable(address)))?;
     let client = http::Client::new(&short_timeouts);
     let Ok(response) = client.get(&health, settings.secret("proxy.token").as_ref()).await else {

@@ -97,7 +97,7 @@ impl Proxy {
         let bound = listener.local_addr().context("cannot tell the address")?;
         self.upstream.check_not_own(bound)?;
         if embedder::is_own_address(&self.config.settings, bound) {
-            self.config.settings.overrule("embed.via", "--listen", "local")?;
+            self.config.settings.set_override("embed.via", "--listen", "local")?;
         }
         let server = self.start();
         let loops = Arc::new(EventLoops::start()?);

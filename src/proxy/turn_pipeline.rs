@@ -109,10 +109,10 @@ impl TurnPipeline {
         let body = Request::parse(request.body)?;
         let mut settings = Cow::Borrowed(&self.config.settings);
         for one in &request.overrides {
-            settings.to_mut().overrule(&one.key, one.source, &one.value)?;
+            settings.to_mut().set_override(&one.key, one.source, &one.value)?;
         }
         if !request.mode.recalls() {
-            settings.to_mut().overrule("enrich.recall", MEMORY_HEADER, "none")?;
+            settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
         }
         let attempt = self.dedup.begin(&request.scope, &chat::array(&body.messages));
         let pending = self.queue.announce();

@@ -46,13 +46,13 @@ impl Upstream {
 
     /// The provider of a request that names no model: OpenAI if there is a key for it, else Ollama.
     pub(super) fn default_target(&self, bearer: Option<&Secret>) -> std::result::Result<Target, Failure> {
-        let openai = self.providers.named("openai")?;
+        let openai = self.providers.by_name("openai")?;
         if openai.key(bearer).is_ok() { Ok(openai) } else { self.ollama() }
     }
 
     /// Ollama.
     pub(super) fn ollama(&self) -> std::result::Result<Target, Failure> {
-        Ok(self.providers.named("ollama")?)
+        Ok(self.providers.by_name("ollama")?)
     }
 
     /// Sends a request to an address of a provider, and waits for the head of the answer.

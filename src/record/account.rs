@@ -22,7 +22,7 @@ pub static ACCOUNT: Kind = Kind {
     recalled: false,
 };
 
-/// The member that tells later requests of a turn which account is theirs.
+/// The member by which later requests of a turn find their account.
 const DIGEST_MEMBER: &str = "digest";
 
 /// Reads an account line; all of its head must be there.

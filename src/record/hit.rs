@@ -42,7 +42,7 @@ pub struct Via {
 }
 
 impl Why {
-    /// The member `why` of a hit; `share` serves the ranking alone and is not told.
+    /// The member `why` of a hit; `share` is for the ranking alone and is left out.
     fn to_object(&self) -> Object {
         let mut object = Object::default();
         let numbers = [
@@ -98,7 +98,7 @@ impl Hit {
     }
 
     /// Appends the hit as one line; `rank` counts from 1. Of many questions, `query` names the one. With `explain`
-    /// the parts of the score are told too.
+    /// the parts of the score are written too.
     pub fn write_line(&self, rank: usize, explain: bool, query: Option<&Query>, out: &mut Vec<u8>) {
         let mut why = self.why.to_object();
         if explain {

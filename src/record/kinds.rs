@@ -1,4 +1,4 @@
-//! The table of kinds. A new kind is a row here and a file that says what is particular to it.
+//! The table of kinds. A new kind is a row here and a file with its particulars.
 
 use super::account::ACCOUNT;
 use super::message::MESSAGE;

@@ -1,4 +1,4 @@
-//! What a line of input is, known by its `kind` or, where that is missing, by its shape; and what a store is given.
+//! A line of input, identified by its `kind` or, without one, by its shape; and the records that a store takes.
 
 use super::embedding::{Embedding, VectorFormat};
 use super::kinds::kind_named;
@@ -23,7 +23,7 @@ pub enum Line {
 }
 
 impl Line {
-    /// Tells what an object is and checks it. Errors begin with the member at fault.
+    /// Identifies an object and checks it. Errors begin with the member at fault.
     pub fn parse(line: Object) -> Result<Line> {
         let kind = line.text("kind")?;
         let Some(kind) = kind.as_deref().or_else(|| shape(&line)) else {

@@ -99,8 +99,8 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Reads a message of somebody else's body, which has no place in a store of its own: members that
-    /// happen to be named as rsv's (a provider's `id`) mean nothing to it and stay away.
+    /// Reads a message of a request or answer body. Members that happen to have a name of rsv's, such as a
+    /// provider's `id`, have another meaning there and are dropped.
     pub fn of_body(message: Object) -> Result<Draft> {
         let role = message.text("role")?.unwrap_or_else(|| Role::Assistant.name().to_owned()).parse()?;
         let content = Content::of(&message)?;

@@ -1,5 +1,5 @@
 //! Cuts a stream into JSON objects: one a line, concatenated, pretty-printed, or the elements of an array,
-//! told apart by content. A bad one is named by its line and the next is read.
+//! distinguished by content. A bad object is reported with its line, and reading goes on with the next.
 
 use super::object::Object;
 use crate::error::{Error, Result};
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named_and_the_next_is_read() {
-        for (bad, said) in [
+        for (bad, error) in [
             ("not json", "in:2: expected a JSON object, found 'n'"),
             ("{\"a\":\"cut", "in:2: a string is not closed"),
             ("{\"a\":1", "in:2: expected a comma or a closing bracket (on line 3)"),
@@ -395,7 +395,7 @@ mod tests {
             let input = format!("{{\"x\":1}}\n{bad}\n{{\"y\":2}}\n");
             for piece in [1, 1000] {
                 let found = read(&input, piece, 1000);
-                assert_eq!(found[..2], ["in:1 {\"x\":1}".to_owned(), said.to_owned()]);
+                assert_eq!(found[..2], ["in:1 {\"x\":1}".to_owned(), error.to_owned()]);
                 assert_eq!(found[2], "in:3 {\"y\":2}", "after {bad}");
             }
         }

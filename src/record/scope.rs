@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// One partition and instance. Nothing is seen from another scope unless it was asked for.
+/// One partition and instance. A scope sees nothing of another unless the user asks for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Scope {
     pub partition: String,

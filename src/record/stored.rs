@@ -1,7 +1,7 @@
-//! What a store keeps of everything that has an id and a time, and what tells one kind of it from another.
+//! Records: everything in a store that has an id and a time, of whatever kind.
 //!
-//! A store, the search and the tools know records by this type alone. What is particular to a kind is a row of the
-//! table in `kinds.rs` and the file that the row points to.
+//! A store, the search and the tools know records by this type alone. The particulars of a kind are a row
+//! of the table in `kinds.rs` and the file that the row points to.
 
 use super::embedding::Vector;
 use super::object::{Object, write_text};
@@ -100,7 +100,7 @@ pub struct Position {
     pub id: String,
 }
 
-/// A kind of records: all that tells it from the others.
+/// A kind of records, with everything in which kinds differ.
 pub struct Kind {
     /// The value of the member `kind`.
     pub name: &'static str,
@@ -112,8 +112,8 @@ pub struct Kind {
     pub read: fn(Object) -> Result<Draft>,
     /// Appends the members after the scope, each preceded by a comma.
     pub write: fn(&StoredRecord, &mut Vec<u8>),
-    /// The parts that, with the time, make a record what it is: an id that nobody gave is derived from them, and
-    /// under another id the same parts are the same record. `None` where only the id tells.
+    /// The parts that, with the time, identify a record: a missing id is derived from them, and the same parts
+    /// under another id are the same record. `None` if only the id identifies it.
     pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
     /// The member, a text, by which records of the kind are looked up.
     pub lookup_key: Option<&'static str>,
@@ -241,7 +241,7 @@ impl Draft {
     }
 }
 
-/// The id of a record that came without one: it follows from what the record says.
+/// The id of a record that came without one, derived from its contents.
 fn derived_id(record: &StoredRecord) -> String {
     let parts = match record.kind.natural_key {
         Some(key) => key(record),

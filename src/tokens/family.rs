@@ -42,7 +42,7 @@ pub(super) struct CountingRule {
     pub(super) tools: usize,
 }
 
-/// One of tiktoken's encoders; its table is built when it is first asked, once a process.
+/// One of tiktoken's encoders; its table is built at the first use, once a process.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Encoder {
     O200k,

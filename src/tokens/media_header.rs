@@ -14,7 +14,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// At most this many segments of a JPEG, or chunks of a WAV, are searched for the one with the size or the rate.
 const MAX_SEGMENTS: usize = 256;
 
-/// Data in base64, read where it is asked.
+/// Data in base64, decoded only where it is read.
 #[derive(Clone, Copy)]
 pub(super) struct Base64Data<'a>(&'a str);
 

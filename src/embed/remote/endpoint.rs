@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_key_is_asked_for_and_goes_nowhere_in_the_clear() {
-        let said = |lines| endpoint(lines).err().map(|e| e.to_string());
+        let error_text = |lines| endpoint(lines).err().map(|e| e.to_string());
         // HOME is a variable that is there, and holds no secret.
         let with_key = "\nembed.key_variable = 'HOME'";
         for (lines, error) in [
@@ -222,9 +222,9 @@ mod tests {
                 Some("embed.via: invalid address: expected http://HOST or https://HOST"),
             ),
         ] {
-            assert_eq!(said(lines).as_deref(), error, "{lines}");
+            assert_eq!(error_text(lines).as_deref(), error, "{lines}");
         }
-        let plain = said(&format!("embed.via = 'http://u:pw@h'{with_key}")).unwrap();
+        let plain = error_text(&format!("embed.via = 'http://u:pw@h'{with_key}")).unwrap();
         assert_eq!(plain, "the key for http://h/v1/embeddings would go there in the clear");
     }
 

@@ -100,8 +100,8 @@ mod tests {
             (r#"{"data":[{"index":1,"embedding":[1]}]}"#, "index: is of no text"),
             (r#"{"data":[{"index":-1,"embedding":[1]}]}"#, "index: is of no text"),
         ] {
-            let said = openai(body, 1).unwrap_err().to_string();
-            assert!(said.starts_with(error), "{body}: {said}");
+            let error_text = openai(body, 1).unwrap_err().to_string();
+            assert!(error_text.starts_with(error), "{body}: {error_text}");
         }
         let twice = r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#;
         assert!(openai(twice, 2).unwrap_err().to_string().contains("comes twice"));
