@@ -17,7 +17,7 @@ use crate::record::{
 };
 use crate::store::Store;
 use completion::Completion;
-use entry::Entry;
+use entry::{Entry, Forgetting};
 
 /// Gathers lines into batches and writes them. A caller that may have to write a batch again clones it first.
 #[derive(Clone)]
@@ -26,6 +26,7 @@ pub struct Ingest {
     entries: Vec<Entry>,
     records: Vec<Record>,
     bytes: usize,
+    forgetting: Forgetting,
 }
 
 /// Whether an input has more lines after those of a batch.
@@ -42,7 +43,13 @@ const BATCH_BYTES: usize = 8 << 20;
 impl Ingest {
     pub fn new(options: Options, clock: Clock) -> Ingest {
         let completion = Completion::new(options, clock);
-        Ingest { completion, entries: Vec::new(), records: Vec::new(), bytes: 0 }
+        Ingest {
+            completion,
+            entries: Vec::new(),
+            records: Vec::new(),
+            bytes: 0,
+            forgetting: Forgetting::default(),
+        }
     }
 
     /// Adds lines until the batch is full, or the input pauses or ends; `on_error` gets the errors of bad lines. An
@@ -101,6 +108,11 @@ impl Ingest {
             }
             Line::Embedding(embedding) => {
                 self.add(Some(place), vec![Record::Embedding(embedding)], None, false)
+            }
+            Line::Tombstone(tombstone) => {
+                if self.completion.options.admits(&tombstone.scope) {
+                    self.add(Some(place), vec![Record::Tombstone(tombstone)], None, false);
+                }
             }
             Line::Request(line) | Line::Other(line) => self.add(Some(place), Vec::new(), Some(line), false),
         }
@@ -167,6 +179,11 @@ impl Ingest {
         std::mem::take(&mut self.records).len()
     }
 
+    /// What a user has to know of records that were kept out or removed so far because they were forgotten.
+    pub fn forgetting_note(&self) -> Option<String> {
+        self.forgetting.note()
+    }
+
     /// Writes the batch and returns its lines in order, which are durable then. After an error nothing of it is stored.
     pub fn commit(&mut self, store: &mut dyn Store) -> Result<Vec<IngestedLine>> {
         let mut entries = std::mem::take(&mut self.entries);
@@ -182,9 +199,12 @@ impl Ingest {
         pair::order(&entries, &mut records, store)?;
         let own = records.len();
         records.extend(pair::links(&entries, &records, store)?);
-        let written = if records.is_empty() { Vec::new() } else { store.write(&records)? };
+        let forgotten = self.completion.forgotten();
+        let written = if records.is_empty() { Vec::new() } else { store.write(&records, forgotten)? };
         records.truncate(own);
         let echo = self.completion.options.import.is_none();
-        Ok(entries.into_iter().map(|entry| entry::outcome(entry, &mut records, &written, echo)).collect())
+        let forgetting = &mut self.forgetting;
+        let outcome = |entry| entry::outcome(entry, &mut records, &written, echo, forgetting);
+        Ok(entries.into_iter().map(outcome).collect())
     }
 }

@@ -3,6 +3,7 @@
 
 mod account;
 mod content;
+mod digest;
 mod embedding;
 mod feed;
 mod hit;
@@ -20,6 +21,7 @@ mod role;
 mod scope;
 mod stored;
 pub mod time;
+mod tombstone;
 
 pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart};
 pub use content::Content;
@@ -28,7 +30,7 @@ pub use feed::{Feed, Next};
 pub use hit::{Hit, KEYWORD, SIMILARITY, Via, Why};
 pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line};
-pub use link::{Link, RESPONDED_WITH, SYNAPSE};
+pub use link::{EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE};
 pub use members::timestamp;
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{Object, quote, unexpected};
@@ -38,3 +40,4 @@ pub use role::Role;
 pub use scope::{Scope, Scopes};
 pub use stored::{Draft, DraftDefaults, Kind, Position, StoredRecord, TextSource, write_time};
 pub use time::Clock;
+pub use tombstone::{Tombstone, TombstoneState, identity_digest};

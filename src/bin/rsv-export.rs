@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
 ///
-/// JSON lines lose nothing: they hold messages and accounts by time, then embeddings (with --vectors), then
-/// links. The output is a snapshot of the store, even if other processes write to it meanwhile.
+/// JSON lines lose nothing: they hold tombstones, then messages and accounts by time, then embeddings (with
+/// --vectors), then links. The output is a snapshot of the store, even if other processes write to it meanwhile.
 #[derive(clap::Args)]
 struct Args {
     /// Write this format: jsonl, json (Reservoir's array), csv or md
@@ -45,9 +45,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         "csv" => Format::Csv,
         "md" => Format::Markdown,
         _ => {
+            // A tombstone says nothing of the role of its record.
+            let tombstones = which.roles.is_empty();
             let which = Select { kinds: kinds(), ..which };
             let embeddings = args.vectors.is_some();
-            let what = Walk { embeddings, links: true, ..Walk::records(which) };
+            let what = Walk { tombstones, embeddings, links: true, ..Walk::records(which) };
             let form = if args.vectors.as_deref() == Some("base64") {
                 VectorFormat::Base64
             } else {

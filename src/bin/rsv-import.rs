@@ -21,6 +21,9 @@ struct Args {
     /// Check and count the lines, and write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Store records again that were forgotten
+    #[arg(long)]
+    allow_return: bool,
 }
 
 fn main() -> ExitCode {
@@ -34,6 +37,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         instance: io.common.instance.clone(),
         keep_system: true,
         import: Some(io.common.to_cover()?),
+        allow_return: args.allow_return,
         ..Options::default()
     };
     let mut feed = io.feed(&args.files, settings.max_line())?;
@@ -50,6 +54,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         if gathered == Gathered::All {
             break;
         }
+    }
+    if let Some(note) = ingest.forgetting_note() {
+        io.note(note);
     }
     if args.dry_run {
         io.note(format_args!("{} records can be imported; nothing was written", counts.read));

@@ -27,6 +27,9 @@ struct Args {
     /// Store system messages too
     #[arg(long)]
     keep_system: bool,
+    /// Store records again that were forgotten
+    #[arg(long)]
+    allow_return: bool,
 }
 
 fn main() -> ExitCode {
@@ -41,6 +44,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         trace_id: args.trace,
         keep_system: args.keep_system,
         import: None,
+        allow_return: args.allow_return,
     };
     io.common.scope()?;
     let mut ingest = Ingest::new(options, io.clock);
@@ -75,6 +79,9 @@ fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io
         let gathered = ingest.gather(&mut feed, &mut |error| io.fault(&error));
         commit(ingest, store, io)?;
         if gathered == Gathered::All {
+            if let Some(note) = ingest.forgetting_note() {
+                io.note(note);
+            }
             return Ok(Outcome::Yes);
         }
     }

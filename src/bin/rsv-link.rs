@@ -7,7 +7,7 @@ use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, Graph};
 use rsv::record::{Link, Record, Scopes, VectorFormat};
-use rsv::store::{self, Select, Store};
+use rsv::store::{self, Forgotten, Select, Store};
 use std::process::ExitCode;
 
 /// Link answers to their questions and similar messages to each other, and print the new links
@@ -94,7 +94,7 @@ fn make(
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.notes())?) };
     let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
-        store.write(&answers)?;
+        store.write(&answers, Forgotten::KeepOut)?;
     }
     answers.iter().try_for_each(|link| io.out.with(|out| link.write_line(VectorFormat::Numbers, out)))?;
     let Some(plan) = plan else {

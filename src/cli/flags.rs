@@ -62,7 +62,7 @@ impl Common {
 }
 
 /// The flags that choose among messages.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, PartialEq, Debug, Default)]
 pub struct Filter {
     /// Select messages of this role: user, assistant, system or tool; may be repeated
     #[arg(long, value_name = "ROLE", value_parser = role)]

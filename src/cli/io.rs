@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// An input with its name for messages.
@@ -172,6 +172,16 @@ impl Io {
         }
         let answer = line.trim();
         Ok(if answer.is_empty() { default } else { answer }.to_owned())
+    }
+
+    /// Asks at the terminal, whatever standard input is: whether the answer is yes, `None` if there is no terminal.
+    pub fn confirm(&self, question: &str) -> Result<Option<bool>> {
+        let Ok(terminal) = File::options().read(true).write(true).open("/dev/tty") else { return Ok(None) };
+        let failed = "cannot ask at the terminal";
+        write!(&terminal, "{question} [y/N] ").context(failed)?;
+        let mut answer = String::new();
+        BufReader::new(&terminal).read_line(&mut answer).context(failed)?;
+        Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
     }
 
     /// Asks for a secret. The terminal does not echo the answer.

@@ -4,6 +4,7 @@ use super::options::Options;
 use crate::chat::fence;
 use crate::error::{Error, Result};
 use crate::record::{Clock, Draft, DraftDefaults, StoredRecord, id};
+use crate::store::Forgotten;
 
 /// Completes drafts, one after the other.
 #[derive(Clone)]
@@ -17,6 +18,14 @@ pub(super) struct Completion {
 impl Completion {
     pub(super) fn new(options: Options, clock: Clock) -> Completion {
         Completion { options, clock, last: (i64::MIN, 0) }
+    }
+
+    /// What a store does with records that were forgotten.
+    pub(super) fn forgotten(&self) -> Forgotten {
+        if self.options.allow_return {
+            return Forgotten::Return { at: self.clock.now() };
+        }
+        Forgotten::KeepOut
     }
 
     /// Fills in what a draft lacks, and takes out of a turn of a conversation what an earlier recall put into it.

@@ -24,8 +24,33 @@ pub struct IngestedLine {
     pub line: Result<Vec<u8>>,
     /// Something worth knowing about it.
     pub note: Option<String>,
-    /// How many of its records were new.
+    /// The number of its records that were new.
     pub new: usize,
+}
+
+/// What forgetting has done to the lines so far.
+#[derive(Clone, Default)]
+pub(super) struct Forgetting {
+    /// The ids of records that were kept out. What hangs on them is kept out too.
+    kept_out: HashSet<String>,
+    /// The number of records that tombstones have removed.
+    removed: u64,
+}
+
+impl Forgetting {
+    /// What a user has to know of it.
+    pub(super) fn note(&self) -> Option<String> {
+        let kept_out = self.kept_out.len();
+        let parts = [
+            (kept_out > 0).then(|| {
+                format!("{kept_out} records were forgotten and are kept out, unless with --allow-return")
+            }),
+            (self.removed > 0)
+                .then(|| format!("{} records were forgotten elsewhere and are removed", self.removed)),
+        ];
+        let told: Vec<String> = parts.into_iter().flatten().collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
 }
 
 /// Removes the links and embeddings that refer to a record outside these scopes. Records were filtered when they were
@@ -57,32 +82,53 @@ pub(super) fn narrow(
     Ok(())
 }
 
-/// The outcome of an entry whose records were written; its line is empty unless `echo`.
-pub(super) fn outcome(entry: Entry, records: &mut [Record], written: &[Written], echo: bool) -> IngestedLine {
+/// The outcome of an entry whose records were written; its line is empty unless `echo`, and if all of it was kept out.
+pub(super) fn outcome(
+    entry: Entry,
+    records: &mut [Record],
+    written: &[Written],
+    echo: bool,
+    forgetting: &mut Forgetting,
+) -> IngestedLine {
+    let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, new: 0 };
     let mut note = None;
-    let mut new = 0;
+    let mut stored = entry.records.is_empty();
     for at in entry.records.clone() {
+        let hangs_on_kept_out = records[at].references().iter().any(|id| forgetting.kept_out.contains(*id));
         match (&written[at], &mut records[at]) {
-            (Written::New | Written::Replaced, _) => new += 1,
+            (Written::KeptOut, Record::Stored(record)) => {
+                forgetting.kept_out.insert(record.id.clone());
+                continue;
+            }
+            (Written::KeptOut, _) => continue,
+            (Written::Refused(_), _) if hangs_on_kept_out => continue,
+            (Written::New | Written::Replaced, _) => outcome.new += 1,
+            (Written::Removed(count), _) => {
+                outcome.new += 1;
+                forgetting.removed += count;
+            }
             (Written::Same(id), Record::Stored(record)) => record.id.clone_from(id),
             (Written::Same(_), _) => {}
             (Written::Differs, _) => note = Some("something else is stored under this id already, and stays"),
             (Written::Refused(why), _) => {
                 let error = Error::new(why.clone());
-                let line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
-                return IngestedLine { line, note: None, new };
+                outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
+                return outcome;
             }
         }
+        stored = true;
     }
-    let mut line = Vec::new();
-    match &entry.passed_on {
-        _ if !echo => {}
-        Some(object) => {
-            object.write(&mut line);
-            line.push(b'\n');
+    if echo && stored {
+        let mut line = Vec::new();
+        match &entry.passed_on {
+            Some(object) => {
+                object.write(&mut line);
+                line.push(b'\n');
+            }
+            None => records[entry.records.start].write_line(VectorFormat::Numbers, &mut line),
         }
-        None => records[entry.records.start].write_line(VectorFormat::Numbers, &mut line),
+        outcome.line = Ok(line);
     }
-    let note = note.map(|text| entry.place.map_or(text.to_owned(), |place| format!("{place}: {text}")));
-    IngestedLine { line: Ok(line), note, new }
+    outcome.note = note.map(|text| entry.place.map_or(text.to_owned(), |place| format!("{place}: {text}")));
+    outcome
 }

@@ -13,6 +13,8 @@ pub struct Options {
     pub keep_system: bool,
     /// Whether lines come from an export: whole, with times of their own, and of these scopes only.
     pub import: Option<Scopes>,
+    /// Whether records that were forgotten are stored again.
+    pub allow_return: bool,
 }
 
 impl Options {
@@ -36,11 +38,11 @@ impl Options {
                 Some(missing) => Err(Error::new(format!("{missing}: is missing"))),
                 None => Ok(()),
             },
-            Line::Request(_) | Line::Response(_) | Line::Other(_) => {
-                Err(Error::new("kind: is none that can be imported")
-                    .hint("messages, accounts, embeddings and links can; rsv-ingest takes the others"))
-            }
-            Line::Link(_) | Line::Embedding(_) => Ok(()),
+            Line::Request(_) | Line::Response(_) | Line::Other(_) => Err(Error::new(
+                "kind: is none that can be imported",
+            )
+            .hint("messages, accounts, embeddings, links and tombstones can; rsv-ingest takes the others")),
+            Line::Link(_) | Line::Embedding(_) | Line::Tombstone(_) => Ok(()),
         }
     }
 

@@ -76,7 +76,7 @@ impl Graph {
             match record {
                 Record::Stored(message) => messages.push(message),
                 Record::Link(link) => links.push(link),
-                Record::Embedding(_) => {}
+                Record::Embedding(_) | Record::Tombstone(_) => {}
             }
             Ok(())
         })?;

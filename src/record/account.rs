@@ -20,6 +20,7 @@ pub static ACCOUNT: Kind = Kind {
     embedded: TextSource::None,
     heading: |_| "account".to_owned(),
     recalled: false,
+    part_lists: &[("recalled", "message"), ("recent", "message"), ("left_out", "message")],
 };
 
 /// The member by which later requests of a turn find their account.

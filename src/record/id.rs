@@ -1,21 +1,15 @@
 //! Ids: UUIDv7 (RFC 9562, 5.7), whose first 48 bits are the time, so that they sort as they were made.
 
+use super::digest;
 use super::time::Clock;
 use crate::error::{Context, Result};
-use sha2::{Digest, Sha256};
 
 /// The id of a record that these `parts` make unique at `ms`: the same record has the same id wherever
 /// and however often it is written, which makes every write repeatable. The 74 bits that RFC 9562 leaves
 /// free come from SHA-256 over the parts, each preceded by its length.
 pub fn derived(ms: i64, parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part.as_bytes());
-    }
-    let digest = hash.finalize();
     let mut bits = [0; 10];
-    bits.copy_from_slice(&digest[..10]);
+    bits.copy_from_slice(&digest::bytes(parts)[..10]);
     v7(ms, bits)
 }
 

@@ -5,6 +5,7 @@ use super::kinds::kind_named;
 use super::link::Link;
 use super::object::Object;
 use super::stored::{Draft, StoredRecord};
+use super::tombstone::Tombstone;
 use crate::error::{Error, Result};
 
 /// One line of input.
@@ -14,6 +15,7 @@ pub enum Line {
     Record(Draft),
     Link(Link),
     Embedding(Embedding),
+    Tombstone(Tombstone),
     /// An OpenAI chat-completions body.
     Request(Object),
     /// A provider's whole answer.
@@ -33,6 +35,7 @@ impl Line {
         match kind {
             "link" => Link::parse(line).map(Line::Link),
             "embedding" => Embedding::parse(line).map(Line::Embedding),
+            "tombstone" => Tombstone::parse(line).map(Line::Tombstone),
             "request" => Ok(Line::Request(line)),
             "response" => Ok(Line::Response(line)),
             kind => match kind_named(kind) {
@@ -65,6 +68,7 @@ pub enum Record {
     Stored(StoredRecord),
     Embedding(Embedding),
     Link(Link),
+    Tombstone(Tombstone),
 }
 
 impl Record {
@@ -77,14 +81,14 @@ impl Record {
     pub fn stored(&self) -> Option<&StoredRecord> {
         match self {
             Record::Stored(record) => Some(record),
-            Record::Embedding(_) | Record::Link(_) => None,
+            Record::Embedding(_) | Record::Link(_) | Record::Tombstone(_) => None,
         }
     }
 
     /// The ids of the records that it hangs on.
     pub fn references(&self) -> Vec<&str> {
         match self {
-            Record::Stored(_) => Vec::new(),
+            Record::Stored(_) | Record::Tombstone(_) => Vec::new(),
             Record::Embedding(embedding) => vec![&embedding.of],
             Record::Link(link) => vec![&link.from, &link.to],
         }
@@ -96,6 +100,7 @@ impl Record {
             Record::Stored(record) => record.vector.as_mut().map(|vector| &mut vector.model),
             Record::Embedding(embedding) => Some(&mut embedding.model),
             Record::Link(link) => link.model.as_mut(),
+            Record::Tombstone(_) => None,
         }
     }
 
@@ -109,7 +114,7 @@ impl Record {
                 STRUCT_BYTES + record.text.len() + members + 4 * numbers
             }
             Record::Embedding(embedding) => 4 * embedding.vector.len(),
-            Record::Link(_) => STRUCT_BYTES,
+            Record::Link(_) | Record::Tombstone(_) => STRUCT_BYTES,
         }
     }
 
@@ -119,6 +124,7 @@ impl Record {
             Record::Stored(record) => record.write(out),
             Record::Embedding(embedding) => embedding.write(vectors, out),
             Record::Link(link) => link.write(out),
+            Record::Tombstone(tombstone) => tombstone.write(out),
         }
         out.push(b'\n');
     }

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 /// A question and its answer.
 pub const RESPONDED_WITH: &str = "RESPONDED_WITH";
 
+/// Something that was made from a record, and that record.
+pub const EXTRACTED_FROM: &str = "EXTRACTED_FROM";
+
 /// Two messages that resemble each other.
 pub const SYNAPSE: &str = "SYNAPSE";
 

@@ -21,6 +21,7 @@ pub static MESSAGE: Kind = Kind {
     embedded: TextSource::Text,
     heading: |record| record.role.map_or("", Role::name).to_owned(),
     recalled: true,
+    part_lists: &[],
 };
 
 /// The member that holds the content where that is more than a text.

@@ -1,6 +1,7 @@
 //! Where a record belongs: a partition (a project, a person) and an instance in it (a task, a device).
 
 use crate::error::{Error, Result};
+use std::fmt;
 
 /// One partition and instance. A scope sees nothing of another unless the user asks for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -11,6 +12,12 @@ pub struct Scope {
 
 /// The name of a partition or an instance where none is given.
 const DEFAULT_NAME: &str = "default";
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.partition, self.instance)
+    }
+}
 
 impl Scope {
     /// The scope to write to: an instance that is not named has the partition's name; with neither,

@@ -125,6 +125,9 @@ pub struct Kind {
     pub heading: fn(&StoredRecord) -> String,
     /// Whether enrichment may recall it.
     pub recalled: bool,
+    /// The members that are lists of parts, each naming a record by its `id`, with the kind of those records. Parts that
+    /// name what was forgotten are left out when a record is read.
+    pub part_lists: &'static [(&'static str, &'static str)],
 }
 
 impl PartialEq for Kind {

@@ -5,6 +5,7 @@
 
 use super::error::Result;
 use super::evidence::{Around, Cosines, Evidence, Plan};
+use super::forgetting::Forgotten;
 use super::identity::Written;
 use super::question::Question;
 use super::select::{Collection, Select, Walk};
@@ -28,8 +29,9 @@ pub trait Store: Records + Words + Vectors + Links + State + Send {
 /// Writing and reading records.
 pub trait Records {
     /// Writes a batch, whole or not at all, and tells for each record what became of it. What is there already
-    /// changes nothing. An embedding or a link may name a record that stands earlier in the batch.
-    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>>;
+    /// changes nothing. An embedding or a link may name a record that stands earlier in the batch. A tombstone that is
+    /// newer than one that is there takes its place, and its record away; it holds for the whole batch.
+    fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>>;
 
     /// Writes records in the place of those that have their ids, all or none: vectors, the synapses that those gave
     /// and index entries go with the version before, other links stay. What is not there yet is new.
@@ -37,6 +39,10 @@ pub trait Records {
 
     /// Removes records with all that hangs on them: vectors, links, index entries. Gives how many there were.
     fn remove(&mut self, ids: &[&str]) -> Result<u64>;
+
+    /// Removes records as `remove` does, and keeps them out from now on, by tombstones of a time (milliseconds since
+    /// 1970, UTC) or later. Gives how many there were.
+    fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64>;
 
     /// The records of a selection that have these ids, in no order.
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>>;
@@ -52,7 +58,7 @@ pub trait Records {
     /// Counts the records of a selection, no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
 
-    /// Visits what a selection holds: records by timestamp, seq and id; then their embeddings; then links, as far as
+    /// Visits what a selection holds: tombstones by timestamp and digest; records by timestamp, seq and id; then their embeddings; then links, as far as
     /// both their ends are of the selection. Ends with the visitor's error, if it gives one.
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()>;
 }
@@ -179,6 +185,16 @@ pub trait State {
     /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector is
     /// kept as those of all. Gives their number, which is 0 where nobody else writes.
     fn adopt(&mut self) -> Result<u64>;
+
+    /// Sees to it that nothing of what was removed is left in the files of the store, and waits some seconds for those
+    /// who still read it. False if somebody does so for longer; then the next process that writes goes on.
+    fn erase(&mut self) -> Result<bool>;
+
+    /// The bytes of the store's files that are free; 0 where a database server sees to that itself.
+    fn free_bytes(&mut self) -> Result<u64>;
+
+    /// Gives the free bytes back to the file system.
+    fn compact(&mut self) -> Result<()>;
 
     /// What is wrong with the records as they are kept, in words, up to so many faults; nothing where a database
     /// server sees to that itself.

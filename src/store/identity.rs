@@ -13,6 +13,10 @@ pub enum Written {
     Replaced,
     /// Something else is there under its id, or another vector of its model, which stays.
     Differs,
+    /// It was forgotten and stays so, or hangs on what was.
+    KeptOut,
+    /// It is a tombstone, with which so many records have gone.
+    Removed(u64),
     /// It cannot be written, and why.
     Refused(String),
 }

@@ -26,6 +26,8 @@ pub struct Select {
     pub until: Option<i64>,
     /// Only what stands before this position.
     pub before: Option<Position>,
+    /// Only records that have one of these ids.
+    pub only: Option<Vec<String>>,
     pub except: Except,
 }
 
@@ -55,6 +57,7 @@ impl Select {
             since: None,
             until: None,
             before: None,
+            only: None,
             except: Except::default(),
         }
     }
@@ -71,6 +74,7 @@ impl Select {
             && self.since.is_none_or(|since| record.timestamp >= since)
             && self.until.is_none_or(|until| record.timestamp <= until)
             && self.before.as_ref().is_none_or(|before| record.position() < *before)
+            && self.only.as_ref().is_none_or(|ids| ids.contains(&record.id))
             && !self.except.traces.contains(&record.trace_id)
             && !self.except.ids.contains(&record.id)
     }
@@ -80,6 +84,8 @@ impl Select {
 #[derive(Clone, Debug)]
 pub struct Walk {
     pub which: Select,
+    /// Whether the tombstones of its scopes and times come first.
+    pub tombstones: bool,
     /// Whether each record carries the vector of the model that has the most.
     pub vectors: bool,
     pub embeddings: bool,
@@ -89,6 +95,6 @@ pub struct Walk {
 impl Walk {
     /// Records alone.
     pub fn records(which: Select) -> Walk {
-        Walk { which, vectors: false, embeddings: false, links: false }
+        Walk { which, tombstones: false, vectors: false, embeddings: false, links: false }
     }
 }

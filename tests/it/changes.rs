@@ -8,7 +8,7 @@ use rsv::record::{
     Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, SYNAPSE, Scope, Scopes,
     StoredRecord, Vector, kinds,
 };
-use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};
+use rsv::store::{self, Forgotten, Occur, OpenMode, Select, Store, Term, Walk, Written};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::Stdio;
@@ -285,7 +285,7 @@ impl Changed<'_> {
             });
             batch.push(Record::Embedding(Self::embedding(&id, &numbers)));
         }
-        assert_eq!(self.store.write(&batch).unwrap(), wanted, "{batch:?}");
+        assert_eq!(self.store.write(&batch, Forgotten::KeepOut).unwrap(), wanted, "{batch:?}");
     }
 
     fn replace(&mut self) {
@@ -342,7 +342,7 @@ impl Changed<'_> {
             Link { rel: RELATED.into(), ..Link::responded_with(from, to, 1) }
         };
         let there = self.model.links.iter().any(|other| ends(other) == ends(&link));
-        let written = self.store.write(&[Record::Link(link.clone())]).unwrap();
+        let written = self.store.write(&[Record::Link(link.clone())], Forgotten::KeepOut).unwrap();
         assert_eq!(written[0] == Written::New, !there, "{written:?}");
         if !there {
             self.model.links.push(link);
@@ -464,6 +464,7 @@ fn everything(store: &mut dyn Store) -> Everything {
             Record::Stored(record) => all.records.push(record),
             Record::Embedding(embedding) => drop(all.vectors.insert(embedding.of, embedding.vector)),
             Record::Link(link) => drop(all.links.insert(ends(&link))),
+            Record::Tombstone(_) => {}
         }
         Ok(())
     };
@@ -555,7 +556,7 @@ fn a_process_that_changes_records_until_it_is_killed() {
     }
     let settings = config::load(&Common::default()).unwrap();
     let mut store = store::open(&settings.store().unwrap(), OpenMode::Create).unwrap();
-    store.write(&[Record::Stored(hub())]).unwrap();
+    store.write(&[Record::Stored(hub())], Forgotten::KeepOut).unwrap();
     let seed = number_from("RSV_TEST_SEED").unwrap();
     let mut dice = Dice(seed);
     // No version is one of an earlier process.
@@ -568,7 +569,7 @@ fn a_process_that_changes_records_until_it_is_killed() {
             (0, _) => {
                 let links = ids.map(|id| Link { rel: RELATED.into(), ..Link::responded_with(id, HUB, 1) });
                 let batch = both.into_iter().map(Record::Stored).chain(links.map(Record::Link));
-                store.write(&batch.collect::<Vec<_>>()).unwrap();
+                store.write(&batch.collect::<Vec<_>>(), Forgotten::KeepOut).unwrap();
             }
             (_, 0) => drop(store.remove(&ids).unwrap()),
             _ => drop(store.replace(&both).unwrap()),

@@ -32,6 +32,7 @@ static NOTE: Kind = Kind {
     embedded: TextSource::Composed(whole_text),
     heading: |note| format!("note {}", title(note)),
     recalled: false,
+    part_lists: &[],
 };
 
 fn read_note(mut line: Object) -> Result<Draft> {

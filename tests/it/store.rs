@@ -5,7 +5,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, Scope, Scopes,
     StoredRecord, Vector, kinds,
 };
-use rsv::store::{Occur, Select, Store, Term, Walk, Written};
+use rsv::store::{Forgotten, Occur, Select, Store, Term, Walk, Written};
 
 /// Opens the one store that the story is about, which is empty at first; again is as another process.
 type Open<'a> = dyn Fn() -> Box<dyn Store> + 'a;
@@ -135,7 +135,7 @@ fn nothing_is_there(open: &Open) {
     assert_eq!(store.find(&Term::parse("owl"), Occur::All, &Select::of(Scopes::All), 10).unwrap(), []);
     assert_eq!(visited(&mut *store, &everything()), []);
     assert_eq!(store.scopes().unwrap(), []);
-    assert_eq!(store.write(&[]).unwrap(), []);
+    assert_eq!(store.write(&[], Forgotten::KeepOut).unwrap(), []);
 }
 
 fn what_is_written_is_there(open: &Open) {
@@ -161,7 +161,7 @@ fn what_is_written_is_there(open: &Open) {
         Record::Link(link("SYNAPSE", "m1", "m2")),
     ];
     let mut store = open();
-    assert_eq!(store.write(&batch).unwrap(), vec![Written::New; batch.len()]);
+    assert_eq!(store.write(&batch, Forgotten::KeepOut).unwrap(), vec![Written::New; batch.len()]);
     // Here and in every other process.
     let [m1, m2, m3, a1, small, large, of_account, to_account, to_message] = batch;
     let wanted = [m1, a1, m2, m3, of_account, large, small, to_account, to_message];
@@ -172,7 +172,7 @@ fn what_is_written_is_there(open: &Open) {
 fn what_is_there_changes_nothing(open: &Open) {
     let before = all(open);
     let same = |id: &str| Written::Same(id.into());
-    let written = open().write(&before).unwrap();
+    let written = open().write(&before, Forgotten::KeepOut).unwrap();
     assert!(written.iter().all(|written| matches!(written, Written::Same(_))), "{written:?}");
     let Record::Stored(m1) = &before[0] else { panic!("{:?}", before[0]) };
     // The same scope, trace, role, content and time under another id is the same message.
@@ -180,17 +180,23 @@ fn what_is_there_changes_nothing(open: &Open) {
     let differs = StoredRecord { text: "else".into(), ..m1.clone() };
     let elsewhere = StoredRecord { scope: scope("q"), ..m1.clone() };
     let batch = [again, differs, elsewhere].map(Record::Stored);
-    assert_eq!(open().write(&batch).unwrap(), [same("m1"), Written::Differs, Written::Differs]);
-    assert_eq!(open().write(&[embedding("m1", "small", &[9.0; 3])]).unwrap(), [Written::Differs]);
+    assert_eq!(
+        open().write(&batch, Forgotten::KeepOut).unwrap(),
+        [same("m1"), Written::Differs, Written::Differs]
+    );
+    assert_eq!(
+        open().write(&[embedding("m1", "small", &[9.0; 3])], Forgotten::KeepOut).unwrap(),
+        [Written::Differs]
+    );
     assert_eq!(all(open), before);
     // A vector that comes with a message that is there is kept all the same, once.
     let vector = Some(Vector { model: "late".into(), numbers: vec![2.0] });
     let late = Record::Stored(StoredRecord { vector, ..m1.clone() });
-    assert_eq!(open().write(&[late.clone(), late]).unwrap(), [same("m1"), same("m1")]);
+    assert_eq!(open().write(&[late.clone(), late], Forgotten::KeepOut).unwrap(), [same("m1"), same("m1")]);
     assert_eq!(all(open).len(), before.len() + 1);
     // Within one batch too a thing is written once.
     let twice = [user("m4", 4000, "twice"), user("m4", 4000, "twice"), user("m5", 4000, "twice")];
-    assert_eq!(open().write(&twice).unwrap(), [Written::New, same("m4"), same("m4")]);
+    assert_eq!(open().write(&twice, Forgotten::KeepOut).unwrap(), [Written::New, same("m4"), same("m4")]);
 }
 
 fn what_leads_nowhere_is_refused(open: &Open) {
@@ -209,7 +215,7 @@ fn what_leads_nowhere_is_refused(open: &Open) {
         Record::Link(link("SYNAPSE", "m7", "m1")),
     ];
     assert_eq!(
-        open().write(&batch).unwrap(),
+        open().write(&batch, Forgotten::KeepOut).unwrap(),
         [
             refused("of: the store has no record none"),
             refused("embedding: has 2 numbers, but those of small have 3"),
@@ -227,9 +233,9 @@ fn what_leads_nowhere_is_refused(open: &Open) {
 fn a_question_has_one_answer(open: &Open) {
     let answer = |id: &str, at| Record::Stored(message(id, at, Role::Assistant, id));
     let batch = [answer("b1", 7000), answer("b2", 7001), user("q2", 6999, "second question")];
-    assert_eq!(open().write(&batch).unwrap(), [Written::New, Written::New, Written::New]);
+    assert_eq!(open().write(&batch, Forgotten::KeepOut).unwrap(), [Written::New, Written::New, Written::New]);
     let pair = |from: &str, to: &str| Record::Link(Link::responded_with(from, to, 1));
-    let write = |record: Record| open().write(&[record]).unwrap().remove(0);
+    let write = |record: Record| open().write(&[record], Forgotten::KeepOut).unwrap().remove(0);
     assert_eq!(write(pair("m7", "b1")), Written::New);
     let before = all(open);
     assert_eq!(write(pair("m7", "b1")), Written::Same("m7".into()));
@@ -250,7 +256,9 @@ fn the_last_come_oldest_first(open: &Open) {
         Record::Stored(StoredRecord { scope: scope("q"), ..message("z9", 8500, Role::System, "elsewhere") });
     let traced = StoredRecord { trace_id: "u".into(), ..message("u1", 8000, Role::Tool, "traced") };
     let place = traced.position();
-    open().write(&[at("c", 1), at("a", 2), at("b", 1), other, Record::Stored(traced)]).unwrap();
+    open()
+        .write(&[at("c", 1), at("a", 2), at("b", 1), other, Record::Stored(traced)], Forgotten::KeepOut)
+        .unwrap();
     let one = Select::of(Scopes::One(scope("p")));
     assert_eq!(last(open, &one, 4), ["u1", "b", "c", "a"]);
     assert_eq!(last(open, &one, 0), [""; 0]);
@@ -278,9 +286,9 @@ fn words_are_found(open: &Open) {
         ("f6", "What is lying there?"),
     ];
     let records: Vec<Record> = (0..).zip(said).map(|(n, (id, text))| user(id, 20_000 + n, text)).collect();
-    open().write(&records).unwrap();
+    open().write(&records, Forgotten::KeepOut).unwrap();
     let elsewhere = StoredRecord { scope: scope("q"), ..message("f9", 21_000, Role::User, "owl mice night") };
-    open().write(&[Record::Stored(elsewhere)]).unwrap();
+    open().write(&[Record::Stored(elsewhere)], Forgotten::KeepOut).unwrap();
     let which = Select { since: Some(20_000), ..Select::of(Scopes::One(scope("p"))) };
     let set = |question: &str, occur: Occur| {
         let mut ids = found(open, question, occur, &which, 100);
@@ -308,9 +316,10 @@ fn words_are_found(open: &Open) {
 fn all_is_visited_in_order(open: &Open) {
     let records = all(open);
     let kind = |record: &Record| match record {
-        Record::Stored(_) => 0,
-        Record::Embedding(_) => 1,
-        Record::Link(_) => 2,
+        Record::Tombstone(_) => 0,
+        Record::Stored(_) => 1,
+        Record::Embedding(_) => 2,
+        Record::Link(_) => 3,
     };
     assert!(records.is_sorted_by_key(kind));
     let places: Vec<(i64, u32, &str)> = records
@@ -343,7 +352,7 @@ fn a_visitor_can_stop(open: &Open) {
 
 fn scopes_are_counted(open: &Open) {
     let lone = StoredRecord { scope: scope("a'b"), ..message("s1", 1, Role::User, "alone") };
-    open().write(&[Record::Stored(lone)]).unwrap();
+    open().write(&[Record::Stored(lone)], Forgotten::KeepOut).unwrap();
     let scopes = open().scopes().unwrap();
     let messages = open().last_of(&Select::of(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
     assert_eq!(scopes, [(scope("a'b"), 1), (scope("p"), messages), (scope("q"), 2)]);

@@ -6,7 +6,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Position, Record, Role, Scope, Scopes,
     StoredRecord, Vector, Why,
 };
-use rsv::store::{self, Model, OpenMode, Select, Store, Walk, Written};
+use rsv::store::{self, Forgotten, Model, OpenMode, Select, Store, Walk, Written};
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write as _;
 
@@ -236,7 +236,13 @@ fn nearest_finds_what_a_scan_finds() {
                 batch.push(Record::Embedding(embedding(&message.id, "other", &[1.0, 2.0, 3.0])));
                 shadow.0.push((message, numbers));
             }
-            assert!(store.write(&batch).unwrap().iter().all(|written| *written == Written::New));
+            assert!(
+                store
+                    .write(&batch, Forgotten::KeepOut)
+                    .unwrap()
+                    .iter()
+                    .all(|written| *written == Written::New)
+            );
             astray += shadow.check(&mut *store, "m", &mut dice);
         }
         // What is there stays, and others can be put in the place of any.
@@ -244,7 +250,9 @@ fn nearest_finds_what_a_scan_finds() {
             .iter()
             .map(|(m, _)| Record::Embedding(embedding(&m.id, "m", &vec![9.0; dim])))
             .collect();
-        assert!(store.write(&twice).unwrap().iter().all(|written| *written != Written::New));
+        assert!(
+            store.write(&twice, Forgotten::KeepOut).unwrap().iter().all(|written| *written != Written::New)
+        );
         astray += shadow.check(&mut *store, "m", &mut dice);
         for _ in 0..5 {
             let mut vectors = vec![embedding("nobody", "m", &vec![1.0; dim])];
@@ -293,7 +301,7 @@ fn a_few_among_many_are_found() {
                 })
             })
             .collect();
-        store.write(&records).unwrap();
+        store.write(&records, Forgotten::KeepOut).unwrap();
         let by_role = Select { roles: vec![Role::Tool], ..all() };
         for which in [Select::of(Scopes::One(scope("p", "few"))), by_role] {
             assert_eq!(nearest(&mut *store, "m", &[1.0; 8], &which, 10).len(), 3);
@@ -316,7 +324,7 @@ fn of_equals_the_newest_is_first_however_many_there_are() {
             })
         })
         .collect();
-    store.write(&records).unwrap();
+    store.write(&records, Forgotten::KeepOut).unwrap();
     let found: Vec<String> =
         nearest(&mut *store, "m", &[1.0, 0.0, 0.0], &all(), 3).into_iter().map(|hit| hit.0).collect();
     let at = |time: i64| (0..900).filter(move |n| n * 7 % 900 / 2 == time).map(|n| format!("m{n:03}"));
@@ -344,7 +352,7 @@ fn many_writers_at_once_leave_one_index() {
                             Record::Stored(StoredRecord { vector, ..message })
                         })
                         .collect();
-                    store.write(&records).unwrap();
+                    store.write(&records, Forgotten::KeepOut).unwrap();
                     let at = dice.below(shadow.0.len());
                     shadow.0[at].1 = vector(16, &Shadow::default(), &mut dice);
                     store.put_vectors(&[embedding(&shadow.0[at].0.id, "m", &shadow.0[at].1)], None).unwrap();
@@ -470,7 +478,12 @@ fn nearest_is_exact_after_a_thousand_changes() {
             0..50 => {
                 let (message, numbers) = (any_message(step, &mut dice), vector(16, &shadow, &mut dice));
                 let embedded = Some(Vector { model: "m".into(), numbers: numbers.clone() });
-                store.write(&[Record::Stored(StoredRecord { vector: embedded, ..message.clone() })]).unwrap();
+                store
+                    .write(
+                        &[Record::Stored(StoredRecord { vector: embedded, ..message.clone() })],
+                        Forgotten::KeepOut,
+                    )
+                    .unwrap();
                 shadow.0.push((message, numbers));
             }
             50..80 if !shadow.0.is_empty() => {
@@ -539,7 +552,7 @@ fn a_repeated_search_sees_the_changes_of_others() {
                     batch.push(Record::Stored(StoredRecord { vector: embedded, ..message.clone() }));
                     shadow.0.push((message, numbers));
                 }
-                writing.write(&batch).unwrap();
+                writing.write(&batch, Forgotten::KeepOut).unwrap();
             }
         }
         let question = vector(384, &Shadow::default(), &mut dice);
@@ -564,7 +577,7 @@ fn of_fifty_thousand_too_the_nearest_are_exact() {
             ..message
         }));
     }
-    open(&home).write(&records).unwrap();
+    open(&home).write(&records, Forgotten::KeepOut).unwrap();
     for round in 0..6 {
         let mut store = open(&home);
         let vector: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
@@ -608,12 +621,17 @@ fn a_stale_index_is_repaired() {
         let (message, numbers) = (any_message(n, &mut dice), vector(8, &shadow, &mut dice));
         shadow.0.push((message.clone(), numbers.clone()));
         let embedded = Some(Vector { model: "m".into(), numbers });
-        store.write(&[Record::Stored(StoredRecord { vector: embedded, ..message })]).unwrap();
+        store
+            .write(&[Record::Stored(StoredRecord { vector: embedded, ..message })], Forgotten::KeepOut)
+            .unwrap();
     }
     assert_eq!(store.repair_vectors().unwrap(), 0);
     // Another program adds vectors, and knows of no index.
     store
-        .write(&[Record::Stored(StoredRecord { scope: scope("far", "far"), ..message("new", 9, "new") })])
+        .write(
+            &[Record::Stored(StoredRecord { scope: scope("far", "far"), ..message("new", 9, "new") })],
+            Forgotten::KeepOut,
+        )
         .unwrap();
     let numbers: Vec<u8> = [9.0_f32; 8].iter().flat_map(|x| x.to_le_bytes()).collect();
     let outside = rusqlite::Connection::open(home.store()).unwrap();
@@ -644,7 +662,7 @@ fn records_with_words_and_no_vector_are_unembedded() {
         ];
         let account = record_of("account", 99, Draft::of(&ACCOUNT, String::new()));
         let batch: Vec<Record> = empty.into_iter().chain(said).chain([account]).map(Record::Stored).collect();
-        store.write(&batch).unwrap();
+        store.write(&batch, Forgotten::KeepOut).unwrap();
         let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
             for model in ["new", "known"] {
                 let (messages, count) = unembedded(&mut *store, model, which, limit);
@@ -652,7 +670,9 @@ fn records_with_words_and_no_vector_are_unembedded() {
             }
             if store.models().unwrap().is_empty() {
                 // A model is known from its first vector on, be it an account's.
-                store.write(&[Record::Embedding(embedding("account", "known", &[1.0]))]).unwrap();
+                store
+                    .write(&[Record::Embedding(embedding("account", "known", &[1.0]))], Forgotten::KeepOut)
+                    .unwrap();
             }
         };
         let one = Select::of(Scopes::One(scope("p", "p")));
@@ -669,7 +689,7 @@ fn records_with_words_and_no_vector_are_unembedded() {
         let place = message("b", 40, "").position();
         wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
         // What has a vector is pending no longer; what comes late is, however old it is.
-        store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))]).unwrap();
+        store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))], Forgotten::KeepOut).unwrap();
         store.put_vectors(&[embedding("b", "known", &[1.0])], None).unwrap();
         let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });
         let late = [
@@ -677,7 +697,7 @@ fn records_with_words_and_no_vector_are_unembedded() {
             message("l2", -5, "very old"),
             message("l3", 70, "new"),
         ];
-        store.write(&late.map(Record::Stored)).unwrap();
+        store.write(&late.map(Record::Stored), Forgotten::KeepOut).unwrap();
         let (messages, total) = unembedded(&mut *store, "known", &all(), 9);
         assert_eq!((ids(&messages), total), (vec!["l3", "a", "d", "l2"], 4));
         assert_eq!(store.unembedded("new", &all(), 0).unwrap().total, 7);
@@ -697,7 +717,9 @@ fn unembedded_is_what_a_scan_finds() {
             let fresh: Vec<StoredRecord> =
                 (0..dice.below(40)).map(|n| any_message(round * 100 + n, &mut dice)).collect();
             bare.extend(fresh.iter().cloned());
-            store.write(&fresh.into_iter().map(Record::Stored).collect::<Vec<_>>()).unwrap();
+            store
+                .write(&fresh.into_iter().map(Record::Stored).collect::<Vec<_>>(), Forgotten::KeepOut)
+                .unwrap();
             let mut vectors = Vec::new();
             for _ in 0..dice.below(40).min(bare.len()) {
                 vectors.push(embedding(&bare.swap_remove(dice.below(bare.len())).id, "m", &[1.0]));
@@ -705,7 +727,12 @@ fn unembedded_is_what_a_scan_finds() {
             if round % 2 == 0 {
                 store.put_vectors(&vectors, None).unwrap();
             } else {
-                store.write(&vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>()).unwrap();
+                store
+                    .write(
+                        &vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>(),
+                        Forgotten::KeepOut,
+                    )
+                    .unwrap();
             }
             let shadow = Shadow(bare.iter().map(|message| (message.clone(), vec![])).collect());
             for _ in 0..10 {
@@ -725,7 +752,9 @@ fn unembedded_is_what_a_scan_finds() {
 fn vectors_are_replaced_whole_or_not_at_all() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
-        store.write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Stored)).unwrap();
+        store
+            .write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Stored), Forgotten::KeepOut)
+            .unwrap();
         let note = {
             let mut extra = Object::default();
             extra.set("note", "1.0");
@@ -798,7 +827,7 @@ fn a_model_is_forgotten_with_all_it_made() {
             synapse("b", "a", "SYNAPSE", "new"),
             synapse("a", "b", "CONSOLIDATED_INTO", "old"),
         ];
-        store.write(&batch).unwrap();
+        store.write(&batch, Forgotten::KeepOut).unwrap();
         store.drop_model("old").unwrap();
         let mut left = Vec::new();
         let what = Walk { embeddings: true, links: true, ..Walk::records(all()) };
@@ -814,7 +843,7 @@ fn a_model_is_forgotten_with_all_it_made() {
         assert_eq!(nearest(&mut *store, "old", &[1.0], &all(), 9), []);
         // Another dimension under the same name is no trouble then.
         assert_eq!(
-            store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))]).unwrap(),
+            store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))], Forgotten::KeepOut).unwrap(),
             [Written::New]
         );
         store.drop_model("nothing").unwrap();

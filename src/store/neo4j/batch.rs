@@ -133,6 +133,7 @@ impl Batch {
             Record::Stored(record) => self.record(record),
             Record::Embedding(embedding) => self.embedding(embedding, true),
             Record::Link(link) => self.link(link),
+            Record::Tombstone(tombstone) => Written::Same(tombstone.of.clone()),
         }
     }
 

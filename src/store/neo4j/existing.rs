@@ -146,6 +146,7 @@ impl<'a> Wanted<'a> {
                     wanted.ids.entry(&link.to).or_default();
                     wanted.links.push(link);
                 }
+                Record::Tombstone(_) => {}
             }
         }
         wanted

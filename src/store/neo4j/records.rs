@@ -8,11 +8,12 @@ use super::values::{Params, Row};
 use crate::record::{Kind, Record, StoredRecord, Vector};
 use crate::store::api::{Records, Visit};
 use crate::store::error::Result;
+use crate::store::forgetting::Forgotten;
 use crate::store::identity::Written;
 use crate::store::select::{Select, Walk};
 
 impl Records for Neo4j {
-    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
+    fn write(&mut self, batch: &[Record], _forgotten: Forgotten) -> Result<Vec<Written>> {
         self.or_error("write to", self.write_batch(batch))
     }
 
@@ -21,6 +22,10 @@ impl Records for Neo4j {
     }
 
     fn remove(&mut self, ids: &[&str]) -> Result<u64> {
+        self.or_error("write to", self.remove_records(ids))
+    }
+
+    fn forget(&mut self, ids: &[&str], _at: i64) -> Result<u64> {
         self.or_error("write to", self.remove_records(ids))
     }
 

@@ -23,7 +23,7 @@ pub(super) fn too_long(record: &Record) -> Option<Written> {
             names.iter().find(|(_, name)| name.len() > MAX_NAME).map(|(member, _)| *member)
         }
         Record::Embedding(embedding) => (embedding.model.len() > MAX_NAME).then_some("model"),
-        Record::Link(_) => None,
+        Record::Link(_) | Record::Tombstone(_) => None,
     }?;
     Some(Written::Refused(format!("{member}: is longer than {MAX_NAME} bytes, which Neo4j cannot index")))
 }

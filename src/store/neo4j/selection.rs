@@ -30,6 +30,7 @@ pub(super) fn select_params(which: &Select) -> Params {
         .with("until", until)
         .with("before", before.unwrap_or(BoltType::Null(BoltNull)));
     params
+        .with_texts("only", which.only.iter().flatten().map(String::as_str))
         .with_texts("traces", which.except.traces.iter().map(String::as_str))
         .with_texts("ids", which.except.ids.iter().map(String::as_str))
 }

@@ -49,6 +49,21 @@ impl State for Neo4j {
         self.or_error("write to", self.adopt_all())
     }
 
+    /// The server's own files are not for its clients to clear.
+    fn erase(&mut self) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// The server sees to that itself.
+    fn free_bytes(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
+    /// The server sees to that itself.
+    fn compact(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// The server sees to that itself.
     fn integrity_errors(&mut self, _most: u32) -> Result<Vec<String>> {
         Ok(Vec::new())

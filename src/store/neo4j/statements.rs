@@ -19,7 +19,7 @@ pub(super) const LAST_NUMBER: &str = "
 const ADMITTED: &str = "NOT m:RsvDouble AND m.timestamp >= $since AND m.timestamp <= $until";
 /// Those that some have: what is not asked for need not be read of each record.
 type IsAsked = fn(&Select) -> bool;
-const ASKED: [(IsAsked, &str); 6] = [
+const ASKED: [(IsAsked, &str); 7] = [
     (|which| which.trace_id.is_some(), "m.trace_id = $trace_id"),
     (|which| !which.roles.is_empty(), "($roles IS NULL OR m.role IN $roles)"),
     (|which| which.key.is_some(), "m.key = $key"),
@@ -28,6 +28,7 @@ const ASKED: [(IsAsked, &str); 6] = [
         "($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
           OR coalesce(m.seq, 0) = $before.seq AND m.rsv_id < $before.id)",
     ),
+    (|which| which.only.is_some(), "m.rsv_id IN $only"),
     (|which| !which.except.traces.is_empty(), "NOT coalesce(m.trace_id, '') IN $traces"),
     (|which| !which.except.ids.is_empty(), "NOT coalesce(m.rsv_id, '') IN $ids"),
 ];

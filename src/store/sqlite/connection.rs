@@ -136,8 +136,13 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
+/// Has a connection wait for the locks of others.
+pub(super) fn wait_for_locks(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_handler(Some(pause))
+}
+
 fn set_up(connection: &mut Connection, mode: OpenMode) -> rusqlite::Result<()> {
-    connection.busy_handler(Some(pause))?;
+    wait_for_locks(connection)?;
     // Folding the log into the file costs a short-lived process more than the write it came for.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -149,6 +154,7 @@ fn set_up(connection: &mut Connection, mode: OpenMode) -> rusqlite::Result<()> {
     // FULL: what is acknowledged survives a power cut, at the price of one fsync a batch.
     connection.execute_batch(&format!(
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;
+         PRAGMA secure_delete = ON;
          PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{cache}; PRAGMA mmap_size = {mapped};
          PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};"
     ))

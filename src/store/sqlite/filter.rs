@@ -108,6 +108,9 @@ impl Filter {
         if let Some(key) = &which.key {
             filter.add("record.key = ?", key.clone());
         }
+        if let Some(ids) = &which.only {
+            filter.add("record.id IN (SELECT value FROM json_each(?))", list(ids));
+        }
         let Except { traces, ids } = &which.except;
         if !traces.is_empty() {
             filter.add("record.trace_id NOT IN (SELECT value FROM json_each(?))", list(traces));

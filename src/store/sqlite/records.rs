@@ -2,21 +2,25 @@
 
 use super::super::api::{Records, Visit};
 use super::super::error::Result;
+use super::super::forgetting::Forgotten;
 use super::super::identity::Written;
 use super::super::select::{Select, Walk};
 use super::collections::Within;
 use super::database::Sqlite;
 use super::filter::{Filter, Source};
 use super::row::{self, COLUMNS, TABLES};
+use super::tombstones::PartFilter;
 use super::write::{self, KnownCollections};
-use super::{connection, newest, walk};
+use super::{connection, erase, newest, walk};
 use crate::record::{Record, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 impl Records for Sqlite {
-    fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
-        let written = write::write(&mut self.connection, &mut self.known, batch);
-        written.map_err(|e| self.rolled_back(e))
+    fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>> {
+        let written = write::write(&mut self.connection, &mut self.known, batch, forgotten);
+        let written = written.map_err(|e| self.rolled_back(e))?;
+        erase::go_on(&mut self.connection).map_err(|e| self.failed("write to", e))?;
+        Ok(written)
     }
 
     fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
@@ -25,7 +29,11 @@ impl Records for Sqlite {
     }
 
     fn remove(&mut self, ids: &[&str]) -> Result<u64> {
-        write::remove(&mut self.connection, ids).map_err(|e| self.rolled_back(e))
+        write::remove(&mut self.connection, ids, None).map_err(|e| self.rolled_back(e))
+    }
+
+    fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
+        write::remove(&mut self.connection, ids, Some(at)).map_err(|e| self.rolled_back(e))
     }
 
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {
@@ -64,15 +72,23 @@ fn get(connection: &Connection, ids: &[&str], which: &Select) -> rusqlite::Resul
         let values = filter.values.iter().cloned().chain([(*id).to_owned().into()]);
         found.extend(statement.query_row(params_from_iter(values), row::record).optional()?);
     }
+    let mut parts = PartFilter::new();
+    for record in &mut found {
+        parts.apply(connection, record)?;
+    }
     Ok(found)
 }
 
 fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Result<Vec<Vec<StoredRecord>>> {
     let snapshot = connection.unchecked_transaction()?;
-    let mut found = Vec::new();
+    let (mut found, mut parts) = (Vec::new(), PartFilter::new());
     for which in which {
         let within = Within::of(connection, which)?;
-        found.push(newest::last(connection, &Source::records(which), &within, count)?);
+        let mut records = newest::last(connection, &Source::records(which), &within, count)?;
+        for record in &mut records {
+            parts.apply(connection, record)?;
+        }
+        found.push(records);
     }
     snapshot.finish()?;
     Ok(found)

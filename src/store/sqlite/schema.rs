@@ -6,11 +6,11 @@ use rusqlite::Connection;
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// The `user_version` of a file that has these tables. A file of another version is not read.
-pub(super) const VERSION: i32 = 7;
+pub(super) const VERSION: i32 = 8;
 
 /// Makes the tables and marks the file as ours; to be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    for tables in [RECORDS, WORDS, VECTORS, LINKS, STATE] {
+    for tables in [RECORDS, WORDS, VECTORS, LINKS, TOMBSTONES, STATE] {
         connection.execute_batch(tables)?;
     }
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -104,6 +104,15 @@ const LINKS: &str = "
       threshold REAL NOT NULL, degree INTEGER NOT NULL, foreign_synapses INTEGER NOT NULL,
       PRIMARY KEY (model, collection)
     ) STRICT, WITHOUT ROWID;";
+
+/// The tombstones (`tombstones.rs`), by the digests of what was forgotten.
+const TOMBSTONES: &str = "
+    CREATE TABLE tombstone (
+      of TEXT PRIMARY KEY, also TEXT, what TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
+      state TEXT NOT NULL, timestamp INTEGER NOT NULL, extra TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX tombstone_also ON tombstone (also) WHERE also IS NOT NULL;
+    CREATE INDEX tombstone_time ON tombstone (timestamp, of);";
 
 /// The state of the store.
 const STATE: &str = "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";

@@ -4,6 +4,7 @@ use super::super::api::{Claim, State};
 use super::super::error::{ErrorKind, Result, StoreError};
 use super::connection::open_private;
 use super::database::Sqlite;
+use super::erase;
 use crate::error::Error;
 use crate::record::Scope;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -44,6 +45,18 @@ impl State for Sqlite {
     /// A file is of rsv alone.
     fn adopt(&mut self) -> Result<u64> {
         Ok(0)
+    }
+
+    fn erase(&mut self) -> Result<bool> {
+        erase::wait(&mut self.connection).map_err(|e| self.failed("write to", e))
+    }
+
+    fn free_bytes(&mut self) -> Result<u64> {
+        erase::free_bytes(&self.connection).map_err(|e| self.failed("read", e))
+    }
+
+    fn compact(&mut self) -> Result<()> {
+        erase::compact(&self.connection).map_err(|e| self.failed("write to", e))
     }
 
     fn integrity_errors(&mut self, most: u32) -> Result<Vec<String>> {

@@ -6,6 +6,7 @@ use super::collections::Within;
 use super::filter::Filter;
 use super::record_row::numbers;
 use super::row::{self, COLUMNS, LINK, TABLES};
+use super::tombstones::{self, PartFilter};
 use crate::error::Error;
 use crate::record::{Embedding, Record, Vector};
 use rusqlite::types::ValueRef;
@@ -29,6 +30,9 @@ impl From<rusqlite::Error> for Stopped {
 pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let snapshot = connection.unchecked_transaction()?;
     let within = Within::of(connection, &what.which)?;
+    if what.tombstones {
+        tombstones::each(connection, &what.which, &mut |one| visit(Record::Tombstone(one)))?;
+    }
     walk_records(connection, what, &within, visit)?;
     if what.embeddings {
         walk_embeddings(connection, &what.which, &within, visit)?;
@@ -59,8 +63,10 @@ fn walk_records(
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(filter.values))?;
+    let mut parts = PartFilter::new();
     while let Some(row) = rows.next()? {
         let mut record = row::record(row)?;
+        parts.apply(connection, &mut record)?;
         if let (Some((_, model)), ValueRef::Blob(bytes)) = (&main, row.get_ref(row::AFTER)?) {
             record.vector = Some(Vector { model: model.clone(), numbers: numbers(bytes) });
         }

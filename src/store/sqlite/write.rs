@@ -1,13 +1,16 @@
 //! Writing, replacing and removing records, each batch in one transaction that holds the write lock from its
 //! beginning: one that began by reading could not get it against another writer, however long it waited.
 
+use super::super::forgetting::Forgotten;
 use super::super::identity::{self, Written};
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, TABLES, as_json};
-use super::{synapse, unembedded, word_index};
-use crate::record::{Embedding, Kind, Link, Object, Record, SYNAPSE, Scope, StoredRecord};
+use super::{erase, synapse, tombstones, unembedded, word_index};
+use crate::record::{
+    Embedding, Kind, Link, Object, Record, SYNAPSE, Scope, StoredRecord, Tombstone, identity_digest,
+};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,15 +23,25 @@ pub(super) fn write(
     connection: &mut Connection,
     known: &mut KnownCollections,
     batch: &[Record],
+    forgotten: Forgotten,
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut writer = Writer::new(&transaction, known);
+    // They go before the records of the batch: what they say holds for those too.
+    let tombstones = batch.iter().filter_map(|record| match record {
+        Record::Tombstone(tombstone) => Some(tombstone),
+        _ => None,
+    });
+    let received = tombstones::receive(&transaction, tombstones)?;
+    let ids: Vec<&str> = received.ids.iter().map(String::as_str).collect();
+    remove_all(&transaction, &ids, None)?;
+    let mut writer = Writer::new(&transaction, known, forgotten)?;
     let mut written = Vec::with_capacity(batch.len());
     for record in batch {
         written.push(match record {
             Record::Stored(record) => writer.record(record)?,
             Record::Embedding(embedding) => writer.embedding(embedding)?,
             Record::Link(link) => write_link(&transaction, link)?,
+            Record::Tombstone(tombstone) => received.of(tombstone),
         });
     }
     writer.settle()?;
@@ -45,7 +58,7 @@ pub(super) fn replace(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // A link keeps its ends while the rows that they lie in change.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
-    let mut writer = Writer::new(&transaction, known);
+    let mut writer = Writer::new(&transaction, known, Forgotten::KeepOut)?;
     let mut written = Vec::with_capacity(records.len());
     for record in records {
         written.push(writer.replacement(record)?);
@@ -56,26 +69,46 @@ pub(super) fn replace(
     Ok(written)
 }
 
-/// Removes records with all that hangs on them; how many there were.
-pub(super) fn remove(connection: &mut Connection, ids: &[&str]) -> rusqlite::Result<u64> {
+/// Removes records with all that hangs on them; how many there were. With a time, they are forgotten: tombstones of
+/// that time or later say so.
+pub(super) fn remove(
+    connection: &mut Connection,
+    ids: &[&str],
+    forgotten: Option<i64>,
+) -> rusqlite::Result<u64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let count = remove_all(&transaction, ids, forgotten)?;
+    transaction.commit()?;
+    Ok(count)
+}
+
+fn remove_all(connection: &Connection, ids: &[&str], forgotten: Option<i64>) -> rusqlite::Result<u64> {
+    if ids.is_empty() {
+        return Ok(0);
+    }
     let mut removed = RemovedRecords::default();
     for id in ids {
-        if let Some((_, there)) = row::by_id(&transaction, id)?
-            && let Some(record) = record_row::by_id(&transaction, id)?
+        if let Some((_, there)) = row::by_id(connection, id)?
+            && let Some(record) = record_row::by_id(connection, id)?
         {
-            removed.add(&transaction, &record, &there)?;
+            if let Some(at) = forgotten {
+                let before = tombstones::get(connection, &identity_digest(there.kind.name, id))?;
+                tombstones::put(connection, &Tombstone::forgotten(&there, at, before.as_ref()))?;
+            }
+            removed.add(connection, &record, &there)?;
             for end in ["source", "target"] {
                 let sql = format!("DELETE FROM link WHERE {end} = ?");
-                transaction.prepare_cached(&sql)?.execute([record.n])?;
+                connection.prepare_cached(&sql)?.execute([record.n])?;
             }
-            transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([record.n])?;
+            connection.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([record.n])?;
         }
     }
     let count = removed.count;
-    removed.settle(&transaction)?;
-    embedding::drop_empty_models(&transaction)?;
-    transaction.commit()?;
+    removed.settle(connection)?;
+    embedding::drop_empty_models(connection)?;
+    if count > 0 {
+        erase::clear_leftovers(connection)?;
+    }
     Ok(count)
 }
 
@@ -123,11 +156,23 @@ struct Writer<'a> {
     /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
     vectors: IndexUpdate,
+    /// What happens to records that were forgotten; `None` where nothing was.
+    forgotten: Option<Forgotten>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(transaction: &'a Transaction<'a>, known: &'a mut KnownCollections) -> Writer<'a> {
-        Writer { transaction, known, added: BTreeMap::new(), vectors: IndexUpdate::default() }
+    fn new(
+        transaction: &'a Transaction<'a>,
+        known: &'a mut KnownCollections,
+        forgotten: Forgotten,
+    ) -> rusqlite::Result<Writer<'a>> {
+        Ok(Writer {
+            transaction,
+            known,
+            added: BTreeMap::new(),
+            vectors: IndexUpdate::default(),
+            forgotten: tombstones::are_there(transaction)?.then_some(forgotten),
+        })
     }
 
     /// Tells the indexes what is new.
@@ -147,12 +192,29 @@ impl<'a> Writer<'a> {
         let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
         let twin = if there.is_none() { self.twin(record, collection)? } else { None };
         let written = identity::of_record(record, there.as_ref(), twin);
+        if let (Written::New, Some(forgotten)) = (&written, self.forgotten)
+            && !tombstones::admit(self.transaction, record, forgotten)?
+        {
+            return Ok(Written::KeptOut);
+        }
         match &written {
             Written::New => drop(self.insert(record, collection)?),
+            Written::Same(_) if self.completes_parts(record, there.as_ref()) => {
+                let sql = "UPDATE record SET members = ? WHERE id = ?";
+                let row = params![as_json(&record.members), record.id];
+                self.transaction.prepare_cached(sql)?.execute(row)?;
+                return Ok(Written::Replaced);
+            }
             Written::Same(id) => self.vector_of(record, id)?,
             _ => {}
         }
         Ok(written)
+    }
+
+    /// Whether a record that may return has parts that what is stored under its id lacks.
+    fn completes_parts(&self, record: &StoredRecord, there: Option<&StoredRecord>) -> bool {
+        matches!(self.forgotten, Some(Forgotten::Return { .. }))
+            && there.is_some_and(|there| record.has_more_parts_than(there))
     }
 
     /// Writes a record in the place of what has its id. Links stay, but for the synapses of its vectors.
@@ -249,7 +311,7 @@ impl<'a> Writer<'a> {
 
     fn embedding(&mut self, embedding: &Embedding) -> rusqlite::Result<Written> {
         let Some(record) = record_row::by_id(self.transaction, &embedding.of)? else {
-            return Ok(identity::unknown_record("of", &embedding.of));
+            return missing(self.transaction, "of", &embedding.of);
         };
         let dim = embedding.vector.len();
         if let Some(misfit) = embedding::misfit(self.transaction, &embedding.model, dim)? {
@@ -287,8 +349,8 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
         let sql = "SELECT n FROM record WHERE id = ?";
         connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
     };
-    let Some(source) = record(&link.from)? else { return Ok(identity::unknown_record("from", &link.from)) };
-    let Some(target) = record(&link.to)? else { return Ok(identity::unknown_record("to", &link.to)) };
+    let Some(source) = record(&link.from)? else { return missing(connection, "from", &link.from) };
+    let Some(target) = record(&link.to)? else { return missing(connection, "to", &link.to) };
     let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra)
                VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
     let extra = as_json(&link.extra);
@@ -306,4 +368,10 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
         return Ok(Written::Same(link.from.clone()));
     }
     Ok(identity::second_answer(link))
+}
+
+/// What becomes of a vector or a link of a record that is not there; `member` names it.
+fn missing(connection: &Connection, member: &str, id: &str) -> rusqlite::Result<Written> {
+    let is_forgotten = tombstones::is_forgotten(connection, id)?;
+    Ok(if is_forgotten { Written::KeptOut } else { identity::unknown_record(member, id) })
 }

@@ -1,0 +1,196 @@
+//! rsv-forget: removes records, and keeps them out from then on.
+
+use rsv::cli::{self, Filter, Io, Outcome};
+use rsv::config;
+use rsv::error::{Error, Result};
+use rsv::forget::{self, Left};
+use rsv::record::{Object, Reader, Record, VectorFormat, kind_named};
+use rsv::store::{self, OpenMode, Select, Store};
+use rsv::view;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+/// Remove messages and all that belongs to them, and keep them out from then on
+///
+/// Select them by lines on standard input, such as those of rsv-search, by ids, or by conditions. What is
+/// removed is printed, so that 'rsv-import --allow-return' can undo it. No later import or retry stores
+/// it again. The exit status is 1 if there was nothing to remove.
+#[derive(clap::Args)]
+struct Args {
+    /// The ids of the records; '-' reads lines from standard input
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Select records of this trace
+    #[arg(long, value_name = "ID")]
+    trace: Option<String>,
+    #[command(flatten)]
+    filter: Filter,
+    /// Select everything in the scope
+    #[arg(long, conflicts_with_all = ["ids", "trace", "role", "since", "until"])]
+    everything: bool,
+    /// Select from all scopes of the store
+    #[arg(long, conflicts_with_all = ["partition", "instance"])]
+    all: bool,
+    /// Remove what was made from the records too
+    #[arg(long)]
+    derived: bool,
+    /// Print what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Remove more than 100 records without asking
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// More records than these are removed only with a yes.
+const MAX_UNCONFIRMED: usize = 100;
+
+/// At most so many ids are listed in a note.
+const LISTED: usize = 10;
+
+fn main() -> ExitCode {
+    cli::main(run, rsv::complete::VALUES)
+}
+
+fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    let settings = config::of(io)?;
+    let has_conditions = args.trace.is_some() || args.filter != Filter::default() || args.everything;
+    let reads_lines = args.ids.iter().any(|id| id == "-") || args.ids.is_empty() && !has_conditions;
+    let mut named: BTreeMap<String, String> = BTreeMap::new();
+    named.extend(args.ids.iter().filter(|id| *id != "-").map(|id| (id.clone(), String::new())));
+    if reads_lines {
+        read_lines(&mut named, settings.max_line(), io)?;
+    }
+    let names_ids = reads_lines || !args.ids.is_empty();
+    if names_ids && named.is_empty() {
+        return Ok(Outcome::No);
+    }
+    let which = Select {
+        trace_id: args.trace,
+        roles: args.filter.role,
+        since: args.filter.since,
+        until: args.filter.until,
+        only: names_ids.then(|| named.keys().cloned().collect()),
+        ..Select::of(io.common.to_read(args.all)?)
+    };
+    let mode = if args.dry_run { OpenMode::Existing } else { OpenMode::Create };
+    let mut store = store::open(&settings.store()?, mode)?;
+    let store = &mut *store;
+    let mut ids = forget::select(store, &which)?;
+    for (id, place) in named.iter().filter(|(id, _)| !ids.contains(*id)) {
+        tell_left(id, place, forget::why_left(store, id, &which)?, io);
+    }
+    let derived = forget::derived(store, &ids)?;
+    if args.derived {
+        ids.extend(derived);
+    } else if !derived.is_empty() {
+        io.note(format_args!(
+            "{} made from it stay, --derived removes them: {}",
+            derived.len(),
+            list(&derived)
+        ));
+    }
+    if ids.is_empty() {
+        return Ok(Outcome::No);
+    }
+    if !args.dry_run && !args.yes && ids.len() > MAX_UNCONFIRMED {
+        confirm(ids.len(), io)?;
+    }
+    print(store, &ids, &which, io)?;
+    if !args.dry_run {
+        remove(store, &ids, io)?;
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Adds the ids that lines name, each with its place for messages.
+fn read_lines(named: &mut BTreeMap<String, String>, limit: usize, io: &mut Io) -> Result<()> {
+    let mut lines = Reader::new("<stdin>", io.stdin()?, limit);
+    while let Some(value) = lines.next() {
+        let read = value.and_then(|value| {
+            let id = named_by(&value.object).map_err(|e| e.at(&value.location))?;
+            Ok(id.map(|id| (id, format!("{}: ", value.location))))
+        });
+        match read {
+            Ok(id) => named.extend(id),
+            Err(error) => io.fault(&error),
+        }
+    }
+    Ok(())
+}
+
+/// The id that a line names; none if it only goes with others, or stands around a hit.
+fn named_by(line: &Object) -> Result<Option<String>> {
+    let kind = line.text("kind")?;
+    let why = line.object("why")?.unwrap_or_default();
+    match kind.as_deref() {
+        Some("link" | "embedding" | "tombstone") => return Ok(None),
+        _ if why.has("context") => return Ok(None),
+        Some(kind) if kind != "hit" && kind_named(kind).is_none() => {
+            return Err(Error::new(format!("kind: a {kind} cannot be forgotten"))
+                .hint("pass the lines of rsv-search, rsv-view or rsv-export"));
+        }
+        _ => {}
+    }
+    line.text("id")?.map(Some).ok_or_else(|| Error::new("id: is missing"))
+}
+
+/// Tells why a record that was named stays.
+fn tell_left(id: &str, place: &str, left: Left, io: &mut Io) {
+    match left {
+        Left::Unknown => io.note(format_args!("{place}the store has no record {id}")),
+        Left::OtherScope(scope) => {
+            let hint = format!("select it with -p {} -i {}, or --all", scope.partition, scope.instance);
+            io.fault(&Error::new(format!("{place}{id} is in the scope {scope}, and stays")).hint(hint));
+        }
+        Left::Unmet => io.detail(format_args!("{place}{id} does not meet the conditions, and stays")),
+    }
+}
+
+fn list(ids: &BTreeSet<String>) -> String {
+    let mut listed: Vec<&str> = ids.iter().take(LISTED).map(String::as_str).collect();
+    if ids.len() > LISTED {
+        listed.push("…");
+    }
+    listed.join(", ")
+}
+
+/// Asks at the terminal. Errors unless the answer is yes.
+fn confirm(count: usize, io: &Io) -> Result<()> {
+    match io.confirm(&format!("Remove {count} records?"))? {
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::new("nothing was removed")),
+        None => Err(Error::new(format!("{count} records would be removed"))
+            .hint("look at them with --dry-run, and remove them with --yes")),
+    }
+}
+
+/// Prints what goes: as text for people, or as lines that rsv-import reads.
+fn print(store: &mut dyn Store, ids: &BTreeSet<String>, which: &Select, io: &mut Io) -> Result<()> {
+    let layout = io.stdout_is_tty().then(|| io.layout());
+    let out = &mut io.out;
+    forget::visit(store, ids, which, &mut |record| match (&layout, record) {
+        (Some(layout), Record::Stored(record)) => out.write(view::record(&record, layout).as_bytes()),
+        (Some(_), _) => Ok(()),
+        (None, record) => out.with(|out| record.write_line(VectorFormat::Numbers, out)),
+    })?;
+    io.out.flush()
+}
+
+/// Removes what was printed.
+fn remove(store: &mut dyn Store, ids: &BTreeSet<String>, io: &mut Io) -> Result<()> {
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let removed = store.forget(&ids, io.clock.now())?;
+    let told = format!("{removed} records removed");
+    if io.stdout_is_tty() {
+        io.note(told)
+    } else {
+        io.detail(told)
+    }
+    if !store.erase()? {
+        let error = Error::new("the records are removed, but their text is still in the store's log")
+            .hint("another program is reading the store; the next one that writes clears the log");
+        io.fault(&error);
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Forgetting: which records a selection names, what was made from them, and what goes with them.
+
+use crate::error::Result;
+use crate::record::{EXTRACTED_FROM, Record, Scope, kinds};
+use crate::store::{Select, Store, Walk};
+use std::collections::BTreeSet;
+
+/// So many ids are asked for at a time.
+const IDS: usize = 1000;
+
+/// Why a record that was named by its id is left.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Left {
+    /// The store has no record of this id.
+    Unknown,
+    /// It belongs to this scope, which was not selected.
+    OtherScope(Scope),
+    /// It does not meet the conditions.
+    Unmet,
+}
+
+/// The ids of the records of a selection, of whatever kind.
+pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>> {
+    let mut ids = BTreeSet::new();
+    let what = Walk::records(Select { kinds: kinds(), ..which.clone() });
+    store.walk(&what, &mut |record| {
+        ids.extend(record.id().map(str::to_owned));
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
+/// Why the record of an id is not in a selection that named it.
+pub fn why_left(store: &mut dyn Store, id: &str, which: &Select) -> Result<Left> {
+    Ok(match store.scope_of(id)? {
+        None => Left::Unknown,
+        Some(scope) if !which.scopes.contains(&scope) => Left::OtherScope(scope),
+        Some(_) => Left::Unmet,
+    })
+}
+
+/// The ids of the records that were made from some records, themselves aside: with `EXTRACTED_FROM`, step by step.
+pub fn derived(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    let mut sources: Vec<String> = ids.iter().cloned().collect();
+    while !sources.is_empty() {
+        let mut next = Vec::new();
+        for some in sources.chunks(IDS) {
+            let some: Vec<&str> = some.iter().map(String::as_str).collect();
+            for link in store.links(&some, Some(EXTRACTED_FROM))? {
+                let is_made_from_it = some.contains(&link.to.as_str());
+                if is_made_from_it && !ids.contains(&link.from) && found.insert(link.from.clone()) {
+                    next.push(link.from);
+                }
+            }
+        }
+        sources = next;
+    }
+    Ok(found)
+}
+
+/// Visits records and all that goes with them, in the order of an export: records, embeddings, links.
+pub fn visit(
+    store: &mut dyn Store,
+    ids: &BTreeSet<String>,
+    which: &Select,
+    visit: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    let only = Some(ids.iter().cloned().collect());
+    let which = Select { only, ..Select::of_kinds(kinds(), which.scopes.clone()) };
+    store.walk(&Walk { embeddings: true, ..Walk::records(which) }, visit)?;
+    let all: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut seen = BTreeSet::new();
+    for some in all.chunks(IDS) {
+        for link in store.links(some, None)? {
+            // A link between two of them is found from both ends.
+            let ends = (link.from.clone(), link.rel.clone(), link.to.clone());
+            if !(ids.contains(&link.from) && ids.contains(&link.to)) || seen.insert(ends) {
+                visit(Record::Link(link))?;
+            }
+        }
+    }
+    Ok(())
+}

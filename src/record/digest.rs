@@ -1,0 +1,18 @@
+//! Digests of several texts: SHA-256 over each, preceded by its length (64 bits, little-endian).
+
+use sha2::{Digest, Sha256};
+
+/// The digest of some parts: other parts have another digest, also if all together are the same text.
+pub(super) fn bytes(parts: &[&str]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().into()
+}
+
+/// The digest of some parts, in 64 hexadecimal digits.
+pub(super) fn of(parts: &[&str]) -> String {
+    bytes(parts).iter().map(|byte| format!("{byte:02x}")).collect()
+}

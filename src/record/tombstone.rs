@@ -1,0 +1,191 @@
+//! Tombstones: that a record was forgotten, that a mirror removed it, or that it may return.
+
+use super::members::{required, timestamp};
+use super::object::{Object, unexpected, write_text};
+use super::stored::{StoredRecord, write_time};
+use super::{Scope, digest};
+use crate::error::{Error, Result};
+use std::collections::BTreeSet;
+
+/// That a record is gone, without a word of it: the record is named by digests alone.
+///
+/// Of two tombstones of one record the later holds; of two at the same time, the greater state.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tombstone {
+    /// The digest of the record's kind and id ([`identity_digest`]).
+    pub of: String,
+    /// The digest of its natural key and time ([`StoredRecord::natural_digest`]).
+    pub also: Option<String>,
+    /// The name of its kind.
+    pub what: String,
+    pub scope: Scope,
+    pub state: TombstoneState,
+    /// Milliseconds since 1970, UTC.
+    pub timestamp: i64,
+    /// Members that rsv does not know, as they came.
+    pub extra: Object,
+}
+
+/// What a tombstone says of its record.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TombstoneState {
+    /// It may be stored again.
+    Returned,
+    /// It may be stored again in a version that is newer than the tombstone.
+    Removed,
+    /// It is never stored again.
+    Forgotten,
+}
+
+const STATES: [(&str, TombstoneState); 3] = [
+    ("forgotten", TombstoneState::Forgotten),
+    ("removed", TombstoneState::Removed),
+    ("returned", TombstoneState::Returned),
+];
+
+impl TombstoneState {
+    /// Its name in a line.
+    pub fn name(self) -> &'static str {
+        STATES.into_iter().find(|(_, state)| *state == self).map_or("", |(name, _)| name)
+    }
+
+    /// The state of a name.
+    pub fn named(name: &str) -> Option<TombstoneState> {
+        STATES.into_iter().find(|(known, _)| *known == name).map(|(_, state)| state)
+    }
+}
+
+impl Tombstone {
+    /// The tombstone of a record that is forgotten at a time; later than one that it has already, `before`.
+    pub fn forgotten(record: &StoredRecord, at: i64, before: Option<&Tombstone>) -> Tombstone {
+        Tombstone {
+            of: identity_digest(record.kind.name, &record.id),
+            also: record.natural_digest(),
+            what: record.kind.name.to_owned(),
+            scope: record.scope.clone(),
+            state: TombstoneState::Forgotten,
+            timestamp: before.map_or(at, |before| at.max(before.timestamp + 1)),
+            extra: Object::default(),
+        }
+    }
+
+    /// The tombstone that follows it where its record is allowed to return, at a time or just after it.
+    pub fn returned(&self, at: i64) -> Tombstone {
+        let timestamp = at.max(self.timestamp + 1);
+        Tombstone { state: TombstoneState::Returned, timestamp, ..self.clone() }
+    }
+
+    /// Whether it takes the place of another tombstone of its record.
+    pub fn supersedes(&self, other: &Tombstone) -> bool {
+        (self.timestamp, self.state) > (other.timestamp, other.state)
+    }
+
+    /// Whether it keeps its record out of a store, in a version of this time (milliseconds since 1970, UTC).
+    pub fn keeps_out(&self, version: i64) -> bool {
+        match self.state {
+            TombstoneState::Forgotten => true,
+            TombstoneState::Removed => version <= self.timestamp,
+            TombstoneState::Returned => false,
+        }
+    }
+
+    /// Reads a tombstone line.
+    pub fn parse(mut line: Object) -> Result<Tombstone> {
+        let state = required(&line, "state")?;
+        let also = line.text("also")?.map(|also| checked("also", also)).transpose()?;
+        let tombstone = Tombstone {
+            of: checked("of", required(&line, "of")?)?,
+            also,
+            what: required(&line, "what")?,
+            scope: Scope { partition: required(&line, "partition")?, instance: required(&line, "instance")? },
+            state: TombstoneState::named(&state)
+                .ok_or_else(|| unexpected("state", "forgotten, removed or returned", &state))?,
+            timestamp: timestamp(&line)?.ok_or_else(|| Error::new("timestamp: is missing"))?,
+            extra: Object::default(),
+        };
+        line.retain(|name| !MEMBERS.contains(&name));
+        Ok(Tombstone { extra: line, ..tombstone })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"kind\":\"tombstone\"");
+        let members = [
+            ("of", Some(self.of.as_str())),
+            ("also", self.also.as_deref()),
+            ("what", Some(&self.what)),
+            ("partition", Some(&self.scope.partition)),
+            ("instance", Some(&self.scope.instance)),
+            ("state", Some(self.state.name())),
+        ];
+        for (name, value) in members {
+            let Some(value) = value else { continue };
+            out.push(b',');
+            write_text(out, name);
+            out.push(b':');
+            write_text(out, value);
+        }
+        write_time(self.timestamp, out);
+        self.extra.write_members(out);
+        out.push(b'}');
+    }
+}
+
+/// The members of a tombstone line that have a field of their own, or are written by rsv alone.
+const MEMBERS: [&str; 9] =
+    ["kind", "of", "also", "what", "partition", "instance", "state", "timestamp", "created_at"];
+
+/// A digest as it is written: 64 hexadecimal digits in lower case.
+fn checked(member: &str, text: String) -> Result<String> {
+    let is_digest = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if is_digest { Ok(text) } else { Err(unexpected(member, "a SHA-256 in 64 lower-case digits", &text)) }
+}
+
+/// The digest by which a tombstone names a record: SHA-256 over its kind and id, each preceded by its length (64 bits,
+/// little-endian), in hexadecimal.
+pub fn identity_digest(kind: &str, id: &str) -> String {
+    digest::of(&[kind, id])
+}
+
+impl StoredRecord {
+    /// The digest of what it says, under whatever id: SHA-256 over the parts of its natural key and its time
+    /// (milliseconds since 1970), as in [`identity_digest`]. `None` for a kind without a natural key.
+    pub fn natural_digest(&self) -> Option<String> {
+        let parts = self.kind.natural_key?(self);
+        let time = self.timestamp.to_string();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).chain([time.as_str()]).collect();
+        Some(digest::of(&parts))
+    }
+}
+
+impl StoredRecord {
+    /// Leaves out the parts that name a record which is forgotten, as told by its [`identity_digest`].
+    pub fn drop_parts(&mut self, mut is_forgotten: impl FnMut(&str) -> bool) {
+        for (list, kind) in self.kind.part_lists {
+            let Ok(Some(parts)) = self.members.objects(list) else { continue };
+            let mut is_named = |part: &Object| {
+                let id = part.text("id").ok().flatten();
+                id.is_some_and(|id| is_forgotten(&identity_digest(kind, &id)))
+            };
+            let left: Vec<String> =
+                parts.iter().filter(|part| !is_named(part)).map(Object::to_json).collect();
+            if left.len() < parts.len() {
+                self.members.set(list, format!("[{}]", left.join(",")));
+            }
+        }
+    }
+
+    /// Whether it has all the parts of another version of it, and more.
+    pub fn has_more_parts_than(&self, other: &StoredRecord) -> bool {
+        let parts = |record: &StoredRecord| -> BTreeSet<(&str, String)> {
+            let lists = record.kind.part_lists.iter().map(|(list, _)| *list);
+            lists
+                .flat_map(|list| {
+                    let parts = record.members.objects(list).ok().flatten().unwrap_or_default();
+                    parts.into_iter().filter_map(move |part| Some((list, part.text("id").ok()??)))
+                })
+                .collect()
+        };
+        let (own, others) = (parts(self), parts(other));
+        own.len() > others.len() && own.is_superset(&others)
+    }
+}

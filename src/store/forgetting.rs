@@ -1,0 +1,64 @@
+//! What becomes of records that were forgotten, and which records a tombstone is of: the rules of every store.
+
+use crate::record::{Kind, StoredRecord, Tombstone, identity_digest, kind_named};
+use std::collections::HashMap;
+
+/// What a write does with records that were forgotten.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Forgotten {
+    /// They are kept out.
+    KeepOut,
+    /// They return, and tombstones of this time (milliseconds since 1970, UTC) or later say so.
+    Return { at: i64 },
+}
+
+/// Tombstones by the records that they are of: new ones of one kind and scope, whose records have yet to go.
+pub(super) struct Targets<'a> {
+    by_identity: HashMap<&'a str, &'a Tombstone>,
+    by_content: HashMap<&'a str, &'a Tombstone>,
+}
+
+impl<'a> Targets<'a> {
+    /// The tombstones that keep records out, by the kind and scope of those. A kind that is not known has no records.
+    pub(super) fn by_collection(
+        tombstones: &'a [Tombstone],
+    ) -> Vec<(&'static Kind, &'a Tombstone, Targets<'a>)> {
+        let mut found: Vec<(&'static Kind, &'a Tombstone, Targets<'a>)> = Vec::new();
+        let mut positions = HashMap::new();
+        for tombstone in tombstones {
+            let Some(kind) = kind_named(&tombstone.what).filter(|_| tombstone.keeps_out(i64::MIN)) else {
+                continue;
+            };
+            let at = *positions.entry((kind.name, &tombstone.scope)).or_insert_with(|| {
+                let none = Targets { by_identity: HashMap::new(), by_content: HashMap::new() };
+                found.push((kind, tombstone, none));
+                found.len() - 1
+            });
+            let targets = &mut found[at].2;
+            targets.by_identity.insert(&tombstone.of, tombstone);
+            if let Some(also) = &tombstone.also {
+                targets.by_content.insert(also, tombstone);
+            }
+        }
+        found
+    }
+
+    /// Whether what a record says has to be looked at, beyond its id.
+    pub(super) fn need_content(&self) -> bool {
+        !self.by_content.is_empty()
+    }
+
+    /// The tombstone that keeps out the record of an id, in a version of this time.
+    pub(super) fn of_id(&self, kind: &Kind, id: &str, version: i64) -> Option<&'a Tombstone> {
+        let tombstone = *self.by_identity.get(identity_digest(kind.name, id).as_str())?;
+        tombstone.keeps_out(version).then_some(tombstone)
+    }
+
+    /// The tombstone that keeps a record out, by its id or by what it says.
+    pub(super) fn of_record(&self, record: &StoredRecord) -> Option<&'a Tombstone> {
+        self.of_id(record.kind, &record.id, record.timestamp).or_else(|| {
+            let tombstone = *self.by_content.get(record.natural_digest()?.as_str())?;
+            tombstone.keeps_out(record.timestamp).then_some(tombstone)
+        })
+    }
+}

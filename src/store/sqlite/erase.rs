@@ -1,0 +1,129 @@
+//! Nothing of what was removed is left in the file, nor in its write-ahead log.
+//!
+//! SQLite clears what is deleted (`secure_delete`), but for one place: when it moves cells of a b-tree to another page,
+//! what lies between the cell pointers and the cells keeps the bytes of before. So whoever removes records clears these
+//! gaps in the same transaction. The log is emptied once nobody reads the snapshots in it; until then the fact `erase`
+//! stands in the store, and every writer tries.
+
+use super::connection;
+use super::error::is_busy;
+use super::state::set_fact;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::time::Duration;
+
+/// The fact that something is still to be done: `LOG` or `FILE`.
+const PENDING: &str = "erase";
+/// The log is to be emptied.
+const LOG: &str = "log";
+/// The file is to be written anew before: a SQLite without `sqlite_dbpage` cannot clear single pages.
+const FILE: &str = "file";
+
+/// The time that is waited for those who read.
+const READER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Clears what removals of this transaction, and moves of cells before it, have left in pages of the file.
+pub(super) fn clear_leftovers(connection: &Connection) -> rusqlite::Result<()> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM pragma_module_list WHERE name = 'sqlite_dbpage')";
+    if !connection.query_row(sql, [], |row| row.get(0))? {
+        return set_fact(connection, PENDING, Some(FILE));
+    }
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
+    let cleared = clear_gaps(connection);
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    cleared?;
+    set_fact(connection, PENDING, Some(LOG))
+}
+
+fn clear_gaps(connection: &Connection) -> rusqlite::Result<()> {
+    let mut pages = connection.prepare_cached("SELECT pgno, data FROM sqlite_dbpage")?;
+    let mut rows = pages.query([])?;
+    let mut changed = Vec::new();
+    while let Some(row) = rows.next()? {
+        let n: i64 = row.get(0)?;
+        let page = row.get_ref(1)?.as_blob()?;
+        if let Some(gap) = gap(page, n == 1)
+            && page[gap.clone()].iter().any(|byte| *byte != 0)
+        {
+            changed.push(n);
+        }
+    }
+    drop(rows);
+    for n in changed {
+        let sql = "SELECT data FROM sqlite_dbpage WHERE pgno = ?";
+        let mut page: Vec<u8> = connection.prepare_cached(sql)?.query_row([n], |row| row.get(0))?;
+        if let Some(gap) = gap(&page, n == 1) {
+            page[gap].fill(0);
+        }
+        let sql = "UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?";
+        connection.prepare_cached(sql)?.execute(params![page, n])?;
+    }
+    Ok(())
+}
+
+/// The unused bytes of a b-tree page between its cell pointers and its cells (SQLite's file format, 1.6). Every other
+/// page begins with the number of a page, whose highest byte is 0 in a file of less than 512 GiB.
+fn gap(page: &[u8], is_first: bool) -> Option<std::ops::Range<usize>> {
+    let header = if is_first { 100 } else { 0 };
+    let number = |at: usize| Some(usize::from(u16::from_be_bytes([*page.get(at)?, *page.get(at + 1)?])));
+    let header_bytes = match page.get(header)? {
+        2 | 5 => 12,
+        10 | 13 => 8,
+        _ => return None,
+    };
+    let begin = header + header_bytes + 2 * number(header + 3)?;
+    let cells = number(header + 5)?;
+    let end = if cells == 0 { 65_536 } else { cells };
+    (begin <= end && end <= page.len()).then_some(begin..end)
+}
+
+/// Finishes what is still to be done, unless somebody is in the way.
+pub(super) fn go_on(connection: &mut Connection) -> rusqlite::Result<()> {
+    finish(connection, Duration::ZERO).map(drop)
+}
+
+/// Finishes what is still to be done; false if somebody reads for longer than is waited.
+pub(super) fn wait(connection: &mut Connection) -> rusqlite::Result<bool> {
+    finish(connection, READER_TIMEOUT)
+}
+
+fn finish(connection: &mut Connection, patience: Duration) -> rusqlite::Result<bool> {
+    let sql = "SELECT value FROM fact WHERE name = ?";
+    let pending: Option<String> =
+        connection.prepare_cached(sql)?.query_row([PENDING], |row| row.get(0)).optional()?;
+    let Some(pending) = pending else { return Ok(true) };
+    connection.busy_timeout(patience)?;
+    let finished = if pending == FILE { rewrite(connection) } else { empty_log(connection) };
+    connection::wait_for_locks(connection)?;
+    let is_finished = match finished {
+        Err(e) if is_busy(&e) => false,
+        finished => finished?,
+    };
+    if is_finished {
+        set_fact(connection, PENDING, None)?;
+    }
+    Ok(is_finished)
+}
+
+/// Folds the log into the file and empties it; false if somebody reads what is in it.
+fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? == 0))
+}
+
+/// Writes the file anew, without what is free in it.
+fn rewrite(connection: &Connection) -> rusqlite::Result<bool> {
+    // The copy is as large as the file: it is not made in memory.
+    connection.execute_batch("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY;")?;
+    empty_log(connection)
+}
+
+/// The bytes of the file that hold nothing.
+pub(super) fn free_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size";
+    connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
+}
+
+/// Gives what is free back to the file system.
+pub(super) fn compact(connection: &Connection) -> rusqlite::Result<()> {
+    rewrite(connection).map(drop)
+}

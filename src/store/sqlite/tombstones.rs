@@ -1,0 +1,243 @@
+//! Tombstones, and the records that they keep out or take away.
+
+use super::super::forgetting::{Forgotten, Targets};
+use super::super::identity::Written;
+use super::super::select::{Collection, Select};
+use super::collections;
+use super::row::{self, COLUMNS, TABLES, as_json};
+use super::walk::Stopped;
+use crate::error::Error;
+use crate::record::{Kind, Scope, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// The columns that make a tombstone.
+const TOMBSTONE: &str = "of, also, what, partition, instance, state, timestamp, extra";
+
+fn tombstone(row: &Row) -> rusqlite::Result<Tombstone> {
+    Ok(Tombstone {
+        of: row.get(0)?,
+        also: row.get(1)?,
+        what: row.get(2)?,
+        scope: Scope { partition: row.get(3)?, instance: row.get(4)? },
+        state: row.get(5)?,
+        timestamp: row.get(6)?,
+        extra: row::object(row, 7)?,
+    })
+}
+
+impl FromSql for TombstoneState {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<TombstoneState> {
+        let name = value.as_str()?;
+        let unknown = || FromSqlError::Other(Box::new(Error::new(format!("state: {name} is not known"))));
+        TombstoneState::named(name).ok_or_else(unknown)
+    }
+}
+
+/// Whether there is any tombstone.
+pub(super) fn are_there(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM tombstone)";
+    connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
+}
+
+/// The tombstone of a digest.
+pub(super) fn get(connection: &Connection, of: &str) -> rusqlite::Result<Option<Tombstone>> {
+    let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE of = ?");
+    connection.prepare_cached(&sql)?.query_row([of], tombstone).optional()
+}
+
+/// Writes a tombstone in the place of one that there may be.
+pub(super) fn put(connection: &Connection, tombstone: &Tombstone) -> rusqlite::Result<()> {
+    let sql = format!("INSERT OR REPLACE INTO tombstone ({TOMBSTONE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+    let row = params![
+        tombstone.of,
+        tombstone.also,
+        tombstone.what,
+        tombstone.scope.partition,
+        tombstone.scope.instance,
+        tombstone.state.name(),
+        tombstone.timestamp,
+        as_json(&tombstone.extra),
+    ];
+    connection.prepare_cached(&sql)?.execute(row).map(drop)
+}
+
+/// Visits the tombstones of a selection's scopes and times, by time and digest; other conditions do not count.
+pub(super) fn each(
+    connection: &Connection,
+    which: &Select,
+    visit: &mut dyn FnMut(Tombstone) -> crate::error::Result<()>,
+) -> Result<(), Stopped> {
+    let sql =
+        format!("SELECT {TOMBSTONE} FROM tombstone WHERE timestamp BETWEEN ? AND ? ORDER BY timestamp, of");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let times = [which.since.unwrap_or(i64::MIN), which.until.unwrap_or(i64::MAX)];
+    let mut rows = statement.query(times)?;
+    while let Some(row) = rows.next()? {
+        let one = tombstone(row)?;
+        if which.scopes.contains(&one.scope) {
+            visit(one).map_err(Stopped::Visitor)?;
+        }
+    }
+    Ok(())
+}
+
+/// The tombstones that keep a record out.
+pub(super) fn that_keep_out(
+    connection: &Connection,
+    record: &StoredRecord,
+) -> rusqlite::Result<Vec<Tombstone>> {
+    let sql = format!("SELECT {TOMBSTONE} FROM tombstone WHERE of = ?1 OR also = ?2");
+    let digests = params![identity_digest(record.kind.name, &record.id), record.natural_digest()];
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found = statement.query_map(digests, tombstone)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(found.into_iter().filter(|one| one.keeps_out(record.timestamp)).collect())
+}
+
+/// Whether a record of this id, of whatever kind, was forgotten.
+pub(super) fn is_forgotten(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
+    if !are_there(connection)? {
+        return Ok(false);
+    }
+    for kind in kinds() {
+        let there = get(connection, &identity_digest(kind.name, id))?;
+        if there.is_some_and(|there| there.state == TombstoneState::Forgotten) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Leaves the parts out of records that name what is forgotten.
+pub(super) struct PartFilter(Option<HashSet<String>>);
+
+impl PartFilter {
+    pub(super) fn new() -> PartFilter {
+        PartFilter(None)
+    }
+
+    /// Leaves out what is forgotten; the tombstones are read when the first record needs them.
+    pub(super) fn apply(
+        &mut self,
+        connection: &Connection,
+        record: &mut StoredRecord,
+    ) -> rusqlite::Result<()> {
+        if record.kind.part_lists.is_empty() {
+            return Ok(());
+        }
+        let forgotten = match &self.0 {
+            Some(forgotten) => forgotten,
+            None => self.0.insert(forgotten(connection)?),
+        };
+        if !forgotten.is_empty() {
+            record.drop_parts(|digest| forgotten.contains(digest));
+        }
+        Ok(())
+    }
+}
+
+fn forgotten(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
+    let sql = "SELECT of FROM tombstone WHERE state = 'forgotten'";
+    connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// The tombstones of a batch, and the ids of the records that have to go because of them.
+pub(super) struct Received {
+    /// What became of each tombstone, by its digest.
+    written: HashMap<String, Written>,
+    pub(super) ids: BTreeSet<String>,
+}
+
+impl Received {
+    pub(super) fn of(&self, tombstone: &Tombstone) -> Written {
+        let written = self.written.get(&tombstone.of);
+        written.cloned().unwrap_or_else(|| Written::Same(tombstone.of.clone()))
+    }
+}
+
+/// Writes those tombstones of a batch that are newer than what there is, and finds their records.
+pub(super) fn receive<'a>(
+    connection: &Connection,
+    batch: impl Iterator<Item = &'a Tombstone>,
+) -> rusqlite::Result<Received> {
+    let mut newer: HashMap<&str, &Tombstone> = HashMap::new();
+    let mut written = HashMap::new();
+    for one in batch {
+        let there = get(connection, &one.of)?;
+        let is_newer = there.is_none_or(|there| one.supersedes(&there));
+        let is_newest = newer.get(one.of.as_str()).is_none_or(|other| one.supersedes(other));
+        if is_newer && is_newest {
+            newer.insert(&one.of, one);
+        }
+        written.entry(one.of.clone()).or_insert(Written::Same(one.of.clone()));
+    }
+    let newer: Vec<Tombstone> = newer.into_values().cloned().collect();
+    for one in &newer {
+        put(connection, one)?;
+        written.insert(one.of.clone(), Written::New);
+    }
+    let mut ids = BTreeSet::new();
+    for (kind, first, targets) in Targets::by_collection(&newer) {
+        for (id, of) in matches(connection, kind, &first.scope, &targets)? {
+            ids.insert(id);
+            let removed = written.entry(of).or_insert(Written::New);
+            *removed = match removed {
+                Written::Removed(count) => Written::Removed(*count + 1),
+                _ => Written::Removed(1),
+            };
+        }
+    }
+    Ok(Received { written, ids })
+}
+
+/// The ids of the records that tombstones are of, each with the digest of its tombstone.
+fn matches(
+    connection: &Connection,
+    kind: &'static Kind,
+    scope: &Scope,
+    targets: &Targets,
+) -> rusqlite::Result<Vec<(String, String)>> {
+    let of = Collection { kind, scope: scope.clone() };
+    let Some(collection) = collections::number(connection, &of)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    if targets.need_content() {
+        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE record.collection = ?");
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query([collection])?;
+        while let Some(row) = rows.next()? {
+            let record = row::record(row)?;
+            if let Some(tombstone) = targets.of_record(&record) {
+                found.push((record.id, tombstone.of.clone()));
+            }
+        }
+        return Ok(found);
+    }
+    let mut statement = connection.prepare_cached("SELECT id, timestamp FROM record WHERE collection = ?")?;
+    let mut rows = statement.query([collection])?;
+    while let Some(row) = rows.next()? {
+        let id: String = row.get(0)?;
+        if let Some(tombstone) = targets.of_id(kind, &id, row.get(1)?) {
+            found.push((id, tombstone.of.clone()));
+        }
+    }
+    Ok(found)
+}
+
+/// Lets records return: `Forgotten::Return` has their tombstones say so. Whether the record may be written.
+pub(super) fn admit(
+    connection: &Connection,
+    record: &StoredRecord,
+    forgotten: Forgotten,
+) -> rusqlite::Result<bool> {
+    let keep_out = that_keep_out(connection, record)?;
+    match forgotten {
+        Forgotten::KeepOut => Ok(keep_out.is_empty()),
+        Forgotten::Return { at } => {
+            for one in keep_out {
+                put(connection, &one.returned(at))?;
+            }
+            Ok(true)
+        }
+    }
+}
