@@ -7,7 +7,7 @@ use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, TABLES, as_json};
 use super::{synapse, unembedded, word_index};
-use crate::record::{Embedding, Kind, Link, Object, Record, SYNAPSE, Scope, StoredRecord};
+use crate::record::{Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,11 +18,11 @@ pub(super) struct KnownCollections(HashMap<(&'static str, Scope), i64>);
 /// Writes all of a batch; what became of each.
 pub(super) fn write(
     connection: &mut Connection,
-    known: &mut KnownCollections,
+    known_collections: &mut KnownCollections,
     batch: &[Record],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut writer = Writer::new(&transaction, known);
+    let mut writer = Writer::new(&transaction, known_collections);
     let mut written = Vec::with_capacity(batch.len());
     for record in batch {
         written.push(match record {
@@ -39,13 +39,13 @@ pub(super) fn write(
 /// Writes records in the place of those that have their ids; what became of each.
 pub(super) fn replace(
     connection: &mut Connection,
-    known: &mut KnownCollections,
+    known_collections: &mut KnownCollections,
     records: &[StoredRecord],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // A link keeps its ends while the rows that they lie in change.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
-    let mut writer = Writer::new(&transaction, known);
+    let mut writer = Writer::new(&transaction, known_collections);
     let mut written = Vec::with_capacity(records.len());
     for record in records {
         written.push(writer.replacement(record)?);
@@ -119,15 +119,15 @@ impl RemovedRecords {
 
 struct Writer<'a> {
     transaction: &'a Transaction<'a>,
-    known: &'a mut KnownCollections,
+    known_collections: &'a mut KnownCollections,
     /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
     vectors: IndexUpdate,
 }
 
 impl<'a> Writer<'a> {
-    fn new(transaction: &'a Transaction<'a>, known: &'a mut KnownCollections) -> Writer<'a> {
-        Writer { transaction, known, added: BTreeMap::new(), vectors: IndexUpdate::default() }
+    fn new(transaction: &'a Transaction<'a>, known_collections: &'a mut KnownCollections) -> Writer<'a> {
+        Writer { transaction, known_collections, added: BTreeMap::new(), vectors: IndexUpdate::default() }
     }
 
     /// Tells the indexes what is new.
@@ -146,7 +146,7 @@ impl<'a> Writer<'a> {
         let collection = self.collection(record.kind, &record.scope)?;
         let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
         let twin = if there.is_none() { self.twin(record, collection)? } else { None };
-        let written = identity::of_record(record, there.as_ref(), twin);
+        let written = identity::write_outcome(record, there.as_ref(), twin);
         match &written {
             Written::New => drop(self.insert(record, collection)?),
             Written::Same(id) => self.vector_of(record, id)?,
@@ -164,7 +164,7 @@ impl<'a> Writer<'a> {
         let there = row::by_id(self.transaction, &record.id)?;
         let twin = self.twin(record, collection)?;
         let before = there.as_ref().map(|(_, there)| there);
-        let written = identity::of_replacement(record, before, twin);
+        let written = identity::replace_outcome(record, before, twin);
         match (&written, record_row::by_id(self.transaction, &record.id)?) {
             (Written::New, _) => drop(self.insert(record, collection)?),
             (Written::Replaced, Some(old)) => {
@@ -263,17 +263,17 @@ impl<'a> Writer<'a> {
         let sql = "SELECT vector FROM embedding WHERE record = ? AND model = ?";
         let vector = |row: &rusqlite::Row| Ok(numbers(row.get_ref(0)?.as_blob()?));
         let there = self.transaction.prepare_cached(sql)?.query_row([record.n, model], vector)?;
-        Ok(identity::of_vector(&embedding.of, &there, &embedding.vector))
+        Ok(identity::vector_outcome(&embedding.of, &there, &embedding.vector))
     }
 
     /// A collection, which is made if it is new.
-    fn collection(&mut self, kind: &'static Kind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
+    fn collection(&mut self, kind: &'static RecordKind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
         let key = (kind.name, scope.clone());
-        let n = match self.known.0.get(&key) {
+        let n = match self.known_collections.0.get(&key) {
             Some(n) => *n,
             None => {
                 let n = collections::ensure(self.transaction, kind, scope)?;
-                self.known.0.insert(key, n);
+                self.known_collections.0.insert(key, n);
                 n
             }
         };
@@ -301,8 +301,8 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
         return Ok(Written::New);
     }
     let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
-    let known = params![source, link.rel, target];
-    if connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))? {
+    let known_collections = params![source, link.rel, target];
+    if connection.prepare_cached(sql)?.query_row(known_collections, |row| row.get(0))? {
         return Ok(Written::Same(link.from.clone()));
     }
     Ok(identity::second_answer(link))
