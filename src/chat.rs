@@ -27,7 +27,7 @@ impl Request {
         for (at, message) in messages.iter().enumerate() {
             let place = |e: Error| e.at(format_args!("messages[{at}]"));
             message.text("role").map_err(place)?.ok_or_else(|| place(Error::new("role: is missing")))?;
-            Content::of(message).map_err(place)?;
+            Content::from_message(message).map_err(place)?;
         }
         Ok(Request { body, messages })
     }
@@ -107,7 +107,7 @@ pub fn is_system(message: &Object) -> bool {
 
 /// The text of a message of any client.
 pub fn text(message: &Object) -> String {
-    Content::of(message).map(|content| content.text()).unwrap_or_default()
+    Content::from_message(message).map(|content| content.text()).unwrap_or_default()
 }
 
 /// The message in the first choice of a response.
@@ -211,6 +211,6 @@ impl Rsv {
 
     /// The scope that the turn belongs to.
     pub fn scope(&self) -> Result<Scope> {
-        Scope::of(self.partition.as_deref(), self.instance.as_deref())
+        Scope::new(self.partition.as_deref(), self.instance.as_deref())
     }
 }

@@ -54,8 +54,8 @@ fn sorted(mut names: Vec<String>) -> Vec<Candidate> {
 
 /// The embedding models that are known, or only those that are installed.
 fn models(given: &PartialCommand, installed: bool) -> Vec<Candidate> {
-    let known = settings(given).and_then(|settings| embed::models(&settings).ok()).unwrap_or_default();
-    let wanted = known.into_iter().filter(|model| !installed || model.installed.is_some());
+    let models = settings(given).and_then(|settings| embed::models(&settings).ok()).unwrap_or_default();
+    let wanted = models.into_iter().filter(|model| !installed || model.installed.is_some());
     wanted.map(|model| word(model.id)).collect()
 }
 

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use table::ROWS;
 
 /// The settings of a tool. The setting `log` may turn on details. Errors name the place of a wrong value.
-pub fn of(io: &mut Io) -> Result<Settings> {
+pub fn load_for_tool(io: &mut Io) -> Result<Settings> {
     let settings = load(&io.common)?;
     if settings.verbose() {
         io.print_details();
@@ -37,7 +37,7 @@ pub fn of(io: &mut Io) -> Result<Settings> {
 /// Reads and checks the file and the environment, and takes the flags that all tools share. The file is
 /// `--config`, else `RSV_CONFIG`, else in the XDG config directory. Errors name the place of a wrong value.
 pub fn load(common: &Common) -> Result<Settings> {
-    let mut settings = Settings::of_defaults();
+    let mut settings = Settings::defaults();
     if let Some(file) = ConfigFile::find(common)
         && let Some(text) = file.read()?
     {

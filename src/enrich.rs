@@ -58,7 +58,7 @@ pub fn enrich(
     let found = match &mut memory {
         Ok(memory) => recall_or_reuse(memory, &request, &mut trace_id, digest.as_deref(), turn, options)
             .unwrap_or_else(|error| {
-                memory.notes.note(format_args!("{error}; the request goes on without memory"));
+                memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
                 let why = Degraded::StoreFailed(error.to_string());
                 Recalled { degraded: Some(why), ..Recalled::default() }
             }),
@@ -68,7 +68,7 @@ pub fn enrich(
         Some(trace) => trace,
         None => id::fresh(turn.clock, &request.clone().into_object(&Rsv::default()).to_json())?,
     };
-    let plan = Plan::of(&request, found.candidates, found.left_out, turn, options);
+    let plan = Plan::new(&request, found.candidates, found.left_out, turn, options);
     let account =
         Account { digest, degraded: found.degraded.map(|why| why.to_string()), ..plan.account(&request) };
     let account = account.to_record(&trace_id, turn.scope, turn.clock.now());
@@ -123,7 +123,7 @@ fn system(request: &Request) -> Option<usize> {
 
 /// Restores what the client wrote: removes a block that an earlier run put into a message.
 fn unfence(message: &mut Object) -> Result<()> {
-    let content = Content::of(message)?;
+    let content = Content::from_message(message)?;
     let own = fence::strip(content.clone());
     if own != content {
         message.set("content", own.to_json());

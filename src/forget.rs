@@ -67,7 +67,7 @@ pub fn visit(
     visit: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
     let only = Some(ids.iter().cloned().collect());
-    let which = Select { only, ..Select::of_kinds(kinds(), which.scopes.clone()) };
+    let which = Select { only, ..Select::records(kinds(), which.scopes.clone()) };
     store.walk(&Walk { embeddings: true, ..Walk::records(which) }, visit)?;
     let all: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut seen = BTreeSet::new();

@@ -13,7 +13,7 @@ pub use options::Options;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Content, Draft, Feed, Line, Next, Object, Record, Role, Scopes, SourceLocation, Value,
+    Clock, Content, Draft, Feed, FeedEvent, Line, LocatedObject, Object, Record, Role, Scopes, SourceLocation,
 };
 use crate::store::Store;
 use completion::Completion;
@@ -57,7 +57,7 @@ impl Ingest {
     pub fn gather(&mut self, feed: &mut Feed, on_error: &mut dyn FnMut(Error)) -> Gathered {
         loop {
             match feed.next() {
-                Next::Value(Ok(Value { location: place, object })) => {
+                FeedEvent::Object(Ok(LocatedObject { location: place, object })) => {
                     if let Err(error) = self.add_line(place.clone(), object) {
                         on_error(error.at(place));
                     }
@@ -65,10 +65,10 @@ impl Ingest {
                         return Gathered::More;
                     }
                 }
-                Next::Value(Err(error)) => on_error(error),
-                Next::Pause if self.completion.options.import.is_some() => {}
-                Next::Pause => return Gathered::More,
-                Next::End => return Gathered::All,
+                FeedEvent::Object(Err(error)) => on_error(error),
+                FeedEvent::Pause if self.completion.options.import.is_some() => {}
+                FeedEvent::Pause => return Gathered::More,
+                FeedEvent::End => return Gathered::All,
             }
         }
     }

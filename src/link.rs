@@ -19,7 +19,7 @@ const BATCH: usize = 1000;
 pub fn missing(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Link>> {
     let mut open: HashMap<(Scope, String), Option<String>> = HashMap::new();
     let mut pairs = Vec::new();
-    store.walk(&Walk::records(Select::of(scopes.clone())), &mut |record| {
+    store.walk(&Walk::records(Select::messages(scopes.clone())), &mut |record| {
         if let Record::Stored(message) = record {
             pairs.extend(pair(&mut open, &message));
         }

@@ -137,7 +137,7 @@ impl Providers {
 
     /// The provider of a model: the most specific route, else the provider that is named before a slash, else the
     /// one that serves models of such a name, else Ollama.
-    pub fn of(&self, model: &str) -> std::result::Result<Target, Refusal> {
+    pub fn target(&self, model: &str) -> std::result::Result<Target, Refusal> {
         let folded = model.to_lowercase();
         if let Some((_, endpoint)) = self.routes.iter().find(|(pattern, _)| matches_pattern(pattern, &folded))
         {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     fn served(providers: &Providers, model: &str) -> String {
-        match providers.of(model) {
+        match providers.target(model) {
             Ok(target) => format!("{} {}", target.name(), target.model),
             Err(Refusal::Model(error)) => error.to_string(),
             Err(refusal) => panic!("{refusal:?}"),
@@ -393,7 +393,7 @@ mod tests {
             ("openai/gpt-4o", "http://127.0.0.1:1/x"),
             ("mistral:7B", "https://small.example/v1/chat/completions"),
         ] {
-            let target = providers.of(model).unwrap();
+            let target = providers.target(model).unwrap();
             assert_eq!((target.address().to_string().as_str(), target.name()), (address, "custom"));
             assert_eq!(target.model, model);
         }
@@ -413,7 +413,7 @@ mod tests {
             for endpoint in providers.endpoints.iter_mut().flatten() {
                 Arc::make_mut(endpoint).key = own.cloned();
             }
-            let target = providers.of(model).unwrap();
+            let target = providers.target(model).unwrap();
             match target.key(bearer) {
                 Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "bearer" }),
                 Err(Refusal::Key(_)) => "missing",

@@ -40,14 +40,14 @@ const AUDIO_TOKENS_PER_SECOND: usize = 32;
 impl Counter {
     /// The counter for a model: tiktoken's encoder for OpenAI's; for all others the encoder that comes nearest,
     /// times a measured factor.
-    pub fn of(model: &str) -> Counter {
-        Counter { model: window::of(model), bound: false }
+    pub fn for_model(model: &str) -> Counter {
+        Counter { model: window::for_model(model), bound: false }
     }
 
     /// A counter that needs no table, and never counts less than that of `of`: no text has more tokens than
     /// bytes, but for one in front, and half as many again for Claude, whose tokenizer is only guessed.
     pub fn bound(model: &str) -> Counter {
-        Counter { bound: true, ..Counter::of(model) }
+        Counter { bound: true, ..Counter::for_model(model) }
     }
 
     /// The encoder's name, "estimate" where it is not the model's own, or "bound".
@@ -176,7 +176,7 @@ mod tests {
         for (model, tokens) in
             [("gpt-3.5-turbo", 129), ("gpt-4-0613", 129), ("gpt-4o", 124), ("gpt-4o-mini", 124)]
         {
-            let counter = Counter::of(model);
+            let counter = Counter::for_model(model);
             let message = |(role, name, content): &(&str, Option<&str>, &str)| {
                 let mut message = object(serde_json::json!({"role": role, "content": content}));
                 if let Some(name) = name {
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn calls_tools_and_old_functions_are_counted() {
-        let counter = Counter::of("gpt-4o");
+        let counter = Counter::for_model("gpt-4o");
         let arguments = "{\"city\":\"Ülm\"}";
         let call = serde_json::json!({"id": "call_1", "type": "function",
             "function": {"name": "weather", "arguments": arguments}});
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_part_is_counted_by_what_it_is() {
-        let counter = Counter::of("gpt-4o");
+        let counter = Counter::for_model("gpt-4o");
         let message = |parts: serde_json::Value| {
             counter.message(&object(serde_json::json!({"role": "user", "content": parts})))
         };
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_counter_says_which_it_is() {
         let names = ["gpt-4o", "openai/gpt-oss:20b", "gpt-4", "llama3.1:8b", ""]
-            .map(|model| Counter::of(model).name());
+            .map(|model| Counter::for_model(model).name());
         assert_eq!(names, ["o200k_base", "o200k_base", "cl100k_base", "estimate", "estimate"]);
         let counter = Counter::bound("gpt-4o");
         assert_eq!((counter.name(), counter.text("owls"), counter.text("")), ("bound", 5, 0));
@@ -311,7 +311,7 @@ mod tests {
                 serde_json::json!({"role": "assistant", "content": null, "refusal": more, "tool_calls": [call]}),
                 serde_json::json!({"role": "assistant", "tool_calls": more, "function_call": {"name": text}}),
             ];
-            let (counter, bound) = (Counter::of(model), Counter::bound(model));
+            let (counter, bound) = (Counter::for_model(model), Counter::bound(model));
             for message in messages {
                 let message = object(message);
                 prop_assert!(counter.message(&message) <= bound.message(&message), "{}", message.to_json());
@@ -319,7 +319,7 @@ mod tests {
             let body = serde_json::json!({"messages": [{"role": "user"}], "tools": [call], "response_format": {"type": more}});
             let request = Request::parse(object(body)).expect("a request");
             prop_assert!(counter.overhead(&request) <= bound.overhead(&request));
-            let tiktoken = Counter::of("gpt-4").text(&text);
+            let tiktoken = Counter::for_model("gpt-4").text(&text);
             prop_assert!(tiktoken <= text.len() && (model == "gpt-4o" || counter.text(&text) >= tiktoken.min(text.len())));
         }
     }

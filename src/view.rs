@@ -21,7 +21,7 @@ pub fn hit(rank: usize, hit: &Hit, layout: &Layout) -> String {
 /// An account of what enrichment did for a request, on one line:
 /// `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens (o200k_base), 2 left out`.
 pub fn account(record: &StoredRecord, layout: &Layout) -> String {
-    let account = Account::of(record);
+    let account = Account::from_record(record);
     let mut line = layout.paint(Style::Dim, &date(record.timestamp, &layout.zone));
     let _ = write!(
         line,
@@ -129,7 +129,7 @@ const MIN_WORD_COLUMNS: usize = 10;
 /// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`; the first
 /// is empty where there would be no room for a word. Words that are longer than a line are broken.
 fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> {
-    let room = |lines: &Vec<String>| {
+    let remaining_columns = |lines: &Vec<String>| {
         let taken = if lines.len() == 1 { indent } else { hanging };
         width.saturating_sub(taken).max(MIN_WORD_COLUMNS)
     };
@@ -141,7 +141,7 @@ fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> 
         let mut used = 0;
         for word in paragraph.split(' ') {
             let length = columns(word);
-            if used > 0 && used + 1 + length > room(&lines) {
+            if used > 0 && used + 1 + length > remaining_columns(&lines) {
                 lines.push(String::new());
                 used = 0;
             } else if used > 0 {
@@ -150,7 +150,7 @@ fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> 
             }
             for c in word.chars() {
                 let columns = c.width().unwrap_or(0);
-                if used + columns > room(&lines) {
+                if used + columns > remaining_columns(&lines) {
                     lines.push(String::new());
                     used = 0;
                 }

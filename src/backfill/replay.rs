@@ -99,10 +99,10 @@ fn replace_vectors(
         progress = Progress { before: Some(oldest.position()), done: progress.done + page.len() as u64 };
         let with_text: Vec<StoredRecord> =
             page.into_iter().filter(|record| record.embedded_text().is_some()).collect();
-        let begun = Instant::now();
+        let started = Instant::now();
         let (made, failed) = vectors(embedder, &with_text)?;
         store.put_vectors(&made, Some((REPLAY, &progress.fact(&task))))?;
-        pace.record_duration(begun.elapsed());
+        pace.record_duration(started.elapsed());
         for (of, error) in failed {
             fault(error.at(format_args!("message {of}")));
         }

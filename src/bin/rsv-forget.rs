@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let has_conditions = args.trace.is_some() || args.filter != Filter::default() || args.everything;
     let reads_lines = args.ids.iter().any(|id| id == "-") || args.ids.is_empty() && !has_conditions;
     let mut named: BTreeMap<String, String> = BTreeMap::new();
@@ -71,7 +71,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         since: args.filter.since,
         until: args.filter.until,
         only: names_ids.then(|| named.keys().cloned().collect()),
-        ..Select::of(io.common.to_read(args.all)?)
+        ..Select::messages(io.common.to_read(args.all)?)
     };
     let mode = if args.dry_run { OpenMode::Existing } else { OpenMode::Create };
     let mut store = store::open(&settings.store()?, mode)?;

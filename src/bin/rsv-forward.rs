@@ -4,7 +4,7 @@ use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
 use rsv::error::Result;
 use rsv::forward::{AnswerFormat, Forwarder, LineOutput};
-use rsv::record::{Reader, Value};
+use rsv::record::{LocatedObject, Reader};
 use rsv::{http, view};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -42,11 +42,11 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let scope = io.common.scope()?;
     let named = io.common.partition.is_some() || io.common.instance.is_some();
     let scope = Arc::new(named.then_some(scope));
-    let forwarder = Arc::new(Forwarder::new(&settings, &io.notes())?);
+    let forwarder = Arc::new(Forwarder::new(&settings, &io.diagnostics())?);
     let form = match (args.stream, args.text) {
         (true, _) => AnswerFormat::Stream,
         (_, true) => AnswerFormat::Text,
@@ -62,8 +62,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 next = lines.recv(), if more && working.len() < jobs => match next {
                     None => more = false,
                     Some(next) => {
-                        let (sender, told) = channel(AHEAD);
-                        working.push_back(told);
+                        let (sender, output) = channel(AHEAD);
+                        working.push_back(output);
                         let (forwarder, scope) = (forwarder.clone(), scope.clone());
                         tokio::spawn(async move {
                             // Who does not listen any more has ended.
@@ -74,9 +74,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                         });
                     }
                 },
-                told = first(&mut working) => match told {
+                output = first(&mut working) => match output {
                     None => drop(working.pop_front()),
-                    Some(told) => tell(told, visible, io)?,
+                    Some(output) => print(output, visible, io)?,
                 },
             }
         }
@@ -86,7 +86,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 
 /// Reads in a thread of its own: a connection that its provider closes while there is nothing to read is
 /// noticed, and the next request does not fail on it.
-fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<Value>> {
+fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<LocatedObject>> {
     let (sender, lines) = channel(1);
     std::thread::spawn(move || {
         for (name, input) in sources {
@@ -104,14 +104,14 @@ fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<Value>> {
 /// What is told next of the line whose turn it is; `None` when it is done.
 async fn first(working: &mut VecDeque<Receiver<LineOutput>>) -> Option<LineOutput> {
     match working.front_mut() {
-        Some(told) => told.recv().await,
+        Some(output) => output.recv().await,
         None => std::future::pending().await,
     }
 }
 
 /// Prints, at once, what may be waited for.
-fn tell(told: LineOutput, visible: bool, io: &mut Io) -> Result<()> {
-    match told {
+fn print(output: LineOutput, visible: bool, io: &mut Io) -> Result<()> {
+    match output {
         LineOutput::Line(line) => io.out.write(line.as_bytes())?,
         LineOutput::Text(text) if visible => io.out.write(view::visible(&text).as_bytes())?,
         LineOutput::Text(text) => io.out.write(text.as_bytes())?,

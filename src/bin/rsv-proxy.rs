@@ -62,24 +62,24 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
     let port = args.port.or(if args.ollama { Some(OLLAMA_PORT) } else { set }).unwrap_or(3017);
     let host =
         args.listen.clone().or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
     let address = resolve(&host, port)?;
-    let notes = io.notes();
+    let diagnostics = io.diagnostics();
     if !args.command.is_empty() {
         return serve_command(args, address, settings, io);
     }
-    let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
+    let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.diagnostics())?;
     if args.check {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
         return doctor::print(&found, io);
     }
     let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
     http::serve(proxy.serve(address, async move |bound, signals| {
-        notes.note(format_args!("listening on http://{bound}"));
+        diagnostics.note(format_args!("listening on http://{bound}"));
         signals.recv().await;
         Ok(Outcome::Yes)
     }))
@@ -96,7 +96,7 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
             return client.run(address, &mut StopSignals::new()?).await;
         }
         let free = SocketAddr::new(address.ip(), args.port.unwrap_or(0));
-        let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
+        let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.diagnostics())?;
         let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
         proxy.serve(free, async |bound, signals| client.run(bound, signals).await).await
     })?;

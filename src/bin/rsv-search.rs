@@ -1,10 +1,10 @@
 //! rsv-search: messages that hold the words asked for, or mean what is asked.
 
-use rsv::cli::{self, Filter, Io, Layout, Notes, Outcome};
+use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome};
 use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Workload};
 use rsv::error::Result;
-use rsv::record::{Hit, Query, Reader, Scopes, Value};
+use rsv::record::{Hit, LocatedObject, Query, Reader, Scopes};
 use rsv::search::{self, By, CatchUp, Options};
 use rsv::store::{self, Around, Except, Select, Store};
 use rsv::{backfill, view};
@@ -83,13 +83,13 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
         except: Except { traces: args.exclude_trace, ids: args.exclude },
-        ..Select::of(io.common.to_read(args.all)?)
+        ..Select::messages(io.common.to_read(args.all)?)
     };
     let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let Kind { semantic, hybrid } = args.by;
@@ -217,8 +217,8 @@ impl Search<'_> {
         io: &Io,
     ) -> Result<Vec<Hit>> {
         if let Some(meaning) = &mut self.meaning {
-            let notes = io.notes();
-            let by = meaning.ready(which, store, self.settings, &notes);
+            let diagnostics = io.diagnostics();
+            let by = meaning.ready(which, store, self.settings, &diagnostics);
             match by.and_then(|by| search::run(store, by, question, which, options)) {
                 Err(why) if meaning.fallback => io.note(format_args!("searching by words: {why}")),
                 found => return found,
@@ -237,7 +237,7 @@ impl Search<'_> {
     ) -> Result<bool> {
         let mut found = false;
         while let Some(next) = lines.next() {
-            let answered = next.and_then(|Value { location: place, object }| {
+            let answered = next.and_then(|LocatedObject { location: place, object }| {
                 let query = Query::parse(object, &place).map_err(|e| e.at(&place))?;
                 self.answer(&query.text, Some(&query), store, io).map_err(|e| e.at(&place))
             });
@@ -272,16 +272,16 @@ impl Meaning {
         which: &Select,
         store: &mut dyn Store,
         settings: &Settings,
-        notes: &'a Notes,
+        diagnostics: &'a Diagnostics,
     ) -> Result<By<'a>> {
         let embedder = match &mut self.embedder {
             Some(embedder) => embedder,
-            none => none.insert(backfill::embedder(store, settings, Workload::Few, notes)?),
+            none => none.insert(backfill::embedder(store, settings, Workload::Few, diagnostics)?),
         };
         let mut behind = None;
         if !self.filled.contains(&which.scopes) {
             self.filled.push(which.scopes.clone());
-            behind = Some(CatchUp { limit: backfill::catch_up_limit(settings), notes });
+            behind = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
         }
         Ok(if self.hybrid { By::Both(embedder, behind) } else { By::Meaning(embedder, behind) })
     }

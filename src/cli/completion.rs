@@ -67,7 +67,7 @@ pub(super) fn complete(
             0
         }
         Some((_, line_words)) => {
-            let line = CommandLine::of(shell, line_words);
+            let line = CommandLine::parse(shell, line_words);
             match candidates(command, &line.words, values)? {
                 None => 1,
                 Some(found) => {
@@ -113,7 +113,7 @@ const FILE_TAG: &str = "file";
 
 /// Tells the arguments of a command, and of its subcommands, what may stand for them.
 fn attach(command: Command, values: ValueCompleters, given: &Arc<PartialCommand>) -> Command {
-    let known = |arg: Arg| -> Arg {
+    let with_candidates = |arg: Arg| -> Arg {
         if let Some((_, of)) = values.iter().find(|(name, _)| arg.get_id() == name) {
             let given = given.clone();
             return arg.add(ArgValueCandidates::new(move || of(&given).into_iter().map(offered).collect()));
@@ -126,7 +126,7 @@ fn attach(command: Command, values: ValueCompleters, given: &Arc<PartialCommand>
             _ => arg,
         }
     };
-    command.mut_args(known).mut_subcommands(|inner| attach(inner, values, given))
+    command.mut_args(with_candidates).mut_subcommands(|inner| attach(inner, values, given))
 }
 
 fn offered(candidate: Candidate) -> CompletionCandidate {
@@ -143,9 +143,9 @@ struct CommandLine {
 }
 
 impl CommandLine {
-    fn of(shell: &str, line_words: &[String]) -> CommandLine {
+    fn parse(shell: &str, line_words: &[String]) -> CommandLine {
         let mut line = match line_words {
-            [replaced, line] if shell == "bash" => CommandLine::of_bash(replaced, line),
+            [replaced, line] if shell == "bash" => CommandLine::parse_bash(replaced, line),
             words => CommandLine { words: words.to_vec(), kept: String::new(), quote: None },
         };
         if let Ok(home) = std::env::var("HOME") {
@@ -157,7 +157,7 @@ impl CommandLine {
         line
     }
 
-    fn of_bash(replaced: &str, line: &str) -> CommandLine {
+    fn parse_bash(replaced: &str, line: &str) -> CommandLine {
         let (words, quote) = split(line);
         let last = words.last().map_or("", String::as_str);
         let replaced = match replaced {
@@ -191,12 +191,12 @@ impl CommandLine {
 fn split(line: &str) -> (Vec<String>, Option<char>) {
     let read = |end: &str| shlex::split(&format!("{line}{end}"));
     // If one more letter would begin a word, an empty word has begun.
-    let begun = |words: Vec<String>| match read("x") {
+    let with_empty_word = |words: Vec<String>| match read("x") {
         Some(more) if more.len() > words.len() => [words, vec![String::new()]].concat(),
         _ => words,
     };
     let open = |quote: char| read(&quote.to_string()).map(|words| (words, Some(quote)));
-    let whole = read("").map(|words| (begun(words), None));
+    let whole = read("").map(|words| (with_empty_word(words), None));
     // The effect of a backslash at the end is not known yet.
     let before = || line.strip_suffix('\\').map(split);
     whole.or_else(before).or_else(|| open('"')).or_else(|| open('\'')).unwrap_or_default()
@@ -240,7 +240,7 @@ mod tests {
             ("my ow", "t -p \"my ow", ""),
             ("", "t ", ""),
         ] {
-            assert_eq!(CommandLine::of_bash(replaced, line).kept, kept, "{line}");
+            assert_eq!(CommandLine::parse_bash(replaced, line).kept, kept, "{line}");
         }
     }
 

@@ -57,8 +57,8 @@ pub(super) fn unset(common: &Common, key: &Key) -> Result<()> {
     let Some(new) = without_value(&parse(&file.path, &text)?, key) else {
         return Ok(());
     };
-    let gone = lookup(parse(&file.path, &new)?.as_table(), &key.path).is_none();
-    if !gone { Err(layout_error(&file, key)) } else { write_atomically(&target, &new) }
+    let removed = lookup(parse(&file.path, &new)?.as_table(), &key.path).is_none();
+    if !removed { Err(layout_error(&file, key)) } else { write_atomically(&target, &new) }
 }
 
 /// The error for a file whose layout does not allow the change.

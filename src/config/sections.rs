@@ -132,7 +132,7 @@ mod tests {
             key_variable = "QWEN_KEY"
         "#;
         let contents = FileContents::read("c.toml".as_ref(), text).unwrap();
-        let mut settings = Settings::of_defaults();
+        let mut settings = Settings::defaults();
         for (key, value) in contents.values {
             settings.put(key, value, Layer::File);
         }

@@ -67,7 +67,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub(super) fn of_defaults() -> Settings {
+    pub(super) fn defaults() -> Settings {
         let setting = |(place, row): (usize, &'static SettingRow)| {
             let key = Key { path: row.key.split('.').map(str::to_owned).collect(), row: place };
             let value = match row.key {

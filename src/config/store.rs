@@ -32,7 +32,7 @@ pub struct ServerOptions {
 
 impl ServerOptions {
     /// As the settings say.
-    fn of(settings: &Settings) -> ServerOptions {
+    fn from_settings(settings: &Settings) -> ServerOptions {
         let ServerOptions { user, password, database, connections, connect_timeout, query_timeout } =
             ServerOptions::default();
         let most = settings.integer("neo4j_max_connections").and_then(|most| usize::try_from(most).ok());
@@ -59,7 +59,7 @@ impl Settings {
                     .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
             })?,
         };
-        Ok(StoreLocation { address, server: ServerOptions::of(self) })
+        Ok(StoreLocation { address, server: ServerOptions::from_settings(self) })
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
             ("neo4j+s://h", "neo4j+s://h"),
             ("neo4j", "bolt://localhost:7687"),
         ] {
-            let mut settings = Settings::of_defaults();
+            let mut settings = Settings::defaults();
             settings.set_override("store", "--store", given).unwrap();
             assert_eq!(settings.store().unwrap().address, store);
         }

@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::backfill;
-use crate::cli::{Common, Notes, quoted};
+use crate::cli::{Common, Diagnostics, quoted};
 use crate::config::{self, Settings, StoreLocation};
 use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
@@ -33,14 +33,14 @@ pub(super) fn settings(settings: &Settings) -> Finding {
 /// Whether a file that holds keys is for its owner alone; nothing where it holds none.
 pub(super) fn secrets(common: &Common, settings: &Settings) -> Option<Finding> {
     let path = config::path(common).ok().filter(|_| settings.has_secret_in_file())?;
-    Some(Finding::of(
+    Some(Finding::from_result(
         "secrets",
         check_private(&path).map(|()| format!("{} is for you alone", path.display())),
     ))
 }
 
 /// The store, what lies around it, the embedding model, and the vectors that it has to make.
-pub(super) fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
+pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Finding> {
     let place = match settings.store() {
         Ok(place) => place,
         Err(error) => return vec![Finding::trouble("store", &error)],
@@ -49,17 +49,17 @@ pub(super) fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
         Ok((text, store)) => (Ok(text), Some(store)),
         Err(error) => (Err(error), None),
     };
-    let mut found = vec![Finding::of("store", text)];
+    let mut found = vec![Finding::from_result("store", text)];
     if let Some(path) = place.path() {
         if path.exists() {
             let text = check_private(path).map(|()| format!("{} is for you alone", path.display()));
-            found.push(Finding::of("permissions", text));
+            found.push(Finding::from_result("permissions", text));
         }
-        found.push(Finding::of("disk", check_disk(path)));
+        found.push(Finding::from_result("disk", check_disk(path)));
     }
-    found.push(model(settings, notes));
+    found.push(model(settings, diagnostics));
     if let Some(mut store) = store {
-        let text = check_vectors(&mut *store, settings, notes);
+        let text = check_vectors(&mut *store, settings, diagnostics);
         found.extend(text.unwrap_or_else(|error| Some(Finding::trouble("vectors", &error))));
     }
     found
@@ -135,8 +135,8 @@ fn check_disk(path: &Path) -> Result<String> {
 }
 
 /// Whether the embedding model is whole, and makes a vector. It may be missing, unless the settings name it.
-fn model(settings: &Settings, notes: &Notes) -> Finding {
-    let made = Embedder::of(settings, Workload::Few, notes).and_then(|mut embedder| {
+fn model(settings: &Settings, diagnostics: &Diagnostics) -> Finding {
+    let made = Embedder::from_settings(settings, Workload::Few, diagnostics).and_then(|mut embedder| {
         embedder.check()?;
         embedder.embed(&["owl"], InputType::Query)?;
         Ok(embedder.model().to_owned())
@@ -149,7 +149,7 @@ fn model(settings: &Settings, notes: &Notes) -> Finding {
             "model",
             &error.hint("see whether it runs there; 'rsv-config get embed.via' says where"),
         ),
-        made => Finding::of("model", made),
+        made => Finding::from_result("model", made),
     }
 }
 
@@ -158,8 +158,12 @@ fn is_installed(settings: &Settings) -> bool {
 }
 
 /// Whether messages wait for their vectors; nothing where there is no model.
-fn check_vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<Option<Finding>> {
-    let Ok(wanted) = Embedder::of(settings, Workload::Few, notes) else { return Ok(None) };
+fn check_vectors(
+    store: &mut dyn Store,
+    settings: &Settings,
+    diagnostics: &Diagnostics,
+) -> Result<Option<Finding>> {
+    let Ok(wanted) = Embedder::from_settings(settings, Workload::Few, diagnostics) else { return Ok(None) };
     let stored = backfill::model_of(store)?;
     if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
         let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());

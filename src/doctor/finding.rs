@@ -42,7 +42,7 @@ impl Finding {
     }
 
     /// `ok` or `trouble`, by the result of a check.
-    pub fn of(check: &'static str, found: Result<String>) -> Finding {
+    pub fn from_result(check: &'static str, found: Result<String>) -> Finding {
         found.map_or_else(|error| Finding::trouble(check, &error), |text| Finding::ok(check, text))
     }
 

@@ -29,7 +29,7 @@ const INSTALL_HINT: &str = "scripts/install, in the source of rsv or a release's
 /// Looks for all of it.
 pub(super) fn examine() -> Vec<Finding> {
     let places = EnvironmentPaths::find();
-    let mut found = vec![Finding::of("tools", tools(&places))];
+    let mut found = vec![Finding::from_result("tools", tools(&places))];
     let manual = manuals(&places).into_iter().find(|page| page.exists());
     found.push(installed_file("manual", "the manual is not where man looks for it", manual));
     if let Some(places) = completions(&places) {

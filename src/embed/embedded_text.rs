@@ -31,7 +31,7 @@ pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Inp
         }
         return Err(Error::new("content: is missing").hint("name another member with --field"));
     }
-    let mut text = Content::of(line)?.text();
+    let mut text = Content::from_message(line)?.text();
     // A message's title is a member that rsv does not know.
     if !line.has("role")
         && let Some(title) = line.text("title")?

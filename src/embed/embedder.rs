@@ -7,7 +7,7 @@ use super::model_dir::InstalledModel;
 use super::registry;
 use super::remote::{RemoteEmbedder, RemoteError};
 use super::workload::Workload;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use std::mem::ManuallyDrop;
@@ -24,7 +24,7 @@ pub struct Embedder {
 struct Source {
     settings: Settings,
     work: Workload,
-    notes: Notes,
+    diagnostics: Diagnostics,
     model: Arc<Model>,
     /// The server, until it turns out not to serve the model.
     remote: Option<RemoteEmbedder>,
@@ -37,8 +37,8 @@ struct Source {
 impl Embedder {
     /// The embedder of the settings: `embed.model`, else the best model that is installed. Errors say what
     /// to run if there is none.
-    pub fn of(settings: &Settings, work: Workload, notes: &Notes) -> Result<Embedder> {
-        Embedder::named(settings, None, work, notes)
+    pub fn from_settings(settings: &Settings, work: Workload, diagnostics: &Diagnostics) -> Result<Embedder> {
+        Embedder::named(settings, None, work, diagnostics)
     }
 
     /// The embedder of a model, in any spelling; `None` is that of the settings. A server knows its models by
@@ -47,10 +47,11 @@ impl Embedder {
         settings: &Settings,
         model: Option<&str>,
         work: Workload,
-        notes: &Notes,
+        diagnostics: &Diagnostics,
     ) -> Result<Embedder> {
         let name = model.map(str::to_owned).or(settings.text("embed.model"));
-        let mut remote = RemoteEmbedder::of(settings, name.as_deref().unwrap_or_default(), notes)?;
+        let mut remote =
+            RemoteEmbedder::from_settings(settings, name.as_deref().unwrap_or_default(), diagnostics)?;
         let needed = remote.as_ref().is_none_or(RemoteEmbedder::is_proxy);
         let installed = if needed { InstalledModel::select(settings, model) } else { Err(unnamed()) };
         let (model, installed) = match (installed, &name) {
@@ -63,8 +64,9 @@ impl Embedder {
         if let Some(remote) = remote.as_mut().filter(|remote| remote.is_proxy()) {
             remote.set_model(&model.id);
         }
-        let (model, settings, notes) = (Arc::new(model), settings.clone(), notes.clone());
-        let source = Source { settings, work, notes, model: model.clone(), remote, installed, encoder: None };
+        let (model, settings, diagnostics) = (Arc::new(model), settings.clone(), diagnostics.clone());
+        let source =
+            Source { settings, work, diagnostics, model: model.clone(), remote, installed, encoder: None };
         Ok(Embedder { model, source: Arc::new(Mutex::new(source)) })
     }
 
@@ -78,7 +80,7 @@ impl Embedder {
     }
 
     /// The similarity (raw cosine) from which on a message may have to do with a question.
-    pub fn floor(&self) -> f32 {
+    pub fn min_similarity(&self) -> f32 {
         self.model.recall
     }
 
@@ -129,7 +131,7 @@ impl Source {
         match result {
             Ok(vectors) => Ok(Some(vectors)),
             Err(RemoteError::Absent(error) | RemoteError::Model(error)) if self.installed.is_some() => {
-                self.notes.detail(format_args!("{error}: {} is loaded here", self.model.id));
+                self.diagnostics.detail(format_args!("{error}: {} is loaded here", self.model.id));
                 self.remote = None;
                 Ok(None)
             }

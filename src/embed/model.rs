@@ -103,7 +103,7 @@ impl Model {
     }
 
     /// Reads what `to_json` wrote.
-    pub(super) fn of_json(json: &Value) -> Result<Model> {
+    pub(super) fn from_json(json: &Value) -> Result<Model> {
         let text = |name: &str| json[name].as_str().map(str::to_owned);
         let missing = |name: &str| Error::new(format!("{name}: is missing"));
         let number = |name: &str| json[name].as_f64().map(|n| n as f32).ok_or_else(|| missing(name));

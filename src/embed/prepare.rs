@@ -30,7 +30,7 @@ pub(super) fn prepare(
     let environment = onnx_runtime::environment(settings)?;
     let place = model_dir.prepared(installed, onnx_runtime::build());
     let probe = |form: &ModelFiles| -> Result<Vec<f32>> {
-        let mut encoder = Encoder::of(settings, installed, form, environment.clone(), Workload::Few)?;
+        let mut encoder = Encoder::from_files(settings, installed, form, environment.clone(), Workload::Few)?;
         Ok(encoder.embed(&[PROBE_TEXT], InputType::Passage)?.swap_remove(0))
     };
     if let Ok(Some(form)) = ModelFiles::prepared(model_dir, installed)
@@ -47,7 +47,7 @@ pub(super) fn prepare(
     let made = || -> Result<()> {
         fs::create_dir_all(&making).context("cannot make the directory")?;
         write(installed, &making, &environment)?;
-        let form = ModelFiles::of(&making)?.ok_or_else(|| Error::new("it cannot be read again"))?;
+        let form = ModelFiles::read(&making)?.ok_or_else(|| Error::new("it cannot be read again"))?;
         let fast = probe(&form)?;
         let cosine: f32 = fast.iter().zip(&plain).map(|(a, b)| a * b).sum();
         if fast.len() != plain.len() || cosine < 0.9999 {
@@ -85,7 +85,7 @@ fn write(
         if path.exists() {
             let file = fs::File::open(&path).and_then(|file| file.sync_all());
             file.context(format_args!("cannot write {}", path.display()))?;
-            files.insert((*name).to_owned(), model_dir::FileChecksum::of(&path)?);
+            files.insert((*name).to_owned(), model_dir::FileChecksum::compute(&path)?);
         }
     }
     let json = json!({"model": installed.model.id, "build": onnx_runtime::build(), "files": model_dir::listed(&files)});

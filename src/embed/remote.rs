@@ -5,7 +5,7 @@ mod endpoint;
 mod response;
 
 use super::input_type::InputType;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::http::{self, BlockingClient, FullResponse, RequestError, RequestErrorKind, Truncation};
@@ -17,7 +17,7 @@ pub(super) struct RemoteEmbedder {
     endpoint: Endpoint,
     client: BlockingClient,
     model: String,
-    notes: Notes,
+    diagnostics: Diagnostics,
     /// How many numbers its vectors have, once one has been seen.
     dim: Option<usize>,
     /// The most texts that it takes at once, as far as is known.
@@ -63,14 +63,18 @@ const MAX_ANSWER_BYTES: usize = 256 << 20;
 impl RemoteEmbedder {
     /// The server that `embed.via` names; `None` if that is this process itself. Nothing is opened yet. Errors
     /// as the addresses and keys of the settings have them.
-    pub(super) fn of(settings: &Settings, model: &str, notes: &Notes) -> Result<Option<RemoteEmbedder>> {
-        let Some(endpoint) = Endpoint::of(settings)? else { return Ok(None) };
+    pub(super) fn from_settings(
+        settings: &Settings,
+        model: &str,
+        diagnostics: &Diagnostics,
+    ) -> Result<Option<RemoteEmbedder>> {
+        let Some(endpoint) = Endpoint::from_settings(settings)? else { return Ok(None) };
         Ok(Some(RemoteEmbedder {
             max_batch: endpoint.limits().0,
             base64: endpoint.kind != EmbeddingApi::Ollama,
             client: BlockingClient::new(settings),
             model: model.to_owned(),
-            notes: notes.clone(),
+            diagnostics: diagnostics.clone(),
             dim: None,
             endpoint,
         }))
@@ -173,7 +177,7 @@ impl RemoteEmbedder {
                 return reply;
             }
             let rest = wanted.unwrap_or(backoff).min(MAX_BACKOFF);
-            self.notes.detail(format_args!("{}: {why}; again in {rest:?}", self.endpoint.address));
+            self.diagnostics.detail(format_args!("{}: {why}; again in {rest:?}", self.endpoint.address));
             std::thread::sleep(rest);
             backoff *= 2;
         }
@@ -319,7 +323,9 @@ mod tests {
         let file = directory.path().join("rsv.toml");
         std::fs::write(&file, lines).unwrap();
         let common = Common { config: Some(file), ..Common::default() };
-        RemoteEmbedder::of(&config::load(&common).unwrap(), "m", &Notes::default()).unwrap().unwrap()
+        RemoteEmbedder::from_settings(&config::load(&common).unwrap(), "m", &Diagnostics::default())
+            .unwrap()
+            .unwrap()
     }
 
     fn error_of(remote: &mut RemoteEmbedder, texts: &[&str]) -> String {

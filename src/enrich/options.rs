@@ -42,7 +42,7 @@ pub struct Options {
 impl Options {
     /// The options for a request: its own values come before those of its partition, these before those of its model,
     /// and these before the general settings.
-    pub fn of(settings: &Settings, request: &Request, scope: &Scope) -> Result<Options> {
+    pub fn for_request(settings: &Settings, request: &Request, scope: &Scope) -> Result<Options> {
         let model = request.model()?.or_else(|| settings.text("model")).unwrap_or_default();
         let (by_model, by_partition) = (settings.model(&model), settings.partition(&scope.partition));
         let size = |key| settings.integer(key).and_then(|n| usize::try_from(n).ok());
@@ -54,13 +54,13 @@ impl Options {
             .or(by_model.semantic_context_size)
             .or(size("semantic_context_size"));
         let recent = by_partition.recent_context_size.or(size("recent_context_size"));
-        let known = tokens::limits(&model);
+        let limits = tokens::limits(&model);
         let own = Wording::default();
         Ok(Options {
             model,
             similar: similar.filter(|_| recalls("similar")).unwrap_or_default(),
             recent: recent.filter(|_| recalls("recent")).unwrap_or_default(),
-            limits: Limits { window: by_model.max_context_tokens.unwrap_or(known.window), ..known },
+            limits: Limits { window: by_model.max_context_tokens.unwrap_or(limits.window), ..limits },
             assumed: by_model.max_context_tokens.is_none(),
             reserve: request.max_tokens()?.or(by_model.reserve_tokens).or(size("token_reserve")),
             share: settings.real("enrich.share").unwrap_or(1.0),

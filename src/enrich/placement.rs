@@ -104,7 +104,7 @@ enum Side {
 
 /// Inserts a text into the content of a message, which is a text or parts.
 fn insert_text(to: &mut Object, text: &str, side: Side) -> Result<()> {
-    match Content::of(to)? {
+    match Content::from_message(to)? {
         Content::Text(own) if side == Side::Before => to.set("content", quote(&(text.to_owned() + &own))),
         Content::Text(own) => to.set("content", quote(&(own + text))),
         Content::Null => to.set("content", quote(text.trim())),

@@ -1,7 +1,7 @@
 //! The memory that messages are recalled from, and the turn that they are recalled for.
 
 use super::degraded::Degraded;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::embed::Embedder;
 use crate::record::{Clock, Scope};
 use crate::store::Store;
@@ -10,7 +10,7 @@ use crate::store::Store;
 pub struct Memory<'a> {
     pub store: &'a mut dyn Store,
     pub embedder: Option<&'a mut Embedder>,
-    pub notes: &'a Notes,
+    pub diagnostics: &'a Diagnostics,
     /// Why it works only in part.
     pub degraded: Option<Degraded>,
 }

@@ -14,7 +14,7 @@ pub(super) struct Units {
 }
 
 impl Units {
-    pub(super) fn of(request: &Request) -> Units {
+    pub(super) fn new(request: &Request) -> Units {
         let last_user = request.last_user();
         let mut units = Units { of: Vec::with_capacity(request.messages.len()), is_kept: Vec::new() };
         // The unit in which each tool was called.

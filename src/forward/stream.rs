@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::pending_request::PendingRequest;
 use super::truncation_detector::TruncationDetector;
 use crate::chat;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::http::{self, Decoder, HeaderMap, Response, Truncation};
 use crate::record::Object;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ pub struct Stream {
     body: StreamBody,
     pending: PendingRequest,
     truncation_detector: Arc<TruncationDetector>,
-    notes: Notes,
+    diagnostics: Diagnostics,
     reading: Option<EventReader>,
     assembler: Assembler,
     limit: usize,
@@ -92,7 +92,7 @@ impl Stream {
     pub(super) async fn new(
         response: Response,
         pending: PendingRequest,
-        (truncation_detector, notes): (Arc<TruncationDetector>, Notes),
+        (truncation_detector, diagnostics): (Arc<TruncationDetector>, Diagnostics),
         limit: usize,
     ) -> Result<Stream, Failure> {
         let head = AnswerHead {
@@ -102,7 +102,7 @@ impl Stream {
         };
         let kind = response.content_type().unwrap_or_default();
         let streamed = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
-        let decoder = Decoder::of(response.content_encoding());
+        let decoder = Decoder::for_encoding(response.content_encoding());
         let (body, reading) = if streamed {
             let events = EventParser::new(limit);
             (StreamBody::Arriving(response), Some(EventReader { decoder, events }))
@@ -115,7 +115,7 @@ impl Stream {
             body,
             pending,
             truncation_detector,
-            notes,
+            diagnostics,
             reading,
             assembler,
             limit,
@@ -226,7 +226,7 @@ impl Stream {
     pub fn end(mut self) -> StreamEnd {
         let PendingRequest { target, key, .. } = &self.pending;
         if let StreamBody::Whole(_, answer) = self.body {
-            self.pending.log_answer(&self.notes, &answer);
+            self.pending.log_answer(&self.diagnostics, &answer);
             return StreamEnd {
                 response: Some(self.pending.complete(answer, self.head.status, &self.truncation_detector)),
                 failure: None,
@@ -246,7 +246,7 @@ impl Stream {
             self.pending.rsv.set("partial", "true");
         }
         let response = self.assembler.finish().map(|mut answer| {
-            self.pending.log_answer(&self.notes, &answer);
+            self.pending.log_answer(&self.diagnostics, &answer);
             mark_kind(&mut answer);
             self.pending.complete(answer, self.head.status, &self.truncation_detector)
         });

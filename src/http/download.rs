@@ -41,7 +41,7 @@ impl Client {
             }
         }
         let client = builder.build().map_err(|e| Error::new("cannot start a download").because(cause(&e)))?;
-        let part = PartialFile::of(to);
+        let part = PartialFile::new(to);
         let mut attempt = 1;
         loop {
             match part.resume(&client, address, report).await {
@@ -77,7 +77,7 @@ struct PartialFile {
 }
 
 impl PartialFile {
-    fn of(to: &Path) -> PartialFile {
+    fn new(to: &Path) -> PartialFile {
         let named = |end: &str| {
             let mut name = to.file_name().unwrap_or_default().to_owned();
             name.push(end);

@@ -67,7 +67,7 @@ impl Response {
 
     /// Waits for the body, of at most `limit` bytes when it is decoded.
     pub async fn body(mut self, limit: usize) -> Body {
-        let mut decoder = Decoder::of(self.content_encoding());
+        let mut decoder = Decoder::for_encoding(self.content_encoding());
         let mut bytes = Vec::new();
         let cut = loop {
             match self.piece().await {

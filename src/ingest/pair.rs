@@ -38,7 +38,7 @@ fn stored<'a>(
     firsts.extend(messages.filter(|message| seen.insert(trace_of(message))));
     let at_its_time = |message: &&StoredRecord| {
         let time = Some(message.timestamp);
-        Select { since: time, until: time, ..of_trace(message) }
+        Select { since: time, until: time, ..in_trace(message) }
     };
     let which: Vec<Select> = firsts.iter().map(at_its_time).collect();
     let lasts = firsts.iter().zip(store.last(&which, 2)?).map(|(message, there)| {
@@ -54,9 +54,9 @@ fn is_in_conversation(record: &StoredRecord) -> bool {
     record.role.is_some()
 }
 
-fn of_trace(message: &StoredRecord) -> Select {
+fn in_trace(message: &StoredRecord) -> Select {
     let trace_id = Some(message.trace_id.clone());
-    Select { trace_id, ..Select::of_kinds(vec![message.kind], Scopes::One(message.scope.clone())) }
+    Select { trace_id, ..Select::records(vec![message.kind], Scopes::One(message.scope.clone())) }
 }
 
 /// The links between the answers of a batch and their questions, in the batch or in the store: an answer
@@ -100,7 +100,7 @@ fn turn(record: &Record) -> Option<&StoredRecord> {
 /// The id of the turn that stands before an answer in the store, if it is a user's.
 fn stored_question(answer: &StoredRecord, store: &mut dyn Store) -> Result<Option<String>> {
     let roles = vec![Role::User, Role::Assistant];
-    let which = Select { roles, before: Some(answer.position()), ..of_trace(answer) };
+    let which = Select { roles, before: Some(answer.position()), ..in_trace(answer) };
     let before = store.last_of(&which, 1)?.pop();
     Ok(before.filter(|turn| turn.role == Some(Role::User)).map(|turn| turn.id))
 }

@@ -21,7 +21,7 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
         None => id::fresh(&completion.clock, &response.to_json())?,
     };
     let scoped = |message: Object| -> Result<Draft> {
-        let mut draft = Draft::of_body(message)?;
+        let mut draft = Draft::from_body(message)?;
         (draft.partition, draft.instance) = (rsv.partition.clone(), rsv.instance.clone());
         draft.trace_id = Some(trace_id.clone());
         Ok(draft)

@@ -69,9 +69,9 @@ impl Stats {
 
 impl Graph {
     /// Reads the messages and links of some scopes.
-    pub fn of(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
+    pub fn read(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
         let (mut messages, mut links) = (Vec::new(), Vec::new());
-        let walk = Walk { links: true, ..Walk::records(Select::of(scopes.clone())) };
+        let walk = Walk { links: true, ..Walk::records(Select::messages(scopes.clone())) };
         store.walk(&walk, &mut |record| {
             match record {
                 Record::Stored(message) => messages.push(message),

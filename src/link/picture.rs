@@ -79,12 +79,12 @@ fn label(message: &StoredRecord) -> String {
     let mut lines = vec![String::new()];
     let mut cut = false;
     for word in message.text.split_whitespace() {
-        let room = lines.last().is_some_and(|line| line.chars().count() + word.chars().count() < WIDTH);
-        if !room && lines.len() == LINES {
+        let fits = lines.last().is_some_and(|line| line.chars().count() + word.chars().count() < WIDTH);
+        if !fits && lines.len() == LINES {
             cut = true;
             break;
         }
-        if !room && lines.last().is_some_and(|line| !line.is_empty()) {
+        if !fits && lines.last().is_some_and(|line| !line.is_empty()) {
             lines.push(String::new());
         }
         if let Some(line) = lines.last_mut() {

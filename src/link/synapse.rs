@@ -25,7 +25,7 @@ pub struct Plan {
 impl Plan {
     /// The plan of the settings for what a store holds, with another threshold or degree than theirs if one is
     /// given; `None` for a store without vectors. Errors if nothing can be as near as the threshold.
-    pub fn of(
+    pub fn from_settings(
         store: &mut dyn Store,
         settings: &Settings,
         threshold: Option<f64>,
@@ -37,7 +37,7 @@ impl Plan {
             return Err(Error::new(text));
         }
         let Some(model) = backfill::model_of(store)? else { return Ok(None) };
-        let threshold = set.unwrap_or_else(|| embed::synapse_floor(settings, &model));
+        let threshold = set.unwrap_or_else(|| embed::synapse_threshold(settings, &model));
         let set = settings.integer("link.max_degree").and_then(|degree| usize::try_from(degree).ok());
         let degree = degree.or(set).unwrap_or_default();
         Ok(Some(Plan { model, rule: Rule { threshold, degree } }))

@@ -28,7 +28,7 @@ pub struct ServedWindows {
 
 struct WindowCache {
     client: BlockingClient,
-    known: HashMap<String, (Instant, Option<usize>)>,
+    windows: HashMap<String, (Instant, Option<usize>)>,
 }
 
 impl ServedWindows {
@@ -37,22 +37,23 @@ impl ServedWindows {
         let mut quick = settings.clone();
         quick.set_override("request_timeout", "request_timeout", OLLAMA_TIMEOUT)?;
         quick.set_override("connect_timeout", "connect_timeout", OLLAMA_TIMEOUT)?;
-        let cache = WindowCache { client: BlockingClient::new(&quick), known: HashMap::new() };
+        let cache = WindowCache { client: BlockingClient::new(&quick), windows: HashMap::new() };
         Ok(ServedWindows { providers: Providers::new(settings).ok(), cache: Mutex::new(cache) })
     }
 
     /// The window of a model in tokens, if Ollama serves and reports it. Blocks: not for a thread that runs an
     /// event loop.
-    pub fn of(&self, model: &str) -> Option<usize> {
-        let target = self.providers.as_ref()?.of(model).ok().filter(|target| target.name() == "ollama")?;
+    pub fn get(&self, model: &str) -> Option<usize> {
+        let target =
+            self.providers.as_ref()?.target(model).ok().filter(|target| target.name() == "ollama")?;
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, window)) = cache.known.get(&target.model)
+        if let Some((at, window)) = cache.windows.get(&target.model)
             && at.elapsed() < CACHE_TTL
         {
             return *window;
         }
         let window = cache.ask(&target);
-        cache.known.insert(target.model.clone(), (Instant::now(), window));
+        cache.windows.insert(target.model.clone(), (Instant::now(), window));
         window
     }
 }

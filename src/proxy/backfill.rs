@@ -162,20 +162,22 @@ impl Backfill {
 
     /// Links what has a vector by now, unless another process does.
     fn link(&self, store: &mut dyn Store) -> Result<()> {
-        let Some(plan) = Plan::of(store, &self.config.settings, None, None)? else { return Ok(()) };
+        let Some(plan) = Plan::from_settings(store, &self.config.settings, None, None)? else {
+            return Ok(());
+        };
         let Some(_claim) = store.claim("link")? else { return Ok(()) };
         synapse::grow(store, &plan, &Scopes::All, ROUND_MESSAGES, &mut |_, _| {}, &mut |_| Ok(()))
     }
 
     /// Reports an error; in detail only where there is no model, and nobody asked for one.
     fn report(&self, error: Error) {
-        let ProxyConfig { settings, notes, .. } = &*self.config;
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
         let is_named = settings.text("embed.model").is_some();
         let is_local = settings.text("embed.via").is_none_or(|via| via == "local");
         if is_local && !is_named && self.embedder.get().is_err() {
-            notes.detail(format_args!("messages get no vectors: {error}"));
+            diagnostics.detail(format_args!("messages get no vectors: {error}"));
         } else {
-            notes.fault(&error.at("messages stay without a vector"));
+            diagnostics.fault(&error.at("messages stay without a vector"));
         }
     }
 }

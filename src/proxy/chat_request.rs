@@ -44,7 +44,7 @@ impl ChatRequest {
         settings: &Settings,
         client: &Arc<()>,
     ) -> Result<ChatRequest> {
-        let mode = MemoryMode::of(&head.headers, settings, &scope)?;
+        let mode = MemoryMode::from_request(&head.headers, settings, &scope)?;
         Ok(ChatRequest {
             body: request_body::parse(body)?,
             scope,

@@ -64,7 +64,7 @@ impl EmbeddingsRequest {
             write_vector(vector, self.form, &mut out);
             out.push(b'}');
         }
-        let counter = Counter::of(model);
+        let counter = Counter::for_model(model);
         let tokens = |text: &String| match counter.name() {
             "estimate" => text.len().div_ceil(BYTES_PER_TOKEN),
             _ => counter.text(text),

@@ -42,7 +42,7 @@ impl ModelsApi {
                 Ok(list) => models.extend(list.into_iter().filter_map(|model| self.entry(target, model))),
                 Err(why) => {
                     let title = target.title();
-                    self.config.notes.detail(format_args!("{title} lists no models: {why}"));
+                    self.config.diagnostics.detail(format_args!("{title} lists no models: {why}"));
                     failed.push((target, why));
                 }
             }

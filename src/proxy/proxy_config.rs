@@ -1,6 +1,6 @@
 //! The settings, the clock and the notes, which the parts of the proxy share.
 
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::record::Clock;
 
@@ -9,7 +9,7 @@ pub(super) struct ProxyConfig {
     pub(super) settings: Settings,
     pub(super) clock: Clock,
     /// Where the proxy reports what a person should know.
-    pub(super) notes: Notes,
+    pub(super) diagnostics: Diagnostics,
 }
 
 impl ProxyConfig {

@@ -31,9 +31,9 @@ pub(super) async fn read(
     }
     let mut body = Limited::new(body, limit);
     let mut bytes = Vec::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
-        let rest = idle_timeout.saturating_mul(TOTAL_TIMEOUT_FACTOR).saturating_sub(begun.elapsed());
+        let rest = idle_timeout.saturating_mul(TOTAL_TIMEOUT_FACTOR).saturating_sub(started.elapsed());
         match timeout(idle_timeout.min(rest), body.frame()).await {
             Ok(None) => return Ok(bytes.into()),
             Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn what_nobody_got_an_answer_to_is_the_same_turn() {
         let dedup = RetryDedup::default();
-        let scope = Scope::of(None, None).unwrap();
+        let scope = Scope::new(None, None).unwrap();
         let first = dedup.begin(&scope, "a");
         dedup.identify(&first, "t", 7);
         assert!(first.first.is_none() && !dedup.is_superseded(&first));
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(second.first, Some(TurnIdentity { trace_id: "t".into(), timestamp: 7 }));
         assert!(dedup.is_superseded(&first) && !dedup.is_superseded(&second));
         assert!(dedup.begin(&scope, "b").first.is_none());
-        assert!(dedup.begin(&Scope::of(Some("p"), None).unwrap(), "a").first.is_none());
+        assert!(dedup.begin(&Scope::new(Some("p"), None).unwrap(), "a").first.is_none());
         dedup.mark_answered(&second);
         assert!(dedup.is_superseded(&first));
         assert!(dedup.begin(&scope, "a").first.is_none());
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn only_so_many_are_remembered() {
         let dedup = RetryDedup::default();
-        let scope = Scope::of(None, None).unwrap();
+        let scope = Scope::new(None, None).unwrap();
         for number in 0..=MAX_TURNS {
             dedup.begin(&scope, &number.to_string());
         }

@@ -137,7 +137,7 @@ fn scope<'a, 'b>(parts: &'a [&'b str]) -> Result<(Option<Scope>, &'a [&'b str])>
 fn named(partition: &str, instance: Option<&str>) -> Result<Scope> {
     let partition = decoded("partition", partition)?;
     let instance = instance.map(|name| decoded("instance", name)).transpose()?;
-    Scope::of(Some(&partition), instance.as_deref())
+    Scope::new(Some(&partition), instance.as_deref())
 }
 
 fn decoded(what: &str, name: &str) -> Result<String> {

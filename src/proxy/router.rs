@@ -83,7 +83,7 @@ impl Router {
         let scope = match (named, text(PARTITION_HEADER), text(INSTANCE_HEADER)) {
             (Some(scope), ..) => scope,
             (None, None, None) => self.scope.clone(),
-            (None, partition, instance) => Scope::of(partition.as_deref(), instance.as_deref())?,
+            (None, partition, instance) => Scope::new(partition.as_deref(), instance.as_deref())?,
         };
         Ok((scope, route))
     }

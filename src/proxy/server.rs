@@ -21,7 +21,7 @@ use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
 use super::turn_pipeline::TurnPipeline;
 use super::upstream::Upstream;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use crate::forward::Forwarder;
@@ -59,15 +59,15 @@ struct Server {
 
 impl Proxy {
     /// Takes everything from the settings; nothing is opened yet. Errors name the setting.
-    pub fn new(settings: Settings, scope: Scope, clock: Clock, notes: Notes) -> Result<Proxy> {
+    pub fn new(settings: Settings, scope: Scope, clock: Clock, diagnostics: Diagnostics) -> Result<Proxy> {
         Ok(Proxy {
-            forwarder: Forwarder::new(&settings, &notes)?,
+            forwarder: Forwarder::new(&settings, &diagnostics)?,
             windows: ServedWindows::new(&settings)?,
-            upstream: Upstream::new(&settings, &notes)?,
+            upstream: Upstream::new(&settings, &diagnostics)?,
             guard: Guard::new(&settings),
             scope,
             log_format: LogFormat::None,
-            config: ProxyConfig { settings, clock, notes },
+            config: ProxyConfig { settings, clock, diagnostics },
         })
     }
 
@@ -140,7 +140,7 @@ impl Proxy {
         let router = Router {
             guard,
             scope,
-            log: RequestLog::new(log_format, config.notes.clone()),
+            log: RequestLog::new(log_format, config.diagnostics.clone()),
             max_body: config.settings.max_line(),
             idle_timeout: config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT),
             chat: ChatApi::new(&config, &pipeline),
@@ -161,7 +161,7 @@ impl Server {
     async fn finish(&self) -> Result<()> {
         let lost = self.queue.finish().await;
         if !self.backfill.finish().await {
-            self.config.notes.note("not all messages have a vector yet: rsv-embed --pending");
+            self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
         match lost {
             0 => Ok(()),

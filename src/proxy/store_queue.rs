@@ -65,7 +65,7 @@ struct QueueState {
 
 impl QueueState {
     fn degraded(&self) -> Option<Degraded> {
-        degraded::of_storing(self.last_error.as_ref(), self.attempt)
+        degraded::judge_storing(self.last_error.as_ref(), self.attempt)
     }
 }
 
@@ -197,7 +197,7 @@ impl StoreQueue {
 
     /// Reports that a turn cannot be stored.
     pub(super) fn report_lost(&self, trace_id: &str, why: &str) {
-        self.config.notes.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
+        self.config.diagnostics.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
     }
 
     fn start_worker(self: &Arc<StoreQueue>) {
@@ -275,7 +275,7 @@ impl StoreQueue {
                 state.bytes -= turn.bytes;
             }
             if state.last_error.take().is_some() {
-                self.config.notes.note("the store can be written again");
+                self.config.diagnostics.note("the store can be written again");
             }
         }
         self.changed.notify_waiters();
@@ -286,7 +286,7 @@ impl StoreQueue {
         let text = error.to_string();
         let last_error = self.state().last_error.replace(text.clone());
         if last_error.as_ref() != Some(&text) {
-            self.config.notes.fault(&error.at("turns wait to be stored"));
+            self.config.diagnostics.fault(&error.at("turns wait to be stored"));
         }
         self.changed.notify_waiters();
     }

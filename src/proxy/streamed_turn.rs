@@ -56,10 +56,10 @@ pub(super) async fn run(
 ) -> (HttpResponse, Option<Account>) {
     let caller = request.caller.clone();
     let (turn, enriched) = match pipeline.begin(request).await {
-        Ok(begun) => begun,
+        Ok(started) => started,
         Err(failure) => return (response::failure(&failure), None),
     };
-    let account = Some(Account::of(&enriched.account));
+    let account = Some(Account::from_record(&enriched.account));
     match enriched.too_long {
         Some(error) if pipeline.is_strict() => {
             return (response::failure(&Failure::too_long(&error)), account);
@@ -122,7 +122,7 @@ impl Relay {
         drop(self.sender);
         let end = self.stream.end();
         if let Some(failure) = &end.failure {
-            self.config.notes.detail(&failure.message);
+            self.config.diagnostics.detail(&failure.message);
         }
         // Whether the client waits decides whether a turn that was attempted again is stored.
         let _client = is_awaited.then_some(self.client);

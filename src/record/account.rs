@@ -4,11 +4,11 @@ use super::Scope;
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
-use super::stored::{Draft, Kind, StoredRecord, TextSource};
+use super::stored::{Draft, RecordKind, StoredRecord, TextSource};
 use crate::error::{Error, Result};
 
 /// The kind of accounts: what enrichment did for one request.
-pub static ACCOUNT: Kind = Kind {
+pub static ACCOUNT: RecordKind = RecordKind {
     name: "account",
     label: "RsvAccount",
     traced: true,
@@ -39,7 +39,7 @@ fn parse(mut line: Object) -> Result<Draft> {
         instance: Some(instance),
         timestamp: Some(timestamp),
         members: line,
-        ..Draft::of(&ACCOUNT, String::new())
+        ..Draft::new(&ACCOUNT, String::new())
     })
 }
 
@@ -109,7 +109,7 @@ pub struct Dropped {
 
 impl Account {
     /// Reads a stored account. A member that is missing or has another type counts as absent.
-    pub fn of(record: &StoredRecord) -> Account {
+    pub fn from_record(record: &StoredRecord) -> Account {
         let members = &record.members;
         let part = |entry: &Object| {
             let hop = number(entry, "hop") as usize;

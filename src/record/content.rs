@@ -15,7 +15,7 @@ pub enum Content {
 
 impl Content {
     /// Reads the member `content` of a message of any client.
-    pub fn of(message: &Object) -> Result<Content> {
+    pub fn from_message(message: &Object) -> Result<Content> {
         match message.get("content") {
             None | Some("null") => Ok(Content::Null),
             Some(json) if json.starts_with('"') => match serde_json::from_str(json) {

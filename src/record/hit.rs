@@ -10,14 +10,14 @@ pub struct Hit {
     pub record: StoredRecord,
     /// The score by which hits are ordered, highest first.
     pub score: f64,
-    pub why: Why,
+    pub why: HitEvidence,
     /// The parts that add up to the score, by name.
     pub parts: Vec<(String, f64)>,
 }
 
 /// The evidence for a hit.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Why {
+pub struct HitEvidence {
     /// The score by words: BM25 times the part of the question's words that it holds.
     pub keyword: Option<f64>,
     /// The part of the question's words that it holds, weighed by their rarity, 0 to 1.
@@ -29,19 +29,19 @@ pub struct Why {
     /// The estimated probability that it is related to the question.
     pub relevance: Option<f64>,
     /// How it was reached from another hit, if it was.
-    pub via: Option<Via>,
+    pub via: Option<LinkHop>,
 }
 
 /// How a record was reached along links.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Via {
+pub struct LinkHop {
     /// How many steps it is away from a hit, from 1.
     pub hop: usize,
     /// The id of the record before it.
     pub from: String,
 }
 
-impl Why {
+impl HitEvidence {
     /// The member `why` of a hit; `share` is for the ranking alone and is left out.
     fn to_object(&self) -> Object {
         let mut object = Object::default();
@@ -56,7 +56,7 @@ impl Why {
                 object.set(name, number.to_string());
             }
         }
-        if let Some(Via { hop, from }) = &self.via {
+        if let Some(LinkHop { hop, from }) = &self.via {
             object.set("hop", hop.to_string());
             object.set_text("via", from);
         }
@@ -72,13 +72,13 @@ pub const SIMILARITY: &str = "similarity";
 impl Hit {
     /// A record that words found, with the part of the question's words that it holds if that is known.
     pub fn by_words(record: StoredRecord, score: f64, share: Option<f64>) -> Hit {
-        let why = Why { keyword: Some(score), share, ..Why::default() };
+        let why = HitEvidence { keyword: Some(score), share, ..HitEvidence::default() };
         Hit { record, score, why, parts: vec![(KEYWORD.to_owned(), score)] }
     }
 
     /// A record whose vector has this cosine with the question's.
     pub fn by_meaning(record: StoredRecord, cosine: f64) -> Hit {
-        let why = Why { similarity: Some(cosine), ..Why::default() };
+        let why = HitEvidence { similarity: Some(cosine), ..HitEvidence::default() };
         Hit { record, score: cosine, why, parts: vec![(SIMILARITY.to_owned(), cosine)] }
     }
 

@@ -33,7 +33,7 @@ impl fmt::Display for SourceLocation {
 
 /// An object and the location of its first byte.
 #[derive(Debug)]
-pub struct Value {
+pub struct LocatedObject {
     pub location: SourceLocation,
     pub object: Object,
 }
@@ -79,7 +79,7 @@ impl<R: Read> Reader<R> {
 
     /// The next object or error; `None` at the end.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Option<Result<Value>> {
+    pub fn next(&mut self) -> Option<Result<LocatedObject>> {
         self.advance().transpose()
     }
 
@@ -89,7 +89,7 @@ impl<R: Read> Reader<R> {
         memchr::memchr(b'\n', rest).is_none()
     }
 
-    fn advance(&mut self) -> Result<Option<Value>> {
+    fn advance(&mut self) -> Result<Option<LocatedObject>> {
         if self.failed {
             return Ok(None);
         }
@@ -115,7 +115,9 @@ impl<R: Read> Reader<R> {
         self.start += length;
         self.ended = false;
         let location = self.location(line);
-        object.map(|object| Some(Value { location: location.clone(), object })).map_err(|e| e.at(location))
+        object
+            .map(|object| Some(LocatedObject { location: location.clone(), object }))
+            .map_err(|e| e.at(location))
     }
 
     fn location(&self, line: u64) -> SourceLocation {
@@ -152,7 +154,7 @@ impl<R: Read> Reader<R> {
         Ok(self.buffer[self.start..].starts_with(b"\xEF\xBB\xBF"))
     }
 
-    fn end(&mut self) -> Result<Option<Value>> {
+    fn end(&mut self) -> Result<Option<LocatedObject>> {
         if std::mem::take(&mut self.in_array) {
             return Err(self.fault(self.line, "the input ends inside an array".into()));
         }

@@ -8,7 +8,7 @@
 //! `scripts/bench recall` measures the worth of each of these, and of ways that were tried and left out.
 
 use crate::error::Result;
-use crate::record::{Hit, StoredRecord, Why};
+use crate::record::{Hit, HitEvidence, StoredRecord};
 use crate::store::{Around, Candidate, Evidence, Plan, Question, Select, Store};
 
 /// How many steps away a neighbour contributes to a score.
@@ -76,7 +76,7 @@ fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
     let sums: Vec<f64> = own.iter().map(|own| own.iter().sum()).collect();
     let asks: Vec<bool> = candidates.iter().map(|one| asks(&one.record)).collect();
     let neighbour_scores = neighbour_scores(evidence, &around, &sums, &asks);
-    let relevance = relevance(evidence, &around, question.floor());
+    let relevance = relevance(evidence, &around, question.min_similarity());
     let own = |at: usize| own[at].map(|part| if asks[at] { part * QUESTION_WEIGHT } else { part });
     let from_neighbours = |at: usize| neighbour_scores[at].iter().sum::<f64>();
     let score = |at: usize| own(at).iter().sum::<f64>() + from_neighbours(at);
@@ -89,12 +89,12 @@ fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
     best.truncate(limit);
     let hit = |(at, score): (usize, f64)| {
         let Candidate { record, keyword, similarity, .. } = candidates[at].clone();
-        let why = Why {
+        let why = HitEvidence {
             keyword: Some(keyword).filter(|keyword| *keyword > 0.0),
             similarity,
             around: Some(from_neighbours(at)).filter(|around| *around > 0.0),
             relevance: Some(relevance[at]),
-            ..Why::default()
+            ..HitEvidence::default()
         };
         let parts = PART_NAMES.into_iter().zip(own(at).into_iter().chain(neighbour_scores[at]));
         let parts = parts.filter(|(_, part)| *part != 0.0).map(|(name, part)| (name.to_owned(), part));
@@ -111,9 +111,9 @@ const SHARE_WEIGHT: f64 = 0.5;
 /// best one's, does not say. It is the position of its cosine between the floor (0) and 1, plus half of the share of
 /// the question's words that it holds; without a vector, that share alone. A neighbour is as relevant as the record
 /// that it stands next to.
-fn relevance(evidence: &Evidence, around: &[(usize, &Around)], floor: f64) -> Vec<f64> {
+fn relevance(evidence: &Evidence, around: &[(usize, &Around)], min_similarity: f64) -> Vec<f64> {
     let own = |one: &Candidate| match one.similarity {
-        Some(cosine) => (cosine - floor) / (1.0 - floor) + SHARE_WEIGHT * one.share,
+        Some(cosine) => (cosine - min_similarity) / (1.0 - min_similarity) + SHARE_WEIGHT * one.share,
         None => one.share,
     };
     let own: Vec<f64> = evidence.candidates.iter().map(own).collect();

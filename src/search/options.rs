@@ -1,6 +1,6 @@
 //! How a search ranks, and which of its hits are wanted.
 
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::embed::Embedder;
 use crate::record::Hit;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub enum By<'a> {
 /// Embeds up to `limit` records that lack a vector before a search; the notes say how many remain.
 pub struct CatchUp<'a> {
     pub limit: usize,
-    pub notes: &'a Notes,
+    pub diagnostics: &'a Diagnostics,
 }
 
 /// Which of the hits are wanted.

@@ -144,7 +144,7 @@ pub trait Links {
         model: &str,
         collection: &Collection,
         which: Compare,
-        floor: f64,
+        min_similarity: f64,
         limit: usize,
     ) -> Result<Vec<Compared>>;
 

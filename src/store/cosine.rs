@@ -13,7 +13,7 @@ pub(super) struct Quantized {
 
 impl Quantized {
     /// The code of a vector of any length.
-    pub(super) fn of(vector: &[f32]) -> Quantized {
+    pub(super) fn new(vector: &[f32]) -> Quantized {
         let rotated = rotate(vector);
         let scale = largest(&rotated) / 15.0;
         if scale == 0.0 {
@@ -33,7 +33,7 @@ pub(super) fn width(dim: usize) -> usize {
 }
 
 /// A vector that others are compared with.
-pub(super) struct Query {
+pub(super) struct QuantizedQuery {
     numbers: Vec<f64>,
     length: f64,
     /// The vector as `Quantized` has it, but for its steps: 127 of them to the largest number, which is `x ≈ scale ·
@@ -46,16 +46,16 @@ pub(super) struct Query {
     offset: i32,
 }
 
-impl Query {
+impl QuantizedQuery {
     /// Prepares a vector of any length.
-    pub(super) fn of(vector: &[f32]) -> Query {
+    pub(super) fn new(vector: &[f32]) -> QuantizedQuery {
         let rotated = rotate(vector);
         let scale = largest(&rotated) / 127.0;
         let code = |x: &f32| if scale == 0.0 { 0 } else { (x / scale).round() as i8 };
         let mut lower: Vec<i8> = rotated.iter().map(code).collect();
         let mut upper = lower.split_off(width(lower.len()));
         upper.resize(lower.len(), 0);
-        Query {
+        QuantizedQuery {
             numbers: vector.iter().map(|x| f64::from(*x)).collect(),
             length: length(vector),
             scale,
@@ -85,7 +85,11 @@ impl Query {
 
     /// The products of some vectors with a block of codes, one after the other: each code is read once for all.
     #[allow(unsafe_code)] // The one loop that every search runs over all vectors: AVX2 does it ten times as fast.
-    pub(super) fn products<const N: usize>(queries: [&Query; N], block: &[u8], products: &mut Vec<[i32; N]>) {
+    pub(super) fn products<const N: usize>(
+        queries: [&QuantizedQuery; N],
+        block: &[u8],
+        products: &mut Vec<[i32; N]>,
+    ) {
         products.clear();
         let width = queries.first().map_or(1, |query| query.lower.len().max(1));
         let codes = block.chunks_exact(width);
@@ -182,7 +186,7 @@ fn transform(numbers: &mut [f32]) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn products_avx2<const N: usize>(
-    queries: [&Query; N],
+    queries: [&QuantizedQuery; N],
     codes: std::slice::ChunksExact<u8>,
     products: &mut Vec<[i32; N]>,
 ) {
@@ -194,7 +198,7 @@ fn products_avx2<const N: usize>(
 #[target_feature(enable = "avx2")]
 #[inline]
 #[allow(unsafe_code)] // Loads of whole registers.
-fn product_avx2<const N: usize>(queries: [&Query; N], code: &[u8]) -> [i32; N] {
+fn product_avx2<const N: usize>(queries: [&QuantizedQuery; N], code: &[u8]) -> [i32; N] {
     use std::arch::x86_64::*;
     // SAFETY: the arrays have the 32 bytes that are loaded.
     let load = |numbers: &[i8; 32]| unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) };
@@ -238,13 +242,13 @@ mod tests {
     #[test]
     fn many_at_once_are_as_one_after_the_other_and_as_without_registers() {
         for length in [1, 15, 16, 17, 63, 64, 65, 384, 1000] {
-            let queries = [1, 2, 3, 4].map(|seed| Query::of(&numbers(length, seed)));
+            let queries = [1, 2, 3, 4].map(|seed| QuantizedQuery::new(&numbers(length, seed)));
             let block: Vec<u8> =
-                (5..12).flat_map(|seed| Quantized::of(&numbers(length, seed)).codes).collect();
+                (5..12).flat_map(|seed| Quantized::new(&numbers(length, seed)).codes).collect();
             let (mut four, mut one) = (Vec::new(), Vec::new());
-            Query::products(queries.each_ref(), &block, &mut four);
+            QuantizedQuery::products(queries.each_ref(), &block, &mut four);
             for (at, query) in queries.iter().enumerate() {
-                Query::products([query], &block, &mut one);
+                QuantizedQuery::products([query], &block, &mut one);
                 assert_eq!(four.iter().map(|products| [products[at]]).collect::<Vec<_>>(), one, "{length}");
                 let codes = block.chunks_exact(width(length));
                 assert_eq!(codes.map(|code| [query.product(code, 0)]).collect::<Vec<_>>(), one, "{length}");
@@ -261,14 +265,14 @@ mod tests {
                 vector[length / 3] = 200.0 + seed as f32;
                 vector
             };
-            let query = Query::of(&standing_out(1));
+            let query = QuantizedQuery::new(&standing_out(1));
             for seed in 2..40 {
                 let times = |factor: f32| numbers(length, seed).iter().map(|x| x * factor).collect();
                 let plain = times(1.0);
                 for vector in [standing_out(seed), plain, times(1e37), times(1e-43), vec![0.0; length]] {
-                    let Quantized { scale, codes } = Quantized::of(&vector);
+                    let Quantized { scale, codes } = Quantized::new(&vector);
                     let mut products = Vec::new();
-                    Query::products([&query], &codes, &mut products);
+                    QuantizedQuery::products([&query], &codes, &mut products);
                     let (near, off) = query.estimate(products[0][0], scale);
                     let exact = query.cosine_with(vector.iter().copied());
                     assert!(

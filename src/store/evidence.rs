@@ -185,13 +185,13 @@ impl Evidence {
 
     /// The own scores of the candidates by their words and by their meaning, 0 where neither speaks for one.
     pub fn own_scores(&self, question: &Question) -> Vec<[f64; 2]> {
-        let floor = question.floor();
+        let min_similarity = question.min_similarity();
         let keyword = self.candidates.iter().map(|one| one.keyword).fold(f64::MIN_POSITIVE, f64::max);
         let cosines = || self.candidates.iter().filter_map(|one| one.similarity);
         let (lowest, best) =
             (cosines().fold(f64::INFINITY, f64::min), cosines().fold(f64::NEG_INFINITY, f64::max));
         let meaning = |cosine: f64| match best - lowest {
-            _ if cosine < floor => 0.0,
+            _ if cosine < min_similarity => 0.0,
             width if width > 0.0 => (cosine - lowest) / width,
             _ => 1.0,
         };
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn neighbours_are_those_of_the_conversation() {
         const REACH: usize = 2;
-        let said = |n: usize| {
+        let message = |n: usize| {
             let fill = DraftDefaults {
                 partition: None,
                 instance: None,
@@ -245,18 +245,18 @@ mod tests {
             };
             Draft::message(Role::User, Content::Text(n.to_string())).complete(&fill).unwrap()
         };
-        let all: Vec<StoredRecord> = (0..30).map(said).collect();
-        let asked = [0, 1, 4, 8, 9, 15, 20, 28];
+        let all: Vec<StoredRecord> = (0..30).map(message).collect();
+        let positions_found = [0, 1, 4, 8, 9, 15, 20, 28];
         let around = |at: usize| Around {
             before: all[at.saturating_sub(REACH)..at].iter().rev().cloned().collect(),
             after: all[at + 1..(at + 1 + REACH).min(all.len())].to_vec(),
         };
         let plan = Plan { candidates: 0, seeds: 0, reach: REACH, measured: 0, links: 0 };
         let mut evidence = Evidence::after(Evidence::default(), &plan);
-        let found = asked.iter().map(|at| Hit::by_words(all[*at].clone(), 1.0, None)).collect();
+        let found = positions_found.iter().map(|at| Hit::by_words(all[*at].clone(), 1.0, None)).collect();
         evidence.add_found(found, Vec::new(), &Vec::new());
-        let positions: Vec<usize> = (0..asked.len()).collect();
-        evidence.add_around(&positions, asked.into_iter().map(around).collect(), Vec::new());
+        let positions: Vec<usize> = (0..positions_found.len()).collect();
+        evidence.add_around(&positions, positions_found.into_iter().map(around).collect(), Vec::new());
         let neighbours = evidence.neighbours();
         let mut known = Vec::new();
         for (at, record) in all.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What becomes of records that were forgotten, and which records a tombstone is of: the rules of every store.
 
-use crate::record::{Kind, StoredRecord, Tombstone, identity_digest, kind_named};
+use crate::record::{RecordKind, StoredRecord, Tombstone, identity_digest, kind_named};
 use std::collections::HashMap;
 
 /// What a write does with records that were forgotten.
@@ -22,8 +22,8 @@ impl<'a> Targets<'a> {
     /// The tombstones that keep records out, by the kind and scope of those. A kind that is not known has no records.
     pub(super) fn by_collection(
         tombstones: &'a [Tombstone],
-    ) -> Vec<(&'static Kind, &'a Tombstone, Targets<'a>)> {
-        let mut found: Vec<(&'static Kind, &'a Tombstone, Targets<'a>)> = Vec::new();
+    ) -> Vec<(&'static RecordKind, &'a Tombstone, Targets<'a>)> {
+        let mut found: Vec<(&'static RecordKind, &'a Tombstone, Targets<'a>)> = Vec::new();
         let mut positions = HashMap::new();
         for tombstone in tombstones {
             let Some(kind) = kind_named(&tombstone.what).filter(|_| tombstone.keeps_out(i64::MIN)) else {
@@ -49,7 +49,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The tombstone that keeps out the record of an id, in a version of this time.
-    pub(super) fn of_id(&self, kind: &Kind, id: &str, version: i64) -> Option<&'a Tombstone> {
+    pub(super) fn of_id(&self, kind: &RecordKind, id: &str, version: i64) -> Option<&'a Tombstone> {
         let tombstone = *self.by_identity.get(identity_digest(kind.name, id).as_str())?;
         tombstone.keeps_out(version).then_some(tombstone)
     }

@@ -22,20 +22,20 @@ pub enum Written {
 }
 
 /// What becomes of a record: `under_id` is what has its id, `twin` the id of what has its natural key.
-pub(super) fn of_record(
+pub(super) fn write_outcome(
     record: &StoredRecord,
     under_id: Option<&StoredRecord>,
     twin: Option<String>,
 ) -> Written {
     match under_id {
-        Some(there) if says_the_same(there, record) => Written::Same(record.id.clone()),
+        Some(there) if same_content(there, record) => Written::Same(record.id.clone()),
         Some(_) => Written::Differs,
         None => twin.map_or(Written::New, Written::Same),
     }
 }
 
 /// The outcome of replacing a record.
-pub(super) fn of_replacement(
+pub(super) fn replace_outcome(
     record: &StoredRecord,
     under_id: Option<&StoredRecord>,
     twin: Option<String>,
@@ -52,7 +52,7 @@ pub(super) fn of_replacement(
 }
 
 /// Whether two records of one id are the same. Trace and time do not count: the id stands for them.
-fn says_the_same(there: &StoredRecord, record: &StoredRecord) -> bool {
+fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
     let content = || {
         there.scope == record.scope
             && there.role == record.role
@@ -62,7 +62,7 @@ fn says_the_same(there: &StoredRecord, record: &StoredRecord) -> bool {
 }
 
 /// The outcome of writing a vector if its record has one of its model already.
-pub(super) fn of_vector(of: &str, there: &[f32], vector: &[f32]) -> Written {
+pub(super) fn vector_outcome(of: &str, there: &[f32], vector: &[f32]) -> Written {
     let same = there.iter().map(|x| x.to_bits()).eq(vector.iter().map(|x| x.to_bits()));
     if same { Written::Same(of.to_owned()) } else { Written::Differs }
 }

@@ -51,7 +51,7 @@ pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Sto
             "cannot open the store: a name and a password have no place in its address",
         ));
     }
-    let server = Server::of(place).and_then(|server| server.reach().map(|()| server));
+    let server = Server::for_location(place).and_then(|server| server.reach().map(|()| server));
     let server = server.map_err(|error| error.at("open", place))?;
     schema::prepare(&server, place)?;
     Ok(Box::new(Neo4j::new(server, place)))

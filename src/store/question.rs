@@ -31,7 +31,7 @@ pub struct QuestionVector {
     pub model: String,
     pub numbers: Vec<f32>,
     /// The cosine from which on a record may have to do with it.
-    pub floor: f64,
+    pub min_similarity: f64,
 }
 
 impl Question {
@@ -41,8 +41,8 @@ impl Question {
     }
 
     /// The cosine from which on a record may have to do with the question; none has where no model tells.
-    pub fn floor(&self) -> f64 {
-        self.vector.as_ref().map_or(f64::INFINITY, |vector| vector.floor)
+    pub fn min_similarity(&self) -> f64 {
+        self.vector.as_ref().map_or(f64::INFINITY, |vector| vector.min_similarity)
     }
 }
 

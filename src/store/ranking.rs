@@ -102,10 +102,10 @@ pub(super) fn query_tokens<'a, E>(
             break;
         }
         let stem = (!within).then(|| terms::stem(text));
-        let known = |token: &QueryToken| token.text == text || stem.is_some() && token.stem == stem;
+        let is_token = |token: &QueryToken| token.text == text || stem.is_some() && token.stem == stem;
         // The part after an apostrophe is in every other document.
         let scrap = occur == Occur::Any && text.len() == 1;
-        if scrap || tokens.iter().any(known) {
+        if scrap || tokens.iter().any(is_token) {
             continue;
         }
         let token = QueryToken { text, stem, docs: Vec::new(), doc_freq: 0 };
@@ -211,7 +211,7 @@ enum Accumulators {
 
 impl Accumulators {
     /// For documents from one number to another, in which `count` tokens were found.
-    fn of(first: i64, last: i64, count: usize) -> Accumulators {
+    fn new(first: i64, last: i64, count: usize) -> Accumulators {
         match usize::try_from(last - first) {
             Ok(width) if width < count.saturating_mul(MAX_SPARSENESS) => {
                 Accumulators::Dense(first, vec![Matches::default(); width + 1])
@@ -220,7 +220,7 @@ impl Accumulators {
         }
     }
 
-    fn of_document(&mut self, n: i64) -> &mut Matches {
+    fn entry(&mut self, n: i64) -> &mut Matches {
         match self {
             Accumulators::Dense(first, all) => &mut all[(n - *first) as usize],
             Accumulators::Sparse(all) => all.entry(n).or_default(),
@@ -246,14 +246,14 @@ pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> V
     let wanted = if occur == Occur::All { tokens.len() } else { 1 };
     let numbers = || tokens.iter().flat_map(|token| &token.docs).map(|doc| doc.n);
     let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else { return Vec::new() };
-    let mut found = Accumulators::of(first, last, tokens.iter().map(|token| token.docs.len()).sum());
+    let mut found = Accumulators::new(first, last, tokens.iter().map(|token| token.docs.len()).sum());
     // A token that no document holds cannot be found, and still is part of the question.
-    let (mut known, mut unknown) = (0.0, corpus.idf(0));
+    let (mut found_idf, mut missing_idf) = (0.0, corpus.idf(0));
     for (at, token) in tokens.iter().enumerate() {
         let (idf, bm25) = (corpus.idf(token.doc_freq), corpus.bm25(token.doc_freq));
-        *if token.doc_freq == 0 { &mut unknown } else { &mut known } += idf;
+        *if token.doc_freq == 0 { &mut missing_idf } else { &mut found_idf } += idf;
         for doc in &token.docs {
-            let matches = found.of_document(doc.n);
+            let matches = found.entry(doc.n);
             if occur == Occur::All && matches.tokens < at {
                 continue;
             }
@@ -264,11 +264,11 @@ pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> V
         }
     }
     let all = found.with(wanted).into_iter();
-    let share = |matches: &Matches| (occur == Occur::Any).then_some(matches.idf / (known + unknown));
+    let share = |matches: &Matches| (occur == Occur::Any).then_some(matches.idf / (found_idf + missing_idf));
     let scored = |(n, matches): (i64, Matches)| Scored {
         n,
         timestamp: matches.timestamp,
-        score: matches.score * matches.idf / known,
+        score: matches.score * matches.idf / found_idf,
         share: share(&matches),
     };
     all.map(scored).collect()

@@ -1,11 +1,11 @@
 //! Selections of records.
 
-use crate::record::{Kind, MESSAGE, Position, Role, Scope, Scopes, StoredRecord};
+use crate::record::{MESSAGE, Position, RecordKind, Role, Scope, Scopes, StoredRecord};
 
 /// A kind in a scope: the unit of every index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collection {
-    pub kind: &'static Kind,
+    pub kind: &'static RecordKind,
     pub scope: Scope,
 }
 
@@ -13,7 +13,7 @@ pub struct Collection {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Select {
     /// Any of these.
-    pub kinds: Vec<&'static Kind>,
+    pub kinds: Vec<&'static RecordKind>,
     pub scopes: Scopes,
     pub trace_id: Option<String>,
     /// Any of these; none means every role, and what has none.
@@ -42,12 +42,12 @@ pub struct Except {
 
 impl Select {
     /// All messages of these scopes.
-    pub fn of(scopes: Scopes) -> Select {
-        Select::of_kinds(vec![&MESSAGE], scopes)
+    pub fn messages(scopes: Scopes) -> Select {
+        Select::records(vec![&MESSAGE], scopes)
     }
 
     /// All records of some kinds in these scopes.
-    pub fn of_kinds(kinds: Vec<&'static Kind>, scopes: Scopes) -> Select {
+    pub fn records(kinds: Vec<&'static RecordKind>, scopes: Scopes) -> Select {
         Select {
             kinds,
             scopes,
@@ -64,7 +64,7 @@ impl Select {
 
     /// Whether there is no condition but kind and scope.
     pub(super) fn is_whole(&self) -> bool {
-        *self == Select::of_kinds(self.kinds.clone(), self.scopes.clone())
+        *self == Select::records(self.kinds.clone(), self.scopes.clone())
     }
 
     /// Whether a record meets every condition but kind, scope and lookup key.

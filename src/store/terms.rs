@@ -238,16 +238,16 @@ mod tests {
 
     #[test]
     fn words_without_spaces_are_looked_for_by_two_characters() {
-        let said = |text: &str| -> Vec<String> {
+        let tokens = |text: &str| -> Vec<String> {
             Term::content(text)
                 .into_iter()
                 .inspect(|term| assert!(term.within))
                 .map(|term| term.text)
                 .collect()
         };
-        assert_eq!(said("東京の首都、東京"), ["東京", "京の", "の首", "首都"]);
-        assert_eq!(said("iPhone15を買う。猫"), ["iphone15", "を買", "買う", "猫"]);
-        assert_eq!(said("서울은"), [fold("서울"), fold("울은")]);
+        assert_eq!(tokens("東京の首都、東京"), ["東京", "京の", "の首", "首都"]);
+        assert_eq!(tokens("iPhone15を買う。猫"), ["iphone15", "を買", "買う", "猫"]);
+        assert_eq!(tokens("서울은"), [fold("서울"), fold("울은")]);
         let whole = Term::content("foo-bar café").into_iter().map(|term| (term.text, term.within));
         assert_eq!(whole.collect::<Vec<_>>(), [("foo-bar".to_owned(), false), ("cafe".to_owned(), false)]);
     }

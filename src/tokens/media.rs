@@ -117,7 +117,7 @@ pub(super) fn tokens(part: &Object, images: Images, sound: usize) -> Option<usiz
     let inner = SOURCE_MEMBERS.iter().find_map(|member| part.object(member).ok().flatten());
     let inner = inner.as_ref().unwrap_or(part);
     let source = SOURCE_MEMBERS.iter().find_map(|member| text(inner, member));
-    let data = source.as_deref().and_then(Base64Data::of);
+    let data = source.as_deref().and_then(Base64Data::parse);
     Some(match (kind, data) {
         ("image", data) => {
             let detail = text(inner, "detail").or_else(|| text(part, "detail"));
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn image(model: &str, width: u32, height: u32, detail: &str) -> usize {
-        window::of(model).images.tokens(Some((width, height)), detail)
+        window::for_model(model).images.tokens(Some((width, height)), detail)
     }
 
     /// The examples of the providers' pages, and what was measured.

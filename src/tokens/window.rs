@@ -293,11 +293,11 @@ pub(super) const MODELS: &[(&str, Family, Images, usize, usize)] = &[
 
 /// The limits of a model, by the beginning of its name without a provider in front.
 pub fn limits(model: &str) -> Limits {
-    of(model).limits
+    for_model(model).limits
 }
 
 /// The row of a model.
-pub(super) fn of(model: &str) -> Model {
+pub(super) fn for_model(model: &str) -> Model {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let name = name.strip_prefix("ft:").unwrap_or(&name);
     let (_, family, images, window, reserve) = *MODELS

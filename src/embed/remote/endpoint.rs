@@ -32,20 +32,20 @@ pub(super) struct Endpoint {
 impl Endpoint {
     /// The server that the settings name; `None` if they name none. Errors if it is no address, or if a key
     /// is missing or would go to another machine in the clear.
-    pub(super) fn of(settings: &Settings) -> Result<Option<Endpoint>> {
+    pub(super) fn from_settings(settings: &Settings) -> Result<Option<Endpoint>> {
         let endpoint = match settings.text("embed.via").as_deref() {
             None | Some("local") => return Ok(None),
             Some("proxy") => proxy(settings)?,
             Some("openai") => Endpoint {
                 kind: EmbeddingApi::OpenAi,
-                address: beside_chat(configured(settings, "openai_base_url")?, "/v1", "/embeddings"),
+                address: embeddings_address(configured(settings, "openai_base_url")?, "/v1", "/embeddings"),
                 key: settings.secret("openai_api_key"),
                 setting: "openai_base_url",
                 key_variable: Some("OPENAI_API_KEY".to_owned()),
             },
             Some("ollama") => Endpoint {
                 kind: EmbeddingApi::Ollama,
-                address: beside_chat(configured(settings, "ollama_base_url")?, "", "/api/embed"),
+                address: embeddings_address(configured(settings, "ollama_base_url")?, "", "/api/embed"),
                 key: settings.secret("ollama_api_key"),
                 setting: "ollama_base_url",
                 key_variable: None,
@@ -130,7 +130,7 @@ fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     let key_variable = settings.text("embed.key_variable");
     Ok(Endpoint {
         kind: if ollama { EmbeddingApi::Ollama } else { EmbeddingApi::OpenAi },
-        address: if ollama { address } else { beside_chat(address, "/v1", "/embeddings") },
+        address: if ollama { address } else { embeddings_address(address, "/v1", "/embeddings") },
         key: key_variable.as_ref().and_then(|name| settings.variable(name)),
         setting: "embed.via",
         key_variable,
@@ -139,7 +139,7 @@ fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
 
 /// Where embeddings are made, by the address of the chat completions, or by a base for both, with or without
 /// `/v1`. An address of another shape is taken as it is.
-fn beside_chat(address: Address, version: &str, endpoint: &str) -> Address {
+fn embeddings_address(address: Address, version: &str, endpoint: &str) -> Address {
     let path = address.path().trim_end_matches('/');
     let base = path.strip_suffix("/chat/completions").unwrap_or(path);
     match base.strip_suffix("/v1") {
@@ -162,7 +162,7 @@ mod tests {
         let file = directory.path().join("rsv.toml");
         std::fs::write(&file, lines).unwrap();
         let common = Common { config: Some(file), ..Common::default() };
-        Endpoint::of(&config::load(&common).unwrap())
+        Endpoint::from_settings(&config::load(&common).unwrap())
     }
 
     #[test]

@@ -6,8 +6,8 @@ use super::selection::{number, select_params};
 use super::server::ids_per_request;
 use super::statements::{self, selected_of_kind};
 use super::values::{self, ListedRecord, Params};
-use crate::record::{Kind, Scope, StoredRecord};
-use crate::store::cosine::Query;
+use crate::record::{RecordKind, Scope, StoredRecord};
+use crate::store::cosine::QuantizedQuery;
 use crate::store::evidence::{Around, Cosines};
 use crate::store::select::Select;
 use neo4rs::BoltType;
@@ -61,7 +61,7 @@ impl Neo4j {
     /// The same of records of one kind.
     fn read_around_of_kind(
         &self,
-        kind: &'static Kind,
+        kind: &'static RecordKind,
         records: &[&StoredRecord],
         (which, reach): (&Select, usize),
         measure: Option<MeasureFirst>,
@@ -71,7 +71,7 @@ impl Neo4j {
         let statement = &selected_of_kind(statement, kind, which);
         let (model, vector) = measure.map_or(("", &[][..]), |measure| (measure.model, measure.vector));
         let mut measured = measure.map_or(0, |measure| measure.count);
-        let query = Query::of(vector);
+        let query = QuantizedQuery::new(vector);
         let mut all = Vec::with_capacity(records.len());
         let bytes = records.iter().map(|record| record.id.len()).max().unwrap_or_default() + POSITION_BYTES;
         for records in records.chunks(ids_per_request(statement, vector.len(), bytes)) {

@@ -6,7 +6,7 @@ use super::lock::Models;
 use super::rows::{link_row, too_long, vector_row};
 use super::selection::collection_params;
 use super::values::Params;
-use crate::record::{Embedding, Kind, Link, MESSAGE, Object, Record, SYNAPSE, Scope, StoredRecord};
+use crate::record::{Embedding, Link, MESSAGE, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord};
 use crate::store::identity::{self, Written};
 use crate::store::terms;
 use neo4rs::BoltType;
@@ -34,7 +34,7 @@ pub(super) enum Twin {
 #[derive(Clone)]
 pub(super) struct OldVersion {
     pub(super) n: i64,
-    pub(super) kind: &'static Kind,
+    pub(super) kind: &'static RecordKind,
     pub(super) scope: Scope,
     /// Its text in the index of words, and the number of its words.
     pub(super) indexed: Option<String>,
@@ -112,7 +112,7 @@ impl Counts {
     pub(super) fn add_vectors(
         &mut self,
         (name, models): (&str, &Models),
-        kind: &'static Kind,
+        kind: &'static RecordKind,
         scope: &Scope,
         count: i64,
     ) {
@@ -151,7 +151,7 @@ impl Batch {
                 self.adopt(record, element);
                 Written::Same(record.id.clone())
             }
-            (there, twin) => identity::of_record(record, there.and_then(Option::as_ref), id_of(twin)),
+            (there, twin) => identity::write_outcome(record, there.and_then(Option::as_ref), id_of(twin)),
         };
         if written == Written::New {
             self.create(record);
@@ -181,7 +181,7 @@ impl Batch {
                 return Written::Same(record.id.clone());
             }
             (there, twin) => {
-                identity::of_replacement(record, there.and_then(Option::as_ref), id_of(twin.as_ref()))
+                identity::replace_outcome(record, there.and_then(Option::as_ref), id_of(twin.as_ref()))
             }
         };
         match written {
@@ -205,8 +205,9 @@ impl Batch {
     fn create(&mut self, record: &StoredRecord) {
         let n = self.number();
         let properties = for_reservoir(record, self.properties(record, n));
-        let lacks = self.lacks(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
-        self.new.records.entry((record.kind.name, lacks)).or_default().push(properties);
+        let missing_models =
+            self.missing_models(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
+        self.new.records.entry((record.kind.name, missing_models)).or_default().push(properties);
         self.note(record);
     }
 
@@ -215,8 +216,8 @@ impl Batch {
         let n = self.number();
         let properties = BoltType::Map(self.properties(record, n).into());
         let row = Params::new().with("properties", properties).with("element", element);
-        let lacks = self.lacks(record, None);
-        self.new.adopted.entry((record.kind.name, lacks)).or_default().push(row);
+        let missing_models = self.missing_models(record, None);
+        self.new.adopted.entry((record.kind.name, missing_models)).or_default().push(row);
         self.note(record);
     }
 
@@ -230,8 +231,9 @@ impl Batch {
             self.twins.retain(|_, twin| *twin != Twin::Record(record.id.clone()));
         }
         let properties = for_reservoir(record, self.properties(record, old.n));
-        let lacks = self.lacks(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
-        self.new.replaced.entry((record.kind.name, lacks)).or_default().push(properties);
+        let missing_models =
+            self.missing_models(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
+        self.new.replaced.entry((record.kind.name, missing_models)).or_default().push(properties);
         self.note(record);
     }
 
@@ -251,7 +253,7 @@ impl Batch {
     }
 
     /// The models of which a record lacks a vector when it has one of `model`.
-    fn lacks(&self, record: &StoredRecord, model: Option<&str>) -> Vec<i64> {
+    fn missing_models(&self, record: &StoredRecord, model: Option<&str>) -> Vec<i64> {
         if record.embedded_text().is_none() {
             return Vec::new();
         }
@@ -308,8 +310,8 @@ impl Batch {
             return Written::Refused(why);
         }
         let key = (embedding.of.clone(), embedding.model.clone());
-        if let Some(known) = self.vectors.get(&key) {
-            return identity::of_vector(&embedding.of, known, &embedding.vector);
+        if let Some(stored) = self.vectors.get(&key) {
+            return identity::vector_outcome(&embedding.of, stored, &embedding.vector);
         }
         let model = match self.models.get(&embedding.model) {
             Some((model, _)) => *model,
@@ -322,7 +324,7 @@ impl Batch {
         };
         let version = self.number();
         let row = vector_row(embedding, collection_params(kind.name, &scope), timestamp, version);
-        self.new.vectors.entry(VectorLabels::of(kind, model, dim, late)).or_default().push(row);
+        self.new.vectors.entry(VectorLabels::new(kind, model, dim, late)).or_default().push(row);
         self.new.counts.add_vectors((&embedding.model, &self.models), kind, &scope, 1);
         self.vectors.insert(key, embedding.vector.clone());
         Written::New
@@ -334,8 +336,8 @@ impl Batch {
     }
 
     fn other_dimension(&self, model: &str, dim: usize) -> Option<String> {
-        let (_, known) = self.models.get(model)?;
-        identity::other_dimension(model, dim, *known)
+        let (_, stored) = self.models.get(model)?;
+        identity::other_dimension(model, dim, *stored)
     }
 
     /// Adds a link.
@@ -370,7 +372,7 @@ impl Batch {
     }
 
     /// The number of a collection, which may be new.
-    fn collection(&mut self, kind: &'static Kind, scope: &Scope) -> i64 {
+    fn collection(&mut self, kind: &'static RecordKind, scope: &Scope) -> i64 {
         let key = (kind.name, scope.clone());
         if let Some(n) = self.collections.get(&key) {
             return *n;

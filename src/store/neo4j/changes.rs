@@ -1,7 +1,7 @@
 //! Every statement that changes the graph, and what is read before: what is there already.
 
-use super::statements::{fulltext_index, kind_position, of_model};
-use crate::record::{Kind, MESSAGE};
+use super::statements::{for_model, fulltext_index, kind_position};
+use crate::record::{MESSAGE, RecordKind};
 
 /// Takes the writers' lock; the first of so many numbers, and the models. The numbers of everything that is written
 /// come from one node. Whoever writes holds it from the beginning of the transaction, so that a number is seen after
@@ -104,8 +104,8 @@ const COLLECT_TWINS: &str = "
 
 /// What is there of records: with the lock, or after it was taken. Those of the kinds in `keyed` may be there under
 /// another id.
-pub(super) fn existing(with_lock: bool, kinds: &[&Kind], keyed: &[&Kind]) -> String {
-    let of_kind = |(at, kind): (usize, &&Kind)| {
+pub(super) fn existing(with_lock: bool, kinds: &[&RecordKind], keyed: &[&RecordKind]) -> String {
+    let of_kind = |(at, kind): (usize, &&RecordKind)| {
         let (index, trace) = if kind.traced {
             ("trace_id, timestamp", "m.trace_id = row.trace_id AND")
         } else {
@@ -132,7 +132,7 @@ const OLD_VERSIONS: &str = "
     OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e:RsvVector) WITH r, collect(e.model) AS models
     RETURN [{kind}, r.rsv_id, r.n, r.partition, r.instance, r.words, r.length, models] AS row";
 
-pub(super) fn old_versions(kinds: &[&Kind]) -> String {
+pub(super) fn old_versions(kinds: &[&RecordKind]) -> String {
     OLD_VERSIONS.replace("{kind}", &kind_position("r", kinds))
 }
 
@@ -216,7 +216,7 @@ const PLACES: &str = "
     RETURN r.rsv_id AS id, {kind} AS kind, r.partition AS partition, r.instance AS instance,
       r.timestamp AS timestamp";
 
-pub(super) fn places(kinds: &[&Kind]) -> String {
+pub(super) fn places(kinds: &[&RecordKind]) -> String {
     PLACES.replace("{kind}", &kind_position("r", kinds))
 }
 
@@ -264,7 +264,7 @@ pub(super) const BEGIN_UNLINKED: &str = "
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model}) SET e:RsvUnlinked{model}";
 
 /// The statements that make the indexes of a kind.
-pub(super) fn indexes_of(kind: &Kind) -> Vec<String> {
+pub(super) fn indexes_of(kind: &RecordKind) -> Vec<String> {
     let has_key = kind.lookup_key.is_some();
     let wanted = [
         (true, SCOPE_INDEX),
@@ -281,7 +281,7 @@ pub(super) fn indexes_of(kind: &Kind) -> Vec<String> {
 }
 
 /// A statement about a relation, which stands in it as `{rel}`; `None` if that is no name in capitals.
-fn of_relation(statement: &str, rel: &str) -> Option<String> {
+fn for_relation(statement: &str, rel: &str) -> Option<String> {
     is_relation(rel).then(|| statement.replace("{rel}", rel))
 }
 
@@ -292,23 +292,23 @@ pub(super) fn is_relation(rel: &str) -> bool {
 
 /// The statement that writes links of a relation.
 pub(super) fn add_links(rel: &str) -> Option<String> {
-    of_relation(ADD_LINKS, rel)
+    for_relation(ADD_LINKS, rel)
 }
 
 /// A statement that writes records of a kind which lack vectors of some models: their labels stand in it as `{labels}`.
-pub(super) fn of_labels(statement: &str, kind: &Kind, lacks: &[i64]) -> String {
+pub(super) fn for_labels(statement: &str, kind: &RecordKind, missing_models: &[i64]) -> String {
     let own = if *kind == MESSAGE { ":RsvMessage" } else { "" };
-    let labels = format!(":{}:RsvRecord{own}{}", kind.label, unembedded_labels(lacks));
+    let labels = format!(":{}:RsvRecord{own}{}", kind.label, unembedded_labels(missing_models));
     statement.replace("{labels}", &labels)
 }
 
 /// The statement that replaces records of a kind; `models` are all that there are.
-pub(super) fn replace_records(kind: &Kind, lacks: &[i64], models: &[i64]) -> String {
+pub(super) fn replace_records(kind: &RecordKind, missing_models: &[i64], models: &[i64]) -> String {
     let reset = match models {
         [] => String::new(),
         models => format!("REMOVE m{}", unembedded_labels(models)),
     };
-    of_labels(REPLACE_RECORDS, kind, lacks).replace("{reset}", &reset)
+    for_labels(REPLACE_RECORDS, kind, missing_models).replace("{reset}", &reset)
 }
 
 fn unembedded_labels(models: &[i64]) -> String {
@@ -329,7 +329,7 @@ pub(super) struct VectorLabels {
 }
 
 impl VectorLabels {
-    pub(super) fn of(kind: &Kind, model: i64, dim: usize, late: bool) -> VectorLabels {
+    pub(super) fn new(kind: &RecordKind, model: i64, dim: usize, late: bool) -> VectorLabels {
         VectorLabels { model, dim, searched: kind.embedded.is_some(), of_message: *kind == MESSAGE, late }
     }
 }
@@ -341,7 +341,7 @@ pub(super) fn add_vectors(labels: &VectorLabels) -> String {
     let for_reservoir = if of_message && !late { format!(":Embedding{dim}") } else { String::new() };
     let mut afterwards = String::new();
     if late {
-        afterwards.push_str(&of_model(REMOVE_UNEMBEDDED_LABEL, model));
+        afterwards.push_str(&for_model(REMOVE_UNEMBEDDED_LABEL, model));
     }
     if late && of_message {
         afterwards.push_str(&LABEL_FOR_RESERVOIR.replace("{dim}", &dim.to_string()));
@@ -351,8 +351,8 @@ pub(super) fn add_vectors(labels: &VectorLabels) -> String {
 
 /// Several statements as one; the rows of the first stand in it as `$rows0`, and so on.
 pub(super) fn together<'a>(statements: impl Iterator<Item = &'a str>) -> String {
-    let apart = |(i, statement): (usize, &str)| {
+    let with_own_rows = |(i, statement): (usize, &str)| {
         format!("CALL () {{ {} }}\n", statement.replace("$rows", &format!("$rows{i}")))
     };
-    statements.enumerate().map(apart).collect()
+    statements.enumerate().map(with_own_rows).collect()
 }

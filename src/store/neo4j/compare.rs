@@ -1,7 +1,7 @@
 //! What vectors resemble: those whose turn it is are compared with the others of their collection, or with what the
 //! index has near to each.
 
-use crate::store::cosine::Query;
+use crate::store::cosine::QuantizedQuery;
 use crate::store::synapses::{Compare, Compared, Near};
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub(super) struct Vector {
 }
 
 impl Vector {
-    pub(super) fn of((n, id, timestamp, version, numbers, unlinked): ListedVector) -> Vector {
+    pub(super) fn new((n, id, timestamp, version, numbers, unlinked): ListedVector) -> Vector {
         let numbers: Vec<f32> = numbers.into_iter().map(|x| x as f32).collect();
         let length = numbers.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
         let unit = numbers.iter().map(|x| (f64::from(*x) / length.max(f64::MIN_POSITIVE)) as f32).collect();
@@ -63,17 +63,17 @@ fn product(one: &[f32], other: &[f32]) -> f32 {
 /// A vector that is compared with others, and the best so far.
 struct Comparison<'a> {
     vector: &'a Vector,
-    query: Query,
+    query: QuantizedQuery,
     near: Vec<Near>,
 }
 
 impl Comparison<'_> {
-    fn add(&mut self, other: &Vector, floor: f64, limit: usize) {
-        if product(&self.vector.unit, &other.unit) < floor as f32 - ERROR_BOUND {
+    fn add(&mut self, other: &Vector, min_similarity: f64, limit: usize) {
+        if product(&self.vector.unit, &other.unit) < min_similarity as f32 - ERROR_BOUND {
             return;
         }
         let score = self.query.cosine_with(other.numbers.iter().copied());
-        if score >= floor {
+        if score >= min_similarity {
             let (id, timestamp) = (other.id.clone(), other.timestamp);
             self.near.push(Near { id, timestamp, score, n: other.n });
             if self.near.len() > 4 * limit.max(16) {
@@ -94,7 +94,7 @@ impl Comparison<'_> {
 pub(super) fn compare(
     vectors: &[Vector],
     which: Compare,
-    floor: f64,
+    min_similarity: f64,
     limit: usize,
     from_index: Option<&[Found]>,
 ) -> Option<Vec<Compared>> {
@@ -107,7 +107,7 @@ pub(super) fn compare(
         .iter()
         .filter(is_compared)
         .take(count)
-        .map(|vector| Comparison { vector, query: Query::of(&vector.numbers), near: Vec::new() })
+        .map(|vector| Comparison { vector, query: QuantizedQuery::new(&vector.numbers), near: Vec::new() })
         .collect();
     let now: HashSet<i64> = compared.iter().map(|comparison| comparison.vector.n).collect();
     for (at, comparison) in compared.iter_mut().enumerate().filter(|_| limit > 0) {
@@ -122,12 +122,12 @@ pub(super) fn compare(
                 which == Compare::All || !other.unlinked
             };
             if counts {
-                comparison.add(other, floor, limit);
+                comparison.add(other, min_similarity, limit);
             }
         }
         comparison.keep_best(limit);
         // What is of other collections, or not linked itself, may stand before some that count.
-        if comparison.near.len() < limit && 2.0 * (least + INDEX_ERROR_BOUND) - 1.0 >= floor {
+        if comparison.near.len() < limit && 2.0 * (least + INDEX_ERROR_BOUND) - 1.0 >= min_similarity {
             return None;
         }
     }

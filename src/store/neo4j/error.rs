@@ -57,7 +57,7 @@ impl DbError {
                 (ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs_f64()))
             }
             DbError::Unexpected(cause) => (ErrorKind::Unexpected, cause),
-            DbError::Driver(error) => of_driver(&error, place),
+            DbError::Driver(error) => describe_driver_error(&error, place),
         };
         StoreError::new(kind, format!("cannot {attempt} store {}", place.address), cause)
     }
@@ -86,12 +86,12 @@ impl DbError {
 }
 
 /// The kind and the cause of an error of the driver, in words for somebody who knows no Neo4j.
-fn of_driver(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
+fn describe_driver_error(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
     match error {
         Driver::AuthenticationError(_) => {
             (ErrorKind::Unauthenticated, format!("the server does not let {} in", place.server.user))
         }
-        Driver::Neo4j(error) => of_code(error.code(), error.message(), place),
+        Driver::Neo4j(error) => describe_server_error(error.code(), error.message(), place),
         Driver::UnsupportedVersion(..) => {
             let hint = "use Neo4j 5.26 or a later one";
             (ErrorKind::ServerTooOld(hint), "the server is too old for Bolt 4.4".to_owned())
@@ -114,7 +114,7 @@ fn of_driver(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
 }
 
 /// The kind and the cause of an error that the server gave a code.
-fn of_code(code: &str, message: &str, place: &StoreLocation) -> (ErrorKind, String) {
+fn describe_server_error(code: &str, message: &str, place: &StoreLocation) -> (ErrorKind, String) {
     let settings = &place.server;
     if code.ends_with("DatabaseNotFound") {
         let database = settings.database.as_deref().unwrap_or_default();

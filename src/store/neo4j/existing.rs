@@ -7,7 +7,7 @@ use super::lock::{lock, lock_params, locked};
 use super::selection::{collection_params, number, scope_params};
 use super::server::Transaction;
 use super::values::{self, ListedRecord, Params, Row, narrow, or_null};
-use crate::record::{Kind, Link, Record, Scope, StoredRecord, kind_named, kinds};
+use crate::record::{Link, Record, RecordKind, Scope, StoredRecord, kind_named, kinds};
 use crate::store::identity::is_one_to_one;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) fn read(transaction: &mut Transaction, batch: &[Record]) -> DbResult<
     let mut there = Batch::default();
     let (kinds, count) = (kinds(), NUMBERS * batch.len());
     for (at, some) in batch.chunks(ROWS).enumerate() {
-        let wanted = Wanted::of(some);
+        let wanted = Wanted::new(some);
         let statement = changes::existing(at == 0, &kinds, &wanted.keyed);
         let params = if at == 0 { lock_params(count) } else { Params::new() };
         let row = transaction.row(&statement, wanted.with(params))?.ok_or_else(no_row)?;
@@ -74,7 +74,7 @@ type Existing = (String, Option<usize>, String, String, i64, Option<String>, Opt
 type ListedTwin = (usize, String, ListedRecord, Option<Vec<f64>>);
 
 /// Adds the values of a row.
-fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Kind]) -> DbResult<()> {
+fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static RecordKind]) -> DbResult<()> {
     for (id, kind, partition, instance, timestamp, role, content, extra) in
         row.get::<Vec<Existing>>("records")?
     {
@@ -122,7 +122,7 @@ struct Wanted<'a> {
     /// Ids, and whether what has them is to be compared.
     ids: BTreeMap<&'a str, bool>,
     /// The kinds of those that may be there under another id, or under none.
-    keyed: Vec<&'static Kind>,
+    keyed: Vec<&'static RecordKind>,
     /// These, each with the position of its kind.
     twins: Vec<(usize, &'a StoredRecord)>,
     collections: BTreeSet<(&'static str, &'a Scope)>,
@@ -132,7 +132,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn of(batch: &'a [Record]) -> Wanted<'a> {
+    fn new(batch: &'a [Record]) -> Wanted<'a> {
         let mut wanted = Wanted::default();
         for record in batch {
             match record {

@@ -55,9 +55,9 @@ pub(super) fn joined(tokens: &[QueryToken], occur: Occur) -> String {
 /// A question for the records whose tokens have together at least that idf, or for some more where to tell them would
 /// take too many words.
 pub(super) fn with_min_idf(tokens: &[QueryToken], corpus: &Corpus, min_idf: f64) -> String {
-    let known = tokens.iter().filter(|token| token.doc_freq > 0);
+    let occurring = tokens.iter().filter(|token| token.doc_freq > 0);
     let clauses: Vec<(String, f64)> =
-        known.map(|token| (pattern(token), corpus.idf(token.doc_freq))).collect();
+        occurring.map(|token| (pattern(token), corpus.idf(token.doc_freq))).collect();
     // What is within a word is looked for in all that there are: once is enough.
     let deepest = if tokens.iter().all(|token| token.stem.is_some()) { MAX_DEPTH } else { 0 };
     let question = |depth| combinations(&clauses, min_idf, depth, &mut MAX_CLAUSES.clone());

@@ -30,10 +30,10 @@ impl Neo4j {
 /// Does two things at once, on a thread each; one after the other where there is no thread for it.
 pub(super) fn in_parallel<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
-        let begun = thread::Builder::new().spawn_scoped(scope, &one);
+        let thread = thread::Builder::new().spawn_scoped(scope, &one);
         let second = other();
-        let first = match begun {
-            Ok(begun) => begun.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        let first = match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
             Err(_) => one(),
         };
         (first, second)

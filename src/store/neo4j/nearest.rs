@@ -10,10 +10,10 @@ use super::read::{MeasuredRecord, longest};
 use super::rows::is_zero;
 use super::selection::{number, scopes_params, select_params, with_kinds};
 use super::server::ids_per_request;
-use super::statements::{self, of_model, of_scopes, selected};
+use super::statements::{self, for_model, for_scopes, selected};
 use super::values::{self, Params};
-use crate::record::{Hit, Kind, Scopes};
-use crate::store::cosine::Query;
+use crate::record::{Hit, RecordKind, Scopes};
+use crate::store::cosine::QuantizedQuery;
 use crate::store::evidence::Cosines;
 use crate::store::select::Select;
 use std::collections::HashMap;
@@ -65,11 +65,11 @@ impl Neo4j {
     pub(super) fn vector_count(
         &self,
         name: &str,
-        kinds: &[&Kind],
+        kinds: &[&RecordKind],
         scopes: &Scopes,
     ) -> DbResult<Option<VectorCount>> {
         let params = with_kinds(scopes_params(scopes).with("name", name), kinds);
-        let Some(row) = self.server.row(&of_scopes(statements::VECTOR_COUNT, scopes), params)? else {
+        let Some(row) = self.server.row(&for_scopes(statements::VECTOR_COUNT, scopes), params)? else {
             return Ok(None);
         };
         let dim = usize::try_from(row.count("dim")?).unwrap_or_default();
@@ -101,13 +101,13 @@ impl Neo4j {
             FromIndex::Found(hits) => hits,
             FromIndex::NotAsked => Vec::new(),
             FromIndex::CompareAll(model) => {
-                let statement = of_model(statements::NEAREST_OF_ALL, model);
+                let statement = for_model(statements::NEAREST_OF_ALL, model);
                 let lists = self.server.lists(
                     &selected(&statement, which),
                     nearest_params(which, vector, limit),
                     limit,
                 )?;
-                hits(lists, which, &Query::of(vector))?
+                hits(lists, which, &QuantizedQuery::new(vector))?
             }
         };
         Ok(Hit::best(hits, limit))
@@ -134,7 +134,7 @@ impl Neo4j {
             if row.get::<Option<i64>>("asked")?.is_none() {
                 return Ok(FromIndex::CompareAll(row.get("model")?));
             }
-            let found = Hit::best(hits(row.get("rows")?, which, &Query::of(vector))?, limit);
+            let found = Hit::best(hits(row.get("rows")?, which, &QuantizedQuery::new(vector))?, limit);
             if let Some(last) = found.get(limit - 1) {
                 let is_nearer = |most: f64| (1.0 + last.score) / 2.0 > most;
                 if !row.get::<bool>("exact")? || row.get::<Option<f64>>("most")?.is_some_and(is_nearer) {
@@ -146,7 +146,7 @@ impl Neo4j {
     }
 
     pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> DbResult<Cosines> {
-        let query = Query::of(vector);
+        let query = QuantizedQuery::new(vector);
         let mut cosines = HashMap::<String, f64>::new();
         for ids in ids.chunks(ids_per_request(statements::SIMILARITIES, vector.len(), longest(ids))) {
             let wanted = Params::new().with_texts("wanted", ids.iter().copied());
@@ -168,7 +168,7 @@ fn nearest_params(which: &Select, vector: &[f32], limit: usize) -> Params {
 }
 
 /// Records by their cosines.
-fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &Query) -> DbResult<Vec<Hit>> {
+fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &QuantizedQuery) -> DbResult<Vec<Hit>> {
     let hit = |(listed, cosine, vector): MeasuredRecord| {
         let cosine = values::cosine((cosine, vector), query).unwrap_or_default();
         Ok(Hit::by_meaning(values::record(listed, &which.kinds)?, cosine))

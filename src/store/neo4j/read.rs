@@ -4,10 +4,10 @@ use super::error::DbResult;
 use super::graph::Neo4j;
 use super::selection::{number, scopes_params, select_params, with_kinds};
 use super::server::ids_per_request;
-use super::statements::{self, each_of, of_scopes, selected};
+use super::statements::{self, each_of, for_scopes, selected};
 use super::values::{self, ListedRecord, Params, Row};
-use crate::record::{Kind, MESSAGE, Scopes, StoredRecord};
-use crate::store::cosine::Query;
+use crate::record::{MESSAGE, RecordKind, Scopes, StoredRecord};
+use crate::store::cosine::QuantizedQuery;
 use crate::store::evidence::Cosines;
 use crate::store::ranking::Corpus;
 use crate::store::select::Select;
@@ -33,7 +33,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn of(row: &Row, kinds: &[&Kind]) -> DbResult<Sizes> {
+    pub(super) fn from_row(row: &Row, kinds: &[&RecordKind]) -> DbResult<Sizes> {
         let [docs, words] = [row.get::<i64>("documents")?, row.get("words")?].map(|count| count as f64);
         let unadopted = row.get::<i64>("unadopted")? > 0 && kinds.contains(&&MESSAGE);
         Ok(Sizes { corpus: Corpus { docs, words }, prefix: row.get("prefix")?, unadopted })
@@ -41,7 +41,7 @@ impl Sizes {
 }
 
 /// Collections as a statement is asked about their sizes.
-pub(super) fn sizes_params(kinds: &[&Kind], scopes: &Scopes) -> Params {
+pub(super) fn sizes_params(kinds: &[&RecordKind], scopes: &Scopes) -> Params {
     let params = scopes_params(scopes).with("everywhere", *scopes == Scopes::All);
     with_kinds(params.with("named", number(MAX_NAMED)), kinds)
 }
@@ -63,7 +63,7 @@ impl Neo4j {
         count: usize,
     ) -> DbResult<Vec<Vec<StoredRecord>>> {
         let mut found = vec![Vec::new(); which.len()];
-        let mut together: HashMap<&str, (&'static Kind, Vec<usize>)> = HashMap::new();
+        let mut together: HashMap<&str, (&'static RecordKind, Vec<usize>)> = HashMap::new();
         for (at, which) in which.iter().enumerate() {
             match kind_of_trace(which) {
                 Some(kind) => together.entry(kind.name).or_insert((kind, Vec::new())).1.push(at),
@@ -104,9 +104,9 @@ impl Neo4j {
     }
 
     /// The size of the collections of some kinds and scopes.
-    fn sizes(&self, kinds: &[&Kind], scopes: &Scopes) -> DbResult<Sizes> {
-        let row = self.server.row(&of_scopes(statements::CORPUS, scopes), sizes_params(kinds, scopes))?;
-        row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::of(&row, kinds))
+    fn sizes(&self, kinds: &[&RecordKind], scopes: &Scopes) -> DbResult<Sizes> {
+        let row = self.server.row(&for_scopes(statements::CORPUS, scopes), sizes_params(kinds, scopes))?;
+        row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::from_row(&row, kinds))
     }
 
     /// Whether there are messages that rsv neither wrote nor has taken over.
@@ -132,7 +132,7 @@ impl Neo4j {
         (model, vector): (&str, &[f32]),
     ) -> DbResult<(Vec<StoredRecord>, Cosines)> {
         let statement = selected(statements::RECORDS_MEASURED, which);
-        let query = Query::of(vector);
+        let query = QuantizedQuery::new(vector);
         let (mut records, mut cosines) = (Vec::new(), Vec::new());
         for ids in ids.chunks(ids_per_request(&statement, vector.len(), longest(ids))) {
             let params = select_params(which).with_texts("wanted", ids.iter().copied());
@@ -155,12 +155,12 @@ pub(super) fn longest(ids: &[&str]) -> usize {
     ids.iter().map(|id| id.len()).max().unwrap_or_default() + 2
 }
 
-fn listed_records(lists: Vec<(ListedRecord,)>, kinds: &[&'static Kind]) -> DbResult<Vec<StoredRecord>> {
+fn listed_records(lists: Vec<(ListedRecord,)>, kinds: &[&'static RecordKind]) -> DbResult<Vec<StoredRecord>> {
     lists.into_iter().map(|(listed,)| values::record(listed, kinds)).collect()
 }
 
 /// The kind of a selection that is a trace in one scope.
-fn kind_of_trace(which: &Select) -> Option<&'static Kind> {
+fn kind_of_trace(which: &Select) -> Option<&'static RecordKind> {
     match (&which.kinds[..], &which.scopes, &which.trace_id) {
         ([kind], Scopes::One(_), Some(_)) if kind.traced && which.key.is_none() => Some(kind),
         _ => None,

@@ -1,7 +1,7 @@
 //! A selection as the parameters of a statement.
 
 use super::values::Params;
-use crate::record::{Kind, Scope, Scopes};
+use crate::record::{RecordKind, Scope, Scopes};
 use crate::store::select::Select;
 use neo4rs::{BoltMap, BoltNull, BoltType};
 
@@ -50,7 +50,7 @@ pub(super) fn scope_params(scope: &Scope) -> Params {
 }
 
 /// The names of kinds as a parameter.
-pub(super) fn with_kinds(params: Params, kinds: &[&Kind]) -> Params {
+pub(super) fn with_kinds(params: Params, kinds: &[&RecordKind]) -> Params {
     params.with_texts("kinds", kinds.iter().map(|kind| kind.name))
 }
 

@@ -62,12 +62,12 @@ fn wait<T>(task: impl Future<Output = DbResult<T>>) -> DbResult<T> {
 
 impl Server {
     /// The server at a place; nothing is sent yet.
-    pub(super) fn of(place: &StoreLocation) -> DbResult<Server> {
+    pub(super) fn for_location(place: &StoreLocation) -> DbResult<Server> {
         static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
         let Settings { user, password, database, .. } = &place.server;
         let name = format!("{}\n{user}\n{}\n{database:?}", place.address, password.expose());
         let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, server)) = servers.iter().find(|(known, _)| *known == name) {
+        if let Some((_, server)) = servers.iter().find(|(key, _)| *key == name) {
             return Ok(server.clone());
         }
         let server = Server::new(place, place.server.connections)?;
@@ -171,15 +171,15 @@ impl Server {
 
     /// Starts a transaction.
     pub(super) fn begin(&self) -> DbResult<Transaction> {
-        let begun = self.retry(|| {
+        let transaction = self.retry(|| {
             let graph = self.graph();
-            let begun = wait(async {
-                let begun = timeout(self.connect_timeout, graph.start_txn()).await;
-                Ok(begun.map_err(|_| DbError::ConnectTimeout(self.connect_timeout))??)
+            let transaction = wait(async {
+                let transaction = timeout(self.connect_timeout, graph.start_txn()).await;
+                Ok(transaction.map_err(|_| DbError::ConnectTimeout(self.connect_timeout))??)
             })?;
-            Ok(begun)
+            Ok(transaction)
         })?;
-        Ok(Transaction { inner: Some(begun), query_timeout: self.query_timeout })
+        Ok(Transaction { inner: Some(transaction), query_timeout: self.query_timeout })
     }
 
     /// Works in one transaction, and commits it. If it met another it is tried again as a whole, also where
@@ -241,8 +241,8 @@ impl Server {
 /// How many of the things that a statement is about fit into one prompt request, beside a question's vector of so
 /// many numbers, if each takes so many bytes; no end of them if that is hardly any.
 pub(super) fn ids_per_request(statement: &str, dim: usize, each: usize) -> usize {
-    let room = PROMPT_REQUEST.saturating_sub(statement.len() + NUMBER_BYTES * dim + SELECTION_BYTES);
-    Some(room / each).filter(|count| *count >= LEAST_IDS).unwrap_or(usize::MAX)
+    let free_bytes = PROMPT_REQUEST.saturating_sub(statement.len() + NUMBER_BYTES * dim + SELECTION_BYTES);
+    Some(free_bytes / each).filter(|count| *count >= LEAST_IDS).unwrap_or(usize::MAX)
 }
 
 /// A pool of connections; none is made yet.

@@ -8,7 +8,7 @@
 //! them; `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records without one,
 //! `RsvUnlinkedN` for vectors that are not compared with others yet; `RsvDouble` for what Reservoir holds twice.
 
-use crate::record::{Kind, Scopes, TextSource};
+use crate::record::{RecordKind, Scopes, TextSource};
 use crate::store::select::Select;
 
 pub(super) const LAST_NUMBER: &str = "
@@ -417,18 +417,18 @@ pub(super) const NEAR_EACH: &str = "
     } RETURN row.i AS i, least, near";
 
 /// The name of a kind's index of words.
-pub(super) fn fulltext_index(kind: &Kind) -> String {
+pub(super) fn fulltext_index(kind: &RecordKind) -> String {
     format!("rsv_words_{}", kind.name)
 }
 
 /// A statement about scopes, which are given as `$partition` and `$instance`: the condition on them stands in it as
 /// `{scope}`.
-pub(super) fn of_scopes(statement: &str, scopes: &Scopes) -> String {
+pub(super) fn for_scopes(statement: &str, scopes: &Scopes) -> String {
     statement.replace("{scope}", scope_condition(scopes))
 }
 
 /// A statement about the words of some kinds: what it takes to rank a record stands in it as `{document}`.
-pub(super) fn of_words(statement: &str, kinds: &[&Kind], scopes: &Scopes) -> String {
+pub(super) fn for_words(statement: &str, kinds: &[&RecordKind], scopes: &Scopes) -> String {
     let collection = match scopes {
         // Of all collections the words need not be told by number.
         Scopes::All => "w.collection IS NOT NULL AND w.kind IN $kinds",
@@ -440,7 +440,7 @@ pub(super) fn of_words(statement: &str, kinds: &[&Kind], scopes: &Scopes) -> Str
         .replace("{document}", document)
         .replace("{kind}", &kind_position("m", kinds))
         .replace("{the word's collection}", collection);
-    of_scopes(&statement, scopes)
+    for_scopes(&statement, scopes)
 }
 
 fn scope_condition(scopes: &Scopes) -> &'static str {
@@ -452,16 +452,16 @@ fn scope_condition(scopes: &Scopes) -> &'static str {
 }
 
 /// The position among some kinds of the one that a node is of; null if it is of none.
-pub(super) fn kind_position(node: &str, kinds: &[&Kind]) -> String {
+pub(super) fn kind_position(node: &str, kinds: &[&RecordKind]) -> String {
     if let [_] = kinds {
         return "0".to_owned();
     }
-    let when = |(at, kind): (usize, &&Kind)| format!(" WHEN {node}:{} THEN {at}", kind.label);
+    let when = |(at, kind): (usize, &&RecordKind)| format!(" WHEN {node}:{} THEN {at}", kind.label);
     format!("CASE WHEN false THEN 0{} END", kinds.iter().enumerate().map(when).collect::<String>())
 }
 
 /// The label expression of a node of any of some kinds.
-fn any_label(kinds: &[&Kind]) -> String {
+fn any_label(kinds: &[&RecordKind]) -> String {
     match kinds {
         [] => NO_LABEL.to_owned(),
         kinds => kinds.iter().map(|kind| kind.label).collect::<Vec<_>>().join("|"),
@@ -485,10 +485,10 @@ pub(super) fn selected(statement: &str, which: &Select) -> String {
         None => statement.to_owned(),
         Some((before, of_one, after)) => match kinds[..] {
             [] => format!("{before} MATCH (m:{NO_LABEL}) {after}"),
-            [kind] => format!("{before}{}{after}", of_kind(of_one, kind, which)),
+            [kind] => format!("{before}{}{after}", for_kind(of_one, kind, which)),
             _ => {
                 let each: Vec<String> =
-                    kinds.iter().map(|kind| of_kind(of_one, kind, which) + " RETURN m ").collect();
+                    kinds.iter().map(|kind| for_kind(of_one, kind, which) + " RETURN m ").collect();
                 format!("{before} CALL () {{ {} }} {after}", each.join("UNION ALL"))
             }
         },
@@ -498,19 +498,19 @@ pub(super) fn selected(statement: &str, which: &Select) -> String {
 }
 
 /// Each kind once.
-fn distinct(kinds: &[&'static Kind]) -> Vec<&'static Kind> {
-    let is_first = |(at, kind): &(usize, &&'static Kind)| !kinds[..*at].contains(kind);
+fn distinct(kinds: &[&'static RecordKind]) -> Vec<&'static RecordKind> {
+    let is_first = |(at, kind): &(usize, &&'static RecordKind)| !kinds[..*at].contains(kind);
     kinds.iter().enumerate().filter(is_first).map(|(_, kind)| *kind).collect()
 }
 
 /// The same about the records of one kind of the selection.
-pub(super) fn selected_of_kind(statement: &str, kind: &Kind, which: &Select) -> String {
-    let statement = of_kind(statement, kind, which).replace("{kind}", "0");
+pub(super) fn selected_of_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
+    let statement = for_kind(statement, kind, which).replace("{kind}", "0");
     conditions(&statement, which)
 }
 
 /// What is about one kind.
-fn of_kind(statement: &str, kind: &Kind, which: &Select) -> String {
+fn for_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
     let index = match &which.scopes {
         _ if which.trace_id.is_some() && kind.traced => "trace_id, timestamp",
         _ if which.key.is_some() && kind.lookup_key.is_some() => "key, timestamp",
@@ -518,11 +518,11 @@ fn of_kind(statement: &str, kind: &Kind, which: &Select) -> String {
         Scopes::Partition(_) | Scopes::One(_) => "partition, instance, timestamp",
     };
     let statement = statement.replace("{index}", &format!("USING INDEX m:{{label}}({index})"));
-    of_label(&statement, kind)
+    for_label(&statement, kind)
 }
 
 /// A statement about one kind, whose label stands in it as `{label}`.
-pub(super) fn of_label(statement: &str, kind: &Kind) -> String {
+pub(super) fn for_label(statement: &str, kind: &RecordKind) -> String {
     statement.replace("{label}", kind.label)
 }
 
@@ -566,12 +566,12 @@ pub(super) fn in_one(statement: &str) -> String {
 }
 
 /// A statement about several selections of records of one kind, each with parameters of its own.
-pub(super) fn each_of(statement: &str, kind: &Kind, which: &[Select]) -> String {
-    let statement = of_label(statement, kind).replace("{kind}", "0");
+pub(super) fn each_of(statement: &str, kind: &RecordKind, which: &[Select]) -> String {
+    let statement = for_label(statement, kind).replace("{kind}", "0");
     statement.replace("{admitted}", &admitted(which)).replace('$', "which.").replace('@', "$")
 }
 
 /// A statement about the model that has a number, which stands in it as `{model}`.
-pub(super) fn of_model(statement: &str, n: i64) -> String {
+pub(super) fn for_model(statement: &str, n: i64) -> String {
     statement.replace("{model}", &n.to_string())
 }

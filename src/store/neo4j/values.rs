@@ -2,9 +2,9 @@
 
 use super::error::{DbError, DbResult};
 use crate::record::{
-    Content, Draft, DraftDefaults, Embedding, Kind, Link, MESSAGE, Object, Role, Scope, StoredRecord,
+    Content, Draft, DraftDefaults, Embedding, Link, MESSAGE, Object, RecordKind, Role, Scope, StoredRecord,
 };
-use crate::store::cosine::Query;
+use crate::store::cosine::QuantizedQuery;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
 use serde::Deserialize;
 
@@ -122,7 +122,7 @@ impl Row {
     }
 
     /// The record that the row lists, which is of one of these kinds.
-    pub(super) fn record(&self, kinds: &[&'static Kind]) -> DbResult<StoredRecord> {
+    pub(super) fn record(&self, kinds: &[&'static RecordKind]) -> DbResult<StoredRecord> {
         record(self.get("record")?, kinds)
     }
 
@@ -150,7 +150,7 @@ fn object(name: &str, json: Option<&str>) -> DbResult<Object> {
 
 /// A record as it is listed. A message without an id, which rsv did not write, has the id that follows from what it
 /// says.
-pub(super) fn record(listed: ListedRecord, kinds: &[&'static Kind]) -> DbResult<StoredRecord> {
+pub(super) fn record(listed: ListedRecord, kinds: &[&'static RecordKind]) -> DbResult<StoredRecord> {
     let (kind, id, trace_id, partition, instance, role, content, timestamp, seq, extra, url) = listed;
     let kind = kinds.get(kind).copied().ok_or_else(|| unexpected("a record of another kind"))?;
     let role: Option<Role> = role.map(|role| role.parse()).transpose().map_err(unexpected)?;
@@ -204,7 +204,7 @@ pub(super) fn link((rel, from, to, timestamp, score, model, extra): ListedLink) 
 }
 
 /// The cosine with the question's vector; none where there is nothing to compare.
-pub(super) fn cosine((cosine, vector): Nearness, query: &Query) -> Option<f64> {
+pub(super) fn cosine((cosine, vector): Nearness, query: &QuantizedQuery) -> Option<f64> {
     match (cosine, vector) {
         (Some(cosine), _) => Some(cosine.clamp(-1.0, 1.0)),
         (None, Some(vector)) => Some(query.cosine_with(vector.into_iter().map(|x| x as f32))),

@@ -8,10 +8,10 @@ use super::lock::{Models, lock};
 use super::rows::vector_row;
 use super::selection::{collection_params, number, select_params};
 use super::server::Transaction;
-use super::statements::{self, of_model, selected};
+use super::statements::{self, for_model, selected};
 use super::values::{self, ListedRecord, Params, Row};
 use super::write::{begin_unembedded, run_all, run_over, vector_steps};
-use crate::record::{Embedding, Hit, Kind, Scope, StoredRecord, kinds};
+use crate::record::{Embedding, Hit, RecordKind, Scope, StoredRecord, kinds};
 use crate::store::api::{Model, Unembedded, Vectors};
 use crate::store::error::Result;
 use crate::store::evidence::Cosines;
@@ -54,7 +54,7 @@ impl Vectors for Neo4j {
 
 /// What a record is, and where.
 struct Place {
-    kind: &'static Kind,
+    kind: &'static RecordKind,
     scope: Scope,
     timestamp: i64,
 }
@@ -79,7 +79,7 @@ impl Neo4j {
         which.kinds.retain(|kind| kind.embedded.is_some());
         let params = select_params(&which).with("name", model).with("count", number(limit));
         let of_number =
-            |store: &Neo4j, n| store.list_unembedded(&of_model(statements::UNEMBEDDED, n), &which, &params);
+            |store: &Neo4j, n| store.list_unembedded(&for_model(statements::UNEMBEDDED, n), &which, &params);
         if let Some(n) = self.model_numbers.get(model) {
             let unembedded = of_number(self, *n)?;
             if unembedded.model_known {
@@ -143,7 +143,7 @@ impl Neo4j {
                 changes::DELETE_UNEMBEDDED,
                 changes::DELETE_MODEL,
             ] {
-                transaction.run(&of_model(statement, model), params())?;
+                transaction.run(&for_model(statement, model), params())?;
             }
             Ok(())
         })?;
@@ -177,15 +177,15 @@ fn write_vectors(
         let Some(Place { kind, scope, timestamp }) = places.get(&vector.of) else { continue };
         let dim = vector.vector.len();
         n += 2;
-        let (model, known) = *models.entry(vector.model.clone()).or_insert_with(|| {
+        let (model, stored_dim) = *models.entry(vector.model.clone()).or_insert_with(|| {
             new.insert(vector.model.clone());
             (n - 1, dim)
         });
-        if let Some(why) = other_dimension(&vector.model, dim, known) {
+        if let Some(why) = other_dimension(&vector.model, dim, stored_dim) {
             return Err(DbError::Invalid(why));
         }
         let row = vector_row(vector, collection_params(kind.name, scope), *timestamp, n);
-        rows.entry(VectorLabels::of(kind, model, dim, true)).or_default().push(row);
+        rows.entry(VectorLabels::new(kind, model, dim, true)).or_default().push(row);
         counts.add_vectors((&vector.model, models), kind, scope, 1);
     }
     let old = last.keys().map(|(of, model)| Params::new().with("of", *of).with("model", *model));

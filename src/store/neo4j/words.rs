@@ -10,9 +10,9 @@ use super::read::{Sizes, sizes_params};
 use super::selection::number;
 use super::selection::scopes_params;
 use super::server::FETCH_SIZE;
-use super::statements::{self, fulltext_index, of_scopes, of_words};
+use super::statements::{self, for_scopes, for_words, fulltext_index};
 use super::values::{self, ListedRecord, Params};
-use crate::record::{Hit, Kind, MESSAGE, Scopes, StoredRecord};
+use crate::record::{Hit, MESSAGE, RecordKind, Scopes, StoredRecord};
 use crate::store::api::Words;
 use crate::store::error::Result;
 use crate::store::evidence::Cosines;
@@ -109,32 +109,32 @@ impl Neo4j {
             self.first_pass(tokens, occur, search)?;
         let all = corpus.idf_of(tokens);
         // The tokens of a record that was not read have together less than that idf.
-        let mut unread = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
+        let mut unread_idf = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
         loop {
             let scored = ranking::combine(tokens, occur, &corpus);
-            let max_score = ranking::max_score(unread, all);
+            let max_score = ranking::max_score(unread_idf, all);
             let reached = ranking::reached(&scored, limit);
-            if unread == 0.0 || reached.is_some_and(|score| score > max_score) {
+            if unread_idf == 0.0 || reached.is_some_and(|score| score > max_score) {
                 let (mut hits, positions) = looked_at.best(self, scored, search)?;
-                if unread == 0.0 || hits.get(limit - 1).is_some_and(|worst| worst.score > max_score) {
+                if unread_idf == 0.0 || hits.get(limit - 1).is_some_and(|worst| worst.score > max_score) {
                     if occur == Occur::All {
                         ranking::explain(&mut hits, &positions, tokens, &corpus);
                     }
                     return Ok((Hit::best(hits, limit), looked_at.cosines));
                 }
             }
-            unread = match reached {
+            unread_idf = match reached {
                 _ if occur == Occur::All => 0.0,
-                Some(score) if unread.is_infinite() => ranking::min_idf(score, all),
-                _ => unread.min(all) / 2.0,
+                Some(score) if unread_idf.is_infinite() => ranking::min_idf(score, all),
+                _ => unread_idf.min(all) / 2.0,
             };
             // What holds any of it holds as much as the token that is the least rare.
-            if !tokens.last().is_some_and(|token| unread > corpus.idf(token.doc_freq)) {
-                unread = 0.0;
+            if !tokens.last().is_some_and(|token| unread_idf > corpus.idf(token.doc_freq)) {
+                unread_idf = 0.0;
             }
             let question = match occur {
                 Occur::All => joined(tokens, occur),
-                Occur::Any => with_min_idf(tokens, &corpus, unread),
+                Occur::Any => with_min_idf(tokens, &corpus, unread_idf),
             };
             let documents = self.holding(&format!("{prefix}({question})"), which, exact)?;
             looked_at.add(documents, &which.kinds, tokens)?;
@@ -160,7 +160,7 @@ impl Neo4j {
         let all_read = exact && likely.len() < most;
         let mut looked_at = SeenRecords::default();
         if unadopted {
-            let statement = of_scopes(statements::UNADOPTED_MESSAGES, &which.scopes);
+            let statement = for_scopes(statements::UNADOPTED_MESSAGES, &which.scopes);
             for row in self.server.rows(&statement, scopes_params(&which.scopes))? {
                 corpus.words += looked_at.add_unadopted(row.record(&[&MESSAGE])?, which, tokens) as f64;
                 corpus.docs += 1.0;
@@ -178,7 +178,7 @@ impl Neo4j {
     /// The records that the index finds; `exact` is whether it finds nothing of other collections.
     fn holding(&self, question: &str, which: &Select, exact: bool) -> DbResult<Vec<Document>> {
         let scopes = if exact { &Scopes::All } else { &which.scopes };
-        let statement = of_words(statements::FULLTEXT, &which.kinds, scopes);
+        let statement = for_words(statements::FULLTEXT, &which.kinds, scopes);
         let params = || {
             let params = scopes_params(&which.scopes).with("question", question);
             with_indexes(params, &which.kinds)
@@ -212,12 +212,12 @@ impl Neo4j {
             .with_texts("patterns", patterns.iter().map(String::as_str))
             .with("likely", format!("({})", joined(tokens, occur)))
             .with("most", number(most));
-        let statement = of_words(statements::DOCUMENT_FREQUENCIES, kinds, scopes);
+        let statement = for_words(statements::DOCUMENT_FREQUENCIES, kinds, scopes);
         let Some(row) = self.server.row(&statement, params)? else { return Ok(Default::default()) };
         for (token, doc_freq) in tokens.iter_mut().zip(row.get::<Vec<usize>>("doc_freqs")?) {
             token.doc_freq = doc_freq;
         }
-        Ok((Sizes::of(&row, kinds)?, row.get("likely")?))
+        Ok((Sizes::from_row(&row, kinds)?, row.get("likely")?))
     }
 
     /// The newest records that hold what is in no word (`++`, an emoji).
@@ -241,7 +241,7 @@ impl Neo4j {
 }
 
 /// The names of the indexes of some kinds as a parameter.
-fn with_indexes(params: Params, kinds: &[&Kind]) -> Params {
+fn with_indexes(params: Params, kinds: &[&RecordKind]) -> Params {
     let names: Vec<String> = kinds.iter().map(|kind| fulltext_index(kind)).collect();
     params.with_texts("indexes", names.iter().map(String::as_str))
 }
@@ -251,7 +251,7 @@ impl SeenRecords {
     fn add(
         &mut self,
         documents: Vec<Document>,
-        kinds: &[&'static Kind],
+        kinds: &[&'static RecordKind],
         tokens: &mut [QueryToken],
     ) -> DbResult<()> {
         for (id, n, timestamp, text, listed) in documents {

@@ -9,7 +9,7 @@ use super::graph::Neo4j;
 use super::lock::{Models, lock};
 use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
-use super::statements::{self, of_model};
+use super::statements::{self, for_model};
 use super::values::Params;
 use crate::record::{Record, StoredRecord, kind_named};
 use crate::store::identity::Written;
@@ -85,18 +85,18 @@ impl Neo4j {
         mut work_out: impl FnMut(&mut Transaction) -> DbResult<(T, Batch)>,
     ) -> DbResult<T> {
         loop {
-            let (mut new, mut gone) = (Vec::new(), Vec::new());
+            let (mut new, mut removed_models) = (Vec::new(), Vec::new());
             let written = self.server.write(|transaction| {
                 let (written, there) = work_out(transaction)?;
                 new = there.new_models();
                 if new.is_empty() {
-                    gone = there.write(transaction)?;
+                    removed_models = there.write(transaction)?;
                 } else {
                     transaction.rollback();
                 }
                 Ok(written)
             })?;
-            self.drop_indexes(&gone)?;
+            self.drop_indexes(&removed_models)?;
             if new.is_empty() {
                 return Ok(written);
             }
@@ -108,17 +108,17 @@ impl Neo4j {
     /// Makes models that have no vectors yet, and their indexes.
     fn add_models(&self, new: &[(String, usize)]) -> DbResult<()> {
         self.server.write(|transaction| {
-            let (first, mut known) = lock(transaction, new.len())?;
+            let (first, mut models) = lock(transaction, new.len())?;
             let (mut names, mut counts) = (BTreeSet::new(), Counts::default());
             for (n, (name, dim)) in (first + 1..).zip(new) {
-                if !known.contains_key(name) {
-                    known.insert(name.clone(), (n, *dim));
+                if !models.contains_key(name) {
+                    models.insert(name.clone(), (n, *dim));
                     names.insert(name.clone());
                     counts.vectors.insert(name.clone(), 0);
                 }
             }
-            run_all(transaction, vector_steps(&known, counts))?;
-            begin_unembedded(transaction, &known, &names)
+            run_all(transaction, vector_steps(&models, counts))?;
+            begin_unembedded(transaction, &models, &names)
         })?;
         self.index_models()
     }
@@ -126,7 +126,7 @@ impl Neo4j {
     /// Makes the index of each model that has none yet.
     pub(super) fn index_models(&self) -> DbResult<()> {
         for row in self.server.rows(statements::MODELS, Params::new())? {
-            let statement = of_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
+            let statement = for_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
             self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
         }
         Ok(())
@@ -134,7 +134,7 @@ impl Neo4j {
 
     /// Drops the indexes of models that are gone.
     pub(super) fn drop_indexes(&self, models: &[i64]) -> DbResult<()> {
-        let drop = |n: &i64| self.server.run(&of_model(changes::DROP_VECTOR_INDEX, *n), Params::new());
+        let drop = |n: &i64| self.server.run(&for_model(changes::DROP_VECTOR_INDEX, *n), Params::new());
         models.iter().try_for_each(drop)
     }
 }
@@ -160,12 +160,12 @@ impl Batch {
         steps.extend(collection_steps(&collections, &mut counts));
         let numbers: Vec<i64> = models.values().map(|(n, _)| *n).collect();
         for (rows, statement) in [(records, changes::ADD_RECORDS), (adopted, changes::ADOPT)] {
-            steps.extend(rows.into_iter().filter_map(|((kind, lacks), rows)| {
-                Some((changes::of_labels(statement, kind_named(kind)?, &lacks), rows))
+            steps.extend(rows.into_iter().filter_map(|((kind, missing_models), rows)| {
+                Some((changes::for_labels(statement, kind_named(kind)?, &missing_models), rows))
             }));
         }
-        steps.extend(replaced.into_iter().filter_map(|((kind, lacks), rows)| {
-            Some((changes::replace_records(kind_named(kind)?, &lacks, &numbers), rows))
+        steps.extend(replaced.into_iter().filter_map(|((kind, missing_models), rows)| {
+            Some((changes::replace_records(kind_named(kind)?, &missing_models, &numbers), rows))
         }));
         steps.extend(vector_steps(&models, counts));
         steps.extend(vectors.into_iter().map(|(labels, rows)| (changes::add_vectors(&labels), rows)));
@@ -183,14 +183,14 @@ pub(super) fn delete_empty_models(transaction: &mut Transaction, names: &[String
         return Ok(Vec::new());
     }
     let params = Params::new().with_texts("names", names.iter().map(String::as_str));
-    let gone = transaction.rows(changes::DELETE_EMPTY_MODELS, params)?;
-    let gone: Vec<i64> = gone.iter().map(|row| row.get("n")).collect::<DbResult<_>>()?;
-    for n in &gone {
+    let removed_models = transaction.rows(changes::DELETE_EMPTY_MODELS, params)?;
+    let removed_models: Vec<i64> = removed_models.iter().map(|row| row.get("n")).collect::<DbResult<_>>()?;
+    for n in &removed_models {
         for statement in [changes::DELETE_UNEMBEDDED, changes::DELETE_VECTOR_COUNTS] {
-            transaction.run(&of_model(statement, *n), Params::new().with("model", *n))?;
+            transaction.run(&for_model(statement, *n), Params::new().with("model", *n))?;
         }
     }
-    Ok(gone)
+    Ok(removed_models)
 }
 
 /// A statement, and the rows that it is run over.
@@ -246,7 +246,7 @@ pub(super) fn begin_unembedded(
     new: &BTreeSet<String>,
 ) -> DbResult<()> {
     for (n, _) in new.iter().filter_map(|name| models.get(name)) {
-        transaction.run(&of_model(changes::BEGIN_UNEMBEDDED, *n), Params::new())?;
+        transaction.run(&for_model(changes::BEGIN_UNEMBEDDED, *n), Params::new())?;
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ impl CodeMeta {
         [&n[..], &timestamp, &scale, &[self.role]].concat()
     }
 
-    fn of(bytes: &[u8]) -> Option<CodeMeta> {
+    fn parse(bytes: &[u8]) -> Option<CodeMeta> {
         let (n, bytes) = bytes.split_first_chunk()?;
         let (timestamp, bytes) = bytes.split_first_chunk()?;
         let (scale, bytes) = bytes.split_first_chunk()?;
@@ -52,7 +52,7 @@ impl CodeMeta {
 
 /// The metas in a row of bytes.
 fn metas_of(bytes: &[u8]) -> impl Iterator<Item = CodeMeta> {
-    bytes.chunks_exact(META_BYTES).filter_map(CodeMeta::of)
+    bytes.chunks_exact(META_BYTES).filter_map(CodeMeta::parse)
 }
 
 /// The part of the index that is of a model and a collection, by their numbers.
@@ -69,7 +69,7 @@ pub(super) fn add(
     record: &RecordRow,
     vector: &[f32],
 ) -> rusqlite::Result<()> {
-    let Quantized { scale, codes } = Quantized::of(vector);
+    let Quantized { scale, codes } = Quantized::new(vector);
     let meta = CodeMeta { n: record.n, timestamp: record.timestamp, scale, role: role_bit(record.role) };
     let sql = "INSERT OR REPLACE INTO pending_code (model, collection, record, metas, codes) VALUES (?, ?, ?, ?, ?)";
     let row = params![model, record.collection.n, record.n, meta.bytes(), codes];
@@ -121,13 +121,13 @@ pub(super) fn remove(
 ) -> rusqlite::Result<()> {
     let (Some(first), Some(last)) = (records.first(), records.last()) else { return Ok(()) };
     let IndexKey { model, collection } = key;
-    let mut gone = Checksum::default();
+    let mut removed = Checksum::default();
     let sql = "DELETE FROM pending_code WHERE model = ? AND collection = ? AND record = ?";
     for n in records {
         connection.prepare_cached(sql)?.execute([model, collection, *n])?;
-        gone.add(*n);
+        removed.add(*n);
     }
-    add_to_checksum(connection, key, &Checksum { vectors: -gone.vectors, sum: -gone.sum })?;
+    add_to_checksum(connection, key, &Checksum { vectors: -removed.vectors, sum: -removed.sum })?;
     let sql = "SELECT n FROM code_page WHERE model = ? AND collection = ? AND low <= ? AND high >= ?";
     let pages: Vec<i64> = connection
         .prepare_cached(sql)?

@@ -1,7 +1,7 @@
 //! Collections: a kind in a scope each, known by their numbers.
 
 use super::super::select::{Collection, Select};
-use crate::record::{Kind, Scope, Scopes, kind_named, quote};
+use crate::record::{RecordKind, Scope, Scopes, kind_named, quote};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct CollectionRow {
     pub(super) n: i64,
-    pub(super) kind: &'static Kind,
+    pub(super) kind: &'static RecordKind,
 }
 
 /// The collections of a selection.
@@ -29,7 +29,7 @@ pub(super) enum Part<'a> {
 }
 
 impl Within {
-    pub(super) fn of(connection: &Connection, which: &Select) -> rusqlite::Result<Within> {
+    pub(super) fn resolve(connection: &Connection, which: &Select) -> rusqlite::Result<Within> {
         if which.scopes == Scopes::All {
             return Ok(Within::OfKinds(names(&which.kinds)));
         }
@@ -66,7 +66,7 @@ impl Part<'_> {
 /// The numbers of the collections of some kinds, whose names are a JSON array.
 pub(super) const OF_KINDS: &str = "SELECT n FROM collection WHERE kind IN (SELECT value FROM json_each(?))";
 
-fn names(kinds: &[&'static Kind]) -> String {
+fn names(kinds: &[&'static RecordKind]) -> String {
     let names: Vec<String> = kinds.iter().map(|kind| quote(kind.name)).collect();
     format!("[{}]", names.join(","))
 }
@@ -112,7 +112,11 @@ pub(super) fn number(connection: &Connection, of: &Collection) -> rusqlite::Resu
 }
 
 /// The number of a collection, which is made if it is new.
-pub(super) fn ensure(connection: &Connection, kind: &'static Kind, scope: &Scope) -> rusqlite::Result<i64> {
+pub(super) fn ensure(
+    connection: &Connection,
+    kind: &'static RecordKind,
+    scope: &Scope,
+) -> rusqlite::Result<i64> {
     let of = Collection { kind, scope: scope.clone() };
     if let Some(n) = number(connection, &of)? {
         return Ok(n);

@@ -118,7 +118,7 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     // A file that is called `:memory:` is a file: SQLite would keep it in memory, and lose it.
     let mut connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
     set_up(&mut connection, mode)?;
-    let identity = FileIdentity::of(&connection)?;
+    let identity = FileIdentity::read(&connection)?;
     identity.check()?;
     if identity.has_tables {
         return Ok(connection);
@@ -129,7 +129,7 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     begin_file(&connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have done it meanwhile.
-    if !FileIdentity::of(&transaction)?.has_tables {
+    if !FileIdentity::read(&transaction)?.has_tables {
         schema::create(&transaction)?;
     }
     transaction.commit()?;
@@ -178,7 +178,7 @@ struct FileIdentity {
 }
 
 impl FileIdentity {
-    fn of(connection: &Connection) -> rusqlite::Result<FileIdentity> {
+    fn read(connection: &Connection) -> rusqlite::Result<FileIdentity> {
         let sql = "SELECT application_id, user_version, EXISTS (SELECT 1 FROM sqlite_schema)
                    FROM pragma_application_id, pragma_user_version";
         connection.query_row(sql, [], |row| {
@@ -194,8 +194,8 @@ impl FileIdentity {
     fn check(&self) -> Result<(), OpenError> {
         let FileIdentity { application_id, user_version, has_tables } = *self;
         if application_id == schema::APPLICATION_ID && user_version != schema::VERSION {
-            let known = schema::VERSION;
-            let cause = format!("is of another version of rsv ({user_version}; this one reads {known})");
+            let supported = schema::VERSION;
+            let cause = format!("is of another version of rsv ({user_version}; this one reads {supported})");
             return Err(OpenError::Refused(ErrorKind::OtherVersion, cause));
         }
         if application_id != schema::APPLICATION_ID

@@ -23,7 +23,7 @@ const MAX_LOG_BYTES: u64 = 4 << 20;
 pub(super) struct Sqlite {
     pub(super) connection: Connection,
     address: String,
-    pub(super) known: KnownCollections,
+    pub(super) known_collections: KnownCollections,
     pub(super) cache: RefCell<CodeCache>,
     second: SecondConnection,
 }
@@ -74,7 +74,7 @@ impl Sqlite {
         Ok(Sqlite {
             connection: connection::open(path, mode, &address)?,
             address,
-            known: KnownCollections::default(),
+            known_collections: KnownCollections::default(),
             cache: RefCell::new(CodeCache::new(mode)),
             second: SecondConnection::Never,
         })
@@ -108,7 +108,7 @@ impl Sqlite {
     ) -> Result<(A, B)> {
         let (mut second, mut first) = (replace(&mut self.second, SecondConnection::Never), None);
         let other = thread::scope(|scope| {
-            let begun = match second {
+            let thread = match second {
                 SecondConnection::Never => None,
                 _ => {
                     let look = || first = second.open().map(&one);
@@ -116,8 +116,8 @@ impl Sqlite {
                 }
             };
             let other = other(self);
-            if let Some(begun) = begun {
-                begun.join().unwrap_or_else(|panic| resume_unwind(panic));
+            if let Some(thread) = thread {
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic));
             }
             other
         });

@@ -92,7 +92,7 @@ impl IndexUpdate {
 
 /// Writes vectors, be there others in their place or not. The inner error says why none of them can be written.
 pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite::Result<Result<(), String>> {
-    let mut gone = RemovedVectors::default();
+    let mut removed = RemovedVectors::default();
     let mut written = Vec::new();
     for embedding in vectors {
         let Some(record) = record_row::by_id(transaction, &embedding.of)? else { continue };
@@ -100,11 +100,11 @@ pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
             return Ok(Err(misfit));
         }
         let model = ensure_model(transaction, &embedding.model, embedding.vector.len())?;
-        gone.vector(transaction, model, &embedding.model, &record)?;
+        removed.vector(transaction, model, &embedding.model, &record)?;
         insert(transaction, model, &record, embedding)?;
         written.push((model, record, embedding));
     }
-    gone.settle(transaction)?;
+    removed.settle(transaction)?;
     let mut update = IndexUpdate::default();
     for (model, record, embedding) in written {
         update.add(transaction, model, &record, &embedding.vector)?;

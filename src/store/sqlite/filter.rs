@@ -31,7 +31,7 @@ impl Source {
                 false => "record.collection",
             },
             time: "record.timestamp",
-            filter: Filter::of(which),
+            filter: Filter::new(which),
         }
     }
 
@@ -46,7 +46,7 @@ impl Source {
     pub(super) fn unembedded(which: &Select, model: i64) -> Source {
         const TABLES: &str = "unembedded CROSS JOIN record ON record.n = unembedded.record \
                               CROSS JOIN collection ON collection.n = unembedded.collection";
-        let mut filter = Filter::of(which);
+        let mut filter = Filter::new(which);
         let counted = if filter.sql.is_empty() { "unembedded" } else { TABLES };
         filter.add("unembedded.model = ?", model);
         let (collection, time) = ("unembedded.collection", "unembedded.timestamp");
@@ -84,7 +84,7 @@ pub(super) struct Filter {
 
 impl Filter {
     /// The conditions of a selection, scope aside.
-    pub(super) fn of(which: &Select) -> Filter {
+    pub(super) fn new(which: &Select) -> Filter {
         let mut filter = Filter { sql: String::new(), values: Vec::new() };
         if let Some(trace) = &which.trace_id {
             filter.add("record.trace_id = ?", trace.clone());
@@ -165,7 +165,7 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    pub(super) fn of(connection: &Connection, which: &Select) -> rusqlite::Result<Admission> {
+    pub(super) fn resolve(connection: &Connection, which: &Select) -> rusqlite::Result<Admission> {
         let mut admission = Admission {
             since: which.since.unwrap_or(i64::MIN),
             until: which.until.unwrap_or(i64::MAX),

@@ -43,12 +43,12 @@ impl KeywordSearch<'_> {
         let mut measure = Measure::by(connection, vector)?;
         let mut segments = Vec::new();
         for collection in &collections {
-            segments.append(&mut Segment::of_collection(connection, collection.n)?);
+            segments.append(&mut Segment::list(connection, collection.n)?);
         }
         let (tokens, words) = self.query_tokens(connection, &segments)?;
-        let known = |term: &Term| term.is_plain() && tokens.iter().any(|token| token.text == term.text);
+        let has_token = |term: &Term| term.is_plain() && tokens.iter().any(|token| token.text == term.text);
         let unsure: Vec<&Term> = match self.occur {
-            Occur::All => self.terms.iter().filter(|term| !known(term)).collect(),
+            Occur::All => self.terms.iter().filter(|term| !has_token(term)).collect(),
             Occur::Any => Vec::new(),
         };
         let hits = if self.limit == 0 || tokens.is_empty() && unsure.is_empty() {
@@ -177,7 +177,7 @@ impl<'a> Lookup<'a> {
             corpus.docs += segment.docs as f64;
             corpus.words += segment.length as f64;
         }
-        let admission = Admission::of(connection, which)?;
+        let admission = Admission::resolve(connection, which)?;
         for collection in collections {
             word_index::unindexed(connection, *collection, |DocMeta { n, timestamp, role, .. }, folded| {
                 let admitted = admission.admits(n, timestamp, role);

@@ -36,10 +36,10 @@ impl Links for Sqlite {
         model: &str,
         collection: &Collection,
         which: Compare,
-        floor: f64,
+        min_similarity: f64,
         limit: usize,
     ) -> Result<Vec<Compared>> {
-        let resemblance = Resemblance { model, collection, which, floor, limit };
+        let resemblance = Resemblance { model, collection, which, min_similarity, limit };
         let found = connection::map(&self.connection).and_then(|()| resemblance.find(&mut self.connection));
         found.map_err(|e| self.failed("read", e))
     }

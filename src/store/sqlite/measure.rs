@@ -1,6 +1,6 @@
 //! Reads records, and on the way the cosines of their vectors with that of a question.
 
-use super::super::cosine::Query;
+use super::super::cosine::QuantizedQuery;
 use super::super::evidence::Cosines;
 use super::embedding;
 use super::row::{self, COLUMNS, TABLES};
@@ -17,7 +17,7 @@ pub(super) struct ModelVector<'a> {
 
 /// Reads records from rows of COLUMNS and VECTOR, and tells how near each is to a vector, if there is one.
 pub(super) struct Measure {
-    query: Option<(i64, Query)>,
+    query: Option<(i64, QuantizedQuery)>,
     pub(super) cosines: Cosines,
 }
 
@@ -29,8 +29,9 @@ impl Measure {
     pub(super) fn by(connection: &Connection, vector: Option<ModelVector>) -> rusqlite::Result<Measure> {
         let mut query = None;
         if let Some(ModelVector { model, numbers }) = vector {
-            let known = embedding::model(connection, model)?.filter(|(_, dim)| *dim == numbers.len() as i64);
-            query = known.map(|(model, _)| (model, Query::of(numbers)));
+            let stored_model =
+                embedding::model(connection, model)?.filter(|(_, dim)| *dim == numbers.len() as i64);
+            query = stored_model.map(|(model, _)| (model, QuantizedQuery::new(numbers)));
         }
         Ok(Measure { query, cosines: Vec::new() })
     }
@@ -63,7 +64,7 @@ pub(super) fn cosines(
     vector: ModelVector,
     ids: &[&str],
 ) -> rusqlite::Result<Cosines> {
-    let query = Query::of(vector.numbers);
+    let query = QuantizedQuery::new(vector.numbers);
     let sql = "SELECT embedding.vector FROM record JOIN embedding ON embedding.record = record.n
                AND embedding.model = (SELECT n FROM model WHERE name = ? AND dim = ?) WHERE record.id = ?";
     let mut statement = connection.prepare_cached(sql)?;

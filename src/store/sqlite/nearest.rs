@@ -1,7 +1,7 @@
 //! Search for the records that are nearest to a vector: scans all codes, and compares exactly those records that may be
 //! among the best.
 
-use super::super::cosine::Query;
+use super::super::cosine::QuantizedQuery;
 use super::super::select::Select;
 use super::code_cache::{CacheKey, CodeCache};
 use super::code_page::{CodeBlock, CodeMeta};
@@ -55,7 +55,7 @@ pub(super) fn with_repair<T>(
 pub(super) struct Nearest<'a> {
     /// The number of the model.
     pub(super) model: i64,
-    pub(super) query: Query,
+    pub(super) query: QuantizedQuery,
     pub(super) which: &'a Select,
     pub(super) limit: usize,
 }
@@ -69,7 +69,7 @@ impl Nearest<'_> {
     ) -> rusqlite::Result<Vec<Hit>> {
         let of_selection = |connection: &Connection| collections::list(connection, self.which);
         with_repair(connection, self.model, of_selection, |connection, sound| {
-            let within = Within::of(connection, self.which)?;
+            let within = Within::resolve(connection, self.which)?;
             let scored = match &self.which.trace_id {
                 _ if self.limit == 0 => Vec::new(),
                 Some(_) => self.by_vectors(connection, &within)?,
@@ -85,7 +85,7 @@ impl Nearest<'_> {
 
     /// Compares all records of a trace, which are few.
     fn by_vectors(&self, connection: &Connection, within: &Within) -> rusqlite::Result<Vec<ExactScore>> {
-        let mut filter = Filter::of(self.which);
+        let mut filter = Filter::new(self.which);
         filter.within("record", within);
         let sql = format!(
             "SELECT record.n, record.timestamp, embedding.vector FROM record INDEXED BY record_trace \
@@ -108,7 +108,7 @@ impl Nearest<'_> {
     ) -> rusqlite::Result<(Vec<ExactScore>, bool)> {
         let mut scan = Scan {
             query: &self.query,
-            admission: Admission::of(connection, self.which)?,
+            admission: Admission::resolve(connection, self.which)?,
             best: TopCandidates::above(f64::NEG_INFINITY, self.limit, MAX_CANDIDATES),
             products: Vec::new(),
         };
@@ -140,7 +140,7 @@ impl Nearest<'_> {
 
 /// A scan of all codes.
 struct Scan<'a> {
-    query: &'a Query,
+    query: &'a QuantizedQuery,
     admission: Admission,
     best: TopCandidates,
     products: Vec<[i32; 1]>,
@@ -155,11 +155,11 @@ impl Scan<'_> {
         if !block.metas.iter().any(|meta| self.admits(meta)) {
             return;
         }
-        Query::products([self.query], block.codes, &mut self.products);
+        QuantizedQuery::products([self.query], block.codes, &mut self.products);
         for (meta, [product]) in block.metas.iter().zip(&self.products) {
             let (near, error_bound) = self.query.estimate(*product, meta.scale);
-            if near + error_bound >= self.best.floor && self.admits(meta) {
-                self.best.add(CodeCandidate::of(meta, near, error_bound));
+            if near + error_bound >= self.best.min_similarity && self.admits(meta) {
+                self.best.add(CodeCandidate::new(meta, near, error_bound));
             }
         }
     }
@@ -175,7 +175,7 @@ pub(super) struct CodeCandidate {
 
 impl CodeCandidate {
     /// A record whose cosine is `near`, give or take `error_bound`.
-    pub(super) fn of(meta: &CodeMeta, near: f32, error_bound: f32) -> CodeCandidate {
+    pub(super) fn new(meta: &CodeMeta, near: f32, error_bound: f32) -> CodeCandidate {
         CodeCandidate {
             n: meta.n,
             timestamp: meta.timestamp,
@@ -189,7 +189,7 @@ impl CodeCandidate {
 pub(super) struct TopCandidates {
     limit: usize,
     /// The least cosine of a candidate: `limit` candidates are at least as near.
-    pub(super) floor: f32,
+    pub(super) min_similarity: f32,
     candidates: Vec<CodeCandidate>,
     /// When so many are kept, those below the floor are dropped; and the least value of that number.
     capacity: usize,
@@ -199,8 +199,14 @@ pub(super) struct TopCandidates {
 impl TopCandidates {
     /// No candidates yet; none below the cosine `floor` is wanted. `capacity` candidates are kept before the worse ones
     /// are dropped.
-    pub(super) fn above(floor: f64, limit: usize, capacity: usize) -> TopCandidates {
-        TopCandidates { limit, floor: floor as f32, candidates: Vec::new(), capacity, min_capacity: capacity }
+    pub(super) fn above(min_similarity: f64, limit: usize, capacity: usize) -> TopCandidates {
+        TopCandidates {
+            limit,
+            min_similarity: min_similarity as f32,
+            candidates: Vec::new(),
+            capacity,
+            min_capacity: capacity,
+        }
     }
 
     pub(super) fn add(&mut self, candidate: CodeCandidate) {
@@ -208,8 +214,8 @@ impl TopCandidates {
         if self.candidates.len() >= self.capacity && self.candidates.len() > self.limit {
             let (_, worst, _) =
                 self.candidates.select_nth_unstable_by(self.limit - 1, |a, b| b.low.total_cmp(&a.low));
-            self.floor = self.floor.max(worst.low);
-            self.candidates.retain(|candidate| candidate.high >= self.floor);
+            self.min_similarity = self.min_similarity.max(worst.low);
+            self.candidates.retain(|candidate| candidate.high >= self.min_similarity);
             self.capacity = self.min_capacity.max(2 * self.candidates.len());
         }
     }

@@ -66,7 +66,7 @@ impl<'a> DocBlock<'a> {
     }
 
     /// Reads what was packed; `None` of anything else.
-    pub(super) fn of(bytes: &'a [u8]) -> Option<DocBlock<'a>> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Option<DocBlock<'a>> {
         let (n, bytes) = bytes.split_first_chunk()?;
         let (timestamp, bytes) = bytes.split_first_chunk()?;
         let (widths, rows) = bytes.split_first_chunk::<3>()?;
@@ -212,7 +212,7 @@ mod tests {
                 .map(|(n, timestamp, length, role)| DocMeta { n, timestamp, length, role: 1 << role })
                 .collect();
             let bytes = DocBlock::pack(&docs);
-            let block = DocBlock::of(&bytes).unwrap();
+            let block = DocBlock::parse(&bytes).unwrap();
             let read: Vec<DocMeta> = (0..docs.len()).filter_map(|at| block.get(at)).collect();
             prop_assert_eq!(read, docs);
         }
@@ -235,7 +235,7 @@ mod tests {
 
         #[test]
         fn what_is_torn_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
-            DocBlock::of(&bytes).and_then(|block| block.get(at.into()));
+            DocBlock::parse(&bytes).and_then(|block| block.get(at.into()));
             Postings::each(&bytes).for_each(drop);
         }
     }

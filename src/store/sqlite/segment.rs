@@ -31,7 +31,7 @@ pub(super) struct Segment {
 
 impl Segment {
     /// The segments of a collection, in the order of their documents.
-    pub(super) fn of_collection(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
+    pub(super) fn list(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
         let sql = "SELECT n, slots, docs, length FROM segment WHERE collection = ? ORDER BY n";
         let segment = |row: &rusqlite::Row| {
             let count =
@@ -153,7 +153,7 @@ impl Segment {
         for slots in slots.chunk_by(|a, b| block(a.0) == block(b.0)) {
             let mut rows = statement.query([self.n * ROW_NUMBERS + block(slots[0].0) as i64])?;
             let Some(row) = rows.next()? else { continue };
-            let Some(block) = DocBlock::of(row.get_ref(0)?.as_blob()?) else { continue };
+            let Some(block) = DocBlock::parse(row.get_ref(0)?.as_blob()?) else { continue };
             for (slot, number) in slots {
                 if let Some(doc) = block.get(*slot as usize % BLOCK_DOCS) {
                     visit(*slot, *number, doc);
@@ -193,7 +193,7 @@ impl Segment {
     fn record_in(&self, connection: &Connection, slot: usize) -> rusqlite::Result<Option<i64>> {
         let row = self.n * ROW_NUMBERS + (slot / BLOCK_DOCS) as i64;
         let found = connection.prepare_cached(DOCS)?.query_row([row], |row| {
-            Ok(DocBlock::of(row.get_ref(0)?.as_blob()?).and_then(|block| block.get(slot % BLOCK_DOCS)))
+            Ok(DocBlock::parse(row.get_ref(0)?.as_blob()?).and_then(|block| block.get(slot % BLOCK_DOCS)))
         });
         Ok(found.optional()?.flatten().map(|doc| doc.n))
     }
@@ -216,7 +216,7 @@ impl Segment {
         if slots.len() >= self.docs {
             return self.delete(connection);
         }
-        let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut removed_words: BTreeSet<&[u8]> = BTreeSet::new();
         for (word, slots) in words {
             let without = |bytes: &[u8]| {
                 let mut rest = Postings::default();
@@ -227,7 +227,7 @@ impl Segment {
             };
             let Some(rest) = self.posting_list(connection, word, without)? else { continue };
             if rest.bytes().is_empty() {
-                gone.insert(word);
+                removed_words.insert(word);
                 let sql = "DELETE FROM posting WHERE segment = ? AND word = ?";
                 connection.prepare_cached(sql)?.execute(params![self.n, word])?;
             } else {
@@ -235,7 +235,7 @@ impl Segment {
                 connection.prepare_cached(sql)?.execute(params![rest.bytes(), self.n, word])?;
             }
         }
-        self.forget_words(connection, &gone)?;
+        self.forget_words(connection, &removed_words)?;
         for slot in slots {
             let sql = "INSERT INTO removed_slot (segment, slot) VALUES (?, ?)";
             connection.prepare_cached(sql)?.execute([self.n, *slot as i64])?;
@@ -245,8 +245,8 @@ impl Segment {
     }
 
     /// Takes words that no document holds any more out of the rows of words.
-    fn forget_words(&self, connection: &Connection, gone: &BTreeSet<&[u8]>) -> rusqlite::Result<()> {
-        if gone.is_empty() {
+    fn forget_words(&self, connection: &Connection, removed_words: &BTreeSet<&[u8]>) -> rusqlite::Result<()> {
+        if removed_words.is_empty() {
             return Ok(());
         }
         let mut changed: Vec<(i64, Vec<u8>)> = Vec::new();
@@ -255,8 +255,9 @@ impl Segment {
         while let Some(row) = rows.next()? {
             let words = row.get_ref(1)?.as_blob()?;
             let mut kept = vec![b'\n'];
-            for word in
-                words.split(|byte| *byte == b'\n').filter(|word| !word.is_empty() && !gone.contains(word))
+            for word in words
+                .split(|byte| *byte == b'\n')
+                .filter(|word| !word.is_empty() && !removed_words.contains(word))
             {
                 kept.extend_from_slice(word);
                 kept.push(b'\n');

@@ -30,7 +30,7 @@ impl Surroundings<'_> {
     ) -> rusqlite::Result<(Vec<Around>, Cosines)> {
         let snapshot = connection.unchecked_transaction()?;
         let mut measure = Measure::by(connection, self.vector)?;
-        let filter = Filter::of(self.which);
+        let filter = Filter::new(self.which);
         // In the order of the index, which knows no ids: of equal times all are read.
         let side = |sign: &str, order: &str| {
             connection.prepare_cached(&format!(

@@ -7,7 +7,7 @@ use super::collections;
 use super::row::{self, COLUMNS, TABLES, as_json};
 use super::walk::Stopped;
 use crate::error::Error;
-use crate::record::{Kind, Scope, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
+use crate::record::{RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -194,7 +194,7 @@ pub(super) fn receive<'a>(
 /// The ids of the records that tombstones are of, each with the digest of its tombstone.
 fn matches(
     connection: &Connection,
-    kind: &'static Kind,
+    kind: &'static RecordKind,
     scope: &Scope,
     targets: &Targets,
 ) -> rusqlite::Result<Vec<(String, String)>> {

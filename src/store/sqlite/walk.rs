@@ -29,7 +29,7 @@ impl From<rusqlite::Error> for Stopped {
 /// Visits all of it, at one instant.
 pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let snapshot = connection.unchecked_transaction()?;
-    let within = Within::of(connection, &what.which)?;
+    let within = Within::resolve(connection, &what.which)?;
     if what.tombstones {
         tombstones::each(connection, &what.which, &mut |one| visit(Record::Tombstone(one)))?;
     }
@@ -49,7 +49,7 @@ fn walk_records(
     within: &Within,
     visit: &mut Visit,
 ) -> Result<(), Stopped> {
-    let mut filter = Filter::of(&what.which);
+    let mut filter = Filter::new(&what.which);
     filter.within("record", within);
     let main = if what.vectors { main_model(connection)? } else { None };
     let vector = match &main {
@@ -87,7 +87,7 @@ fn walk_embeddings(
     within: &Within,
     visit: &mut Visit,
 ) -> Result<(), Stopped> {
-    let mut filter = Filter::of(which);
+    let mut filter = Filter::new(which);
     filter.within("record", within);
     let sql = format!(
         "SELECT record.id, model.name, embedding.vector, embedding.extra FROM embedding \
@@ -112,7 +112,7 @@ fn walk_links(
     within: &Within,
     visit: &mut Visit,
 ) -> Result<(), Stopped> {
-    let mut filter = Filter::of(which);
+    let mut filter = Filter::new(which);
     filter.within("record", within);
     filter.and_for("other");
     let sql = format!(

@@ -41,7 +41,7 @@ pub(super) fn grow(connection: &Connection, collection: CollectionRow, count: i6
 /// no larger than all after it together. So a record is written anew only as often as the logarithm of
 /// their number, and the segments stay in the order of their records.
 fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
-    let mut segments = Segment::of_collection(connection, collection)?;
+    let mut segments = Segment::list(connection, collection)?;
     segments.retain(|segment| segment.slots < LARGE_SEGMENT);
     if segments.len() <= MAX_SEGMENTS {
         return Ok(Vec::new());
@@ -230,7 +230,7 @@ pub(super) fn remove(
     let unindexed = records.iter().filter(|(n, _)| *n > indexed_up_to).count() as i64;
     let sql = "UPDATE collection SET unindexed = unindexed - ? WHERE n = ?";
     connection.prepare_cached(sql)?.execute(params![unindexed, collection.n])?;
-    let segments = Segment::of_collection(connection, collection.n)?;
+    let segments = Segment::list(connection, collection.n)?;
     let mut firsts = Vec::new();
     for segment in &segments {
         firsts.push(segment.first(connection)?.unwrap_or(i64::MAX));

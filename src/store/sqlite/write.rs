@@ -9,7 +9,7 @@ use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, TABLES, as_json};
 use super::{erase, synapse, tombstones, unembedded, word_index};
 use crate::record::{
-    Embedding, Kind, Link, Object, Record, SYNAPSE, Scope, StoredRecord, Tombstone, identity_digest,
+    Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, identity_digest,
 };
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +21,7 @@ pub(super) struct KnownCollections(HashMap<(&'static str, Scope), i64>);
 /// Writes all of a batch; what became of each.
 pub(super) fn write(
     connection: &mut Connection,
-    known: &mut KnownCollections,
+    known_collections: &mut KnownCollections,
     batch: &[Record],
     forgotten: Forgotten,
 ) -> rusqlite::Result<Vec<Written>> {
@@ -34,7 +34,7 @@ pub(super) fn write(
     let received = tombstones::receive(&transaction, tombstones)?;
     let ids: Vec<&str> = received.ids.iter().map(String::as_str).collect();
     remove_all(&transaction, &ids, None)?;
-    let mut writer = Writer::new(&transaction, known, forgotten)?;
+    let mut writer = Writer::new(&transaction, known_collections, forgotten)?;
     let mut written = Vec::with_capacity(batch.len());
     for record in batch {
         written.push(match record {
@@ -52,13 +52,13 @@ pub(super) fn write(
 /// Writes records in the place of those that have their ids; what became of each.
 pub(super) fn replace(
     connection: &mut Connection,
-    known: &mut KnownCollections,
+    known_collections: &mut KnownCollections,
     records: &[StoredRecord],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // A link keeps its ends while the rows that they lie in change.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
-    let mut writer = Writer::new(&transaction, known, Forgotten::KeepOut)?;
+    let mut writer = Writer::new(&transaction, known_collections, Forgotten::KeepOut)?;
     let mut written = Vec::with_capacity(records.len());
     for record in records {
         written.push(writer.replacement(record)?);
@@ -152,7 +152,7 @@ impl RemovedRecords {
 
 struct Writer<'a> {
     transaction: &'a Transaction<'a>,
-    known: &'a mut KnownCollections,
+    known_collections: &'a mut KnownCollections,
     /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
     vectors: IndexUpdate,
@@ -163,12 +163,12 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(
         transaction: &'a Transaction<'a>,
-        known: &'a mut KnownCollections,
+        known_collections: &'a mut KnownCollections,
         forgotten: Forgotten,
     ) -> rusqlite::Result<Writer<'a>> {
         Ok(Writer {
             transaction,
-            known,
+            known_collections,
             added: BTreeMap::new(),
             vectors: IndexUpdate::default(),
             forgotten: tombstones::are_there(transaction)?.then_some(forgotten),
@@ -191,7 +191,7 @@ impl<'a> Writer<'a> {
         let collection = self.collection(record.kind, &record.scope)?;
         let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
         let twin = if there.is_none() { self.twin(record, collection)? } else { None };
-        let written = identity::of_record(record, there.as_ref(), twin);
+        let written = identity::write_outcome(record, there.as_ref(), twin);
         if let (Written::New, Some(forgotten)) = (&written, self.forgotten)
             && !tombstones::admit(self.transaction, record, forgotten)?
         {
@@ -226,7 +226,7 @@ impl<'a> Writer<'a> {
         let there = row::by_id(self.transaction, &record.id)?;
         let twin = self.twin(record, collection)?;
         let before = there.as_ref().map(|(_, there)| there);
-        let written = identity::of_replacement(record, before, twin);
+        let written = identity::replace_outcome(record, before, twin);
         match (&written, record_row::by_id(self.transaction, &record.id)?) {
             (Written::New, _) => drop(self.insert(record, collection)?),
             (Written::Replaced, Some(old)) => {
@@ -325,17 +325,17 @@ impl<'a> Writer<'a> {
         let sql = "SELECT vector FROM embedding WHERE record = ? AND model = ?";
         let vector = |row: &rusqlite::Row| Ok(numbers(row.get_ref(0)?.as_blob()?));
         let there = self.transaction.prepare_cached(sql)?.query_row([record.n, model], vector)?;
-        Ok(identity::of_vector(&embedding.of, &there, &embedding.vector))
+        Ok(identity::vector_outcome(&embedding.of, &there, &embedding.vector))
     }
 
     /// A collection, which is made if it is new.
-    fn collection(&mut self, kind: &'static Kind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
+    fn collection(&mut self, kind: &'static RecordKind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
         let key = (kind.name, scope.clone());
-        let n = match self.known.0.get(&key) {
+        let n = match self.known_collections.0.get(&key) {
             Some(n) => *n,
             None => {
                 let n = collections::ensure(self.transaction, kind, scope)?;
-                self.known.0.insert(key, n);
+                self.known_collections.0.insert(key, n);
                 n
             }
         };
@@ -363,8 +363,8 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
         return Ok(Written::New);
     }
     let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
-    let known = params![source, link.rel, target];
-    if connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))? {
+    let known_collections = params![source, link.rel, target];
+    if connection.prepare_cached(sql)?.query_row(known_collections, |row| row.get(0))? {
         return Ok(Written::Same(link.from.clone()));
     }
     Ok(identity::second_answer(link))
