@@ -198,29 +198,13 @@ pub(super) fn unknown_key_hint(text: &str) -> String {
         [section, _, .., member] if parts.len() > 2 => format!("{section}.*.{member}"),
         _ => text.to_owned(),
     };
-    let near = ROWS.iter().map(|row| (edit_distance(&shape, row.key), row.key)).min();
+    let near = ROWS.iter().map(|row| (strsim::levenshtein(&shape, row.key), row.key)).min();
     match near {
         Some((edits, key)) if edits <= 1 + shape.len() / 5 => {
             format!("did you mean '{key}'? see 'rsv-config list'")
         }
         _ => "see 'rsv-config list'".to_owned(),
     }
-}
-
-/// How many characters must be added, left out or changed to make one text of the other (Levenshtein 1965).
-fn edit_distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut line: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut corner = line[0];
-        line[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let changed = corner + usize::from(a != *b);
-            corner = line[j + 1];
-            line[j + 1] = changed.min(line[j] + 1).min(corner + 1);
-        }
-    }
-    line[other.len()]
 }
 
 #[cfg(test)]
@@ -256,6 +240,5 @@ mod tests {
         ] {
             assert_eq!(Key::parse(key).unwrap_err().remedy(), Some(hint), "{key}");
         }
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
     }
 }
