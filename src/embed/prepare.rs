@@ -88,7 +88,7 @@ fn write(
             files.insert((*name).to_owned(), model_dir::FileChecksum::of(&path)?);
         }
     }
-    let json = json!({"model": installed.model.id, "build": onnx_runtime::build(), "files": model_dir::listed(&files)});
+    let json = json!({"model": installed.model.id, "build": onnx_runtime::build(), "files": files});
     fs::write(directory.join(DESCRIPTION_FILE), format!("{json:#}\n")).context("cannot write the description")
 }
 

@@ -36,6 +36,7 @@ impl RelayRequest {
 }
 
 /// The body of an answer on its way: its pieces as they were sent. Dropping it hangs up.
+// By hand: futures-util has no timeouts.
 pub struct RelayBody {
     inner: reqwest::Body,
     idle: Duration,
