@@ -9,6 +9,7 @@ use crate::cli::Notes;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::http::{self, BlockingClient, FullResponse, RequestError, RequestErrorKind, Truncation};
+use backon::{BackoffBuilder, ExponentialBuilder};
 use endpoint::{EmbeddingApi, Endpoint};
 use std::time::Duration;
 
@@ -49,11 +50,11 @@ impl From<RemoteError> for Error {
     }
 }
 
-/// How often a request to a busy or missing server is sent. To a proxy it is sent once: a process with a model of
+/// How often a request to a busy or missing server is sent again. To a proxy it is sent once: a process with a model of
 /// its own need not wait for it.
-const MAX_ATTEMPTS: usize = 4;
-/// The first pause between two attempts; each next one is twice as long.
-const FIRST_BACKOFF: Duration = Duration::from_millis(250);
+const MAX_RETRIES: usize = 3;
+/// The pauses between two attempts: each is twice as long as the one before.
+const BACKOFF: ExponentialBuilder = ExponentialBuilder::new().with_min_delay(Duration::from_millis(250));
 /// The longest pause that a server may ask for.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
@@ -153,13 +154,12 @@ impl RemoteEmbedder {
         texts: &[&str],
         input_type: InputType,
     ) -> std::result::Result<FullResponse, RequestError> {
-        let mut left = if self.is_proxy() { 1 } else { MAX_ATTEMPTS };
-        let mut backoff = FIRST_BACKOFF;
+        let retries = if self.is_proxy() { 0 } else { MAX_RETRIES };
+        let mut backoffs = BACKOFF.with_max_times(retries).build();
         loop {
             let json = self.endpoint.request(&self.model, texts, input_type, self.base64);
             let reply =
                 self.client.post(&self.endpoint.address, self.endpoint.key.as_ref(), json, MAX_ANSWER_BYTES);
-            left -= 1;
             let (why, wanted) = match &reply {
                 Ok(FullResponse { status: status @ (429 | 500 | 502 | 503 | 504), retry_after, .. }) => {
                     (format!("answered {status} {}", http::reason_phrase(*status)), *retry_after)
@@ -169,13 +169,10 @@ impl RemoteEmbedder {
                 }
                 _ => return reply,
             };
-            if left == 0 {
-                return reply;
-            }
+            let Some(backoff) = backoffs.next() else { return reply };
             let rest = wanted.unwrap_or(backoff).min(MAX_BACKOFF);
             self.notes.detail(format_args!("{}: {why}; again in {rest:?}", self.endpoint.address));
             std::thread::sleep(rest);
-            backoff *= 2;
         }
     }
 

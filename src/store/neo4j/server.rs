@@ -4,6 +4,7 @@ use super::error::{DbError, DbResult};
 use super::statements::in_one;
 use super::values::{Params, Row};
 use crate::config::{ServerOptions as Settings, StoreLocation};
+use backon::{BlockingRetryable, ExponentialBuilder};
 use neo4rs::{Config, ConfigBuilder, Graph, Query, Txn};
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -29,8 +30,11 @@ const LEAST_IDS: usize = 20;
 /// transaction or that the leader changes, is tried as long as one waits for a connection. The pause before the second
 /// try grows by half of it each time.
 const TRIES: u32 = 8;
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const MAX_PAUSE: Duration = Duration::from_millis(500);
+const BACKOFF: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(20))
+    .with_factor(1.5)
+    .with_max_delay(Duration::from_millis(500))
+    .without_max_times();
 
 /// The time that the server may take to roll back a transaction.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
@@ -200,21 +204,14 @@ impl Server {
         })
     }
 
-    fn retry<T>(&self, mut work: impl FnMut() -> DbResult<T>) -> DbResult<T> {
-        let began = Instant::now();
-        let (mut tried, mut pause) = (0, FIRST_PAUSE);
-        loop {
+    fn retry<T>(&self, work: impl FnMut() -> DbResult<T>) -> DbResult<T> {
+        let (began, mut tried) = (Instant::now(), 0);
+        let may_retry = |error: &DbError| {
             tried += 1;
-            let may_retry =
-                |error: &DbError| error.is_transient() || error.is_of_connection() && tried < TRIES;
-            match work() {
-                Err(error) if may_retry(&error) && began.elapsed() < self.connect_timeout => {
-                    std::thread::sleep(pause);
-                    pause = (pause + pause / 2).min(MAX_PAUSE);
-                }
-                other => return other,
-            }
-        }
+            let has_try = error.is_transient() || error.is_of_connection() && tried < TRIES;
+            has_try && began.elapsed() < self.connect_timeout
+        };
+        work.retry(BACKOFF).when(may_retry).call()
     }
 
     /// Makes something that must be there, in a transaction of its own; another process may have done it meanwhile.
