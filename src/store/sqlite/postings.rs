@@ -1,6 +1,8 @@
 //! How numbers lie in the word index: a posting list as differences and varints, read from end to end; what is
 //! known of each document in blocks of fixed width, where any of them is found at once.
 
+use integer_encoding::VarInt;
+
 /// A document in a segment of the index: what a selection asks of it, and its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DocMeta {
@@ -162,39 +164,18 @@ impl Postings {
 }
 
 /// Appends a number as LEB128: seven bits a byte, the lowest first.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
+fn put(bytes: &mut Vec<u8>, number: u64) {
+    let start = bytes.len();
+    bytes.resize(start + number.required_space(), 0);
+    number.encode_var(&mut bytes[start..]);
 }
 
 /// Takes a number off the front; `None` at the end.
 #[inline]
 fn take(bytes: &mut &[u8]) -> Option<u64> {
-    // Most are of one byte.
-    match **bytes {
-        [byte @ ..0x80, ref rest @ ..] => {
-            *bytes = rest;
-            Some(byte.into())
-        }
-        _ => take_long(bytes),
-    }
-}
-
-#[inline(never)]
-fn take_long(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..63).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
+    let (number, length) = u64::decode_var(bytes)?;
+    *bytes = &bytes[length..];
+    Some(number)
 }
 
 #[cfg(test)]
