@@ -128,6 +128,7 @@ const MIN_WORD_COLUMNS: usize = 10;
 
 /// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`; the first
 /// is empty where there would be no room for a word. Words that are longer than a line are broken.
+// By hand: textwrap keeps blanks at the start of a line, and begins beside the heading however little room there is.
 fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> {
     let room = |lines: &Vec<String>| {
         let taken = if lines.len() == 1 { indent } else { hanging };

@@ -75,6 +75,7 @@ fn colour(role: Option<Role>) -> &'static str {
 }
 
 /// The day, the role and the beginning of a message, in lines of one width.
+// By hand: textwrap breaks a long word, and wraps all of a text; here both are cut off.
 fn label(message: &StoredRecord) -> String {
     let mut lines = vec![String::new()];
     let mut cut = false;

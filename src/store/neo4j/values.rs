@@ -75,6 +75,7 @@ pub(super) fn narrow(numbers: Vec<f64>) -> Vec<f32> {
 
 /// A record as `statements` lists it: its kind, by the position among those that were asked for; id, trace_id,
 /// partition, instance, role, content, timestamp, seq, extra, url.
+// A tuple, no struct: the driver reads a struct only from a map, which repeats the names in every row.
 pub(super) type ListedRecord = (
     usize,
     Option<String>,
