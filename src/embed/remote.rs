@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_too_long_is_told() {
+    fn a_text_that_is_too_long_is_reported() {
         let fake = Fake::new(&[(400, ""), (400, r#"{"error":{"message":"at most 8 tokens"}}"#)]);
         let mut remote = remote(&format!("{}/api/embed", fake.url));
         let message = error_of(&mut remote, &["äöü", "b"]);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_and_nobody_are_told_apart() {
+    fn a_missing_model_is_distinguished_from_a_missing_server() {
         let missing = r#"{"error":{"message":"m is not here","code":"model_not_found"}}"#;
         let fake = Fake::new(&[(404, missing), (404, "{}"), (503, "{}")]);
         let (host, port) = fake.url.trim_start_matches("http://").split_once(':').unwrap();

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_asked_for_and_is_nobodys_key() {
+    fn the_token_is_required_and_is_not_taken_for_a_key() {
         let guard = guard();
         let mut headers = HeaderMap::new();
         assert_eq!(status(&guard, "/", &[]), 401);

@@ -43,7 +43,7 @@ fn offered(home: &Home, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_known_is_offered() {
+fn known_names_are_completed() {
     let home = furnished();
     for (words, wanted) in [
         (&["rsv-search", "-p", ""][..], &["code", "garden", ODD, "work"][..]),
@@ -155,7 +155,7 @@ fn bash_completes() {
 }
 
 #[test]
-fn bash_finds_them_where_bash_completion_looks() {
+fn bash_completion_finds_the_files() {
     let home = furnished();
     if !Path::new("/usr/share/bash-completion/bash_completion").exists() {
         return;

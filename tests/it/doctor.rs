@@ -57,7 +57,7 @@ fn trouble(home: &Home, check: &str, told: &str, remedy: &str) {
 }
 
 #[test]
-fn where_all_is_there_nothing_needs_doing() {
+fn a_healthy_setup_has_no_trouble() {
     let ollama = ollama("{\"id\":\"llama3.2:latest\"}");
     let home = healthy(Home::with_model(), &ollama.url());
     home.run("rsv-config", &["set", "model", "llama3.2"], "").ok();
@@ -75,7 +75,7 @@ fn where_all_is_there_nothing_needs_doing() {
 }
 
 #[test]
-fn looking_makes_no_store() {
+fn doctor_creates_no_store() {
     let home = healthy(Home::new(), &dead());
     assert!(found(&home, "store").1.ends_with("which is made when something is stored"));
     assert!(!home.path(".local").exists());
@@ -100,7 +100,7 @@ fn wrong_settings_are_found() {
 }
 
 #[test]
-fn a_store_that_is_not_as_it_must_be_is_found() {
+fn trouble_with_the_store_is_found() {
     let home = healthy(Home::new(), &dead());
     home.ingest(&[], &(0..300).map(|n| MESSAGE.replace("owl", &format!("owl {n}"))).collect::<String>());
     std::fs::set_permissions(home.store(), PermissionsExt::from_mode(0o640)).unwrap();
@@ -128,7 +128,7 @@ fn a_store_that_is_not_as_it_must_be_is_found() {
 }
 
 #[test]
-fn a_model_that_is_damaged_or_not_there_is_found() {
+fn a_damaged_or_missing_model_is_found() {
     let home = healthy(Home::new(), &dead());
     assert_eq!(found(&home, "model").0, "advice");
     trouble(
@@ -159,7 +159,7 @@ fn a_model_that_is_damaged_or_not_there_is_found() {
 }
 
 #[test]
-fn messages_that_wait_for_their_vectors_are_found() {
+fn messages_without_vectors_are_found() {
     let home = healthy(Home::with_model(), &dead()).env("RSV_EMBED_CATCH_UP", "1");
     home.ingest(&[], &(MESSAGE.to_owned() + &MESSAGE.replace("owl", "egg")));
     trouble(&home, "vectors", "2 messages have no vector", "rsv-embed --pending");
@@ -173,7 +173,11 @@ fn the_process_on_the_proxy_port_is_found() {
     let port = taken.local_addr().unwrap().port().to_string();
     let home = healthy(Home::new(), &dead()).env("RESERVOIR_PORT", &port);
     // It takes connections, and answers none.
-    let thread = std::thread::spawn(move || taken.incoming().take(4).for_each(drop));
+    let thread = std::thread::spawn(move || {
+        for connection in taken.incoming().take(4) {
+            drop(connection);
+        }
+    });
     let (state, told, remedy) = found(&home, "proxy");
     assert_eq!(state, "trouble");
     assert!(told.starts_with(&format!("127.0.0.1:{port} is taken by ")), "{told}");
@@ -201,7 +205,7 @@ fn the_process_on_the_proxy_port_is_found() {
 }
 
 #[test]
-fn providers_are_asked_and_what_they_say_is_judged() {
+fn providers_are_checked() {
     let home = healthy(Home::new(), &dead());
     trouble(&home, "ollama", "connection refused", "start it, or correct RSV_OLLAMA_BASE_URL");
     assert_eq!(found(&home, "openai").0, "advice");
@@ -238,7 +242,7 @@ fn model_in_file(home: &Home, model: &str) -> String {
 }
 
 #[test]
-fn tools_that_are_of_another_version_or_not_found_are_told_of() {
+fn tools_missing_or_of_another_version_are_found() {
     let home = healthy(Home::new(), &dead());
     trouble(&home.env("PATH", "/nowhere"), "tools", "the shell finds no rsv-config", "export PATH=");
     let older = home.write("older/rsv-embed", "#!/bin/sh\necho rsv-embed 0.0.1\n");
@@ -249,7 +253,7 @@ fn tools_that_are_of_another_version_or_not_found_are_told_of() {
 }
 
 #[test]
-fn manual_and_completions_are_looked_for() {
+fn missing_manual_and_completions_are_found() {
     let home = healthy(Home::new(), &dead()).env("SHELL", "/usr/bin/fish");
     for check in ["manual", "completions"] {
         let (state, _, remedy) = found(&home, check);
@@ -261,7 +265,7 @@ fn manual_and_completions_are_looked_for() {
 }
 
 #[test]
-fn people_are_told_in_text() {
+fn a_terminal_gets_the_checks_as_text() {
     let home = healthy(Home::new(), &dead());
     let Some(terminal) = Terminal::start(&home, "rsv-config", "doctor") else { return };
     let (seen, status) = terminal.end();
@@ -276,7 +280,7 @@ fn init(home: &Home, words: &[&str]) -> Ran {
 }
 
 #[test]
-fn the_first_settings_are_made_without_a_question() {
+fn init_takes_its_answers_from_flags() {
     let home = Home::new();
     let nobody = init(&home, &[]).trouble();
     assert!(
@@ -298,7 +302,7 @@ fn the_first_settings_are_made_without_a_question() {
 }
 
 #[test]
-fn the_first_settings_are_asked_for_on_a_terminal() {
+fn init_asks_on_a_terminal() {
     let home = Home::new();
     let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
     terminal.see("Which model do you talk to");
@@ -342,7 +346,7 @@ fn aborting_init_changes_nothing() {
 }
 
 #[test]
-fn who_leaves_where_nothing_is_shown_gets_the_terminal_back() {
+fn ctrl_c_at_a_hidden_prompt_restores_the_terminal() {
     let home = Home::new();
     let line = "stty -g > before; sh -c 'exec rsv-config init'; echo \"ended $?\"; stty -g > after";
     for asked in ["The key for OpenAI", "y or n [y] "] {

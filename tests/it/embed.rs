@@ -194,7 +194,7 @@ fn lines_keep_their_order_however_many() {
 }
 
 #[test]
-fn text_is_taken_by_lines_and_vectors_may_come_bare() {
+fn plain_lines_are_embedded_and_raw_vectors_printed() {
     let home = Home::with_model();
     home.write("one.txt", "\u{feff}a wall\r\n\nlast");
     let lines = lines_of(&home.run("rsv-embed", &["--text", "one.txt", "-"], "more\n").ok());
@@ -235,7 +235,7 @@ fn a_bad_line_is_named_and_the_others_go_on() {
 }
 
 #[test]
-fn one_thing_is_done_at_a_time() {
+fn flags_of_different_tasks_conflict() {
     let home = Home::with_model();
     for words in [
         &["--pending", "--models"][..],
@@ -348,7 +348,7 @@ fn many_questions_are_answered_by_meaning() {
 }
 
 #[test]
-fn a_replay_by_the_same_model_goes_on_where_it_was_killed() {
+fn a_killed_replay_is_resumed() {
     let home = Home::with_model();
     ingest_many(&home, 500);
     home.run("rsv-embed", &["--pending"], "").ok();
@@ -424,7 +424,7 @@ fn model_of(home: &Home) -> String {
 }
 
 #[test]
-fn a_change_that_was_stopped_at_its_end_is_brought_to_it() {
+fn an_interrupted_change_of_the_model_is_completed() {
     let home = two_models();
     ingest_many(&home, 20);
     home.run("rsv-embed", &["--pending"], "").ok();
@@ -440,7 +440,7 @@ fn a_change_that_was_stopped_at_its_end_is_brought_to_it() {
 }
 
 #[test]
-fn a_store_whose_model_is_gone_is_searched_by_another() {
+fn a_store_whose_model_is_missing_is_searched_by_another() {
     let home = two_models();
     ingest_many(&home, 10);
     named(&home, OTHER).run("rsv-embed", &["--pending"], "").ok();
@@ -459,7 +459,7 @@ fn a_store_whose_model_is_gone_is_searched_by_another() {
 }
 
 #[test]
-fn a_message_that_a_server_does_not_take_keeps_no_other_from_its_vector() {
+fn a_message_that_a_server_rejects_does_not_block_others() {
     let vectors = |count: usize| {
         let data: Vec<Value> =
             (0..count).map(|n| json!({"index": n, "embedding": [0.6, 0.8, n as f64]})).collect();

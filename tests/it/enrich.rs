@@ -60,7 +60,7 @@ fn sizes(home: &Home, similar: usize, recent: usize) -> Home {
 }
 
 #[test]
-fn what_is_recalled_stands_fenced_before_the_question() {
+fn recalled_messages_are_fenced_before_the_question() {
     let home = home_of(&["What hunts at night?", "Owls do.\nAnd bats."]);
     let enriched = enrich(&home, &request(&[("user", "Which owls?")]));
     let wanted = format!(
@@ -72,7 +72,7 @@ fn what_is_recalled_stands_fenced_before_the_question() {
 }
 
 #[test]
-fn what_is_written_without_spaces_is_related_by_its_characters() {
+fn text_without_spaces_is_related_by_its_characters() {
     let texts = [
         "私の犬は雷が怖いです",
         "来週の会議は火曜日に変更されました",
@@ -99,7 +99,7 @@ fn what_is_written_without_spaces_is_related_by_its_characters() {
 }
 
 #[test]
-fn rsv_tells_who_asked_and_what_was_done() {
+fn the_member_rsv_has_scope_question_and_account() {
     let home = home_of(&["What hunts at night?", "Owls do.", "Good.", "Indeed.", "It rained.", "So it did."]);
     let given = request(&[("user", "Which owls?")]).replace("llama3.1", "gpt-4o");
     let enriched = enrich(&home, &given);
@@ -181,7 +181,7 @@ fn nothing_is_recalled_twice() {
 }
 
 #[test]
-fn what_the_request_holds_is_not_recalled() {
+fn messages_in_the_request_are_not_recalled() {
     let home = home_of(&["Owls hunt.", "Do they?", "Owls sleep by day.", "I see."]);
     let turns = [
         ("user", "First: Owls hunt. And so on."),
@@ -304,7 +304,7 @@ fn where_nothing_was_decided_a_later_request_recalls_by_what_the_user_said() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_out() {
+fn messages_that_do_not_fit_are_left_out() {
     let texts: Vec<String> = (0..30).map(|n| format!("Owl {n} {}", "hoots and ".repeat(40))).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let home = home_of(&texts);
@@ -331,7 +331,7 @@ fn what_does_not_fit_is_left_out() {
 }
 
 #[test]
-fn enriched_again_there_is_one_fence() {
+fn enriching_twice_leaves_one_fence() {
     let home = home_of(&["What hunts at night?", "Owls do."]);
     for given in [
         request(&[("system", "Be brief."), ("user", "Which owls?")]),
@@ -394,7 +394,7 @@ fn several_requests_are_several_lines_and_bad_ones_are_named() {
 }
 
 #[test]
-fn a_turn_goes_round_and_is_remembered() {
+fn a_turn_is_recalled_after_a_round_trip() {
     let home = home_of(&[]);
     let ask = |time: &str, question: &str, answer: &str| {
         let home = home.at(time);

@@ -300,7 +300,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 #[test]
-fn for_any_conversation_what_is_recalled_fits_and_all_else_stays() {
+fn for_any_conversation_the_recall_fits_and_the_rest_is_unchanged() {
     let home = Home::new();
     let store = RefCell::new(filled(&home));
     let came = RefCell::new([0; 4]);
@@ -317,7 +317,7 @@ fn for_any_conversation_what_is_recalled_fits_and_all_else_stays() {
 }
 
 #[test]
-fn what_the_encoder_joins_to_the_block_is_counted() {
+fn tokens_joined_across_the_blocks_edge_are_counted() {
     let home = Home::new();
     let mut store = filled(&home);
     let options = options().new_tree(&mut TestRunner::deterministic()).unwrap().current();

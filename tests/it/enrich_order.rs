@@ -64,7 +64,7 @@ fn by_worth(line: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_linked_goes_before_what_is_similar_and_that_before_what_was_said_last() {
+fn linked_messages_come_before_similar_ones_and_those_before_recent_ones() {
     let home = home();
     let line = within(&home, &[100_000]).remove(0);
     let all = by_worth(&line);

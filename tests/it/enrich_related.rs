@@ -212,7 +212,7 @@ fn rates(home: &Home) -> Rates {
 /// Measured: 4 of 40, 35 of 40, 30 of 30 and 5 of 10. A model this small does not tell "Why is the sky blue?" from
 /// cobalt blue tiles, nor who "fits the wiring" from anybody else.
 #[test]
-fn by_meaning_what_has_nothing_to_do_with_the_question_is_seldom_recalled() {
+fn by_meaning_unrelated_messages_are_seldom_recalled() {
     let home = remembering(Home::with_model());
     home.run("rsv-embed", &["--quiet", "--pending"], "").ok();
     let rates = rates(&home);
@@ -222,7 +222,7 @@ fn by_meaning_what_has_nothing_to_do_with_the_question_is_seldom_recalled() {
 
 /// Measured: 5 of 40, 32 of 40, 30 of 30 and 1 of 10, since other words are other words.
 #[test]
-fn by_words_what_has_nothing_to_do_with_the_question_is_seldom_recalled() {
+fn by_words_unrelated_messages_are_seldom_recalled() {
     let rates = rates(&remembering(Home::new()));
     assert!(rates.elsewhere <= 7 && rates.about >= 30 && rates.answered >= 29, "{rates:?}");
 }

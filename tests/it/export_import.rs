@@ -381,7 +381,7 @@ fn roles_and_times_narrow_an_export() {
 }
 
 #[test]
-fn spreadsheets_and_people_have_formats_of_their_own() {
+fn csv_and_markdown_are_written() {
     let home = Home::new();
     let line = |n: i64, role: &str, content: &str| {
         let m =

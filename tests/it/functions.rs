@@ -242,7 +242,7 @@ fn an_answer_is_shown_as_it_comes() {
 }
 
 #[test]
-fn what_is_written_to_a_file_stays_in_order() {
+fn output_to_a_file_stays_in_order() {
     for shell in shells().into_iter().filter(|(shell, _)| *shell != "fish") {
         let home = home();
         run(
@@ -322,7 +322,7 @@ fn the_real_clients_answer_in_every_shell() {
 }
 
 #[test]
-fn at_a_prompt_nothing_is_read_and_ctrl_c_stores_nothing() {
+fn at_a_prompt_stdin_is_not_read_and_ctrl_c_stores_nothing() {
     for (shell, start) in [("bash", "exec bash --rcfile rc -i"), ("zsh", "exec zsh -i")] {
         if !shells().iter().any(|(there, _)| *there == shell) {
             continue;

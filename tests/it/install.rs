@@ -78,7 +78,7 @@ fn files(directory: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_is_installed_runs_and_is_taken_away_again() {
+fn an_installation_runs_and_uninstalls_without_a_trace() {
     let home = bare();
     let prefix = home.path(PREFIX);
     let from = real(&home, &["rsv-ingest", "rsv-view"]);
@@ -151,7 +151,7 @@ fn what_is_installed_runs_and_is_taken_away_again() {
 }
 
 #[test]
-fn what_is_not_rsvs_is_not_touched() {
+fn files_of_others_are_not_touched() {
     let home = bare();
     let from = stand_ins(&home);
     let prefix = home.path(PREFIX);
@@ -209,7 +209,7 @@ fn a_package_is_put_together_below_another_directory() {
 }
 
 #[test]
-fn by_default_it_is_for_this_user_and_what_is_wrong_is_said() {
+fn the_default_is_the_users_home_and_errors_are_reported() {
     let home = bare();
     let from = stand_ins(&home);
     let from = from.to_str().unwrap();

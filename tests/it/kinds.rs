@@ -75,7 +75,7 @@ const LINES: &str = r#"{"kind":"note","id":"n1","title":"Moss","content":"It gro
 "#;
 
 #[test]
-fn a_kind_of_ones_own_goes_through_everything() {
+fn a_new_kind_passes_through_every_tool() {
     for home in Home::of_each_store() {
         let home = home.and_model();
         let ran = home.test_process("kinds::notes_go_through_everything").output().unwrap();
@@ -107,14 +107,14 @@ fn notes_go_through_everything() {
 }
 
 #[test]
-fn what_reservoir_wrote_stays_whatever_kinds_come_beside_it() {
+fn new_kinds_leave_reservoirs_graph_unchanged() {
     let Some(home) = Home::in_graph() else { return };
     let graph = home.graph();
     for statement in RESERVOIRS {
         graph.run(statement);
     }
     let (before, foreign) = (graph.texts(READ_BY_RESERVOIR), graph.texts(NOT_OURS));
-    let ran = home.test_process("kinds::notes_come_beside_what_reservoir_wrote").output().unwrap();
+    let ran = home.test_process("kinds::notes_are_stored_beside_reservoirs_graph").output().unwrap();
     let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success() && told.contains("1 passed"), "{told}");
     assert_eq!((graph.texts(READ_BY_RESERVOIR), graph.texts(NOT_OURS)), (before, foreign));
@@ -124,7 +124,7 @@ fn what_reservoir_wrote_stays_whatever_kinds_come_beside_it() {
 
 #[test]
 #[ignore = "a process of its own, in which the kind is registered: another test starts it"]
-fn notes_come_beside_what_reservoir_wrote() {
+fn notes_are_stored_beside_reservoirs_graph() {
     if !is_test_process() {
         return;
     }

@@ -231,7 +231,7 @@ fn a_damaged_installation_is_named_and_fetched_again() {
 }
 
 #[test]
-fn without_the_library_all_else_works_and_what_helps_is_said() {
+fn without_onnx_runtime_other_tools_work_and_a_hint_is_given() {
     let home = Home::new();
     let from = files(&home, "from").display().to_string();
     let said = home.fetch(&[MODEL, "--from", &from]).trouble();
@@ -294,7 +294,7 @@ fn two_fetches_at_once_do_it_once() {
 }
 
 #[test]
-fn a_model_of_ones_own_is_asked_as_its_files_say() {
+fn a_custom_model_is_run_as_its_files_say() {
     let home = with_library();
     let own = files(&home, "Own-Model");
     home.write("Own-Model/1_Pooling/config.json", r#"{"pooling_mode_cls_token": true}"#);

@@ -381,7 +381,7 @@ fn names_and_contents_are_never_read_as_statements() {
 }
 
 #[test]
-fn eight_that_write_at_once_leave_one_graph() {
+fn eight_concurrent_writers_leave_one_graph() {
     let Some(home) = Home::in_graph() else { return };
     let lines = |writer: usize| -> String {
         let turn = |n: usize| {
@@ -420,7 +420,7 @@ fn eight_that_write_at_once_leave_one_graph() {
 }
 
 #[test]
-fn what_fails_is_told_within_its_time() {
+fn neo4j_failures_are_reported_within_their_timeouts() {
     let Some(home) = Home::in_graph() else { return };
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("bolt://{}", silent.local_addr().unwrap());
@@ -476,7 +476,7 @@ const MANY: &str =
         partition: 'many', instance: 'many', timestamp: i, embedding: [1.0, rand(), rand(), rand()]})";
 
 #[test]
-fn three_among_very_many_are_found() {
+fn three_records_among_very_many_are_found() {
     let Some(home) = Home::in_graph() else { return };
     let line = |partition: &str, n: i32, first: f32| {
         let message = serde_json::json!({"id": format!("{partition}-{n}"), "partition": partition, "instance": partition,
@@ -536,7 +536,7 @@ fn a_graph_of_another_version_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn what_the_index_finds_is_what_a_scan_finds() {
+fn the_neo4j_index_finds_what_a_scan_finds() {
     let Some(graph) = Home::in_graph() else { return };
     let file = Home::new();
     let homes = [&graph, &file];

@@ -81,7 +81,9 @@ impl State {
             let lost = !up && committing.load(Ordering::SeqCst) || up && !self.passes(bytes);
             if lost {
                 self.dead.store(self.mortal.load(Ordering::SeqCst), Ordering::SeqCst);
-                self.victim.lock().unwrap().take().into_iter().for_each(kill);
+                if let Some(victim) = self.victim.lock().unwrap().take() {
+                    kill(victim);
+                }
                 self.cut();
             }
             if read == 0 || lost || to.write_all(bytes).is_err() {
@@ -293,7 +295,7 @@ fn the_proxy_answers_without_its_server_and_stores_when_it_is_back() {
 }
 
 #[test]
-fn what_waits_too_long_is_told_and_nothing_else_stands_still() {
+fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     let Some(home) = Home::in_graph() else { return };
     let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
     home.ingest(&[], r#"{"role":"user","content":"before"}"#);
@@ -323,7 +325,7 @@ fn what_waits_too_long_is_told_and_nothing_else_stands_still() {
 }
 
 #[test]
-fn who_waited_too_long_keeps_nobody_waiting() {
+fn a_timed_out_write_releases_its_connection() {
     let Some(home) = Home::in_graph() else { return };
     home.ingest(&[], r#"{"role":"user","content":"before"}"#);
     let held = home.graph().hold("MATCH (store:RsvStore) SET store.locked = true");
@@ -398,7 +400,7 @@ fn old() -> String {
 }
 
 #[test]
-fn what_is_no_such_server_is_named() {
+fn a_server_that_is_not_neo4j_is_named() {
     let http = says(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     let port = "hint: give the port of Bolt, which is 7687 by default";
     let newer = "hint: use Neo4j 5.26 or a later one";

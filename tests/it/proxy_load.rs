@@ -96,7 +96,7 @@ fn check(home: &Home, questions: &[String]) {
 }
 
 #[test]
-fn many_clients_are_answered_and_stored_once_though_the_end_comes() {
+fn many_clients_are_answered_and_stored_once_despite_a_shutdown() {
     let provider = Fake::answering(answered);
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
     let mut proxy = Proxy::start(&home);

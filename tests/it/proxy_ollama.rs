@@ -99,7 +99,7 @@ fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
 }
 
 #[test]
-fn what_ollama_says_of_a_break_is_not_said_twice() {
+fn an_error_in_ollamas_stream_is_not_repeated() {
     let said = "{\"message\":{\"content\":\"In \"},\"done\":false}\n{\"error\":\"out of memory\"}\n";
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n";
     let ollama = raw(Box::leak(format!("{head}{said}").into_boxed_str()).as_bytes(), Duration::ZERO);
@@ -110,7 +110,7 @@ fn what_ollama_says_of_a_break_is_not_said_twice() {
 }
 
 #[test]
-fn what_ollama_refuses_without_words_is_told_in_its_words() {
+fn a_refusal_of_ollamas_without_a_message_gets_one() {
     let said =
         [(429, ""), (503, "<html>busy</html>"), (404, "{\"error\":\"no such model\"}"), (429, ""), (429, "")];
     let ollama = Fake::new(said.map(|(status, body)| Answer::new(status, body)));
@@ -199,7 +199,7 @@ fn the_rest_of_ollama_passes_on() {
 }
 
 #[test]
-fn what_a_model_is_made_of_passes_on_however_long_it_is() {
+fn model_blobs_of_any_size_are_passed_on() {
     let ollama = Fake::new([Answer::new(201, "")]);
     let proxy = Proxy::start(&home(&ollama).env("RSV_MAX_LINE_BYTES", "1000"));
     let blob = "many words ".repeat(100_000);

@@ -211,7 +211,7 @@ fn a_replay_links_what_it_embeds() {
 }
 
 #[test]
-fn start_serves_also_where_ollama_is_looked_for() {
+fn start_also_listens_on_ollamas_port() {
     let reply = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Here."}}]}"#;
     let provider = Fake::new([Answer::new(200, reply)]);
     let home = Home::new().env("OLLAMA_BASE_URL", &provider.url());
@@ -240,7 +240,7 @@ fn start_serves_also_where_ollama_is_looked_for() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_what_helps() {
+fn errors_of_the_reservoir_function_have_hints() {
     let desk = Desk::new();
     for (line, said) in [
         ("reservoir", "reservoir: error: no command is given\nreservoir: hint: see 'reservoir --help'\n"),
@@ -274,7 +274,7 @@ fn what_cannot_be_done_is_said_with_what_helps() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_trouble_and_a_terminal_is_not_moved() {
+fn a_closed_reader_is_no_error_and_the_terminal_is_unchanged() {
     if !can_run_examples() {
         return;
     }
@@ -320,8 +320,8 @@ fn the_page_names_each_target_service_and_setting_of_the_documents() {
     for item in described.split(".It ").skip(1) {
         let (term, text) = item.split_once('\n').unwrap();
         let names = term.split([' ', ',']).filter(|name| name.contains('_') || name.contains(".*."));
-        names.filter(|_| text.starts_with("The same")).for_each(|name| {
-            assert!(rows.contains(&format!("\"{name}\"")), "{name} is no setting");
-        });
+        for name in names.filter(|_| text.starts_with("The same")) {
+            assert!(rows.contains(&format!("\"{name}\"")), "{name} is not a setting");
+        }
     }
 }

@@ -176,7 +176,7 @@ RSV_STORE=increments.db reservoir import "$BACKUP_DIR"/incremental_*.json"#,
 ];
 
 #[test]
-fn the_recipes_on_exports_do_what_they_are_for() {
+fn the_recipes_on_exports_work() {
     if !can_run_examples() {
         return;
     }

@@ -60,7 +60,7 @@ fn by_trace(home: &Home) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn what_was_acknowledged_survives_being_killed() {
+fn acknowledged_records_survive_a_kill() {
     let home = Home::new().at("1000");
     let mut dice = Dice(200);
     let mut waiting: VecDeque<usize> = VecDeque::new();
@@ -107,7 +107,7 @@ fn what_was_acknowledged_survives_being_killed() {
 }
 
 #[test]
-fn sixteen_write_at_once_while_others_read() {
+fn sixteen_concurrent_writers_and_readers_agree() {
     let home = Home::new();
     let done = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|threads| {
@@ -521,7 +521,7 @@ fn a_store_is_a_file_whatever_it_is_called() {
 }
 
 #[test]
-fn a_damaged_store_is_told_of() {
+fn a_damaged_store_is_reported() {
     let home = Home::new();
     let lines: String = (0..2000)
         .map(|n| json!({"role": "user", "content": format!("hello {n}")}).to_string() + "\n")
@@ -559,7 +559,7 @@ fn a_damaged_store_is_told_of() {
 }
 
 #[test]
-fn a_full_disk_is_told_of_and_nothing_is_half_written() {
+fn a_full_disk_is_reported_and_nothing_is_half_written() {
     let (home, intact) = holding();
     let line = |n: usize| {
         json!({"kind": "message", "role": "user", "content": format!("{n} {}", "x".repeat(1000)), "trace_id": "t",
@@ -618,7 +618,7 @@ fn closed_streams_are_no_panic() {
 }
 
 #[test]
-fn what_rsv_makes_is_for_its_owner_alone() {
+fn created_files_are_private_to_their_owner() {
     let home = Home::new();
     shell(&home, "rsv-ingest", "umask 000; exec \"$TOOL\" hello", |_| Ok(())).ok();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;

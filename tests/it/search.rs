@@ -200,7 +200,7 @@ fn long_words_are_found_by_any_part() {
 }
 
 #[test]
-fn the_better_hit_stands_before() {
+fn better_hits_come_first() {
     let filler = "and so it goes on about this and that for a while";
     let texts: Vec<String> = (0..50).map(|n| format!("common {n} {filler}")).collect();
     let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -289,7 +289,7 @@ fn excluded_hits_leave_room_for_others() {
 const WAYS: [&[&str]; 3] = [&[], &["--semantic"], &["--hybrid"]];
 
 #[test]
-fn what_says_the_same_is_found_once_and_makes_room() {
+fn duplicate_hits_are_collapsed_and_replaced_by_others() {
     let home = Home::with_model();
     let line = |n: usize| {
         let (role, said) = match n {
@@ -441,7 +441,7 @@ fn a_hit_is_shown_in_its_conversation() {
 }
 
 #[test]
-fn what_was_found_and_kept_is_found_again() {
+fn stored_hits_are_found_again() {
     let home = home_of(&["an owl", "a cat"]);
     let found = home.run("rsv-search", &["owl", "--context", "1"], "").ok();
     home.run("rsv-ingest", &["--store", "other"], &found).ok();
@@ -659,7 +659,7 @@ fn what_is_linked_comes_after_the_hits_and_stays_in_the_scope() {
 }
 
 #[test]
-fn two_write_and_three_search_and_nothing_is_missing_wrong_or_foreign() {
+fn searches_during_writes_are_complete_and_stay_in_scope() {
     const SECONDS: u64 = 30;
     let home = Home::with_model();
     let begun = std::time::Instant::now();

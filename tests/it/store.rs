@@ -20,9 +20,9 @@ fn every_store_does_the_same() {
 
 fn story(open: &Open) {
     nothing_is_there(open);
-    what_is_written_is_there(open);
-    what_is_there_changes_nothing(open);
-    what_leads_nowhere_is_refused(open);
+    written_records_are_read_back(open);
+    existing_records_stay_unchanged(open);
+    references_to_missing_records_are_refused(open);
     a_question_has_one_answer(open);
     the_last_come_oldest_first(open);
     words_are_found(open);
@@ -138,7 +138,7 @@ fn nothing_is_there(open: &Open) {
     assert_eq!(store.write(&[]).unwrap(), []);
 }
 
-fn what_is_written_is_there(open: &Open) {
+fn written_records_are_read_back(open: &Open) {
     let mut extra = Object::default();
     extra.set("number", "1.0");
     extra.set("nested", "{\"b\":[1e5],\"a\":12345678901234567890123}");
@@ -169,7 +169,7 @@ fn what_is_written_is_there(open: &Open) {
     assert_eq!(all(open), wanted);
 }
 
-fn what_is_there_changes_nothing(open: &Open) {
+fn existing_records_stay_unchanged(open: &Open) {
     let before = all(open);
     let same = |id: &str| Written::Same(id.into());
     let written = open().write(&before).unwrap();
@@ -193,7 +193,7 @@ fn what_is_there_changes_nothing(open: &Open) {
     assert_eq!(open().write(&twice).unwrap(), [Written::New, same("m4"), same("m4")]);
 }
 
-fn what_leads_nowhere_is_refused(open: &Open) {
+fn references_to_missing_records_are_refused(open: &Open) {
     let before = all(open);
     let refused = |why: &str| Written::Refused(why.into());
     let vector = Some(Vector { model: "small".into(), numbers: vec![1.0] });

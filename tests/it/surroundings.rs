@@ -44,7 +44,7 @@ fn the_bytes_are_the_same_in_every_locale() {
 }
 
 #[test]
-fn a_mask_that_takes_all_from_others_is_no_obstacle() {
+fn a_restrictive_umask_is_no_obstacle() {
     let home = Home::new();
     let tool = home.command("rsv-ingest");
     let bin = Path::new(tool.get_program()).parent().unwrap();
@@ -60,7 +60,7 @@ fn a_mask_that_takes_all_from_others_is_no_obstacle() {
 }
 
 #[test]
-fn without_a_home_the_tools_say_what_to_set_and_do_what_needs_none() {
+fn without_a_home_the_tools_say_what_to_set() {
     for none in [Home::new().env("HOME", ""), Home::new().without("HOME")] {
         for tool in tools() {
             none.run(&tool, &["--help"], "").ok();
@@ -182,7 +182,7 @@ fn the_directory_for_temporary_files_is_not_needed() {
 }
 
 #[test]
-fn a_path_may_hold_any_sign() {
+fn a_path_may_hold_any_character() {
     let outer = Home::new();
     let inner = outer.path(ODD);
     std::fs::create_dir(&inner).unwrap();

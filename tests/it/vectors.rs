@@ -303,7 +303,7 @@ fn a_few_among_many_are_found() {
 }
 
 #[test]
-fn of_equals_the_newest_is_first_however_many_there_are() {
+fn among_equal_vectors_the_newest_comes_first() {
     let home = Home::new();
     let mut store = open(&home);
     let records: Vec<Record> = (0..900)
@@ -779,7 +779,7 @@ fn all_of(partition: &str) -> Select {
 }
 
 #[test]
-fn a_model_is_forgotten_with_all_it_made() {
+fn removing_a_model_removes_its_vectors_and_links() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
         let synapse = |from: &str, to: &str, rel: &str, model: &str| {
@@ -823,7 +823,7 @@ fn a_model_is_forgotten_with_all_it_made() {
 }
 
 #[test]
-fn facts_are_remembered_until_they_are_not() {
+fn facts_can_be_set_and_cleared() {
     for home in Home::of_each_store() {
         open(&home).set_fact("model", Some("m'1")).unwrap();
         open(&home).set_fact("other", Some("")).unwrap();
@@ -837,7 +837,7 @@ fn facts_are_remembered_until_they_are_not() {
 }
 
 #[test]
-fn a_job_is_one_process_at_a_time() {
+fn a_job_is_run_by_one_process_at_a_time() {
     let home = Home::new();
     let (mut one, mut other) = (open(&home), open(&home));
     let claim = one.claim("embed").unwrap();

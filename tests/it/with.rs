@@ -35,7 +35,7 @@ fn a_command_is_served_and_nothing_is_left_running() {
 }
 
 #[test]
-fn a_proxy_that_runs_and_is_well_is_used() {
+fn a_healthy_running_proxy_is_used() {
     let home = home();
     let proxy = Proxy::start(&home);
     let home = home.env("RESERVOIR_PORT", &proxy.port().to_string());
@@ -60,7 +60,7 @@ fn a_proxy_that_runs_and_is_well_is_used() {
 }
 
 #[test]
-fn a_command_gets_a_key_that_is_nobodys_unless_it_has_one() {
+fn a_command_without_a_key_gets_a_placeholder() {
     let provider = provider();
     let key =
         |home: &Home| home.run("rsv-proxy", &["--port", "0", "sh", "-c", "echo $OPENAI_API_KEY"], "").ok();

@@ -78,13 +78,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_almost_of_length_1_keeps_its_numbers() {
+    fn nearly_normalized_vectors_keep_their_numbers() {
         let x = f32::from_bits(0.6f32.to_bits() + 1);
         assert_eq!(unit(vec![x, 0.8]).unwrap(), [x, 0.8]);
     }
 
     #[test]
-    fn what_is_no_vector_is_refused() {
+    fn invalid_vectors_are_refused() {
         for (body, error) in [
             ("<html>", "no JSON object: "),
             ("{}", "data: is missing"),

@@ -234,7 +234,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_torn_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
+        fn torn_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
             DocBlock::of(&bytes).and_then(|block| block.get(at.into()));
             Postings::each(&bytes).for_each(drop);
         }
