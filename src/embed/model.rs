@@ -130,7 +130,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Value>> {
     match std::fs::read(path) {
         Ok(bytes) => {
             let json = serde_json::from_slice(&bytes);
-            json.map(Some).map_err(|e| Error::new(format!("{name}: is no valid JSON")).because(e))
+            json.map(Some).map_err(|e| Error::new(format!("{name}: is not valid JSON")).because(e))
         }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e).context(format_args!("cannot read {name}")),

@@ -75,7 +75,7 @@ fn without_a_home_there_are_still_defaults() {
     let home = Home::new().env("HOME", "");
     assert_eq!(get(&home, "reservoir_port"), "3017\n");
     assert_eq!(config(&home, &["get", "store"]).to_string(), "[1]");
-    let nowhere = "rsv-config: error: there is no place for the settings' file: HOME is not set\n\
+    let nowhere = "rsv-config: error: cannot locate the settings file: HOME is not set\n\
                    rsv-config: hint: set HOME, XDG_CONFIG_HOME or RSV_CONFIG, or give --config FILE\n[2]";
     assert_eq!(config(&home, &["set", "model", "m"]).to_string(), nowhere);
 }
@@ -144,7 +144,7 @@ fn concurrent_changes_do_not_undo_each_other() {
 #[test]
 fn a_secret_is_neither_taken_from_nor_shown_at_the_command_line() {
     let home = Home::new();
-    let refused = "rsv-config: error: openai_api_key: is a secret, and others can see a command line\n\
+    let refused = "rsv-config: error: openai_api_key: is a secret, and other users can see a command line\n\
                    rsv-config: hint: 'rsv-config set openai_api_key -' reads it from standard input\n[2]";
     assert_eq!(config(&home, &["set", "openai_api_key", "sk-abc"]).to_string(), refused);
     home.run("rsv-config", &["set", "openai_api_key", "-"], "sk-abc\n").ok();
@@ -192,7 +192,7 @@ fn a_wrong_value_is_named_with_its_place() {
     }
     let home = Home::new().env("RESERVOIR_PORT", "abc");
     let fault = "rsv-config: error: RESERVOIR_PORT: expected a whole number from 1 to 65535, found \"abc\"\n\
-         rsv-config: hint: correct or unset RESERVOIR_PORT: man 5 rsv-config says what it may be\n[2]";
+         rsv-config: hint: correct or unset RESERVOIR_PORT; see 'man 5 rsv-config' for its values\n[2]";
     assert_eq!(config(&home, &["list"]).to_string(), fault);
 }
 

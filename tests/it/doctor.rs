@@ -77,7 +77,7 @@ fn a_healthy_setup_has_no_trouble() {
 #[test]
 fn doctor_creates_no_store() {
     let home = healthy(Home::new(), &dead());
-    assert!(found(&home, "store").1.ends_with("which is made when something is stored"));
+    assert!(found(&home, "store").1.ends_with("which is created when something is stored"));
     assert!(!home.path(".local").exists());
 }
 
@@ -194,7 +194,7 @@ fn the_process_on_the_proxy_port_is_found() {
     let proxy = health(version, "ok");
     assert_eq!(found(&at(&proxy), "proxy").1.split(" runs").next(), Some(&*format!("rsv-proxy {version}")));
     assert_eq!(proxy.seen()[0].path, "/health");
-    trouble(&at(&health("0.0.9", "ok")), "proxy", "rsv-proxy 0.0.9 runs", "start it anew");
+    trouble(&at(&health("0.0.9", "ok")), "proxy", "rsv-proxy 0.0.9 runs", "restart it");
     trouble(&at(&health(version, "disk full")), "proxy", "disk full", "rsv-proxy --check");
     trouble(
         &home.env("RESERVOIR_HOST", "192.0.2.1"),
@@ -233,7 +233,7 @@ fn providers_are_checked() {
         home.env("RSV_OLLAMA_BASE_URL", &other.url()).env("RSV_CONFIG", &model_in_file(&home, "qwen3"));
     trouble(&lacking, "ollama", "has no qwen3", "ollama pull qwen3");
     let none = Home::new().env("RSV_OLLAMA_BASE_URL", "https://ollama.invalid");
-    assert_eq!(found(&none, "ollama").2, "see whether the network is there, or correct RSV_OLLAMA_BASE_URL");
+    assert_eq!(found(&none, "ollama").2, "check the network, or correct RSV_OLLAMA_BASE_URL");
 }
 
 /// A settings' file that names a model.
@@ -244,7 +244,7 @@ fn model_in_file(home: &Home, model: &str) -> String {
 #[test]
 fn tools_missing_or_of_another_version_are_found() {
     let home = healthy(Home::new(), &dead());
-    trouble(&home.env("PATH", "/nowhere"), "tools", "the shell finds no rsv-config", "export PATH=");
+    trouble(&home.env("PATH", "/nowhere"), "tools", "the shell cannot find rsv-config", "export PATH=");
     let older = home.write("older/rsv-embed", "#!/bin/sh\necho rsv-embed 0.0.1\n");
     std::fs::set_permissions(&older, PermissionsExt::from_mode(0o755)).unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display().to_string();
@@ -270,7 +270,7 @@ fn a_terminal_gets_the_checks_as_text() {
     let Some(terminal) = Terminal::start(&home, "rsv-config", "doctor") else { return };
     let (seen, status) = terminal.end();
     assert_eq!(status, 1, "{seen}");
-    assert!(seen.starts_with("settings: \u{1b}[1;32mok\u{1b}[0m: all are known\n"), "{seen}");
+    assert!(seen.starts_with("settings: \u{1b}[1;32mok\u{1b}[0m: every key is known\n"), "{seen}");
     assert!(seen.contains("ollama: \u{1b}[1;31mtrouble\u{1b}[0m: http://127.0.0.1:"), "{seen}");
     assert!(seen.contains("\n  start it, or correct RSV_OLLAMA_BASE_URL\n"), "{seen}");
 }
@@ -284,7 +284,7 @@ fn init_takes_its_answers_from_flags() {
     let home = Home::new();
     let nobody = init(&home, &[]).trouble();
     assert!(
-        nobody.contains("there is nobody to ask") && nobody.contains("init --model MODEL --fetch"),
+        nobody.contains("cannot ask for the settings") && nobody.contains("init --model MODEL --fetch"),
         "{nobody}"
     );
     assert!(!home.path(".config").exists());
@@ -293,7 +293,7 @@ fn init_takes_its_answers_from_flags() {
     // What is there is not overwritten before somebody says so.
     assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
     let there = init(&home, &["--model", "gpt-4o"]).trouble();
-    assert!(there.contains("model is llama3.2 already") && there.contains("--force"), "{there}");
+    assert!(there.contains("model is already set to llama3.2") && there.contains("--force"), "{there}");
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
     assert_eq!(init(&home, &["--model", "gpt-4o", "--force", "-q"]).ok(), "");
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\n");
@@ -305,10 +305,10 @@ fn init_takes_its_answers_from_flags() {
 fn init_asks_on_a_terminal() {
     let home = Home::new();
     let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
-    terminal.see("Which model do you talk to");
+    terminal.see("Which model do you use");
     terminal.see("? ");
     terminal.press("gpt-4o\n");
-    terminal.see("The key for OpenAI");
+    terminal.see("Key for OpenAI");
     terminal.see(": ");
     terminal.press("sk-canary\n");
     let typed = terminal.see("y or n [y] ");
@@ -317,7 +317,7 @@ fn init_asks_on_a_terminal() {
     terminal.press("n\n");
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
-    assert!(seen.contains("'rsv-config doctor'"), "{seen}");
+    assert!(seen.contains("rsv-config doctor"), "{seen}");
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
     // Asked again, it offers what is there, and no question that is answered already.
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
@@ -349,12 +349,12 @@ fn aborting_init_changes_nothing() {
 fn ctrl_c_at_a_hidden_prompt_restores_the_terminal() {
     let home = Home::new();
     let line = "stty -g > before; sh -c 'exec rsv-config init'; echo \"ended $?\"; stty -g > after";
-    for asked in ["The key for OpenAI", "y or n [y] "] {
+    for asked in ["Key for OpenAI", "y or n [y] "] {
         let Some(mut terminal) = Terminal::run(&home, 80, &format!("trap : INT; {line}")) else { return };
         terminal.see("? ");
         terminal.press("gpt-4o\n");
-        terminal.see("The key for OpenAI");
-        if asked != "The key for OpenAI" {
+        terminal.see("Key for OpenAI");
+        if asked != "Key for OpenAI" {
             terminal.see(": ");
             terminal.press("sk-canary\n");
             terminal.see(asked);

@@ -296,7 +296,7 @@ fn a_second_backfill_waits_and_says_so() {
             command.args(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
         let line = said.next().unwrap().unwrap();
-        assert_eq!(line, "rsv-embed: another rsv-embed works on this store: waiting");
+        assert_eq!(line, "rsv-embed: waiting for another rsv-embed that works on this store");
         // A search does not wait.
         finds(&home, "Invoice 3 for 3 boxes was paid after 3 days.");
         lock.unlock().unwrap();
@@ -386,7 +386,7 @@ fn a_store_changes_its_model_twice() {
 
     // The change is told of once; the store's own model goes on.
     let told = finds(&other, question);
-    assert!(told.contains("are of all-minilm-l6-v2-int8, and the model is now other"), "{told}");
+    assert!(told.contains("are of all-minilm-l6-v2-int8, but the model is set to other"), "{told}");
     assert!(told.contains("rsv-embed --replay") && told.lines().count() == 1, "{told}");
     assert_eq!(finds(&other, question), "");
 
@@ -397,7 +397,7 @@ fn a_store_changes_its_model_twice() {
     assert!(half > 0 && half < 500 && stored(&home, MODEL).len() == 500, "{half}");
     assert_eq!(finds(&other, question), "");
     let narrowed = other.run("rsv-embed", &["--replay", "-p", "nobody"], "");
-    assert!(narrowed.stderr.contains(" messages have no vector of other yet; until then "), "{narrowed}");
+    assert!(narrowed.stderr.contains(" messages have no vector of other yet; until they do, "), "{narrowed}");
 
     other.run("rsv-embed", &["--replay"], "").ok();
     assert_eq!((stored(&home, OTHER).len(), stored(&home, MODEL).len()), (500, 0));
@@ -483,6 +483,6 @@ fn a_store_is_searched_by_its_own_model_though_the_settings_name_a_server() {
     let away = named(&home.env("RSV_EMBED_VIA", &(dead() + "/v1")), "m");
     let question = "Invoice 2 for 2 boxes was paid after 2 days.";
     let told = finds(&away, question);
-    assert!(told.contains("the model is now m") && told.lines().count() == 1, "{told}");
+    assert!(told.contains("the model is set to m") && told.lines().count() == 1, "{told}");
     assert_eq!(finds(&away, question), "");
 }

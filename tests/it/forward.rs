@@ -236,14 +236,14 @@ fn a_route_has_headers_of_its_own_which_are_no_place_for_a_key() {
         set(&format!("routes.\"gpt-*\".headers.{name}"), CANARY);
         let ran = forward(&home, ASK);
         let said = format!(
-            "rsv-forward: error: routes.\"gpt-*\".headers.\"{name}\": this header is not taken from here\n\
+            "rsv-forward: error: routes.\"gpt-*\".headers.\"{name}\": this header cannot be set here\n\
              rsv-forward: hint: name the variable that holds a key in key_variable\n[2]"
         );
         assert_eq!(ran.to_string(), said);
         home.run("rsv-config", &["unset", &format!("routes.\"gpt-*\".headers.{name}")], "").ok();
     }
     set("routes.\"gpt-*\".headers.\"a b\"", "x");
-    assert!(forward(&home, ASK).trouble().contains("is no name of a header"));
+    assert!(forward(&home, ASK).trouble().contains("is not the name of a header"));
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn an_unreachable_provider_is_retried() {
     said.read_line(&mut String::new()).unwrap();
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
-    assert!(line.starts_with("rsv-forward: OpenAI: connection refused; again in "), "{line}");
+    assert!(line.starts_with("rsv-forward: OpenAI: connection refused; retrying in "), "{line}");
     let wire = Wire::at(&url);
     let mut call = wire.accept();
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"choices\":[]}");
@@ -391,7 +391,7 @@ fn no_key_goes_to_another_machine_in_the_clear() {
     assert_eq!((&line["code"], &line["status"]), (&"insecure_address".into(), &502.into()));
     assert_eq!(
         line["message"],
-        "the key for OpenAI would go to http://gateway.example/v1/chat/completions in the clear"
+        "the key for OpenAI would be sent to http://gateway.example/v1/chat/completions in the clear"
     );
     assert!(fake.seen().is_empty());
     forward(&home, ASK.replace("gpt-4o", "llama3")).ok();
@@ -683,7 +683,7 @@ fn bad_operands_are_reported_before_any_request() {
     assert_eq!(
         ran.to_string(),
         "rsv-forward: error: cannot open missing.json: no such file or directory\n\
-         rsv-forward: hint: operands name files; text is piped in\n[2]"
+         rsv-forward: hint: operands are names of files; pipe text in\n[2]"
     );
     let ran = home.env("OLLAMA_BASE_URL", "http://x:y:z").run("rsv-forward", &[], ASK);
     assert_eq!(

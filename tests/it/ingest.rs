@@ -212,7 +212,7 @@ fn a_question_has_one_answer_and_keeps_it() {
         let link = json!({"rel": "RESPONDED_WITH", "from": id(from), "to": id(to)});
         let said = ingest(&home, &[], &link.to_string()).trouble();
         assert!(
-            said.contains("<stdin>:1: RESPONDED_WITH: one of the two is linked to another already"),
+            said.contains("<stdin>:1: RESPONDED_WITH: one of the two records is already linked to another"),
             "{said}"
         );
         assert_eq!(links(&home), [pair("ask", "first")]);
@@ -474,7 +474,7 @@ fn a_second_text_under_an_id_does_not_replace_the_first() {
     let said = |text: &str| format!("{{\"id\":\"m1\",\"role\":\"user\",\"content\":\"{text}\"}}\n");
     home.ingest(&[], &said("first"));
     let ran = ingest(&home, &[], &(said("first") + &said("second")));
-    let note = "rsv-ingest: <stdin>:2: something else is stored under this id already, and stays\n";
+    let note = "rsv-ingest: <stdin>:2: another record with this id is already stored, and is kept\n";
     assert_eq!((ran.status, ran.stderr.as_str()), (0, note));
     assert_eq!(home.contents("rsv-view", &[]), ["first"]);
     assert_eq!(ingest(&home, &["-q"], &said("second")).stderr, "");

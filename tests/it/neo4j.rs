@@ -177,7 +177,7 @@ fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
     graph.run("MATCH (m:MessageNode {content: 'Owl number 3'}) CREATE (d:MessageNode) SET d = properties(m)");
     for taken_over in ["6 messages", "0 messages"] {
         let said = home.run("rsv-link", &["--adopt", "-v"], "").stderr;
-        assert!(said.contains(&format!("{taken_over} were taken over")), "{said}");
+        assert!(said.contains(&format!("took over {taken_over}")), "{said}");
     }
     let left = graph.texts("MATCH (m:MessageNode) WHERE m.rsv_id IS NULL RETURN m.content AS text");
     assert_eq!(left, ["Owl number 3"]);
@@ -431,13 +431,13 @@ fn neo4j_failures_are_reported_within_their_timeouts() {
         (
             "NEO4J_PASSWORD",
             "hush",
-            "the server does not let neo4j in",
+            "the server rejects the user neo4j or the password",
             "set NEO4J_USERNAME and NEO4J_PASSWORD",
         ),
         ("NEO4J_DATABASE", "nowhere", "there is no database nowhere", "NEO4J_DATABASE"),
         ("RSV_STORE", closed, "connection refused", "is Neo4j running there?"),
         ("RSV_STORE", &silent, "no connection within 1 s", "is Neo4j running there?"),
-        ("RSV_STORE", &secure, "the server hung up", "is for a server with TLS"),
+        ("RSV_STORE", &secure, "the server closed the connection", "is for a server with TLS"),
     ] {
         let home = home.env("NEO4J_CONNECTION_TIMEOUT", "1s").env(name, value);
         for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {
@@ -525,8 +525,7 @@ fn a_graph_of_another_version_is_refused_and_left_as_it_is() {
         let stderr = home.run("rsv-ingest", &["An owl"], "").trouble();
         let wanted = format!("is of another version of rsv ({other}; this one reads {read})");
         assert!(stderr.contains(&wanted), "{stderr}");
-        let hint =
-            "export it with the version that made it, then import that: rsv-export > FILE, rsv-import FILE";
+        let hint = "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE";
         assert!(stderr.contains(hint), "{stderr}");
         assert_eq!((content(), home.graph().texts(version)), (before.clone(), vec![other.to_string()]));
     }

@@ -316,7 +316,7 @@ fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     assert!(first.starts_with("HTTP/1.1 200") && !first.contains("x-rsv-degraded"), "{first}");
     // The turn that waits to be stored has the only connection.
     let other = ask(&format!("/v1/partition/other/instance/other{}", CHAT.trim_start_matches("/v1")));
-    assert!(other.starts_with("HTTP/1.1 200") && other.contains("all connections are taken"), "{other}");
+    assert!(other.starts_with("HTTP/1.1 200") && other.contains("all connections are in use"), "{other}");
     home.graph().release(held);
     while !proxy.get("/health").1.contains("\"pending\":0,") {
         std::thread::yield_now();
@@ -405,13 +405,13 @@ fn a_server_that_is_not_neo4j_is_named() {
     let port = "hint: give the port of Bolt, which is 7687 by default";
     let newer = "hint: use Neo4j 5.26 or a later one";
     for (address, cause, hint) in [
-        (&http, "what answers there is no Neo4j", port),
-        (&says(b"SSH-2.0-OpenSSH_9.7\r\n"), "what answers there is no Neo4j", port),
+        (&http, "the server there is not Neo4j", port),
+        (&says(b"SSH-2.0-OpenSSH_9.7\r\n"), "the server there is not Neo4j", port),
         (&says(&[0, 0, 0, 0]), "the server is too old for Bolt 4.4", newer),
         (&says(&[0, 0, 0, 3]), "the server is too old for Bolt 4.4", newer),
         (&old(), "the server is Neo4j 4.4.0, which is too old", newer),
         (&says(&[0x15, 3, 3, 0, 2, 2, 70]), "the server wants TLS", "hint: an address with +s"),
-        (&says(b""), "the server hung up", "hint: an address with +s"),
+        (&says(b""), "the server closed the connection", "hint: an address with +s"),
     ] {
         let home = Home::new().env("NEO4J_CONNECTION_TIMEOUT", "5s").env("RSV_STORE", address);
         for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {

@@ -88,7 +88,7 @@ fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
     let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
     let answer = proxy.whole(&post("/api/chat", "", body));
     assert!(answer.contains("In "), "{answer}");
-    let last = "{\"error\":\"the answer of Ollama broke off: it came to no end\"}\n\r\n0\r\n\r\n";
+    let last = "{\"error\":\"the answer of Ollama broke off before its end\"}\n\r\n0\r\n\r\n";
     assert!(answer.ends_with(last), "{answer}");
     proxy.settle();
     // Whoever asks again is told the rest, if there is more.

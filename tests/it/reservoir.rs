@@ -235,7 +235,7 @@ fn start_also_listens_on_ollamas_port() {
     let own = Desk { home: desk.home.env("OLLAMA_BASE_URL", "http://localhost:11434") };
     for line in ["reservoir start --ollama", "reservoir start -o"] {
         let said = own.run(line).trouble();
-        assert!(said.contains("rsv-proxy: hint: start Ollama elsewhere"), "{said}");
+        assert!(said.contains("rsv-proxy: hint: start Ollama on another port"), "{said}");
     }
 }
 

@@ -469,8 +469,7 @@ fn a_store_of_another_version_is_refused_and_left_alone() {
         other.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(other);
         let cause = format!("is of another version of rsv ({version}; this one reads 7)");
-        let hint =
-            "export it with the version that made it, then import that: rsv-export > FILE, rsv-import FILE";
+        let hint = "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE";
         refused(&home, &name, &cause, hint);
     }
 }
@@ -576,7 +575,7 @@ fn a_full_disk_is_reported_and_nothing_is_half_written() {
             let passed_on = lines_of(&ran.stdout).len();
             let stderr = ran.trouble();
             assert!(stderr.contains("store sqlite:") && stderr.contains("disk"), "{blocks}: {stderr}");
-            assert!(stderr.contains("hint: free some space and run it again"), "{stderr}");
+            assert!(stderr.contains("hint: free some space and try again"), "{stderr}");
             intact();
             // Whole batches only, and all that was acknowledged.
             let stored = home.contents("rsv-view", &["5000", "-p", "p"]).len();

@@ -234,7 +234,7 @@ fn a_question_has_one_answer(open: &Open) {
     let before = all(open);
     assert_eq!(write(pair("m7", "b1")), Written::Same("m7".into()));
     for (from, to) in [("m7", "b2"), ("q2", "b1")] {
-        let why = "RESPONDED_WITH: one of the two is linked to another already, which stays";
+        let why = "RESPONDED_WITH: one of the two records is already linked to another, which is kept";
         assert_eq!(write(pair(from, to)), Written::Refused(why.into()));
     }
     assert_eq!(all(open), before, "the first link stays");

@@ -75,7 +75,7 @@ fn without_a_home_the_tools_say_what_to_set() {
         ] {
             let said = none.run(tool, words, stdin).trouble();
             let wanted = format!(
-                "{tool}: error: there is no place for the store: HOME is not set\n\
+                "{tool}: error: cannot locate the store: HOME is not set\n\
                  {tool}: hint: set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH\n"
             );
             assert_eq!(said, wanted);
@@ -127,7 +127,7 @@ fn a_home_that_cannot_be_written_can_be_read() {
     let bare = home.env("HOME", "/proc");
     assert_eq!(bare.contents("rsv-view", &[]), [""; 0]);
     assert!(
-        bare.run("rsv-ingest", &["hello"], "").trouble().contains("cannot make /proc/.local/share/rsv: ")
+        bare.run("rsv-ingest", &["hello"], "").trouble().contains("cannot create /proc/.local/share/rsv: ")
     );
     assert!(bare.run("rsv-config", &["set", "retries", "3"], "").trouble().contains("/proc/.config"));
     for directory in ["", ".local", ".local/share", ".local/share/rsv", ".config", ".config/rsv"] {

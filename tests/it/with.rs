@@ -99,7 +99,7 @@ fn a_command_that_cannot_be_run_is_named() {
     assert_eq!(
         said,
         "rsv-proxy: error: no-such-command: command not found\n\
-         rsv-proxy: hint: without a command rsv-proxy serves until it is ended\n"
+         rsv-proxy: hint: without a command, rsv-proxy serves until it is stopped\n"
     );
     home.write("plain", "no program");
     assert!(

@@ -26,7 +26,7 @@ fn by_index(body: &Object, count: usize) -> Result<Vec<Vec<f32>>> {
     for (at, element) in data.iter().enumerate() {
         let index = element.integer("index")?.map_or(Some(at), |index| usize::try_from(index).ok());
         let place = index.and_then(|index| vectors.get_mut(index)).filter(|place| place.is_empty());
-        let place = place.ok_or_else(|| Error::new("index: is of no text, or comes twice"))?;
+        let place = place.ok_or_else(|| Error::new("index: belongs to no text, or occurs twice"))?;
         *place = element
             .get("embedding")
             .ok_or_else(|| Error::new("embedding: is missing"))
@@ -39,7 +39,7 @@ fn by_index(body: &Object, count: usize) -> Result<Vec<Vec<f32>>> {
 fn in_order(body: &Object, count: usize) -> Result<Vec<Vec<f32>>> {
     let json = body.get("embeddings").ok_or_else(|| Error::new("embeddings: is missing"))?;
     let vectors: Vec<&RawValue> =
-        serde_json::from_str(json).map_err(|_| Error::new("embeddings: is no array"))?;
+        serde_json::from_str(json).map_err(|_| Error::new("embeddings: is not an array"))?;
     enough(vectors.len(), count)?;
     vectors.into_iter().map(|vector| read_vector(vector.get())).collect()
 }
@@ -97,8 +97,8 @@ mod tests {
             (r#"{"data":[{"index":0,"embedding":"AADAfw=="}]}"#, "vector: holds a number that is not finite"),
             (r#"{"data":[{"index":0,"embedding":[]}]}"#, "vector: expected 1 to "),
             (r#"{"data":[{"index":0,"embedding":[0,0]}]}"#, "vector 0: has no direction"),
-            (r#"{"data":[{"index":1,"embedding":[1]}]}"#, "index: is of no text"),
-            (r#"{"data":[{"index":-1,"embedding":[1]}]}"#, "index: is of no text"),
+            (r#"{"data":[{"index":1,"embedding":[1]}]}"#, "index: belongs to no text"),
+            (r#"{"data":[{"index":-1,"embedding":[1]}]}"#, "index: belongs to no text"),
         ] {
             let error_text = openai(body, 1).unwrap_err().to_string();
             assert!(error_text.starts_with(error), "{body}: {error_text}");
