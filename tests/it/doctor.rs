@@ -1,4 +1,4 @@
-//! rsv-config doctor and init: what a user could have wrong, and the first settings.
+//! rsv-config doctor and init: the checks, and the first settings.
 
 use crate::fake::{Answer, Fake, dead};
 use crate::support::{Home, MODEL, Ran, lines_of};
@@ -11,7 +11,7 @@ use std::path::Path;
 const FILE: &str = ".config/rsv/config.toml";
 const MESSAGE: &str = "{\"role\":\"user\",\"content\":\"an owl\"}\n";
 
-/// A port that nobody listens on.
+/// A port on which no process listens.
 fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
@@ -34,7 +34,7 @@ fn examine(home: &Home) -> (Vec<Value>, i32) {
     (lines_of(&ran.stdout), ran.status)
 }
 
-/// What was found of one thing: its state, what was told, the remedy.
+/// The finding of one check: its state, its text, its remedy.
 fn found(home: &Home, check: &str) -> (String, String, String) {
     of(&examine(home).0, check)
 }
@@ -46,7 +46,7 @@ fn of(lines: &[Value], check: &str) -> (String, String, String) {
     (member("state"), member("found"), member("remedy"))
 }
 
-/// Fails unless there is trouble with a thing, told so, with such a remedy, and the answer is no.
+/// Fails unless a check reports trouble with this text and this remedy, and the exit status is 1.
 fn trouble(home: &Home, check: &str, told: &str, remedy: &str) {
     let (lines, status) = examine(home);
     let (state, said, helps) = of(&lines, check);
@@ -91,7 +91,7 @@ fn wrong_settings_are_found() {
     std::fs::set_permissions(home.path(FILE), PermissionsExt::from_mode(0o600)).unwrap();
     assert_eq!(found(&home, "secrets").0, "ok");
     assert!(!home.run("rsv-config", &["doctor"], "").to_string().contains("sk-canary"));
-    // What does not depend on the settings is looked at all the same.
+    // Checks that do not depend on the settings are still made.
     home.write(FILE, "= = =");
     trouble(&home, "settings", "config.toml:1: invalid TOML", "rsv-config edit");
     assert_eq!(found(&home, "tools").0, "ok");
@@ -148,7 +148,7 @@ fn a_damaged_or_missing_model_is_found() {
         symlink(file.path(), own.join(file.file_name())).unwrap();
     }
     assert_eq!(found(&home, "model").0, "ok");
-    // As long as it was, but another.
+    // The same length, but other contents.
     let tokenizer = own.join("tokenizer.json");
     let text = std::fs::read_to_string(&tokenizer).unwrap().replacen("\"version\"", "\"noisrev\"", 1);
     std::fs::remove_file(&tokenizer).unwrap();
@@ -172,7 +172,7 @@ fn the_process_on_the_proxy_port_is_found() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let home = healthy(Home::new(), &dead()).env("RESERVOIR_PORT", &port);
-    // It takes connections, and answers none.
+    // It accepts connections and never answers.
     let thread = std::thread::spawn(move || {
         for connection in taken.incoming().take(4) {
             drop(connection);
@@ -215,7 +215,7 @@ fn providers_are_checked() {
         "RSV_CUSTOM_BASE_URL: expected an address",
         "",
     );
-    // The provider of one's own model is needed.
+    // The provider of the model in the settings is required.
     trouble(
         &home.env("RSV_CONFIG", &model_in_file(&home, "gpt-4o")),
         "openai",
@@ -290,7 +290,7 @@ fn init_takes_its_answers_from_flags() {
     assert!(!home.path(".config").exists());
     assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
-    // What is there is not overwritten before somebody says so.
+    // An existing value is overwritten only with --force.
     assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
     let there = init(&home, &["--model", "gpt-4o"]).trouble();
     assert!(there.contains("model is already set to llama3.2") && there.contains("--force"), "{there}");
@@ -319,7 +319,7 @@ fn init_asks_on_a_terminal() {
     assert_eq!(status, 0, "{seen}");
     assert!(seen.contains("rsv-config doctor"), "{seen}");
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
-    // Asked again, it offers what is there, and no question that is answered already.
+    // A second run offers the existing values, and skips questions that are already answered.
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
     terminal.see("[gpt-4o] ");
     terminal.press("\n");

@@ -163,7 +163,7 @@ fn lines_without_text_pass_unchanged() {
 "#;
     assert_eq!(home.run("rsv-embed", &[], lines).ok(), lines);
     assert_eq!(home.run("rsv-embed", &[], "").ok(), "");
-    // Among bare vectors it would not be seen that there is none.
+    // In raw output, a missing vector would go unnoticed.
     let said =
         home.run("rsv-embed", &["--format", "raw"], "{\"role\":\"user\",\"content\":\"\"}\n").trouble();
     assert_eq!(said, "rsv-embed: error: <stdin>:1: there is no text to embed\n");
@@ -315,7 +315,7 @@ fn a_search_embeds_some_first_and_says_what_is_left() {
     assert_eq!(finds(&home, newest), "rsv-search: 1 message has no vector yet: rsv-embed --pending\n");
     assert_eq!(finds(&home, newest), "");
     assert_eq!(stored(&home, MODEL).len(), 5);
-    // Which model is used is asked before anything is loaded, and told where there is none.
+    // The model is chosen before anything is loaded, and its absence is reported.
     let none = home.env("XDG_DATA_HOME", &home.path("none").display().to_string());
     let none = none.env("RSV_STORE", home.store().to_str().unwrap());
     let search = |words: &[&str]| none.run("rsv-search", &[&["-p", "p", "invoice"], words].concat(), "");
@@ -362,7 +362,7 @@ fn a_killed_replay_is_resumed() {
     let half = stored(&home, MODEL);
     let done: Vec<bool> = half.iter().zip(&right).map(|(made, right)| made == right).collect();
     assert!(done.contains(&true) && done.contains(&false));
-    // The newest was done first: what goes on leaves it alone.
+    // The newest was embedded first, and the resumed run does not embed it again.
     damage("record = (SELECT n FROM record ORDER BY timestamp DESC LIMIT 1)");
     home.run("rsv-embed", &["--replay"], "").ok();
     let whole = stored(&home, MODEL);
@@ -384,13 +384,13 @@ fn a_store_changes_its_model_twice() {
     home.run("rsv-embed", &["--pending"], "").ok();
     assert_eq!(finds(&home, question), "");
 
-    // The change is told of once; the store's own model goes on.
+    // The change is reported once, and searches continue with the store's own model.
     let told = finds(&other, question);
     assert!(told.contains("are of all-minilm-l6-v2-int8, but the model is set to other"), "{told}");
     assert!(told.contains("rsv-embed --replay") && told.lines().count() == 1, "{told}");
     assert_eq!(finds(&other, question), "");
 
-    // Killed half way: vectors of both are there, and those before are searched.
+    // Killed half way: the store has vectors of both models, and searches use the previous ones.
     let some = "SELECT count(*) FROM embedding JOIN model ON model.n = model WHERE name = 'other'";
     kill_when(&other, &["--replay"], some);
     let half = stored(&home, OTHER).len();
@@ -409,7 +409,7 @@ fn a_store_changes_its_model_twice() {
     let best = vector(&other, nearest[0]["content"].as_str().unwrap());
     assert!((cosine(&asked, &best) - found[0]).abs() < 1e-4 && found.is_sorted_by(|a, b| a >= b));
 
-    // And back, with what was there kept.
+    // And back, keeping the previous vectors.
     home.run("rsv-embed", &["--replay", MODEL, "--keep"], "").ok();
     assert_eq!((stored(&home, OTHER).len(), stored(&home, MODEL).len()), (500, 500));
     assert_eq!(model_of(&home), MODEL);

@@ -115,7 +115,7 @@ fn a_key_is_sent_only_over_tls_or_loopback() {
     ask(&Proxy::start(&ollama), json!({"input": "x"}));
     let seen = &server.seen()[2];
     assert_eq!((seen.header("Authorization"), seen.path.as_str()), (None, "/api/embed"));
-    // Nobody has to answer: the key is held back before anything is sent.
+    // No server is needed: the key is refused before anything is sent.
     let plain = home.env("RSV_EMBED_VIA", "http://192.0.2.1");
     let (_, body) = ask(&Proxy::start(&plain), json!({"input": "x"}));
     assert!(body["error"]["message"].as_str().unwrap().contains("in the clear"), "{body}");
@@ -226,7 +226,7 @@ fn embedding_via_a_proxy_falls_back_to_the_local_model() {
         }
     };
     agree(embed(&via));
-    // The proxy is asked indeed: without a library the tool could not do it alone.
+    // The proxy does embed: without the library the tool could not.
     let unable = via.env("RSV_EMBED_LIBRARY", "/nowhere");
     agree(embed(&unable));
     assert_eq!(proxy.end(), Some(0));

@@ -21,7 +21,7 @@ const FORMS: [(&str, &str); 7] = [
     ("br", "br"),
     ("zstd", "zstd"),
 ];
-/// What a client offers that takes all there is, and more than can be read here.
+/// The Accept-Encoding of a client that accepts every encoding, also some that rsv cannot decode.
 const OFFERED: &str = "zstd, br;q=0.9, gzip, deflate, compress, dcb";
 const KNOWN: &str = "zstd, br;q=0.9, gzip, deflate";
 
@@ -45,7 +45,7 @@ impl Write for Sink {
     }
 }
 
-/// What a server sends that flushes its encoder behind each piece; the last is its end.
+/// The body of a server that flushes its encoder after each piece; the last piece is the end.
 pub(crate) fn encoded(form: &str, pieces: &[&str]) -> Vec<Vec<u8>> {
     let (sink, level) = (Sink::default(), Compression::default());
     let to = sink.clone();
@@ -193,7 +193,7 @@ fn chunked(from: &mut BufReader<TcpStream>, length: usize) -> Vec<u8> {
     body
 }
 
-/// What is stored, in order; none of it broke off.
+/// The stored messages in order; none may be partial.
 fn stored(home: &Home, proxy: &Proxy) -> Vec<Value> {
     proxy.settle();
     let lines = lines_of(&home.run("rsv-view", &["99"], "").ok());

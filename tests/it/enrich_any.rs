@@ -188,7 +188,7 @@ fn stands(
             prop_assert!(is_system(&out[0]));
         }
         Placement::Head if options.compress => {
-            // What the user says last, and all after it, stays; so does what the first system message says first.
+            // The last user message, all after it, and the beginning of the first system message stay.
             prop_assert_eq!(&out[out.len() - (own.len() - user)..], &own[user..]);
             if is_system(&own[0]) {
                 prop_assert!(chat::text(&out[0]).starts_with(&chat::text(&own[0])));
@@ -228,7 +228,7 @@ fn calls_are_whole(given: &[Object], out: &[Object]) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// What holds for whatever came of a request.
+/// Checks the invariants of any outcome of a request.
 fn holds(messages: &[Value], line: &Object, options: &Options) -> Result<Came, TestCaseError> {
     let given = written(messages);
     let told = LineOutput::of(line);
@@ -268,7 +268,7 @@ fn stays_so(
     scope: &Scope,
     options: &Options,
 ) -> Result<(), TestCaseError> {
-    // Who said nothing at all is then one who says an empty text.
+    // A missing content becomes an empty text.
     let silent = messages.iter().any(|message| message["content"].is_null());
     let whole = !line.has("choices") && LineOutput::of(line).dropped.is_empty();
     if whole && options.placement != Placement::Head && !silent {
@@ -278,7 +278,7 @@ fn stays_so(
     Ok(())
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy)]
 enum Came {
     AsItWas,

@@ -111,7 +111,7 @@ const ABOUT: [(&str, usize); 40] = [
     ("How much money do I owe the old lady?", 54),
 ];
 
-/// Questions about nothing that was said.
+/// Questions that no stored message is about.
 const ELSEWHERE: [&str; 40] = [
     "What is the capital of Mongolia?",
     "Write a function that reverses a linked list in Rust.",
@@ -167,7 +167,7 @@ fn remembering(home: Home) -> Home {
     home
 }
 
-/// What is recalled for each question, as numbers of messages, best first.
+/// The messages that are recalled for each question, as numbers, best first.
 fn recalled<'a>(home: &Home, questions: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
     let asked =
         |question: &str| json!({"model": "gpt-4o", "messages": [{"role": "user", "content": question}]});

@@ -12,7 +12,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 const REPLY: &str = r#"{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":{"prompt_tokens":40,"completion_tokens":1,"total_tokens":41}}"#;
 const ASKED: &str = r#"{"model":"llama3.1","messages":[{"role":"user","content":"What do owls do?"}]}"#;
 
-/// A home in whose scope `w` something was said.
+/// A home with messages in the scope `w`.
 fn remembering(home: Home) -> Home {
     let line = |text: &str| json!({"role": "user", "content": text}).to_string() + "\n";
     home.ingest(&["-p", "w"], &(line("Owls hunt at night.") + &line("Herons stand in the reeds.")));
@@ -228,7 +228,7 @@ fn ollama_is_asked_for_its_window_only_if_that_matters() {
         assert_eq!((&account["window"], &account["reserve"]), (&json!(window), &json!(2048.min(window / 4))));
         let wanted = ["GET /api/ps", "POST /api/show"];
         assert_eq!(asked_of(&provider), wanted[..1 + usize::from(shown.is_some())]);
-        // What the settings say is not asked for.
+        // A window in the settings is not asked for.
         home.write(".config/rsv/config.toml", "[models.'llama3.1']\nmax_context_tokens = 100000\n");
         home.run("rsv-enrich", &["-p", "w"], &long).ok();
         assert!(asked_of(&provider).len() <= 2);

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// The key that must be seen by nobody but the provider.
+/// The key that only the provider may see.
 const CANARY: &str = "sk-canary-7f3a";
 
 /// The least body that is a request.
@@ -383,7 +383,7 @@ fn a_missing_key_is_named() {
 
 #[test]
 fn no_key_goes_to_another_machine_in_the_clear() {
-    // What would leave the machine goes to this proxy instead.
+    // Requests that would leave the machine go to this proxy instead.
     let fake = Fake::new([Answer::new(200, YES)]);
     let home = home("http://gateway.example/v1").env("HTTP_PROXY", &fake.url());
     let home = home.env("OLLAMA_BASE_URL", "http://ollama.example:11434");
@@ -548,7 +548,7 @@ fn a_broken_connection_is_distinguished_from_a_refused_one() {
         assert_eq!((&line["code"], &line["status"]), (&code.into(), &502.into()));
         assert!(line["message"].as_str().unwrap().starts_with(said), "{ran}");
     }
-    // The status is known, so it is told.
+    // The status is known, so it is reported.
     let half = b"HTTP/1.1 429 Slow\r\nContent-Length: 100\r\n\r\n{\"e\":";
     let line = failed(&forward(&home(&raw(half, Duration::ZERO)), ASK));
     assert_eq!((&line["code"], &line["status"]), (&"provider_error".into(), &429.into()));

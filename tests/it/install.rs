@@ -95,7 +95,7 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     let alone = Home::new();
     run(&alone, prefix.join("bin/rsv-ingest"), &["A warm wall."]).ok();
     assert!(run(&alone, prefix.join("bin/rsv-view"), &[]).ok().contains("A warm wall."));
-    // What it says of a model that is missing leads to what was installed.
+    // The hint for a missing model names the installed script.
     let told = lines_of(&run(&alone, prefix.join("bin/rsv-config"), &["doctor"]).stdout);
     let of_model = told.iter().find(|line| line["check"] == "model").unwrap();
     let getter = prefix.join("lib/rsv/fetch-model").display().to_string().replace('\'', r"'\''");
@@ -182,7 +182,7 @@ fn files_of_others_are_not_touched() {
     let ran = install(&home, &from, &[]);
     assert!(ran.status == 2 && ran.stderr.contains(&view), "{ran}");
 
-    // What was changed is left, and said.
+    // A changed file is left and named.
     let uninstall = script("uninstall");
     let ran = run(&home, &uninstall, &["--prefix", prefix.to_str().unwrap()]);
     assert_eq!(

@@ -154,7 +154,7 @@ fn notes_are_stored_beside_reservoirs_graph() {
     assert_eq!(store.replace(&[changed]).unwrap(), [Written::Replaced]);
     assert_eq!(store.remove(&["w0", "w1", "a0"]).unwrap(), 3);
     assert_eq!(seen(&mut *store), (6, 6, 6));
-    // What nobody has adopted is not rsv's to remove.
+    // rsv does not remove records that it has not adopted.
     let ids: Vec<String> = store.last_of(&owls, 1).unwrap().into_iter().map(|owl| owl.id).collect();
     assert_eq!(store.remove(&[&ids[0]]).unwrap(), 0);
     assert_eq!(seen(&mut *store), (6, 6, 6));
@@ -217,7 +217,7 @@ fn they_are_stored_and_passed_on(store: &mut dyn Store) {
     let moss = Select { key: Some("Moss".into()), ..Select::of_kinds(vec![&NOTE], Scopes::All) };
     assert_eq!(ids(&store.last_of(&moss, 9).unwrap()), ["n1", "n4"]);
     assert_eq!(ids(&store.get(&["n1", "m1"], &of_p(&NOTE)).unwrap()), ["n1"]);
-    // What stands around a note are notes.
+    // The neighbours of a note are notes.
     let around = store.around(&[&notes[1]], &both, 1).unwrap();
     assert_eq!((ids(&around[0].before), ids(&around[0].after)), (vec!["n1"], vec!["n3"]));
     // Scopes are counted by their messages.
@@ -348,7 +348,7 @@ fn they_are_shown(store: &mut dyn Store) {
              \"why\":{{\"keyword\":{score}}}}}\n"
         )
     );
-    // What a note has under the name of a member that a search adds would stand there twice.
+    // A member of a note with the name of one that a search adds would occur twice.
     let hits = found(store, By::Words, "winter", &NOTE, false);
     let mut line = Vec::new();
     hits[0].write_line(1, false, None, &mut line);

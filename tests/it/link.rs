@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// A message with a vector of a model that nobody knows, whose threshold is 0.85.
+/// A message with a vector of an unknown model, whose threshold is 0.85.
 fn line(id: &str, instance: &str, timestamp: i64, vector: &[f32]) -> String {
     let (message, model) = (format!("says {id}"), "m");
     json!({
@@ -260,7 +260,7 @@ fn embedded_messages_are_linked_and_relinked_when_the_model_changes() {
     home.run("rsv-embed", &["--replay"], "").ok();
     assert_eq!(synapses(&home), made);
     assert_eq!(link(&home, &[]), Vec::<Value>::new());
-    // What is said later is compared with all that was said before.
+    // A later message is compared with all earlier ones.
     home.run("rsv-ingest", &["A warm wall is what tomatoes want."], "").ok();
     home.run("rsv-embed", &["--pending"], "").ok();
     assert!(synapses(&home).len() > made.len());
@@ -325,7 +325,7 @@ fn graph_statistics_are_printed() {
     assert_eq!(Home::new().run("rsv-link", &["--stats"], "").ok(), "");
 }
 
-/// What Graphviz makes of a graph, where it is installed.
+/// The graph as Graphviz reads it, if Graphviz is installed.
 fn drawn(dot: &str) -> Option<Ran> {
     let mut child = Command::new("dot")
         .arg("-Tsvg")

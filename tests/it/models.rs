@@ -336,7 +336,7 @@ fn a_model_is_fetched_from_a_hub_and_goes_on_where_it_ended() {
     let model = home.path(".local/share/rsv/models/all-minilm-l6-v2/model.onnx");
     assert_eq!(fs::read(&model).unwrap(), fs::read(model_files().join("model.onnx")).unwrap());
 
-    // What a file was at first, it must be ever after: the hub has another one now.
+    // A file must keep its first checksum: the hub now has another one.
     let other = files(&home, "other");
     let mut bytes = fs::read(&model).unwrap();
     bytes[5_000_000] ^= 1;

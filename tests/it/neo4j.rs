@@ -111,7 +111,7 @@ impl Graph {
         StoreLocation { address: self.address.clone(), server }
     }
 
-    /// What makes it the store of a tool.
+    /// The variables that make it the store of a tool.
     pub(crate) fn environment(&self) -> [(&'static str, &str); 2] {
         [("RSV_STORE", &self.address), ("NEO4J_PASSWORD", &self.password)]
     }
@@ -140,7 +140,7 @@ pub(crate) const RESERVOIRS: [&str; 4] = [
      CREATE (a)-[:SYNAPSE {score: 0.9, model: 'embedding1536'}]->(b)",
 ];
 
-/// What Reservoir reads of its messages.
+/// The properties of messages that Reservoir reads.
 pub(crate) const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e:Embedding1024)
     RETURN m.trace_id + m.partition + m.instance + m.role + m.content + toString(m.timestamp)
       + toString(m.embedding[1]) + toString(size(m.embedding)) + toString(e.embedding[2]) AS text ORDER BY text";
@@ -269,7 +269,7 @@ fn a_graph_recalls_what_a_file_does() {
         let wanted = other.retrieve(&question, &which, &plan, wanted.2).unwrap();
         same_evidence(&again, &wanted, &format!("{round}, once more"));
     }
-    // What is written is found at once: a vector, or a message.
+    // A new vector or message is found at once.
     let which = Select::of(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
     let plan = Plan { candidates: 60, seeds: 60, reach: 2, measured: 20, links: 0 };
     let vector = vector();
@@ -322,7 +322,7 @@ fn same_evidence(found: &Evidence, wanted: &Evidence, told: &str) {
     for (id, (keyword, share, similarity)) in &one {
         let wanted = &other[id];
         assert!(near(*keyword, wanted.0) && near(*share, wanted.1), "{told}: {id}");
-        // Of what is near as well a store may tell the cosine though nobody needs it.
+        // A store may also give the cosine of a message that was found by its words.
         let same = similarity.zip(wanted.2).is_none_or(|(one, other)| near(one, other));
         assert!(same && similarity.is_some() == wanted.2.is_some(), "{told}: {id}");
     }
@@ -622,7 +622,7 @@ fn letters(number: usize) -> String {
     number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
-/// What must not be there.
+/// Conditions that must not occur in the graph.
 const WRONG: [(&str, &str); 7] = [
     (
         "collections count their records",

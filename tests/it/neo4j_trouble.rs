@@ -1,4 +1,4 @@
-//! What may go wrong between rsv and a Neo4j server, what is told of it, and that nothing is lost or doubled.
+//! Failures between rsv and a Neo4j server: they are reported, and no record is lost or doubled.
 
 use crate::fake::{Answer, Fake};
 use crate::neo4j::Graph;
@@ -36,7 +36,7 @@ struct Wire {
 }
 
 struct State {
-    /// Whether nobody is connected any more.
+    /// Whether every connection is closed.
     dead: AtomicBool,
     cut: Mutex<Cut>,
     /// Whether it dies when it is cut by itself.
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    /// What becomes of bytes to the server: whether the wire is cut after them.
+    /// Whether the connection is cut after these bytes to the server.
     fn passes(&self, bytes: &[u8]) -> bool {
         let mut cut = self.cut.lock().unwrap();
         match &mut *cut {
@@ -136,7 +136,7 @@ impl Wire {
         }));
     }
 
-    /// Is as a server that was stopped: nobody is connected, and nobody can connect.
+    /// Acts like a stopped server: it closes its connections and accepts none.
     fn stop(&mut self) {
         self.state.dead.store(true, Ordering::SeqCst);
         self.state.cut();
@@ -299,12 +299,12 @@ fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     let Some(home) = Home::in_graph() else { return };
     let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
     home.ingest(&[], r#"{"role":"user","content":"before"}"#);
-    // Whoever writes waits for this one.
+    // Writers wait for this transaction.
     let held = home.graph().hold("MATCH (store:RsvStore) SET store.locked = true");
     let hasty = home.env("NEO4J_QUERY_TIMEOUT", "1s");
     let said = hasty.run("rsv-ingest", &["a text"], "").trouble();
     assert!(said.contains("no answer within 1 s") && said.contains("neo4j_query_timeout"), "{said}");
-    // Whoever reads does not wait.
+    // Readers do not wait.
     assert_eq!(home.contents("rsv-view", &["9"]), ["before"]);
 
     // Long enough for a machine that has much to do to make a connection.

@@ -234,7 +234,7 @@ data: [DONE]
 
 #[test]
 fn requests_of_clients_give_the_same_bytes_by_pipe_and_proxy() {
-    // What the clients of the module `clients` sent, in their own spelling.
+    // Requests as the clients of the module `clients` sent them.
     let requests: Vec<Object> =
         include_str!("clients/requests.jsonl").lines().map(|line| Object::parse(line).unwrap()).collect();
     assert_eq!(requests.len(), 30);
@@ -314,7 +314,7 @@ fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
     }
 }
 
-/// What a command tells, as JSON.
+/// The answer to a command, as JSON.
 fn command(proxy: &Proxy, path: &str) -> Vec<Value> {
     let (status, body) = proxy.get(path);
     assert_eq!(status, 200, "{path}: {body}");

@@ -25,7 +25,7 @@ fn asking(question: &str, streamed: bool) -> String {
         .to_string()
 }
 
-/// What the provider says to a question.
+/// The provider's answer to a question.
 fn said(question: &str) -> String {
     format!("This is what there is to say of {question}")
 }
@@ -34,7 +34,7 @@ fn said(question: &str) -> String {
 fn answered(seen: &Seen) -> Answer {
     let request: Value = serde_json::from_str(seen.text()).unwrap();
     let asked = text(&request["messages"].as_array().unwrap().last().unwrap()["content"]);
-    // What is recalled stands before it, and tells of other questions.
+    // The recalled messages before it contain other questions.
     let text = said(asked.rsplit('\n').next().unwrap());
     if request["stream"] == false {
         let choice =

@@ -12,7 +12,7 @@ use std::time::Duration;
 const PIECES: &str = "{\"model\":\"llama3.1\",\"created_at\":\"x\",\"message\":{\"role\":\"assistant\",\"content\":\"In \"},\"done\":false}\n\
     {\"model\":\"llama3.1\",\"message\":{\"role\":\"assistant\",\"content\":\"\\u00c9vora.\"},\"done\":true,\"done_reason\":\"stop\",\"eval_count\":1.0}\n";
 
-/// What is stored, as role and content.
+/// The stored messages, as role and content.
 fn stored(home: &Home) -> Vec<(Value, Value)> {
     let lines = lines_of(&home.run("rsv-view", &["--all", "99"], "").ok());
     lines.iter().map(|line| (line["role"].clone(), line["content"].clone())).collect()
@@ -91,7 +91,7 @@ fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
     let last = "{\"error\":\"the answer of Ollama broke off before its end\"}\n\r\n0\r\n\r\n";
     assert!(answer.ends_with(last), "{answer}");
     proxy.settle();
-    // Whoever asks again is told the rest, if there is more.
+    // A second request gets the rest, if there is more.
     assert!(proxy.post("/api/chat", "", body).1.ends_with(last));
     let lines = lines_of(&home.run("rsv-view", &[], "").ok());
     assert_eq!((&lines[1]["content"], &lines[1]["partial"]), (&json!("In "), &json!(true)), "{lines:?}");
@@ -234,7 +234,7 @@ fn the_proxy_does_not_call_itself() {
         let said = home.run("rsv-proxy", &["--ollama", "--port", &port], "").trouble();
         assert!(said.contains("which is rsv-proxy's own address") && said.contains("OLLAMA_HOST="), "{said}");
     }
-    // Where Ollama itself has the port, that is what is told.
+    // If Ollama itself uses the port, the error says so.
     let ollama = Fake::new([]);
     let port = ollama.url().rsplit(':').next().unwrap().to_owned();
     let said = home(&ollama).run("rsv-proxy", &["--ollama", "--port", &port], "").trouble();

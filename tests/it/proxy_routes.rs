@@ -101,7 +101,7 @@ fn the_models_of_all_providers_are_one_list() {
         .iter()
         .map(|model| (model["id"].as_str().unwrap(), model["owned_by"].as_str().unwrap()))
         .collect();
-    // What a name alone would lead elsewhere with is listed with its provider.
+    // A model whose name alone would select another provider is listed with its provider.
     let wanted = [
         ("gpt-4o", "openai"),
         ("openai/whisper-1", "openai"),
@@ -176,7 +176,7 @@ fn unknown_routes_pass_through_unchanged() {
     );
     assert_eq!(proxy.raw(&asked("GET", "/v1/models/gpt-4o", bearer)).0, 200);
     assert_eq!(openai.seen()[2].path, "/v1/models/gpt-4o");
-    // What a line of ours says of its scope goes nowhere.
+    // The member rsv is not sent to the provider.
     for (path, headers) in [("/v1/chat/completions", "x-rsv-memory: off\r\n"), ("/api/embed", "")] {
         let line = r#"{"model":"m","messages":[],"rsv":{"partition":"p"}}"#;
         assert_eq!(proxy.raw(&post(path, headers, line)).0, 200);
@@ -218,7 +218,7 @@ fn passed_through_requests_use_the_routes_and_headers_of_chat() {
         );
     }
     assert_eq!(seen[0].header("user-agent"), Some("theirs"));
-    // What names no model is no matter of the routes.
+    // Routes do not apply to a request that names no model.
     assert_eq!(proxy.get("/api/tags").0, 200);
     assert_eq!(ollama.seen().iter().map(|seen| &*seen.path).collect::<Vec<_>>(), ["/v1/models", "/api/tags"]);
 }

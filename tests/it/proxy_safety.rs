@@ -1,4 +1,4 @@
-//! What rsv-proxy must survive, and whom it must not let in.
+//! Attacks and accidents that rsv-proxy must survive, and clients that it must refuse.
 
 use crate::fake::{Answer, Fake, dead};
 use crate::proxy::{Proxy, REPLY, answer, asked, asking, home, post};
@@ -395,7 +395,7 @@ fn a_key_is_sent_to_its_provider_and_nowhere_else() {
             let messages = json!([{"role": "user", "content": question}]);
             let body = json!({"model": model, "stream": stream, "messages": messages}).to_string();
             for path in [CHAT, "/v1/responses", "/api/chat"] {
-                // What is passed on unchanged is the provider's own affair.
+                // The contents of an unchanged answer are the provider's responsibility.
                 if path == CHAT || question != "refused?" {
                     told += &proxy.whole(&post(&format!("{path}?api_key=canary-asked"), headers, &body));
                 }

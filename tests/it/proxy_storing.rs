@@ -1,4 +1,4 @@
-//! What rsv-proxy stores, when, and how often.
+//! The turns that rsv-proxy stores: which, when, and how often.
 
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, answer, asking, home, post};
@@ -180,7 +180,7 @@ fn a_turn_that_is_tried_again_is_stored_once() {
     let lines = stored(&home);
     let said: Vec<&Value> = lines.iter().map(|line| &line["content"]).collect();
     assert_eq!(said, ["Where is it?", "In Évora."]);
-    // What is said again after it was answered is said anew.
+    // The same message after its answer is a new turn.
     let mut third = proxy.connect();
     third.write_all(&request).unwrap();
     give(provider.recv().unwrap(), REPLY);
@@ -201,7 +201,7 @@ fn a_turn_that_a_provider_refused_keeps_its_trace() {
     let lines = stored(&home);
     let answered: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((lines.len(), &lines[0]["trace_id"]), (2, &answered["rsv"]["trace_id"]));
-    // The user said it when it was first asked.
+    // The user's message has the time of the first request.
     assert!(lines[0]["timestamp"].as_i64() <= answered["rsv"]["account"]["timestamp"].as_i64());
     assert_eq!(proxy.end(), Some(0));
 }

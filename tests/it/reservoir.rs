@@ -67,7 +67,7 @@ fn script(name: &str) -> String {
     format!("{}/scripts/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a command line prints.
+/// The output of a command line.
 enum Shape {
     Nothing,
     /// `ISO [trace] role: content`, so many times.
@@ -77,7 +77,7 @@ enum Shape {
     /// `Saved message with trace_id: …`.
     Saved,
     Text(&'static str),
-    /// What holds of it, in words of jq.
+    /// A jq condition that it fulfils.
     Json(&'static str),
 }
 
@@ -231,7 +231,7 @@ fn start_also_listens_on_ollamas_port() {
     let port = taken.local_addr().unwrap().port().to_string();
     let said = Desk { home: desk.home.env("RESERVOIR_PORT", &port) }.run("reservoir start").trouble();
     assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
-    // Where Ollama itself is said to be, nobody else can be.
+    // The proxy cannot use the address of Ollama in the settings.
     let own = Desk { home: desk.home.env("OLLAMA_BASE_URL", "http://localhost:11434") };
     for line in ["reservoir start --ollama", "reservoir start -o"] {
         let said = own.run(line).trouble();
@@ -315,7 +315,7 @@ fn the_page_names_each_target_service_and_setting_of_the_documents() {
     for name in [targets, services, settings, variables].iter().flat_map(|names| names.split_whitespace()) {
         assert!(words.contains(&name), "{name} is not in rsv-reservoir(7)");
     }
-    // What is said to be the same is a setting here, or a variable of one.
+    // Each item described as "The same" is a setting of rsv, or a variable of one.
     let rows = std::fs::read_to_string(script("../src/config/table.rs")).unwrap();
     for item in described.split(".It ").skip(1) {
         let (term, text) = item.split_once('\n').unwrap();

@@ -1,4 +1,4 @@
-//! What must not break the store: being killed, many at once, bad input, bad stores, a full disk.
+//! The store survives kills, concurrent processes, bad input, bad files and a full disk.
 
 use crate::support::{Dice, Home, Ran, lines_of, readers, text};
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn acknowledged_records_survive_a_kill() {
     let (mut next, mut acknowledged) = (0, Vec::new());
     for round in 0..200 {
         let mut stream = home.talk("rsv-ingest", &[]);
-        // What was not acknowledged is sent again, as a client would.
+        // Lines that were not acknowledged are sent again, as a client would.
         while waiting.len() < 40 {
             waiting.push_back(next);
             next += 1;
@@ -401,7 +401,7 @@ fn the_limit_of_a_line_can_be_set() {
     assert_eq!(home.ingest(&[], &exact).len(), 1);
 }
 
-/// What each tool that needs the store is asked for in these tests.
+/// The command line of each tool that needs the store.
 const USERS: [(&str, &[&str], &str); 7] = [
     ("rsv-ingest", &["hello"], ""),
     ("rsv-ingest", &[], "{\"role\":\"user\",\"content\":\"x\"}"),
@@ -596,7 +596,7 @@ fn a_store_cannot_be_made_on_a_full_disk() {
     let home = Home::new();
     let ran = shell(&home, "rsv-ingest", "ulimit -f 0; exec \"$TOOL\" hello", |_| Ok(()));
     assert!(ran.trouble().contains("disk"));
-    // What was left behind is no obstacle.
+    // Files of the failed attempt are no obstacle.
     home.run("rsv-ingest", &["hello"], "").ok();
     assert_eq!(home.contents("rsv-view", &[]), ["hello"]);
 }

@@ -416,7 +416,7 @@ fn a_hit_is_shown_in_its_conversation() {
     assert_eq!(found(&["owl", "--context", "1"], ""), wanted);
     let narrowed = ["owl", "--context", "1", "--role", "user", "--exclude-trace", "1", "--exclude", "a1"];
     assert_eq!(found(&narrowed, ""), wanted[..5]);
-    // Each is told once, at the better hit; and once a question.
+    // Each neighbour is printed once per question, at the better hit.
     let wide = found(&["--context", "18446744073709551615"], "{\"query\":\"owl\"}\n{\"query\":\"seven\"}\n");
     assert_eq!((wide.len(), wide[8].as_str(), wide[14].as_str()), (16, "message a0 of a6", "hit a6"));
     let lines =
@@ -664,7 +664,7 @@ fn searches_during_writes_are_complete_and_stay_in_scope() {
     let home = Home::with_model();
     let begun = std::time::Instant::now();
     let over = || begun.elapsed().as_secs() >= SECONDS;
-    // What each writer was told is stored, and when.
+    // The acknowledged messages of each writer, with the times.
     let stored: [std::sync::Mutex<Vec<std::time::Instant>>; 2] = Default::default();
     let count = std::sync::atomic::AtomicUsize::new(0);
     let text = |writer: usize, n: usize| format!("common words of writer{writer} and unique{writer}x{n}x");
@@ -708,7 +708,7 @@ fn searches_during_writes_are_complete_and_stay_in_scope() {
                         home.run("rsv-search", &[&["-q", "-p", &partition, &unique], kind].concat(), "");
                     let hits = lines_of(&found.ok());
                     let wanted = |hit: &serde_json::Value| hit["content"] == json!(text(writer, n));
-                    // What has no vector yet may stand behind what has one.
+                    // A message without a vector may rank after one with a vector.
                     let first = if searcher == 2 { hits.len() } else { 1 };
                     assert!(hits[..first].iter().any(wanted), "{unique}: {hits:?}");
                     assert!(hits.iter().all(|hit| hit["partition"] == json!(partition)), "{hits:?}");

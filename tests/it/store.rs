@@ -1,4 +1,4 @@
-//! What every backend does, told as one story.
+//! One sequence of operations that every backend must pass.
 
 use crate::support::Home;
 use rsv::record::{
@@ -203,7 +203,7 @@ fn references_to_missing_records_are_refused(open: &Open) {
         Record::Link(link("SYNAPSE", "none", "m1")),
         Record::Link(link("SYNAPSE", "m1", "none")),
         Record::Stored(StoredRecord { vector, ..message("m6", 5000, Role::User, "with a misfit") }),
-        // What stands later in a batch is not there yet.
+        // A record later in the batch does not exist yet.
         Record::Link(link("SYNAPSE", "m1", "m7")),
         user("m7", 6000, "next"),
         Record::Link(link("SYNAPSE", "m7", "m1")),

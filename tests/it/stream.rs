@@ -13,7 +13,7 @@ use std::process::Stdio;
 
 const ASK: &str = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"rsv":{"partition":"p","instance":"i","trace_id":"t","user":{"role":"user","content":"hi"}}}"#;
 
-/// What the provider is to see of it.
+/// The request that the provider must get.
 const SEEN: &str = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"stream":true}"#;
 
 fn home(url: &str) -> Home {
@@ -90,7 +90,7 @@ fn text_output_is_printed_as_it_arrives() {
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     writeln!(input, "{ASK}\n{{\"kind\":\"link\",\"rel\":\"X\",\"from\":\"a\",\"to\":\"b\"}}").unwrap();
-    // What rsv-enrich itself answers is an answer, too.
+    // A refusal that rsv-enrich prints counts as an answer, too.
     let own =
         r#"{"choices":[{"message":{"role":"assistant","content":"too long"}}],"rsv":{"provider":"rsv"}}"#;
     writeln!(input, "{own}").unwrap();

@@ -1,4 +1,4 @@
-//! The tools on a real terminal: its keys, its width, and what is left on it.
+//! The tools on a real terminal: keys, width, and the state in which they leave it.
 
 use crate::fake::Wire;
 use crate::support::{Home, readers};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// A terminal on which a line of shell runs (util-linux' script makes it), and what was seen on it.
+/// A terminal that runs a line of shell (made by util-linux' script), and its output so far.
 pub(crate) struct Terminal {
     child: Child,
     keys: ChildStdin,

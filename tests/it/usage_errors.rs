@@ -1,8 +1,8 @@
-//! Mistakes that a new user makes, and whether the answer says what to do next.
+//! Errors of new users: each message has a hint that says what to do next.
 
 use crate::support::{Home, lines_of};
 
-/// A command line, its standard input, what the error must say, and what the hint must.
+/// A command line, its standard input, a part of the error, and a part of the hint.
 type UsageError = (&'static str, &'static [&'static str], &'static str, &'static str, &'static str);
 
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
@@ -118,7 +118,7 @@ fn an_invalid_variable_is_named_with_its_remedy() {
     let remedy = "correct or unset RSV_ENRICH_RECALL; see 'man 5 rsv-config' for its values";
     let said = home.run("rsv-view", &[], "").trouble();
     assert!(said.contains("found \"everything\"") && said.ends_with(&format!("hint: {remedy}\n")), "{said}");
-    // The doctor, too, has a remedy for all that needs doing.
+    // Each finding of the doctor has a remedy, too.
     for line in lines_of(&home.run("rsv-config", &["doctor"], "").stdout) {
         assert!(line["state"] == "ok" || line["remedy"].is_string(), "{line}");
         assert!(line["check"] != "settings" || line["remedy"] == remedy, "{line}");

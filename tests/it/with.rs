@@ -9,14 +9,14 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-/// The port in an address that was told.
+/// The port in a reported address.
 fn port_of(told: &str) -> u16 {
     told.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().trim().parse().unwrap()
 }
 
 #[test]
 fn a_command_is_served_and_nothing_is_left_running() {
-    // Nobody listens where the proxy of the settings would be.
+    // No proxy listens at the address in the settings.
     let nowhere = port_of(&crate::fake::dead()).to_string();
     for shell in shells() {
         let home = home().env("RESERVOIR_PORT", &nowhere);
@@ -48,7 +48,7 @@ fn a_healthy_running_proxy_is_used() {
         base(&["-i", "x"]),
         format!("http://127.0.0.1:{}/partition/default/instance/x/v1\n", proxy.port())
     );
-    // What says where to listen, or by which settings, wants one of its own.
+    // A flag for the address or the settings requires a proxy of its own.
     for words in [&["--store", "other.db"][..], &["--port", "0"]] {
         assert_ne!(port_of(&base(words)), proxy.port(), "{words:?}");
     }

@@ -104,7 +104,7 @@ mod tests {
             assert!(error_text.starts_with(error), "{body}: {error_text}");
         }
         let twice = r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#;
-        assert!(openai(twice, 2).unwrap_err().to_string().contains("comes twice"));
+        assert!(openai(twice, 2).unwrap_err().to_string().contains("occurs twice"));
         let ollama = vectors(EmbeddingApi::Ollama, br#"{"embedding":[1]}"#, 1).unwrap_err();
         assert_eq!(ollama.to_string(), "embeddings: is missing");
     }
