@@ -271,7 +271,7 @@ fn a_terminal_gets_the_checks_as_text() {
     let (seen, status) = terminal.end();
     assert_eq!(status, 1, "{seen}");
     assert!(seen.starts_with("settings: \u{1b}[1;32mok\u{1b}[0m: every key is known\n"), "{seen}");
-    assert!(seen.contains("ollama: \u{1b}[1;31mtrouble\u{1b}[0m: http://127.0.0.1:"), "{seen}");
+    assert!(seen.contains("ollama: \u{1b}[1;31mtrouble\u{1b}[0m: cannot reach http://127.0.0.1:"), "{seen}");
     assert!(seen.contains("\n  start it, or correct RSV_OLLAMA_BASE_URL\n"), "{seen}");
 }
 
