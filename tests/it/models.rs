@@ -369,5 +369,5 @@ fn a_fetch_that_fails_says_why_and_keeps_what_it_has() {
     let said = home.env("HF_ENDPOINT", &empty.url()).fetch(&["bge-small-en-v1.5"]).trouble();
     assert!(said.contains("status 404 Not Found"), "{said}");
     let said = home.fetch(&[MODEL]).trouble();
-    assert!(said.contains("is on no hub") && said.contains("or scripts/fetch-model"), "{said}");
+    assert!(said.contains("is not on a hub") && said.contains("else scripts/fetch-model"), "{said}");
 }
