@@ -609,7 +609,7 @@ fn line(id: &str, partition: &str, timestamp: i64, text: &str) -> String {
 }
 
 #[test]
-fn what_is_linked_comes_after_the_hits_and_stays_in_the_scope() {
+fn linked_messages_come_after_the_hits_and_stay_in_the_scope() {
     let home = Home::new();
     let mut lines = String::new();
     for (id, text) in [

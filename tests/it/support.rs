@@ -207,7 +207,7 @@ impl Home {
         let sound: String = store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(sound, "ok");
         let mut astray = store.prepare("PRAGMA foreign_key_check").unwrap();
-        assert!(astray.query([]).unwrap().next().unwrap().is_none(), "a reference leads nowhere");
+        assert!(astray.query([]).unwrap().next().unwrap().is_none(), "a reference names a missing record");
     }
 
     /// Starts a tool that is talked to line by line.
