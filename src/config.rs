@@ -52,7 +52,8 @@ pub fn load(common: &Common) -> Result<Settings> {
             match row.kind.read(&text).map_err(|e| e.at(variable)) {
                 Ok(value) => settings.put(Key::parse(row.key)?, value, Layer::Environment(variable)),
                 Err(error) if is_own(variable) => {
-                    let remedy = format!("correct or unset {variable}: man 5 rsv-config says what it may be");
+                    let remedy =
+                        format!("correct or unset {variable}; see 'man 5 rsv-config' for its values");
                     return Err(error.hint(remedy));
                 }
                 Err(error) => settings.foreign.push((row.key, error)),

@@ -282,12 +282,12 @@ impl Target {
     fn missing_key_error(&self) -> Error {
         let (title, variable) = (self.title(), &self.endpoint.key_variable);
         Error::new(format!("no key for {title}: {variable} is not set"))
-            .hint(format!("set {variable}; a model of Ollama's can always be asked for as ollama/MODEL"))
+            .hint(format!("set {variable}; a model of Ollama's needs none: name it as ollama/MODEL"))
     }
 
     fn plaintext_error(&self) -> Error {
         let (title, address) = (self.title(), self.address());
-        Error::new(format!("the key for {title} would go to {address} in the clear"))
+        Error::new(format!("the key for {title} would be sent to {address} in the clear"))
             .hint(format!("give an https address: {}", self.endpoint.address_setting))
     }
 }

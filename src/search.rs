@@ -137,7 +137,7 @@ fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
     embedder
         .embed(&[&*embedded_part(question)], InputType::Query)?
         .pop()
-        .ok_or_else(|| Error::new("the model made no vector"))
+        .ok_or_else(|| Error::new("the model returned no vector"))
 }
 
 /// The part of a question that is embedded: all of it, or the two ends of a long one.

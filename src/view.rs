@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_plays_tricks_is_seen() {
+    fn control_and_bidi_characters_are_escaped() {
         assert_eq!(visible("a\x1b[2Jb\u{202e}c\u{200b}\td\r\n"), "a\\u{1b}[2Jb\\u{202e}c\\u{200b}    d\n");
         assert_eq!(visible("👩\u{200d}💻"), "👩\u{200d}💻");
     }

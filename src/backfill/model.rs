@@ -44,7 +44,7 @@ pub fn embedder(
         (Err(_), Ok(wanted)) => {
             notes.note(format_args!(
                 "the vectors of this store are of {stored}, which is not installed; only messages with vectors of {} \
-                 are found by meaning: rsv-embed --replay",
+                 are found by meaning; to embed the others: rsv-embed --replay",
                 wanted.model()
             ));
             Ok(wanted)
@@ -73,7 +73,7 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) ->
         return Ok(());
     }
     notes.note(format_args!(
-        "the vectors of this store are of {stored}, and the model is now {wanted}; to change them: rsv-embed --replay"
+        "the vectors of this store are of {stored}, but the model is set to {wanted}; to embed again: rsv-embed --replay"
     ));
     // If the store cannot be written to, the next run announces it again.
     let _ = store.set_fact(ANNOUNCED, Some(wanted));

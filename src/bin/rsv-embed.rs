@@ -111,7 +111,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
     let _claim = backfill::claim(&mut *store, "embed", &io.notes())?;
     if store.repair_vectors()? > 0 {
-        io.note("the index of the vectors was not as it must be: it was made anew");
+        io.note("rebuilt the vector index, which was damaged");
     }
     let mut embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.notes())?;
     let bar = RefCell::new(io.progress());
@@ -149,7 +149,7 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     link(&mut *store, settings, &which.scopes, true, io)?;
     if let Replayed::Partly(lacking, before) = done {
         io.note(format_args!(
-            "{lacking} messages have no vector of {} yet; until then {before} is searched by",
+            "{lacking} messages have no vector of {} yet; until they do, searches use {before}",
             embedder.model()
         ));
     }

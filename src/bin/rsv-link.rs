@@ -88,7 +88,7 @@ fn make(
     let degree = args.max_degree.map(|degree| degree as usize);
     if args.adopt {
         let adopted = store.adopt()?;
-        io.detail(format_args!("{adopted} messages were taken over"));
+        io.detail(format_args!("took over {adopted} messages"));
     }
     let plan = Plan::of(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.notes())?) };
@@ -99,7 +99,7 @@ fn make(
     answers.iter().try_for_each(|link| io.out.with(|out| link.write_line(VectorFormat::Numbers, out)))?;
     let Some(plan) = plan else {
         io.detail(
-            "no message has a vector yet, so that none is known to resemble another: rsv-embed --pending",
+            "no message has a vector yet, so none can be linked by similarity; add vectors with: rsv-embed --pending",
         );
         return Ok(Outcome::Yes);
     };

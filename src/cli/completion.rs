@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bash_keeps_is_not_said_again() {
+    fn the_prefix_that_bash_keeps_is_not_repeated() {
         for (replaced, line, kept) in [
             ("wo", "t -p wo", ""),
             ("wo", "t --partition=wo", "--partition="),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_as_it_was() {
+    fn escaped_text_reads_back_unchanged() {
         for text in ["plain", "two words", "it's $HOME", "a\"b`c\\d", "*", "~", "#", "é漢"] {
             assert_eq!(split(&escaped(text, None)).0, [text]);
             for quote in ['"', '\''] {

@@ -233,7 +233,7 @@ impl Io {
         let file =
             File::open(path).map_err(|e| match Error::new(format!("cannot open {name}")).because(&e) {
                 error if e.kind() == ErrorKind::NotFound => {
-                    error.hint("operands name files; text is piped in")
+                    error.hint("operands are names of files; pipe text in")
                 }
                 error => error,
             })?;

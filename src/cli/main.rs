@@ -143,20 +143,20 @@ fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
     if command.find_subcommand(bare).is_some() {
         format!("without dashes: {tool} {bare}")
     } else if is_flag && ["key", "token", "secret", "password"].iter().any(|secret| bare.contains(secret)) {
-        "others can see a command line: give it by a variable or the settings' file; see 'man 5 rsv-config'"
+        "other users can see a command line; use a variable or the settings file: see 'man 5 rsv-config'"
             .into()
     } else if let (ErrorKind::MissingRequiredArgument, Some(usage)) = (error.kind(), usage) {
         format!("{}; see '{tool} --help'", usage.replace("[OPTIONS] ", ""))
     } else if let Some(near) = word(ContextKind::SuggestedArg).or(word(ContextKind::SuggestedSubcommand)) {
         format!("did you mean '{near}'? see '{tool} --help'")
     } else if is_flag && bare.parse::<f64>().is_ok() {
-        format!("no number is negative here; see '{tool} --help'")
+        format!("negative numbers are not allowed; see '{tool} --help'")
     } else if is_flag && has_operands && bare.chars().count() == 1 {
-        format!("what begins with a dash and is no flag stands after '--'; see '{tool} --help'")
+        format!("put '--' before an argument that begins with a dash; see '{tool} --help'")
     } else if wrong.is_some() && !is_flag && has_operands {
-        format!("what has spaces in it goes in quotes; see '{tool} --help'")
+        format!("put quotes around an argument with spaces; see '{tool} --help'")
     } else if wrong.is_some() && !is_flag && !command.has_subcommands() {
-        format!("it reads no files; to write one: {tool} > FILE")
+        format!("{tool} reads no files; to write one: {tool} > FILE")
     } else {
         format!("see '{tool} --help'")
     }

@@ -55,7 +55,7 @@ impl Settings {
             Some(store) if has_scheme(&store) => store,
             Some(path) => format!("sqlite:{path}"),
             None => default_store()?.ok_or_else(|| {
-                Error::new("there is no place for the store: HOME is not set")
+                Error::new("cannot locate the store: HOME is not set")
                     .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
             })?,
         };

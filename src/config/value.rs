@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_but_never_a_secret() {
+    fn invalid_values_are_shown_except_secrets() {
         let fault = |kind: ValueType, text| kind.read(text).unwrap_err().to_string();
         let port = ValueType::Integer(1, 65535);
         assert_eq!(fault(port, "0"), "expected a whole number from 1 to 65535, found \"0\"");

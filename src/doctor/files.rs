@@ -26,7 +26,7 @@ pub(super) fn settings(settings: &Settings) -> Finding {
     match settings.foreign_errors().next().or(unknown) {
         Some(error) if error.remedy().is_some() => Finding::trouble("settings", error),
         Some(error) => Finding::trouble("settings", &error.clone().hint("see 'rsv-config list'")),
-        None => Finding::ok("settings", "all are known"),
+        None => Finding::ok("settings", "every key is known"),
     }
 }
 
@@ -35,7 +35,7 @@ pub(super) fn secrets(common: &Common, settings: &Settings) -> Option<Finding> {
     let path = config::path(common).ok().filter(|_| settings.has_secret_in_file())?;
     Some(Finding::of(
         "secrets",
-        check_private(&path).map(|()| format!("{} is for you alone", path.display())),
+        check_private(&path).map(|()| format!("{} is private to you", path.display())),
     ))
 }
 
@@ -52,7 +52,7 @@ pub(super) fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
     let mut found = vec![Finding::of("store", text)];
     if let Some(path) = place.path() {
         if path.exists() {
-            let text = check_private(path).map(|()| format!("{} is for you alone", path.display()));
+            let text = check_private(path).map(|()| format!("{} is private to you", path.display()));
             found.push(Finding::of("permissions", text));
         }
         found.push(Finding::of("disk", check_disk(path)));
@@ -76,7 +76,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     }
     let mut store = store::open(&place, OpenMode::Existing)?;
     if !there {
-        return Ok((format!("{}, which is made when something is stored", place.address), store));
+        return Ok((format!("{}, which is created when something is stored", place.address), store));
     }
     if let Some(fault) = store.integrity_errors(MAX_REPORTED_ERRORS)?.first() {
         return Err(Error::new(format!("{} is damaged: {fault}", place.address))
@@ -126,7 +126,7 @@ fn check_private(path: &Path) -> Result<()> {
 fn check_disk(path: &Path) -> Result<String> {
     let nearest = path.ancestors().skip(1).find(|path| path.is_dir()).unwrap_or(Path::new("."));
     let disk = statvfs(nearest).map_err(|e| {
-        Error::new(format!("cannot tell how much room {} has", nearest.display()))
+        Error::new(format!("cannot determine the free space at {}", nearest.display()))
             .because(std::io::Error::from(e))
     })?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -147,7 +147,7 @@ fn model(settings: &Settings, notes: &Notes) -> Finding {
         // The limit is the doctor's own, and no setting.
         Err(error) if error.timeout().is_some() => Finding::trouble(
             "model",
-            &error.hint("see whether it runs there; 'rsv-config get embed.via' says where"),
+            &error.hint("check that the server runs; its address: rsv-config get embed.via"),
         ),
         made => Finding::of("model", made),
     }
@@ -162,7 +162,7 @@ fn check_vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> R
     let Ok(wanted) = Embedder::of(settings, Workload::Few, notes) else { return Ok(None) };
     let stored = backfill::model_of(store)?;
     if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
-        let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());
+        let text = format!("the store uses {stored}, but the model is set to {}", wanted.model());
         return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
     }
     let unembedded = store.unembedded(wanted.model(), &backfill::embeddable(Scopes::All), 0)?.total;

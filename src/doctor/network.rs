@@ -43,7 +43,7 @@ async fn check_proxy(settings: &Settings) -> Result<String> {
     let port = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()).unwrap_or(3017);
     let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
     let bound = TcpListener::bind((host.as_str(), port)).await;
-    let Err(why) = bound else { return Ok(format!("not running, and {host}:{port} is free for it")) };
+    let Err(why) = bound else { return Ok(format!("not running; {host}:{port} is free")) };
     if why.kind() != std::io::ErrorKind::AddrInUse {
         return Err(Error::new(format!("rsv-proxy cannot listen on {host}:{port}"))
             .because(why)
@@ -60,17 +60,17 @@ async fn check_proxy(settings: &Settings) -> Result<String> {
     let Health { version, store } = health.unwrap_or(Health { version: None, store: None });
     match (version, store.filter(|store| store != "ok")) {
         (Some(version), _) if version != env!("CARGO_PKG_VERSION") => Err(Error::new(format!(
-            "rsv-proxy {version} runs at {host}:{port}, and this is {}",
+            "rsv-proxy {version} runs at {host}:{port}, but this is {}",
             env!("CARGO_PKG_VERSION")
         ))
-        .hint("start it anew")),
+        .hint("restart it")),
         (Some(_), Some(trouble)) => {
             Err(Error::new(format!("rsv-proxy at {host}:{port} has trouble: {trouble}"))
                 .hint("rsv-proxy --check"))
         }
         (Some(version), None) => Ok(format!("rsv-proxy {version} runs at {host}:{port}")),
         (None, _) => Err(Error::new(format!("{host}:{port} is taken by {}", port_owner(port)))
-            .hint("end that, or choose another port: rsv-config set reservoir_port PORT")),
+            .hint("stop that program, or choose another port: rsv-config set reservoir_port PORT")),
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
         })
         .collect();
     if !reached && found.iter().all(Finding::is_good) {
-        let error = Error::new("there is none that can be asked");
+        let error = Error::new("no provider can be reached");
         found.push(Finding::trouble(
             "providers",
             &error.hint("start Ollama, or give the key of a provider: rsv-config set openai_api_key -"),
@@ -151,12 +151,12 @@ async fn check_provider(client: &Client, target: &Target, model: Option<String>)
     let key = target.key(None).map_err(|refusal| refusal.into_error())?;
     let address = target.address();
     let Some(models) = target.sibling("models", None) else {
-        return Ok(format!("{address}, not asked"));
+        return Ok(format!("{address}, not checked"));
     };
     let (status, body) = get_json(client, &models, key, target.headers()).await.map_err(|error| {
-        let first = if address.is_loopback() { "start it" } else { "see whether the network is there" };
+        let first = if address.is_loopback() { "start it" } else { "check the network" };
         error
-            .at(format_args!("{address} cannot be asked"))
+            .at(format_args!("cannot reach {address}"))
             .hint(format!("{first}, or correct {}", target.address_setting()))
     })?;
     match (status, target.key_variable()) {

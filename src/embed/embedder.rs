@@ -129,7 +129,7 @@ impl Source {
         match result {
             Ok(vectors) => Ok(Some(vectors)),
             Err(RemoteError::Absent(error) | RemoteError::Model(error)) if self.installed.is_some() => {
-                self.notes.detail(format_args!("{error}: {} is loaded here", self.model.id));
+                self.notes.detail(format_args!("{error}; using {} on this machine", self.model.id));
                 self.remote = None;
                 Ok(None)
             }

@@ -97,7 +97,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let name = path.display();
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| {
-            let what = if e.is_data() { "has unexpected JSON" } else { "is no valid JSON" };
+            let what = if e.is_data() { "has unexpected JSON" } else { "is not valid JSON" };
             Error::new(format!("{name}: {what}")).because(e)
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),

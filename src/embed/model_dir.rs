@@ -49,7 +49,7 @@ impl ModelDir {
     /// Errors if there is no home directory.
     pub(super) fn of(settings: &Settings) -> Result<ModelDir> {
         let places = settings.places();
-        let missing = || Error::new("there is no place for models: HOME is not set").hint("set HOME");
+        let missing = || Error::new("cannot locate the models: HOME is not set").hint("set HOME");
         Ok(ModelDir { data: places.data.ok_or_else(missing)?, cache: places.cache.ok_or_else(missing)? })
     }
 

@@ -45,17 +45,17 @@ pub(super) fn prepare(
     let making = parent.join(format!(".{}", installed.model.id));
     let _ = fs::remove_dir_all(&making);
     let made = || -> Result<()> {
-        fs::create_dir_all(&making).context("cannot make the directory")?;
+        fs::create_dir_all(&making).context("cannot create its directory")?;
         write(installed, &making, &environment)?;
-        let form = ModelFiles::of(&making)?.ok_or_else(|| Error::new("it cannot be read again"))?;
+        let form = ModelFiles::of(&making)?.ok_or_else(|| Error::new("cannot read it back"))?;
         let fast = probe(&form)?;
         let cosine: f32 = fast.iter().zip(&plain).map(|(a, b)| a * b).sum();
         if fast.len() != plain.len() || cosine < 0.9999 {
-            return Err(Error::new("the fast form gives another vector"));
+            return Err(Error::new("the fast form returns another vector"));
         }
         // An older form under the same name was not usable.
         let _ = fs::remove_dir_all(&place);
-        fs::rename(&making, &place).context("cannot put it in its place")
+        fs::rename(&making, &place).context("cannot move it into place")
     };
     let done = made().map_err(|e| e.at(what()));
     if done.is_err() {

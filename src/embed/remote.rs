@@ -171,7 +171,7 @@ impl RemoteEmbedder {
             };
             let Some(backoff) = backoffs.next() else { return reply };
             let rest = wanted.unwrap_or(backoff).min(MAX_BACKOFF);
-            self.notes.detail(format_args!("{}: {why}; again in {rest:?}", self.endpoint.address));
+            self.notes.detail(format_args!("{}: {why}; retrying in {rest:?}", self.endpoint.address));
             std::thread::sleep(rest);
         }
     }
@@ -193,11 +193,11 @@ impl RemoteEmbedder {
             }
         }
         let vectors = response::vectors(self.endpoint.kind, &reply.body.bytes, count)
-            .map_err(|e| RemoteError::Failed(self.error(format_args!("the answer is wrong: {e}"))))?;
+            .map_err(|e| RemoteError::Failed(self.error(format_args!("invalid answer: {e}"))))?;
         for vector in &vectors {
             let dim = *self.dim.get_or_insert(vector.len());
             if vector.len() != dim {
-                let wrong = format!("the answer is wrong: {} numbers in a vector, after {dim}", vector.len());
+                let wrong = format!("invalid answer: {} numbers in a vector, after {dim}", vector.len());
                 return Err(RemoteError::Failed(self.error(wrong)));
             }
         }
@@ -213,7 +213,10 @@ impl RemoteEmbedder {
             }
             (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::Ollama) => {
                 RemoteError::Absent(
-                    error.hint(format!("is Ollama running? if elsewhere, set {}", self.endpoint.setting)),
+                    error.hint(format!(
+                        "is Ollama running? if it runs elsewhere, set {}",
+                        self.endpoint.setting
+                    )),
                 )
             }
             (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::OpenAi) => {
@@ -252,7 +255,7 @@ impl RemoteEmbedder {
     }
 
     fn error(&self, cause: impl std::fmt::Display) -> Error {
-        Error::new(format!("cannot embed by {}", self.endpoint.address)).because(cause)
+        Error::new(format!("cannot embed with {}", self.endpoint.address)).because(cause)
     }
 
     fn check_key(&self, error: Error) -> Error {
@@ -340,7 +343,7 @@ mod tests {
         let fake = Fake::new(&[(502, "{\"error\":\"loading\"}"); 5]);
         let message = error_of(&mut remote(&fake.url), &["a"]);
         let address = format!("{}/v1/embeddings", fake.url);
-        assert_eq!(message, format!("cannot embed by {address}: answered 502 Bad Gateway: loading"));
+        assert_eq!(message, format!("cannot embed with {address}: answered 502 Bad Gateway: loading"));
         assert_eq!(fake.batches(), [1; 4]);
     }
 
@@ -359,11 +362,11 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_too_long_is_told() {
+    fn a_text_that_is_too_long_is_reported() {
         let fake = Fake::new(&[(400, ""), (400, r#"{"error":{"message":"at most 8 tokens"}}"#)]);
         let mut remote = remote(&format!("{}/api/embed", fake.url));
         let message = error_of(&mut remote, &["äöü", "b"]);
-        assert!(message.starts_with("a text of 3 characters: cannot embed by "), "{message}");
+        assert!(message.starts_with("a text of 3 characters: cannot embed with "), "{message}");
         assert!(message.ends_with("/api/embed: answered 400 Bad Request: at most 8 tokens"), "{message}");
         assert_eq!(fake.requests.lock().unwrap()[0]["truncate"], false);
         assert_eq!(remote.max_batch, 64);
@@ -384,9 +387,7 @@ mod tests {
         let fake = Fake::new(&[(200, ONE), (200, r#"{"data":[{"index":0,"embedding":[1,2,3]}]}"#)]);
         let mut remote = remote(&fake.url);
         remote.embed(&["a"], InputType::Query).unwrap();
-        assert!(
-            error_of(&mut remote, &["b"]).ends_with("the answer is wrong: 3 numbers in a vector, after 2")
-        );
+        assert!(error_of(&mut remote, &["b"]).ends_with("invalid answer: 3 numbers in a vector, after 2"));
     }
 
     #[test]
@@ -403,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_and_nobody_are_told_apart() {
+    fn a_missing_model_is_distinguished_from_a_missing_server() {
         let missing = r#"{"error":{"message":"m is not here","code":"model_not_found"}}"#;
         let fake = Fake::new(&[(404, missing), (404, "{}"), (503, "{}")]);
         let (host, port) = fake.url.trim_start_matches("http://").split_once(':').unwrap();

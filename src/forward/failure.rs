@@ -82,7 +82,7 @@ impl Failure {
                 } else if target.name() == "ollama" {
                     format!("is Ollama running? if it is elsewhere, set {}", target.address_setting())
                 } else {
-                    format!("see whether the network is there, or correct {}", target.address_setting())
+                    format!("check the network, or correct {}", target.address_setting())
                 })
             }
             RequestErrorKind::Timeout(setting) => {
@@ -107,9 +107,7 @@ impl Failure {
                 failure.hint(&format!("redirects are not followed: correct {}", target.address_setting()))
             }
             401 | 403 => failure.hint_key(target),
-            404 if target.name() == "ollama" => {
-                failure.hint("see the models that are there with: ollama list")
-            }
+            404 if target.name() == "ollama" => failure.hint("list the installed models with: ollama list"),
             _ => failure,
         }
     }
@@ -119,7 +117,7 @@ impl Failure {
         let message = format!("the answer of {} is {is}", target.title());
         Failure::new(502, "invalid_answer", message)
             .body(body, key)
-            .hint(&format!("does {} name chat completions?", target.address_setting()))
+            .hint(&format!("does {} give the address of chat completions?", target.address_setting()))
     }
 
     /// The error for an answer that broke off.
@@ -147,7 +145,7 @@ impl Failure {
 
     /// The error for a stream without an end.
     pub(super) fn unfinished(target: &Target) -> Failure {
-        let message = format!("the answer of {} broke off: it came to no end", target.title());
+        let message = format!("the answer of {} broke off before its end", target.title());
         Failure::new(502, "invalid_answer", message)
     }
 

@@ -89,7 +89,7 @@ impl RetryPolicy {
             if pause > MAX_BACKOFF {
                 break;
             }
-            self.notes.detail(format_args!("{}: {why}; again in {pause:?}", target.title()));
+            self.notes.detail(format_args!("{}: {why}; retrying in {pause:?}", target.title()));
             // The rest of the answer is dropped unread.
             drop(sent);
             tokio::time::sleep(pause).await;

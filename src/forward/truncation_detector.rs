@@ -40,7 +40,7 @@ impl TruncationDetector {
             if self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(target.model.clone()) {
                 self.notes.note(format_args!(
                     "{} read only {read} tokens of a request for {} that has about {counted}: its window may be smaller \
-                     than is known here (models.{:?}.max_context_tokens)",
+                     than expected (models.{:?}.max_context_tokens)",
                     target.title(),
                     target.model,
                     target.model

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_the_question_mark_stays_when_more_is_added() {
+    fn parameters_are_appended_to_the_query_of_an_address() {
         for (text, more, whole) in [
             ("http://u:p@h/a", Some("x=%20"), "http://u:p@h/a?x=%20"),
             ("http://h/a?k=v", Some("x=1"), "http://h/a?k=v&x=1"),

@@ -59,7 +59,7 @@ impl BlockingClient {
             Some(runtime) => runtime,
             None => Builder::new_current_thread().enable_all().build().map_err(|e| RequestError {
                 kind: RequestErrorKind::Setup,
-                cause: format!("no event loop: {e}"),
+                cause: format!("cannot start an event loop: {e}"),
             })?,
         };
         let reply = runtime.block_on(ask(&self.client));

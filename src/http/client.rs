@@ -177,7 +177,7 @@ impl Client {
 
 fn bearer(key: &Secret) -> Result<HeaderValue, RequestError> {
     let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| {
-        let cause = "the key holds a character that cannot stand in a header".to_owned();
+        let cause = "the key holds a character that is not allowed in a header".to_owned();
         RequestError { kind: RequestErrorKind::Key, cause }
     })?;
     value.set_sensitive(true);

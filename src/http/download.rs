@@ -48,7 +48,7 @@ impl Client {
                 Ok(()) => break,
                 Err(DownloadError::Final(error)) => return Err(error),
                 Err(DownloadError::Retryable(error)) if attempt == MAX_ATTEMPTS => {
-                    return Err(error.hint("run it again: it goes on where it ended"));
+                    return Err(error.hint("run it again to continue the download"));
                 }
                 Err(DownloadError::Retryable(_)) => attempt += 1,
             }
@@ -151,7 +151,7 @@ impl PartialFile {
 
     fn finish(&self, to: &Path) -> Result<()> {
         let _ = fs::remove_file(&self.tag);
-        fs::rename(&self.file, to).context(format_args!("cannot make {}", to.display()))
+        fs::rename(&self.file, to).context(format_args!("cannot create {}", to.display()))
     }
 }
 

@@ -66,7 +66,9 @@ pub(super) fn outcome(entry: Entry, records: &mut [Record], written: &[Written],
             (Written::New | Written::Replaced, _) => new += 1,
             (Written::Same(id), Record::Stored(record)) => record.id.clone_from(id),
             (Written::Same(_), _) => {}
-            (Written::Differs, _) => note = Some("something else is stored under this id already, and stays"),
+            (Written::Differs, _) => {
+                note = Some("another record with this id is already stored, and is kept")
+            }
             (Written::Refused(why), _) => {
                 let error = Error::new(why.clone());
                 let line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));

@@ -36,10 +36,12 @@ impl Options {
                 Some(missing) => Err(Error::new(format!("{missing}: is missing"))),
                 None => Ok(()),
             },
-            Line::Request(_) | Line::Response(_) | Line::Other(_) => {
-                Err(Error::new("kind: is none that can be imported")
-                    .hint("messages, accounts, embeddings and links can; rsv-ingest takes the others"))
-            }
+            Line::Request(_) | Line::Response(_) | Line::Other(_) => Err(Error::new(
+                "kind: cannot be imported",
+            )
+            .hint(
+                "rsv-import reads messages, accounts, embeddings and links; give other kinds to rsv-ingest",
+            )),
             Line::Link(_) | Line::Embedding(_) => Ok(()),
         }
     }

@@ -173,9 +173,9 @@ impl Backfill {
         let is_named = settings.text("embed.model").is_some();
         let is_local = settings.text("embed.via").is_none_or(|via| via == "local");
         if is_local && !is_named && self.embedder.get().is_err() {
-            notes.detail(format_args!("messages get no vectors: {error}"));
+            notes.detail(format_args!("messages are stored without vectors: {error}"));
         } else {
-            notes.fault(&error.at("messages stay without a vector"));
+            notes.fault(&error.at("cannot add vectors to messages"));
         }
     }
 }

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_is_read() {
+    fn parameters_of_a_command_are_read() {
         let query =
             SearchQuery::parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3).unwrap();
         assert_eq!((query.term.as_str(), query.semantic, query.hybrid), ("green tea=é+", false, true));

@@ -150,7 +150,7 @@ mod tests {
     use crate::config;
 
     #[test]
-    fn a_proxy_knows_itself() {
+    fn a_proxy_recognises_its_own_address() {
         let mut settings = config::load(&Common::default()).unwrap();
         let own = "127.0.0.1:3017".parse().unwrap();
         for (via, expected) in [

@@ -90,7 +90,7 @@ fn with_body(head: &[u8], status: StatusCode, is_ollama: bool) -> Vec<u8> {
             "header_too_large",
             "the header is longer than the limit (proxy.header_bytes), or has too many lines",
         ),
-        _ => ("invalid_request", "this cannot be read as a request of HTTP/1.1"),
+        _ => ("invalid_request", "this is not a valid request of HTTP/1.1"),
     };
     let body = if is_ollama {
         response::ollama_error_body(text)

@@ -213,7 +213,7 @@ impl Recorder {
         });
         let takes_error = self.takes_error && is_partial && !ollama_format::ends_in_error(&plain);
         takes_error.then(|| {
-            let error = response::ollama_error_body("the answer of Ollama broke off: it came to no end");
+            let error = response::ollama_error_body("the answer of Ollama broke off before its end");
             format!("\n{error}").into()
         })
     }

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_ollama_stays_as_it_was_but_for_the_prompt() {
+    fn a_request_for_ollama_changes_only_in_its_prompt() {
         let body = object(
             r#"{"model":"m","prompt":"why?","system":"Be brief","images":["aGk="],"options":{"seed":1.0}}"#,
         );

@@ -136,7 +136,7 @@ pub(super) fn set_header(response: &mut HttpResponse, name: &'static str, value:
 
 /// The response where a thread or a task did not finish.
 pub(super) fn cut_short() -> HttpResponse {
-    error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a step was cut short")
+    error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a task of the proxy panicked")
 }
 
 /// The response where the proxy lacks something that it needs; the error's hint goes with it.

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_got_an_answer_to_is_the_same_turn() {
+    fn a_retry_of_an_unanswered_request_is_the_same_turn() {
         let dedup = RetryDedup::default();
         let scope = Scope::of(None, None).unwrap();
         let first = dedup.begin(&scope, "a");

@@ -72,7 +72,7 @@ impl ClientCommand {
         let mut child = match command.spawn() {
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 let error = Error::new(format!("{name}: command not found"));
-                return Err(error.hint("without a command rsv-proxy serves until it is ended"));
+                return Err(error.hint("without a command, rsv-proxy serves until it is stopped"));
             }
             child => child.context(format_args!("cannot run {name}"))?,
         };

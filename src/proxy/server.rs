@@ -91,10 +91,10 @@ impl Proxy {
             self.upstream.check_not_own(address)?;
         }
         let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
-        let hint = "'rsv-config doctor' tells who listens there; or name another port with --port";
+        let hint = "'rsv-config doctor' shows which program uses it; or choose another port with --port";
         let listener = listener.map_err(|e| e.hint(hint))?;
         let mut signals = StopSignals::new()?;
-        let bound = listener.local_addr().context("cannot tell the address")?;
+        let bound = listener.local_addr().context("cannot determine the address")?;
         self.upstream.check_not_own(bound)?;
         if embedder::is_own_address(&self.config.settings, bound) {
             self.config.settings.set_override("embed.via", "--listen", "local")?;
@@ -106,7 +106,7 @@ impl Proxy {
         let accepting = tokio::spawn(connections.accept_until(listener, ended));
         let done = work(bound, &mut signals).await;
         drop(end);
-        let graceful = accepting.await.context("a step was cut short")?;
+        let graceful = accepting.await.context("a task of the proxy panicked")?;
         tokio::select! {
             () = graceful.shutdown() => {}
             // A second signal means that nobody wants to wait for answers.
@@ -121,7 +121,7 @@ impl Proxy {
         if address.ip().is_loopback() || self.guard.needs_token() {
             return Ok(());
         }
-        Err(Error::new(format!("{address} is not a loopback address, and anybody could ask there"))
+        Err(Error::new(format!("{address} is not a loopback address, so other machines could use the proxy"))
             .hint("set RSV_PROXY_TOKEN, which clients then must send, or listen on 127.0.0.1"))
     }
 

@@ -172,7 +172,7 @@ impl StoreQueue {
             Some(turn) => {
                 self.state().lost += 1;
                 let reason = refusal.map(|reason| reason.to_string()).unwrap_or_default();
-                self.report_lost(&turn.trace_id, &format!("too many wait for the store: {reason}"));
+                self.report_lost(&turn.trace_id, &format!("too many turns wait for the store: {reason}"));
             }
             None => self.start_worker(),
         }
@@ -187,7 +187,7 @@ impl StoreQueue {
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, done).await;
         let mut state = self.state();
         let reason = state.degraded().map(|reason| reason.to_string());
-        let reason = reason.unwrap_or_else(|| "there was no time left".to_owned());
+        let reason = reason.unwrap_or_else(|| "rsv-proxy stopped before it could be stored".to_owned());
         for turn in std::mem::take(&mut state.waiting) {
             self.report_lost(&turn.trace_id, &reason);
             state.lost += 1;
@@ -276,7 +276,7 @@ impl StoreQueue {
                 state.bytes -= turn.bytes;
             }
             if state.last_error.take().is_some() {
-                self.config.notes.note("the store can be written again");
+                self.config.notes.note("the store can be written to again");
             }
         }
         self.changed.notify_waiters();

@@ -198,7 +198,7 @@ impl TurnPipeline {
         let without_memory = self.blocking.spawn(move || {
             pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options)
         });
-        Ok(without_memory.await.unwrap_or_else(|_| Err(Error::new("a step was cut short")))?)
+        Ok(without_memory.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?)
     }
 
     /// Enriches a request on a thread that may block, from the store if there is one.

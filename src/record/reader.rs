@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_dropped_without_being_held() {
+    fn a_line_that_is_too_long_is_dropped_without_being_buffered() {
         let input = format!("{{\"a\":\"{}\"}}\n{{\"b\":1}}\n", "x".repeat(1 << 20));
         assert_eq!(
             read(&input, 4096, 1 << 17),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_inside_something_is_a_fault() {
+    fn an_unexpected_end_of_input_is_an_error() {
         assert_eq!(read("{\"a\":", 10, 100), ["in:1: the input ends inside an object"]);
         assert_eq!(read("[{\"a\":1}", 10, 100), ["in:1 {\"a\":1}", "in:1: the input ends inside an array"]);
     }

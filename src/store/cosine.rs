@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_are_as_one_after_the_other_and_as_without_registers() {
+    fn batched_and_simd_estimates_equal_single_and_scalar_ones() {
         for length in [1, 15, 16, 17, 63, 64, 65, 384, 1000] {
             let queries = [1, 2, 3, 4].map(|seed| Query::of(&numbers(length, seed)));
             let block: Vec<u8> =
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cosine_lies_where_the_estimate_says_also_where_some_numbers_stand_out() {
+    fn an_exact_cosine_lies_within_the_error_bound() {
         for length in [1, 2, 3, 8, 100, 384, 1024] {
             let standing_out = |seed| {
                 let mut vector = numbers(length, seed);

@@ -114,30 +114,32 @@ impl ErrorKind {
             }
             ErrorKind::NotADatabase | ErrorKind::ForeignFile => "name another store with --store",
             ErrorKind::OtherVersion => {
-                "export it with the version that made it, then import that: rsv-export > FILE, rsv-import FILE"
+                "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE"
             }
-            ErrorKind::Locked => "find the program that holds it, and run it again",
-            ErrorKind::Full => "free some space and run it again; nothing is half-written",
+            ErrorKind::Locked => "stop the program that locks it, then try again",
+            ErrorKind::Full => "free some space and try again; nothing is half-written",
             ErrorKind::Corrupt => "restore a backup, or save what can be read with rsv-export",
-            ErrorKind::Unexpected => "something else changed the graph? rsv-config doctor",
+            ErrorKind::Unexpected => "did another program change the graph? check with: rsv-config doctor",
             ErrorKind::Unreachable => "is Neo4j running there? name another store with --store",
             ErrorKind::WrongProtocol => "give the port of Bolt, which is 7687 by default",
-            ErrorKind::Tls => "an address with +s is for a server with TLS, one without it for one without",
-            ErrorKind::Certificate => "an address with +ssc trusts a certificate that nobody vouches for",
+            ErrorKind::Tls => {
+                "use an address with +s for a server with TLS, and without it for one without TLS"
+            }
+            ErrorKind::Certificate => "use an address with +ssc to accept a self-signed certificate",
             ErrorKind::ServerTooOld(needed) => needed,
             ErrorKind::Unauthenticated | ErrorKind::SecretInAddress => {
                 "set NEO4J_USERNAME and NEO4J_PASSWORD"
             }
-            ErrorKind::Forbidden => "set NEO4J_USERNAME and NEO4J_PASSWORD, or give that user the right",
+            ErrorKind::Forbidden => "set NEO4J_USERNAME and NEO4J_PASSWORD, or grant that user the privilege",
             ErrorKind::PasswordExpired => {
-                "give the user a password of its own: ALTER CURRENT USER SET PASSWORD, in cypher-shell"
+                "set a new password in cypher-shell: ALTER CURRENT USER SET PASSWORD"
             }
             ErrorKind::NoDatabase => "set NEO4J_DATABASE, or unset it for the server's default",
             ErrorKind::NotLeader => "give the address of the leader",
             ErrorKind::Transient => "try again; the server may be starting",
             ErrorKind::TimedOut => "try again, or raise neo4j_query_timeout",
             ErrorKind::NoConnection => "raise neo4j_max_connections",
-            ErrorKind::Server => "what the server means by that is in its log",
+            ErrorKind::Server => "see the log of the server",
             ErrorKind::Stopped(error) => return error.remedy(),
             ErrorKind::Invalid | ErrorKind::Other => return None,
         })

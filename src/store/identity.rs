@@ -80,5 +80,8 @@ pub(super) fn is_one_to_one(rel: &str) -> bool {
 
 /// The refusal of a second answer to a question, or of a second question to an answer.
 pub(super) fn second_answer(link: &Link) -> Written {
-    Written::Refused(format!("{}: one of the two is linked to another already, which stays", link.rel))
+    Written::Refused(format!(
+        "{}: one of the two records is already linked to another, which is kept",
+        link.rel
+    ))
 }

@@ -48,7 +48,7 @@ pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Sto
         return Err(StoreError::new(
             ErrorKind::SecretInAddress,
             "",
-            "cannot open the store: a name and a password have no place in its address",
+            "cannot open the store: its address must not hold a user name or a password",
         ));
     }
     let server = Server::of(place).and_then(|server| server.reach().map(|()| server));

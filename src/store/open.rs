@@ -21,7 +21,7 @@ pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dy
     let place = settings.store()?;
     let store = open(&place, OpenMode::Existing)?;
     if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
-        io.note(format_args!("there is nothing at {}", place.address));
+        io.note(format_args!("there is no store at {}", place.address));
     }
     Ok(store)
 }

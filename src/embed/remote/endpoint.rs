@@ -61,7 +61,7 @@ impl Endpoint {
             (None, Some(variable)) => Err(Error::new(format!("no key for {address}: {variable} is not set"))
                 .hint(format!("set {variable}"))),
             (Some(_), _) if address.is_plaintext() && !address.is_loopback() => {
-                Err(Error::new(format!("the key for {address} would go there in the clear"))
+                Err(Error::new(format!("the key for {address} would be sent there in the clear"))
                     .hint(format!("give an https address: {}", self.setting)))
             }
             _ => Ok(self),
@@ -122,7 +122,7 @@ fn proxy(settings: &Settings) -> Result<Endpoint> {
 
 fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     if !text.contains("://") {
-        return Err(Error::new(format!("embed.via: {text:?} is no server"))
+        return Err(Error::new(format!("embed.via: {text:?} is not a server"))
             .hint("set it to local, proxy, openai, ollama, or an address: http://HOST:PORT/v1"));
     }
     let address = Address::parse(text).map_err(|e| e.at("embed.via"))?;
@@ -216,7 +216,7 @@ mod tests {
                 "embed.via = 'https://h'\nembed.key_variable = 'RSV_NOT_SET'",
                 Some("no key for https://h/v1/embeddings: RSV_NOT_SET is not set"),
             ),
-            ("embed.via = 'Remote'", Some("embed.via: \"Remote\" is no server")),
+            ("embed.via = 'Remote'", Some("embed.via: \"Remote\" is not a server")),
             (
                 "embed.via = 'ftp://h'",
                 Some("embed.via: invalid address: expected http://HOST or https://HOST"),
@@ -225,7 +225,7 @@ mod tests {
             assert_eq!(error_text(lines).as_deref(), error, "{lines}");
         }
         let plain = error_text(&format!("embed.via = 'http://u:pw@h'{with_key}")).unwrap();
-        assert_eq!(plain, "the key for http://h/v1/embeddings would go there in the clear");
+        assert_eq!(plain, "the key for http://h/v1/embeddings would be sent there in the clear");
     }
 
     #[test]

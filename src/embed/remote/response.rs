@@ -50,7 +50,7 @@ fn by_index(OpenAiAnswer { data }: OpenAiAnswer, count: usize) -> Result<Vec<Vec
     for (at, OpenAiVector { index, embedding }) in data.into_iter().enumerate() {
         let index = index.map_or(Some(at), |index| usize::try_from(index).ok());
         let place = index.and_then(|index| vectors.get_mut(index)).filter(|place| place.is_empty());
-        let place = place.ok_or_else(|| Error::new("index: is of no text, or comes twice"))?;
+        let place = place.ok_or_else(|| Error::new("index: belongs to no text, or occurs twice"))?;
         *place = read_vector(embedding.get())?;
     }
     Ok(vectors)
@@ -95,13 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_almost_of_length_1_keeps_its_numbers() {
+    fn nearly_normalized_vectors_keep_their_numbers() {
         let x = f32::from_bits(0.6f32.to_bits() + 1);
         assert_eq!(unit(vec![x, 0.8]).unwrap(), [x, 0.8]);
     }
 
     #[test]
-    fn what_is_no_vector_is_refused() {
+    fn invalid_vectors_are_refused() {
         for (body, error) in [
             ("<html>", "no JSON object: "),
             ("{}", "unexpected JSON: missing field `data`"),
@@ -114,14 +114,14 @@ mod tests {
             (r#"{"data":[{"index":0,"embedding":"AADAfw=="}]}"#, "vector: holds a number that is not finite"),
             (r#"{"data":[{"index":0,"embedding":[]}]}"#, "vector: expected 1 to "),
             (r#"{"data":[{"index":0,"embedding":[0,0]}]}"#, "vector 0: has no direction"),
-            (r#"{"data":[{"index":1,"embedding":[1]}]}"#, "index: is of no text"),
-            (r#"{"data":[{"index":-1,"embedding":[1]}]}"#, "index: is of no text"),
+            (r#"{"data":[{"index":1,"embedding":[1]}]}"#, "index: belongs to no text"),
+            (r#"{"data":[{"index":-1,"embedding":[1]}]}"#, "index: belongs to no text"),
         ] {
             let error_text = openai(body, 1).unwrap_err().to_string();
             assert!(error_text.starts_with(error), "{body}: {error_text}");
         }
         let twice = r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#;
-        assert!(openai(twice, 2).unwrap_err().to_string().contains("comes twice"));
+        assert!(openai(twice, 2).unwrap_err().to_string().contains("occurs twice"));
         let ollama = vectors(EmbeddingApi::Ollama, br#"{"embedding":[1]}"#, 1).unwrap_err();
         assert!(ollama.to_string().starts_with("unexpected JSON: missing field `embeddings`"), "{ollama}");
     }

@@ -88,9 +88,10 @@ impl DbError {
 /// The kind and the cause of an error of the driver, in words for somebody who knows no Neo4j.
 fn of_driver(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
     match error {
-        Driver::AuthenticationError(_) => {
-            (ErrorKind::Unauthenticated, format!("the server does not let {} in", place.server.user))
-        }
+        Driver::AuthenticationError(_) => (
+            ErrorKind::Unauthenticated,
+            format!("the server rejects the user {} or the password", place.server.user),
+        ),
         Driver::Neo4j(error) => of_code(error.code(), error.message(), place),
         Driver::UnsupportedVersion(..) => {
             let hint = "use Neo4j 5.26 or a later one";
@@ -99,13 +100,11 @@ fn of_driver(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
         Driver::ProtocolMismatch(answer) if answer >> 16 == TLS_ALERT => {
             (ErrorKind::Tls, "the server wants TLS".to_owned())
         }
-        Driver::ProtocolMismatch(_) => {
-            (ErrorKind::WrongProtocol, "what answers there is no Neo4j".to_owned())
-        }
+        Driver::ProtocolMismatch(_) => (ErrorKind::WrongProtocol, "the server there is not Neo4j".to_owned()),
         Driver::ConnectionTimedOut => (ErrorKind::Unreachable, "the server does not answer".to_owned()),
-        Driver::ConnectionError => (ErrorKind::NoConnection, "all connections are taken".to_owned()),
+        Driver::ConnectionError => (ErrorKind::NoConnection, "all connections are in use".to_owned()),
         Driver::IOError { detail } => match detail.kind() {
-            io::ErrorKind::UnexpectedEof => (ErrorKind::Tls, "the server hung up".to_owned()),
+            io::ErrorKind::UnexpectedEof => (ErrorKind::Tls, "the server closed the connection".to_owned()),
             io::ErrorKind::InvalidData => (ErrorKind::Certificate, detail.to_string()),
             _ => (ErrorKind::Unreachable, detail.to_string()),
         },
@@ -122,7 +121,7 @@ fn of_code(code: &str, message: &str, place: &StoreLocation) -> (ErrorKind, Stri
     } else if code.ends_with("CredentialsExpired") {
         (ErrorKind::PasswordExpired, message.to_owned())
     } else if code.contains(".Security.") {
-        (ErrorKind::Forbidden, format!("the server does not let {} do this: {message}", settings.user))
+        (ErrorKind::Forbidden, format!("the server does not permit {} to do this: {message}", settings.user))
     } else if code.ends_with(".NotALeader") || code.ends_with("ReadOnlyDatabase") {
         (ErrorKind::NotLeader, message.to_owned())
     } else if code.starts_with(TRANSIENT) {

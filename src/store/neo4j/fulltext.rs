@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_those_are_asked_for_that_hold_enough() {
+    fn only_documents_with_enough_idf_are_asked_for() {
         let clauses = [("rare", 5.0), ("some", 3.0), ("many", 1.0)].map(|(text, idf)| (text.to_owned(), idf));
         let question = |min_idf, depth, mut left| combinations(&clauses, min_idf, depth, &mut left);
         let wanted = |question: &str| Some(question.to_owned());

@@ -56,7 +56,7 @@ fn runtime() -> DbResult<&'static Runtime> {
         return Ok(runtime);
     }
     let made = Builder::new_current_thread().enable_all().build();
-    let made = made.map_err(|e| DbError::Unexpected(format!("no event loop: {e}")))?;
+    let made = made.map_err(|e| DbError::Unexpected(format!("cannot start an event loop: {e}")))?;
     Ok(RUNTIME.get_or_init(|| made))
 }
 

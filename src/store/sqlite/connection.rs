@@ -39,7 +39,7 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connect
     let failed = |kind, cause: String| StoreError::new(kind, attempt(), cause);
     let there = path
         .try_exists()
-        .map_err(|e| failed(ErrorKind::ReadOnly, format!("cannot look at it: {}", plain_io(&e))))?;
+        .map_err(|e| failed(ErrorKind::ReadOnly, format!("cannot inspect it: {}", plain_io(&e))))?;
     if mode == OpenMode::Existing && (!there || is_empty(path)) {
         return in_memory(mode).map_err(|e| {
             let (kind, cause) = describe(&e);
@@ -100,9 +100,9 @@ fn make(path: &Path) -> Result<(), (ErrorKind, String)> {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
         let made = directory.recursive(true).create(parent);
-        made.map_err(|e| failed(format!("cannot make {}", parent.display()), e))?;
+        made.map_err(|e| failed(format!("cannot create {}", parent.display()), e))?;
     }
-    open_private(path).map(drop).map_err(|e| failed("cannot make the file".to_owned(), e))
+    open_private(path).map(drop).map_err(|e| failed("cannot create the file".to_owned(), e))
 }
 
 /// Opens a file, making an empty one that only its owner can read.

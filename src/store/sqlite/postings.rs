@@ -1,7 +1,13 @@
 //! How numbers lie in the word index: a posting list as differences and varints, read from end to end; what is
 //! known of each document in blocks of fixed width, where any of them is found at once.
 
+use crate::record::Role;
 use integer_encoding::VarInt;
+
+/// The bits of a row of a block that hold the role.
+const ROLE_BITS: u32 = 2;
+const ROLE_MASK: u64 = (1 << ROLE_BITS) - 1;
+const _: () = assert!(Role::ALL.len() <= 1 << ROLE_BITS, "ROLE_BITS is too small for the number of roles");
 
 /// A document in a segment of the index: what a selection asks of it, and its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,14 +16,14 @@ pub(super) struct DocMeta {
     pub(super) timestamp: i64,
     /// In words.
     pub(super) length: u32,
-    /// The `role_bit` of its role. Two bits keep it: a document without a role comes back as a user's.
+    /// The `role_bit` of its role. `ROLE_BITS` bits keep it: a document without a role comes back as a user's.
     pub(super) role: u8,
 }
 
 impl DocMeta {
-    /// Its length and, in the lowest two bits, its role.
+    /// Its length and, in the lowest `ROLE_BITS` bits, its role.
     fn rest(&self) -> u64 {
-        u64::from(self.length) << 2 | u64::from(self.role.trailing_zeros() & 3)
+        u64::from(self.length) << ROLE_BITS | u64::from(self.role.trailing_zeros()) & ROLE_MASK
     }
 }
 
@@ -103,8 +109,8 @@ impl<'a> DocBlock<'a> {
         Some(DocMeta {
             n: self.n.wrapping_add_unsigned(number(n)?),
             timestamp: self.timestamp.wrapping_add_unsigned(number(timestamp)?),
-            length: (rest >> 2) as u32,
-            role: 1 << (rest & 3),
+            length: (rest >> ROLE_BITS) as u32,
+            role: 1 << (rest & ROLE_MASK),
         })
     }
 }
@@ -186,7 +192,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_block_gives_back_every_place(
-            docs in proptest::collection::vec((any::<i64>(), any::<i64>(), any::<u32>(), 0..4_u8), 0..40)
+            docs in proptest::collection::vec((any::<i64>(), any::<i64>(), any::<u32>(), 0..Role::ALL.len() as u8), 0..40)
         ) {
             let docs: Vec<DocMeta> = docs
                 .into_iter()
@@ -215,7 +221,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_torn_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
+        fn torn_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
             DocBlock::of(&bytes).and_then(|block| block.get(at.into()));
             Postings::each(&bytes).for_each(drop);
         }

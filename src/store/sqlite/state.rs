@@ -93,7 +93,7 @@ fn integrity_errors(connection: &Connection, most: u32) -> rusqlite::Result<Vec<
     let mut astray = connection.prepare("SELECT \"table\" FROM pragma_foreign_key_check LIMIT ?")?;
     let astray = astray.query_map([most], |row| row.get::<_, String>(0))?;
     let astray = astray.collect::<rusqlite::Result<Vec<_>>>()?;
-    errors.extend(astray.iter().map(|table| format!("a reference of {table} leads nowhere")));
+    errors.extend(astray.iter().map(|table| format!("{table} refers to a record that does not exist")));
     Ok(errors)
 }
 
