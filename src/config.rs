@@ -1,7 +1,7 @@
-//! Every setting as one row: its key, its variables, its type, its default, what it is for.
+//! Every setting as one row: its key, its variables, its type, its default, its purpose.
 //!
-//! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It
-//! remembers which that was. Nothing is written but values that the user set.
+//! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It remembers its
+//! layer. Only values that the user sets are written.
 
 mod edit;
 mod environment;
@@ -90,7 +90,7 @@ pub fn make(common: &Common) -> Result<PathBuf> {
     edit::create_empty(common)
 }
 
-/// Where the settings' file gives a value to a key; `None` where it does not, or cannot be read.
+/// The value of a key in the settings file; `None` if it has none, or cannot be read.
 pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
     let file = ConfigFile::find(common)?;
     let contents = FileContents::read(&file.path, &file.read_if_there().ok()??).ok()?;

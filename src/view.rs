@@ -1,5 +1,4 @@
-//! Records as text for people: one paragraph each, wrapped, and what could play tricks on a terminal made
-//! visible.
+//! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 use crate::cli::{Layout, Style};
 use crate::record::{Account, Hit, Role, StoredRecord};
@@ -18,8 +17,8 @@ pub fn hit(rank: usize, hit: &Hit, layout: &Layout) -> String {
     paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, layout)
 }
 
-/// An account of what enrichment did for a request, on one line:
-/// `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens (o200k_base), 2 left out`.
+/// An account of the enrichment of a request, on one line: `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens
+/// (o200k_base), 2 left out`.
 pub fn account(record: &StoredRecord, layout: &Layout) -> String {
     let account = Account::from_record(record);
     let mut line = layout.paint(Style::Dim, &date(record.timestamp, &layout.zone));
@@ -67,7 +66,7 @@ fn paragraph(lead: &str, record: &StoredRecord, layout: &Layout) -> String {
     };
     let head = format!("{lead}{date} {heading}: ");
     let text = visible(&record.text);
-    // Long heads on narrow terminals would leave no room beside them.
+    // Long heads on narrow terminals would leave no space beside them.
     let hanging = if indent * 2 > layout.width { 4 } else { indent };
     let mut out = head;
     for (at, line) in wrap(&text, layout.width, indent, hanging).iter().enumerate() {

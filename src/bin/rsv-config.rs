@@ -190,7 +190,7 @@ fn examine(io: &mut Io) -> Result<Outcome> {
     doctor::print(&found, io)
 }
 
-/// Asks for the key of who serves a model, if there must be one and is none: its setting, and the key.
+/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
 fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
     let Some(model) = model else { return Ok(None) };
     let target = match Providers::new(settings)?.target(model) {
@@ -207,7 +207,7 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
     Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()))
 }
 
-/// Makes the first settings. All is asked before anything is written.
+/// Makes the first settings. Asks everything before anything is written.
 fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let (model, mut key) = (Key::parse("model")?, None);

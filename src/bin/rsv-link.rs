@@ -150,7 +150,7 @@ fn draw(store: &mut dyn Store, scopes: &Scopes, format: &str, args: &Args, io: &
     Ok(Outcome::Yes)
 }
 
-/// The scope of a message, which must be one of those that are asked for.
+/// The scope of a message, which must be one of the selected scopes.
 fn scope_of(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
     let message = store.get(&[id], &Select::messages(scopes.clone()))?.pop();
     message.map(|message| Scopes::One(message.scope)).ok_or_else(|| {

@@ -140,7 +140,7 @@ impl Io {
         self.common.colour(self.stdout_is_tty())
     }
 
-    /// How text for people is laid out here.
+    /// The layout of text for people on this output.
     pub fn layout(&self) -> Layout {
         let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
         Layout { width: self.width(), colour: self.colour(), zone }
@@ -273,7 +273,7 @@ pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
     })
 }
 
-/// How text is laid out for people.
+/// The layout of text for people.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The columns of the terminal.
@@ -314,7 +314,7 @@ impl Layout {
 /// The output is flushed when the buffer holds this many bytes.
 const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
-/// Standard output. A closed pipe is reported apart from every other failure.
+/// Standard output. A closed pipe is distinguished from every other failure.
 pub struct Out {
     buffer: Vec<u8>,
 }
@@ -330,7 +330,7 @@ impl Out {
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Lets `fill` append what is to be written.
+    /// Writes the bytes that `fill` appends.
     pub fn with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         fill(&mut self.buffer);
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }

@@ -7,7 +7,7 @@ use super::value::{Secret, Value};
 /// The settings of one model.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ModelSettings {
-    /// How many tokens the model takes.
+    /// The context window of the model, in tokens.
     pub max_context_tokens: Option<usize>,
     /// Tokens kept free for its answer.
     pub reserve_tokens: Option<usize>,
@@ -28,7 +28,7 @@ pub struct PartitionSettings {
     pub memory: Option<String>,
 }
 
-/// Where the models of some names are served.
+/// The provider of the models whose names match a pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Route {
     /// A model's name, in which `*` stands for anything.

@@ -207,7 +207,7 @@ pub(super) fn unknown_key_hint(text: &str) -> String {
     }
 }
 
-/// How many characters must be added, left out or changed to make one text of the other (Levenshtein 1965).
+/// The number of characters to add, remove or change to make one text of the other (Levenshtein 1965).
 fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut line: Vec<usize> = (0..=other.len()).collect();

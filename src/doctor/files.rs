@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// How many errors of a store are reported.
+/// The number of errors of a store that are reported.
 const MAX_REPORTED_ERRORS: u32 = 3;
 
 /// The least free space for a store that grows: for its log, and for an index that is rebuilt.
@@ -39,7 +39,7 @@ pub(super) fn secrets(common: &Common, settings: &Settings) -> Option<Finding> {
     ))
 }
 
-/// The store, what lies around it, the embedding model, and the vectors that it has to make.
+/// Checks the store, its disk, the embedding model, and the vectors that are missing.
 pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Finding> {
     let place = match settings.store() {
         Ok(place) => place,
@@ -65,7 +65,7 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
     found
 }
 
-/// Opens a store and looks through it; what it holds.
+/// Opens a store and checks it; returns a summary of its content.
 fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     let mut place = place.clone();
     place.server.connect_timeout = place.server.connect_timeout.min(CHECK_TIMEOUT);
@@ -86,7 +86,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     Ok((format!("{}, {messages} messages", place.address), store))
 }
 
-/// Errors if the file, or what is nearest to it of its directories, cannot be written.
+/// Errors if the file, or the nearest existing directory above it, cannot be written.
 fn check_writable(path: &Path) -> Result<()> {
     // A path of one name is in the directory that the tool was started in.
     let directory = |path: &'_ Path| path.parent().filter(|p| !p.as_os_str().is_empty()).map(Path::to_owned);
@@ -122,7 +122,7 @@ fn check_private(path: &Path) -> Result<()> {
     }
 }
 
-/// How much space is free on the disk.
+/// The free space on the disk.
 fn check_disk(path: &Path) -> Result<String> {
     let nearest = path.ancestors().skip(1).find(|path| path.is_dir()).unwrap_or(Path::new("."));
     let disk = statvfs(nearest).map_err(|e| {
@@ -171,7 +171,7 @@ fn check_vectors(
     }
     let unembedded = store.unembedded(wanted.model(), &backfill::embeddable(Scopes::All), 0)?.total;
     let text = format!("{unembedded} messages have no vector");
-    // So many are embedded by the next search.
+    // The next search embeds up to this number.
     Ok(Some(if unembedded > backfill::catch_up_limit(settings) as u64 {
         Finding::trouble("vectors", &Error::new(text).hint("rsv-embed --pending"))
     } else {

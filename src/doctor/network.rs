@@ -170,7 +170,7 @@ fn is_missing(body: &Object, model: &str) -> bool {
     ids.is_some_and(|ids| !ids.iter().any(|id| id == model || *id == latest))
 }
 
-/// Gets what is at an address, within `CHECK_TIMEOUT`.
+/// Gets the JSON at an address, within `CHECK_TIMEOUT`.
 fn get_json<'a>(
     client: &'a Client,
     address: &'a Address,

@@ -26,7 +26,7 @@ pub(super) struct Encoder {
     dim: Option<usize>,
     query: String,
     passage: String,
-    /// How many texts are embedded at once.
+    /// The number of texts that are embedded at once.
     batch: usize,
     /// The fraction by which the texts of a batch may be padded to one length.
     slack: f64,
@@ -62,7 +62,7 @@ impl Encoder {
         Encoder::from_files(settings, installed, &form, environment, work)
     }
 
-    /// Loads a model from given files. The tokenizer is read beside the graph, since both take as long.
+    /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take equally long.
     pub(super) fn from_files(
         settings: &Settings,
         installed: &InstalledModel,

@@ -30,10 +30,10 @@ impl Report for (Progress, Diagnostics) {
     }
 }
 
-/// Installs a model that is known by name, or of which `name` is the directory or the `.onnx` file, and
-/// prepares it; its canonical id. With `from` nothing is downloaded: the files, and ONNX Runtime's library if
-/// it is beside them, come from that directory. An installed model is checked, and damaged files are
-/// fetched again. Files of an interrupted fetch are kept for the next.
+/// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an `.onnx`
+/// file. With `from` nothing is downloaded: the files, and ONNX Runtime's library if it is there, come from that
+/// directory. An installed model is checked, and damaged files are fetched again. Files of an interrupted fetch are
+/// kept for the next.
 pub(super) fn fetch(
     settings: &Settings,
     name: &str,
@@ -211,7 +211,7 @@ fn only_graph(directory: &Path) -> Option<PathBuf> {
     graphs.next().filter(|_| graphs.next().is_none())
 }
 
-/// Installs ONNX Runtime's library if it lies in a directory, or in `lib` in it.
+/// Installs ONNX Runtime's library if it is in a directory, or in its subdirectory `lib`.
 fn install_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Report) -> Result<()> {
     let stem = onnx_runtime::LIBRARY_FILE.split('.').next().unwrap_or(onnx_runtime::LIBRARY_FILE);
     let named = |path: &PathBuf| {

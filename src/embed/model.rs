@@ -9,9 +9,9 @@ use std::path::Path;
 pub(super) struct Model {
     /// The canonical id.
     pub(super) id: String,
-    /// Where a hub has it.
+    /// Its files on a hub.
     pub(super) files: Option<HubFiles>,
-    /// How many numbers its vectors have, once that is known.
+    /// The dimension of its vectors, once it is known.
     pub(super) dim: Option<usize>,
     pub(super) pooling: Pooling,
     /// The longest input in tokens, the two around it included.
@@ -35,7 +35,7 @@ pub(super) struct HubFiles {
     pub(super) weights: Vec<String>,
 }
 
-/// How the vectors of a text's tokens become one.
+/// The method by which the vectors of a text's tokens become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pooling {
     /// That of the first token.
@@ -70,8 +70,8 @@ impl Model {
         }
     }
 
-    /// A model of the user's own, by what sentence-transformers leaves beside its files: the pooling, the
-    /// longest input, the prompts.
+    /// A model of the user's own, by the files that sentence-transformers adds: the pooling, the longest input, the
+    /// prompts.
     pub(super) fn from_directory(id: &str, directory: &Path) -> Result<Model> {
         let mut model = Model::unknown(id);
         if let Some(pooling) = read(&directory.join("1_Pooling/config.json"))? {
@@ -93,7 +93,7 @@ impl Model {
         Ok(model)
     }
 
-    /// As it is written down beside the model's files.
+    /// The description that is stored with the model's files.
     pub(super) fn to_json(&self) -> Value {
         json!({
             "id": self.id, "dim": self.dim, "pooling": self.pooling.name(), "window": self.window,
@@ -102,7 +102,7 @@ impl Model {
         })
     }
 
-    /// Reads what `to_json` wrote.
+    /// Reads the output of `to_json`.
     pub(super) fn from_json(json: &Value) -> Result<Model> {
         let text = |name: &str| json[name].as_str().map(str::to_owned);
         let missing = |name: &str| Error::new(format!("{name}: is missing"));

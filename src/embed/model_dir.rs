@@ -164,7 +164,7 @@ impl InstalledModel {
             .map_err(|e| e.hint(format!("rsv-embed --fetch {}", self.model.id)))
     }
 
-    /// Errors if a file is not, to the byte, what it was when it was installed.
+    /// Errors if a file has changed since it was installed.
     pub(super) fn verify(&self) -> Result<()> {
         let other = |name: &&String| {
             !FileChecksum::compute(&self.directory.join(name))
@@ -207,7 +207,7 @@ pub(super) fn listed(files: &BTreeMap<String, FileChecksum>) -> Value {
     files.iter().map(|(name, file)| (name.clone(), entry(file))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// Reads what `listed` wrote.
+/// Reads the output of `listed`.
 pub(super) fn entries(json: &Value) -> Option<BTreeMap<String, FileChecksum>> {
     let entry = |(name, json): (&String, &Value)| {
         let sha256 = json["sha256"].as_str()?.to_owned();

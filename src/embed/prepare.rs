@@ -92,7 +92,7 @@ fn write(
     fs::write(directory.join(DESCRIPTION_FILE), format!("{json:#}\n")).context("cannot write the description")
 }
 
-/// Settings by which a session writes its optimised graph, and its weights beside it, aligned to be mapped.
+/// Settings with which a session writes its optimised graph, and its weights in a separate file, aligned to be mapped.
 fn optimiser(environment: &ort::environment::Environment, graph: &Path) -> ort::Result<SessionBuilder> {
     Ok(Session::builder(environment)?
         .with_optimization_level(GraphOptimizationLevel::Level3)?

@@ -18,7 +18,7 @@ pub(super) struct RemoteEmbedder {
     client: BlockingClient,
     model: String,
     diagnostics: Diagnostics,
-    /// How many numbers its vectors have, once one has been seen.
+    /// The dimension of its vectors, once one has been seen.
     dim: Option<usize>,
     /// The most texts that it takes at once, as far as is known.
     max_batch: usize,
@@ -49,8 +49,8 @@ impl From<RemoteError> for Error {
     }
 }
 
-/// How often a request to a busy or missing server is sent. To a proxy it is sent once: a process with a model of
-/// its own need not wait for it.
+/// The number of attempts to send a request to a busy or missing server. A proxy gets one attempt: a process with its
+/// own model need not wait for it.
 const MAX_ATTEMPTS: usize = 4;
 /// The first pause between two attempts; each next one is twice as long.
 const FIRST_BACKOFF: Duration = Duration::from_millis(250);
@@ -308,7 +308,7 @@ mod tests {
             Fake { url, requests }
         }
 
-        /// How many texts each request had.
+        /// The number of texts in each request.
         fn batches(&self) -> Vec<usize> {
             self.requests.lock().unwrap().iter().map(|body| body["input"].as_array().unwrap().len()).collect()
         }

@@ -8,7 +8,7 @@ pub(super) struct EventParser {
     data: Vec<u8>,
     /// Whether the last line ended with CR, to which a line feed would belong.
     after_cr: bool,
-    /// Whether no line has been seen, so that a byte order mark may stand before this one.
+    /// Whether no line has been seen, so that a byte order mark may precede this one.
     first: bool,
     limit: usize,
 }

@@ -107,7 +107,7 @@ impl Forwarder {
 
     /// Completes a request from the settings, and finds its provider.
     fn target(&self, request: &mut Object) -> Result<Target, Failure> {
-        // Not OpenAI's but ours: how a request line may say what it is.
+        // A member of rsv's, by which a request line names its kind.
         request.take("kind");
         check(request)?;
         let named = request.text("model")?;

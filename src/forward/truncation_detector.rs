@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// A smaller difference is not reported: templates and tokenizers differ by that much.
 const MIN_MISSING_TOKENS: usize = 500;
-/// A request was cut if fewer than one in so many of its tokens were read. Where its bytes were counted, a token
-/// may have many: lines of spaces, or long words.
+/// A request was truncated if fewer than one in this many of its tokens were read. If only its bytes were counted, a
+/// token may have many: lines of spaces, or long words.
 const COUNTED_DIVISOR: usize = 2;
 const BOUND_DIVISOR: usize = 10;
 

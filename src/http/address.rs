@@ -1,4 +1,4 @@
-//! Where a server is.
+//! The address of a server.
 
 use crate::error::{Error, Result};
 use reqwest::Url;

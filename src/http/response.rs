@@ -39,7 +39,7 @@ impl Response {
         self.header(CONTENT_TYPE)
     }
 
-    /// How the body is encoded, if it is.
+    /// The encoding of the body, if it has one.
     pub fn content_encoding(&self) -> Option<&str> {
         self.header(CONTENT_ENCODING)
     }

@@ -1,5 +1,5 @@
-//! How many tokens a model takes where it is served. Ollama truncates longer requests than its `num_ctx`
-//! silently, and its default is far below the window of most models, so that rsv asks it.
+//! The context window with which a server runs a model. Ollama silently truncates requests that are longer than its
+//! `num_ctx`, and its default is far below the window of most models, so rsv queries it.
 
 use super::{Providers, Target};
 use crate::config::Settings;
@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 /// Ollama's `num_ctx` where none is set (its FAQ, "How can I specify the context window size?").
 const DEFAULT_NUM_CTX: usize = 4096;
-/// How long an answer is cached: a model may be loaded anew with another window.
+/// The time for which an answer is cached: a model may be reloaded with another window.
 const CACHE_TTL: Duration = Duration::from_secs(60);
-/// How long Ollama may take to answer.
+/// The time limit for Ollama's answer.
 const OLLAMA_TIMEOUT: &str = "500ms";
 /// The longest answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 4 << 20;

@@ -1,4 +1,4 @@
-//! `rsv-proxy --check`: whether all that the proxy needs is there, and what to do if it is not.
+//! `rsv-proxy --check`: checks everything that the proxy needs, with remedies.
 
 use super::server::Proxy;
 use crate::doctor::{self, Finding};

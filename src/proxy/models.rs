@@ -11,7 +11,7 @@ use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a provider may take.
+/// The time limit for a provider.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Lists models.

@@ -1,7 +1,7 @@
 //! `POST /api/chat` and `POST /api/generate` with memory, and all else of Ollama's without.
 //!
-//! Ollama is asked in its own format, so that its options keep their meaning: nothing of a request changes but for the
-//! block that is recalled, and the answer passes as it arrives. It is translated to OpenAI's format only to be stored.
+//! Requests are sent in Ollama's own format, so that its options keep their meaning: only the recalled block is added,
+//! and the answer is relayed unchanged. It is translated to OpenAI's format only to be stored.
 
 use super::chat_request::{ChatRequest, Override};
 use super::degraded::{self, Precedence};
@@ -182,7 +182,7 @@ struct Recorder {
     client: Arc<()>,
     /// The request's member `rsv`.
     rsv: Object,
-    /// When the request was sent, in milliseconds.
+    /// The time at which the request was sent, in milliseconds.
     started_at: i64,
     decoder: Decoder,
     /// Whether an error can be appended to the answer.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// How many pieces are buffered for a slow client before its provider has to wait.
+/// The number of pieces that are buffered for a slow client before its provider has to wait.
 const BUFFERED_PIECES: usize = 16;
 
 /// The body of a streamed response.

@@ -5,8 +5,9 @@ use hyper::body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Passes a body on and gathers it. When the body has ended, or was dropped, `on_end` gets what was gathered, and
-/// whether that is all, once. The bytes that it returns are appended, if the length of the body was not declared.
+/// Passes a body on and gathers it. When the body has ended, or was dropped, `on_end` is called once with the gathered
+/// bytes, and whether they are complete. The bytes that it returns are appended if the length of the body was not
+/// declared.
 pub(super) struct Tee<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> {
     inner: B,
     limit: usize,

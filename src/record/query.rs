@@ -6,7 +6,7 @@ use super::reader::SourceLocation;
 use super::{Role, Scopes};
 use crate::error::{Error, Result};
 
-/// A question as a line. What it does not say is taken from the command line.
+/// A question as a line. Missing members are taken from the command line.
 #[derive(Clone, Debug)]
 pub struct Query {
     pub text: String,

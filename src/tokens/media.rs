@@ -65,7 +65,7 @@ impl Images {
     }
 }
 
-/// How many squares cover an image, with so many more for each row.
+/// The number of squares that cover an image, plus `row` for each row.
 fn cells((width, height): (u32, u32), side: u32, row: u32) -> usize {
     (width.div_ceil(side) as usize + row as usize) * height.div_ceil(side) as usize
 }

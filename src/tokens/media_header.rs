@@ -28,7 +28,7 @@ impl<'a> Base64Data<'a> {
         }
     }
 
-    /// How many bytes it is.
+    /// The number of decoded bytes.
     pub(super) fn len(self) -> usize {
         self.0.len() / 4 * 3
     }

@@ -68,8 +68,8 @@ impl Endpoint {
         }
     }
 
-    /// How many texts, and how many bytes of them, are sent at once. OpenAI takes 2048 texts of together
-    /// 300 000 tokens, of which none is shorter than a byte; the others work while one waits.
+    /// The greatest number of texts, and of bytes, in one request. OpenAI takes 2048 texts of together 300 000 tokens,
+    /// none of which is shorter than a byte; other servers compute while the client waits.
     pub(super) fn limits(&self) -> (usize, usize) {
         match self.kind {
             EmbeddingApi::OpenAi => (2048, 256 << 10),
@@ -137,8 +137,8 @@ fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     })
 }
 
-/// Where embeddings are made, by the address of the chat completions, or by a base for both, with or without
-/// `/v1`. An address of another shape is taken as it is.
+/// The address for embeddings, derived from the address of the chat completions, or from a base address with or without
+/// `/v1`. Any other address is used unchanged.
 fn embeddings_address(address: Address, version: &str, endpoint: &str) -> Address {
     let path = address.path().trim_end_matches('/');
     let base = path.strip_suffix("/chat/completions").unwrap_or(path);
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_key_is_asked_for_and_goes_nowhere_in_the_clear() {
         let error_text = |lines| endpoint(lines).err().map(|e| e.to_string());
-        // HOME is a variable that is there, and holds no secret.
+        // HOME is a variable that exists, and holds no secret.
         let with_key = "\nembed.key_variable = 'HOME'";
         for (lines, error) in [
             ("embed.via = 'http://h'", None),

@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::record::{Object, read_vector};
 use serde_json::value::RawValue;
 
-/// Reads the vectors of `count` texts, in the texts' order, and makes each of length 1. Errors say what the
-/// answer is that it must not be.
+/// Reads the vectors of `count` texts, in the texts' order, and normalizes each to length 1. Errors describe the flaw
+/// of the answer.
 pub(super) fn vectors(kind: EmbeddingApi, body: &[u8], count: usize) -> Result<Vec<Vec<f32>>> {
     let body = Object::parse_bytes(body).map_err(|e| e.at("no JSON object"))?;
     let vectors = match kind {

@@ -1,5 +1,6 @@
-//! Writing, replacing and removing records, each batch in one transaction that holds the write lock from its
-//! beginning: one that began by reading could not get it against another writer, however long it waited.
+//! Writes, replaces and removes records, each batch in one transaction that holds the write lock from its beginning:
+//! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
+//! waits.
 
 use super::super::identity::{self, Written};
 use super::collections::{self, CollectionRow};
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Default)]
 pub(super) struct KnownCollections(HashMap<(&'static str, Scope), i64>);
 
-/// Writes all of a batch; what became of each.
+/// Writes a batch; returns the outcome of each record.
 pub(super) fn write(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,
@@ -36,14 +37,14 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Writes records in the place of those that have their ids; what became of each.
+/// Replaces the records that have the same ids; returns the outcome of each.
 pub(super) fn replace(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,
     records: &[StoredRecord],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // A link keeps its ends while the rows that they lie in change.
+    // Links keep their ends while the rows of these are replaced.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     let mut writer = Writer::new(&transaction, known_collections);
     let mut written = Vec::with_capacity(records.len());
@@ -56,7 +57,7 @@ pub(super) fn replace(
     Ok(written)
 }
 
-/// Removes records with all that hangs on them; how many there were.
+/// Removes records with their vectors, links and index entries; returns their number.
 pub(super) fn remove(connection: &mut Connection, ids: &[&str]) -> rusqlite::Result<u64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut removed = RemovedRecords::default();
@@ -79,17 +80,17 @@ pub(super) fn remove(connection: &mut Connection, ids: &[&str]) -> rusqlite::Res
     Ok(count)
 }
 
-/// Records that go, for the indexes to let go of together.
+/// The records to remove, for the indexes.
 #[derive(Default)]
 struct RemovedRecords {
     count: u64,
     vectors: RemovedVectors,
-    /// Numbers and indexed texts, by collection.
+    /// Their numbers and indexed texts, by collection.
     texts: BTreeMap<i64, (CollectionRow, Vec<(i64, String)>)>,
 }
 
 impl RemovedRecords {
-    /// Takes away the vectors of a record, and notes what the indexes have of it.
+    /// Removes the vectors of a record, and notes its entries in the indexes.
     fn add(
         &mut self,
         connection: &Connection,
@@ -107,7 +108,7 @@ impl RemovedRecords {
         Ok(())
     }
 
-    /// Takes the records out of the indexes.
+    /// Removes the records from the indexes.
     fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
         self.vectors.settle(connection)?;
         for (collection, texts) in self.texts.into_values() {
@@ -130,7 +131,7 @@ impl<'a> Writer<'a> {
         Writer { transaction, known_collections, added: BTreeMap::new(), vectors: IndexUpdate::default() }
     }
 
-    /// Tells the indexes what is new.
+    /// Updates the indexes.
     fn settle(self) -> rusqlite::Result<()> {
         for (collection, count) in self.added.into_values() {
             word_index::grow(self.transaction, collection, count)?;
@@ -138,7 +139,7 @@ impl<'a> Writer<'a> {
         self.vectors.settle(self.transaction)
     }
 
-    /// Writes a record and the vector that came with it, or neither.
+    /// Writes a record and the vector that it carries, or neither.
     fn record(&mut self, record: &StoredRecord) -> rusqlite::Result<Written> {
         if let Some(refused) = self.refused_vector(record)? {
             return Ok(refused);
@@ -155,7 +156,7 @@ impl<'a> Writer<'a> {
         Ok(written)
     }
 
-    /// Writes a record in the place of what has its id. Links stay, but for the synapses of its vectors.
+    /// Replaces the record with the same id. Links stay, except the synapses of its vectors.
     fn replacement(&mut self, record: &StoredRecord) -> rusqlite::Result<Written> {
         if let Some(refused) = self.refused_vector(record)? {
             return Ok(refused);
@@ -185,7 +186,7 @@ impl<'a> Writer<'a> {
         Ok(written)
     }
 
-    /// The number of a new record, which is written with its vector.
+    /// Writes a new record with its vector; returns its number.
     fn insert(&mut self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<i64> {
         let embeddable = record.embedded_text().is_some();
         let sql = "INSERT INTO record
@@ -213,21 +214,21 @@ impl<'a> Writer<'a> {
         Ok(n)
     }
 
-    /// Writes the vector that came with a record, which is stored under an id.
+    /// Writes the vector that a record carries; the record is stored under `id`.
     fn vector_of(&mut self, record: &StoredRecord, id: &str) -> rusqlite::Result<()> {
         let Some(vector) = &record.vector else { return Ok(()) };
         let (model, vector) = (vector.model.clone(), vector.numbers.clone());
         self.embedding(&Embedding { of: id.to_owned(), model, vector, extra: Object::default() }).map(drop)
     }
 
-    /// The refusal of a record whose vector cannot be one of its model's.
+    /// The refusal of a record whose vector has another dimension than its model.
     fn refused_vector(&self, record: &StoredRecord) -> rusqlite::Result<Option<Written>> {
         let Some(vector) = &record.vector else { return Ok(None) };
         let misfit = embedding::misfit(self.transaction, &vector.model, vector.numbers.len())?;
         Ok(misfit.map(Written::Refused))
     }
 
-    /// The id of what has the natural key of a record.
+    /// The id of the stored record with the natural key of a record.
     fn twin(&self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<Option<String>> {
         if record.kind.natural_key.is_none() {
             return Ok(None);
@@ -266,7 +267,7 @@ impl<'a> Writer<'a> {
         Ok(identity::vector_outcome(&embedding.of, &there, &embedding.vector))
     }
 
-    /// A collection, which is made if it is new.
+    /// A collection; a new one is made.
     fn collection(&mut self, kind: &'static RecordKind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
         let key = (kind.name, scope.clone());
         let n = match self.known_collections.0.get(&key) {
@@ -281,7 +282,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Writes a link. A question has one answer and an answer one question, which the tables see to.
+/// Writes a link. The tables enforce that a question has one answer and an answer one question.
 fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written> {
     let record = |id: &str| -> rusqlite::Result<Option<i64>> {
         let sql = "SELECT n FROM record WHERE id = ?";
