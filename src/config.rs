@@ -106,7 +106,7 @@ pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     edit::set(common, key, &value)
 }
 
-/// Removes a value from the settings' file, if it is there.
+/// Removes a value from the settings file, if it has one.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }

@@ -32,8 +32,8 @@ const TEXT_MEMBERS: [&str; 4] = ["refusal", "reasoning_content", "reasoning", "t
 /// file.
 const SMALL_PART_BYTES: usize = 16 * 1024;
 
-/// Tokens for a second of sound: OpenAI's ("Audio", 2026: one for 100 ms of what is sent), and for all others
-/// Gemini's ("Understand and count tokens", 2026), the most that is published.
+/// Tokens for a second of sound: OpenAI's ("Audio", 2026: one for 100 ms of input), and for all others Gemini's
+/// ("Understand and count tokens", 2026), the highest published number.
 const OPENAI_AUDIO_TOKENS_PER_SECOND: usize = 10;
 const AUDIO_TOKENS_PER_SECOND: usize = 32;
 

@@ -46,7 +46,7 @@ pub fn catch_up_limit(settings: &Settings) -> usize {
     settings.integer("embed.catch_up").and_then(|limit| usize::try_from(limit).ok()).unwrap_or_default()
 }
 
-/// The outcome of a backfill: how many messages got a vector, and how many still have none.
+/// The outcome of a backfill: the number of messages that got a vector, and of those that still have none.
 #[derive(Default, Debug)]
 pub struct Backfilled {
     pub done: usize,

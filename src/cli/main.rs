@@ -50,7 +50,7 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueComple
 /// loaded, unless this variable disables it.
 #[allow(unsafe_code)]
 fn disable_telemetry() {
-    // SAFETY: no other thread is there yet that could read the environment.
+    // SAFETY: no other thread exists yet that could read the environment.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 

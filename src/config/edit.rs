@@ -92,7 +92,7 @@ fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<Strin
     insert(text, key, value)
 }
 
-/// Adds a value to a section that is there, or that has a form which only toml_edit knows to continue.
+/// Adds a value to an existing section, or to one of a form that only toml_edit can extend.
 fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
     let invalid = |e: toml_edit::TomlError| Error::new(e.message());
     let mut document: DocumentMut = text.parse().map_err(invalid)?;
@@ -112,7 +112,7 @@ fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
     Ok(document.to_string())
 }
 
-/// The text without the value, if it is there.
+/// The text without the value, if it has one.
 fn without_value(document: &Document<&str>, key: &Key) -> Option<String> {
     let text = document.raw();
     let (parents, name) = key.path.split_at(key.path.len() - 1);

@@ -11,16 +11,16 @@ pub struct ModelSettings {
     pub max_context_tokens: Option<usize>,
     /// Tokens kept free for its answer.
     pub reserve_tokens: Option<usize>,
-    /// How many similar messages are recalled for it.
+    /// The number of similar messages to recall for it.
     pub semantic_context_size: Option<usize>,
 }
 
 /// The settings of one partition.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PartitionSettings {
-    /// How many similar messages are recalled.
+    /// The number of similar messages to recall.
     pub semantic_context_size: Option<usize>,
-    /// How many recent messages are recalled.
+    /// The number of recent messages to recall.
     pub recent_context_size: Option<usize>,
     /// A factor for the estimate of tokens; above 0.
     pub token_multiplier: Option<f64>,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The receiver of a fetch's progress and notes.
 pub trait Report {
-    /// Reports that `bytes` of a file are there, out of `of` if the total is known.
+    /// Reports that `bytes` of a file have arrived, out of `of` if the total is known.
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
     /// Prints a note.
     fn note(&mut self, text: String);

@@ -20,8 +20,8 @@ const WEIGHTS_FILE: &str = "weights.bin";
 /// The text for which both forms must give the same vector.
 const PROBE_TEXT: &str = "Where do the tomatoes stand this year?";
 
-/// Makes the fast form, unless it is there, tests it, and installs it atomically. Returns the model's dimension.
-/// Errors leave nothing behind.
+/// Makes the fast form, unless it exists, tests it, and installs it atomically. Returns the model's dimension. Errors
+/// leave nothing behind.
 pub(super) fn prepare(
     settings: &Settings,
     model_dir: &ModelDir,
@@ -41,7 +41,7 @@ pub(super) fn prepare(
     let plain = probe(&ModelFiles::plain(installed))?;
     let parent = place.parent().unwrap_or(Path::new("."));
     let what = || format!("cannot prepare {} in {}", installed.model.id, parent.display());
-    // Only one fetch runs at a time: files that are there were left by one that was killed.
+    // Only one fetch runs at a time: existing files were left by one that was killed.
     let making = parent.join(format!(".{}", installed.model.id));
     let _ = fs::remove_dir_all(&making);
     let made = || -> Result<()> {

@@ -27,7 +27,7 @@ pub(super) struct Plan {
     dropped: Vec<(usize, usize)>,
     limits: Limits,
     counter: &'static str,
-    /// The tokens of the request as it came, and of the text that encloses the recalled messages.
+    /// The tokens of the original request, and of the text that encloses the recalled messages.
     request: usize,
     fence: usize,
     /// The tokens of the messages that cannot be dropped, if these do not fit.

@@ -202,7 +202,7 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// A JSON object or array of objects as it came; anything else as a JSON string.
+/// A JSON object or array of objects unchanged; anything else as a JSON string.
 fn as_json(text: &str) -> Box<str> {
     if let Ok(object) = Object::parse(text) {
         return object.to_json().into();

@@ -19,7 +19,7 @@ const DONE_DATA: &str = "[DONE]";
 /// The time that the connection may take to end after that, so that it can be reused.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A streamed answer on its way. Dropping it hangs up on the provider.
+/// A streamed answer in transit. Dropping it closes the connection to the provider.
 pub struct Stream {
     head: AnswerHead,
     body: StreamBody,

@@ -35,7 +35,7 @@ impl RelayRequest {
     }
 }
 
-/// The body of an answer on its way: its pieces as they were sent. Dropping it hangs up.
+/// The body of an answer in transit: its pieces, unchanged. Dropping it closes the connection.
 pub struct RelayBody {
     inner: reqwest::Body,
     idle: Duration,

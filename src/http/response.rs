@@ -7,7 +7,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
 
-/// A response whose body is still on its way. Dropping it hangs up.
+/// A response whose body is still in transit. Dropping it closes the connection.
 pub struct Response {
     inner: reqwest::Response,
     idle: Duration,

@@ -36,7 +36,7 @@ pub(super) struct OllamaApi {
     pipeline: Arc<TurnPipeline>,
 }
 
-/// A request for a turn, as it came.
+/// A request for a turn, unchanged.
 pub(super) struct OllamaRequest<'a> {
     pub(super) method: OllamaMethod,
     pub(super) head: &'a Parts,
@@ -153,7 +153,7 @@ impl OllamaApi {
         self.relay_passing(name, head.uri.query(), passing).await
     }
 
-    /// Relays a request to Ollama as it came.
+    /// Relays a request to Ollama unchanged.
     pub(super) async fn relay_passing(
         &self,
         name: &str,
@@ -219,7 +219,7 @@ impl Recorder {
     }
 }
 
-/// A refusal of Ollama's: as it came, if its clients can read it, else in the proxy's words.
+/// A refusal of Ollama's: unchanged if its clients can read it, else worded by the proxy.
 async fn refusal(target: &Target, answered: Response<RelayBody>) -> Result<HttpResponse, Failure> {
     let (head, body) = answered.into_parts();
     let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());

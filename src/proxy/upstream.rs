@@ -1,4 +1,4 @@
-//! Sends requests to providers as they came, and their answers back as they arrive.
+//! Sends requests to providers unchanged, and their answers back as they arrive.
 
 use super::relay_headers;
 use super::response::{self, HttpResponse};

@@ -58,7 +58,7 @@ pub struct Account {
     pub counted: u64,
     /// The counter: the name of an encoder, `estimate` or `bound`.
     pub counter: String,
-    /// The request as it came.
+    /// The original request.
     pub request: u64,
     /// The fence around the recalled text.
     pub fence: u64,

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
     Text(String),
-    /// OpenAI's array of parts (text, images, …) as JSON text, kept as it came.
+    /// OpenAI's array of parts (text, images, …) as unchanged JSON text.
     Parts(Box<str>),
     /// Nothing but tool calls.
     Null,

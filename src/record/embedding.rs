@@ -15,7 +15,7 @@ pub struct Embedding {
     pub of: String,
     pub model: String,
     pub vector: Vec<f32>,
-    /// Members that rsv does not know, as they came.
+    /// Members that rsv does not know, unchanged.
     pub extra: Object,
 }
 

@@ -81,7 +81,7 @@ impl Record {
         }
     }
 
-    /// The ids of the records that it hangs on.
+    /// The ids of the records that it refers to.
     pub fn references(&self) -> Vec<&str> {
         match self {
             Record::Stored(_) => Vec::new(),

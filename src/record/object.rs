@@ -80,7 +80,7 @@ impl Object {
         self.set(name, quote(text));
     }
 
-    /// A member that must be a string if it is there; `null` counts as absent.
+    /// An optional member that must be a string; `null` counts as absent.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -90,7 +90,7 @@ impl Object {
         }
     }
 
-    /// A member that must be a whole number if it is there; `null` counts as absent.
+    /// An optional member that must be a whole number; `null` counts as absent.
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -101,7 +101,7 @@ impl Object {
         }
     }
 
-    /// A member that must be a number if it is there; `null` counts as absent.
+    /// An optional member that must be a number; `null` counts as absent.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -112,7 +112,7 @@ impl Object {
         }
     }
 
-    /// A member that must be an object if it is there; `null` counts as absent.
+    /// An optional member that must be an object; `null` counts as absent.
     pub fn object(&self, name: &str) -> Result<Option<Object>> {
         match self.get(name) {
             None | Some("null") => Ok(None),

@@ -63,7 +63,7 @@ impl Query {
     }
 }
 
-/// A member that must be a name or an array of names if it is there.
+/// An optional member that must be a name or an array of names.
 fn names(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
     match line.get(member) {
         None | Some("null") => Ok(None),

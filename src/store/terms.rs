@@ -95,7 +95,7 @@ fn pieces(run: &str) -> Vec<&str> {
     pieces
 }
 
-/// How the terms of a question must occur in a record.
+/// The condition on the terms of a question in a record.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Occur {
     /// Every term.
