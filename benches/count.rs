@@ -19,7 +19,7 @@ fn main() {
         texts.iter().map(|text| format!("{{\"role\":\"user\",\"content\":{}}}", quote(text))).collect();
     let body = format!("{{\"model\":\"gpt-4o\",\"messages\":[{}]}}", messages.join(","));
     let request = Request::parse(Object::parse(&body).unwrap()).unwrap();
-    let counter = Counter::of("gpt-4o");
+    let counter = Counter::for_model("gpt-4o");
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let (mut counted, mut tokens) = (0, 0);
     for _ in 0..RUNS {

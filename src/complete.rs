@@ -54,12 +54,12 @@ fn sorted(mut names: Vec<String>) -> Vec<Candidate> {
 
 /// The embedding models that are known, or only those that are installed.
 fn models(given: &PartialCommand, installed: bool) -> Vec<Candidate> {
-    let known = settings(given).and_then(|settings| embed::models(&settings).ok()).unwrap_or_default();
-    let wanted = known.into_iter().filter(|model| !installed || model.installed.is_some());
+    let models = settings(given).and_then(|settings| embed::models(&settings).ok()).unwrap_or_default();
+    let wanted = models.into_iter().filter(|model| !installed || model.installed.is_some());
     wanted.map(|model| word(model.id)).collect()
 }
 
-/// Every key that can be written as it is, and what it is for.
+/// Every key without a `*`, with its purpose.
 fn keys(given: &PartialCommand) -> Vec<Candidate> {
     let Some(settings) = settings(given) else { return Vec::new() };
     let described = settings.all().into_iter().map(|setting| (setting.key(), setting.doc()));

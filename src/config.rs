@@ -1,7 +1,7 @@
-//! Every setting as one row: its key, its variables, its type, its default, what it is for.
+//! Every setting as one row: its key, its variables, its type, its default, its purpose.
 //!
-//! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It
-//! remembers which that was. Nothing is written but values that the user set.
+//! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It remembers its
+//! layer. Only values that the user sets are written.
 
 mod edit;
 mod environment;
@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use table::ROWS;
 
 /// The settings of a tool. The setting `log` may turn on details. Errors name the place of a wrong value.
-pub fn of(io: &mut Io) -> Result<Settings> {
+pub fn load_for_tool(io: &mut Io) -> Result<Settings> {
     let settings = load(&io.common)?;
     if settings.verbose() {
         io.print_details();
@@ -37,7 +37,7 @@ pub fn of(io: &mut Io) -> Result<Settings> {
 /// Reads and checks the file and the environment, and takes the flags that all tools share. The file is
 /// `--config`, else `RSV_CONFIG`, else in the XDG config directory. Errors name the place of a wrong value.
 pub fn load(common: &Common) -> Result<Settings> {
-    let mut settings = Settings::of_defaults();
+    let mut settings = Settings::defaults();
     if let Some(file) = ConfigFile::find(common)
         && let Some(text) = file.read()?
     {
@@ -91,7 +91,7 @@ pub fn make(common: &Common) -> Result<PathBuf> {
     edit::create_empty(common)
 }
 
-/// Where the settings' file gives a value to a key; `None` where it does not, or cannot be read.
+/// The value of a key in the settings file; `None` if it has none, or cannot be read.
 pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
     let file = ConfigFile::find(common)?;
     let contents = FileContents::read(&file.path, &file.read_if_there().ok()??).ok()?;
@@ -107,7 +107,7 @@ pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     edit::set(common, key, &value)
 }
 
-/// Removes a value from the settings' file, if it is there.
+/// Removes a value from the settings file, if it has one.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }

@@ -9,21 +9,25 @@ mod timeout;
 pub use finding::Finding;
 pub use installed::TOOLS;
 
-use crate::cli::{Common, Io, Notes, Outcome};
+use crate::cli::{Common, Diagnostics, Io, Outcome};
 use crate::config::Settings;
 use crate::error::Result;
 use timeout::CHECK_TIMEOUT;
 
-/// Looks at everything that a user could have wrong, all at once. Where the settings cannot be read, that comes
-/// first, and what depends on them is left out.
-pub async fn examine(common: &Common, settings: Result<Settings>, notes: &Notes) -> Vec<Finding> {
+/// Runs every check in parallel. If the settings cannot be read, that is the first finding, and the checks that depend
+/// on them are left out.
+pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &Diagnostics) -> Vec<Finding> {
     let settings = match settings {
         Ok(settings) => settings,
         Err(error) => return [vec![Finding::trouble("settings", &error)], installed::examine()].concat(),
     };
     let programs = spawn_blocking(&settings, |_| installed::examine());
-    let (memory, proxy, providers, programs) =
-        tokio::join!(memory(&settings, notes), network::proxy(&settings), providers(&settings), programs);
+    let (memory, proxy, providers, programs) = tokio::join!(
+        memory(&settings, diagnostics),
+        network::proxy(&settings),
+        providers(&settings),
+        programs
+    );
     let own = [Some(files::settings(&settings)), files::secrets(common, &settings)];
     own.into_iter().flatten().chain(memory).chain([proxy]).chain(providers).chain(programs).collect()
 }
@@ -47,10 +51,10 @@ pub fn settings(settings: &Settings) -> Finding {
 }
 
 /// Looks at the store, and at the embedding model.
-pub async fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
-    let notes = notes.clone();
+pub async fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Finding> {
+    let diagnostics = diagnostics.clone();
     spawn_blocking(settings, move |settings| match with_check_timeout(settings) {
-        Ok(settings) => files::memory(&settings, &notes),
+        Ok(settings) => files::memory(&settings, &diagnostics),
         Err(error) => vec![Finding::trouble("settings", &error)],
     })
     .await

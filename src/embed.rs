@@ -34,9 +34,9 @@ use model::Model;
 use model_dir::{InstalledModel, ModelDir};
 use std::path::Path;
 
-/// The similarity (raw cosine) from which on two messages are linked by a synapse, by the vectors of a model that
-/// need not be here.
-pub fn synapse_floor(settings: &Settings, model: &str) -> f64 {
+/// The least similarity (raw cosine) of two messages with a synapse, by the vectors of a model, which need not be
+/// installed.
+pub fn synapse_threshold(settings: &Settings, model: &str) -> f64 {
     let here = InstalledModel::select(settings, Some(model)).map(|installed| installed.model);
     let model = here.ok().or_else(|| registry::find(model)).unwrap_or_else(|| Model::unknown(model));
     f64::from(model.synapse)
@@ -90,12 +90,12 @@ impl ListedModel {
 /// The models that are known or installed: the best first, then those of fastembed's list, then the user's
 /// own.
 pub fn models(settings: &Settings) -> Result<Vec<ListedModel>> {
-    let model_dir = ModelDir::of(settings)?;
+    let model_dir = ModelDir::from_settings(settings)?;
     let used = InstalledModel::select(settings, None).ok().map(|used| used.model.id);
     let mut there = model_dir.all()?;
     let mut models: Vec<Model> = registry::all();
     there.sort_by(|a, b| a.model.id.cmp(&b.model.id));
-    let own = there.iter().filter(|own| !models.iter().any(|known| known.id == own.model.id));
+    let own = there.iter().filter(|own| !models.iter().any(|listed| listed.id == own.model.id));
     let own: Vec<Model> = own.map(|own| own.model.clone()).collect();
     models.extend(own);
     let listed = models.into_iter().map(|model| {

@@ -1,5 +1,5 @@
-//! Records into the store: completes what a line lacks, pairs questions with answers, writes batches, and
-//! gives the completed lines back once they are durable.
+//! Stores records: completes lines, pairs questions with answers, writes batches, and returns the completed lines once
+//! they are durable.
 
 mod completion;
 mod entry;
@@ -13,7 +13,7 @@ pub use options::Options;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Content, Draft, Feed, Line, Next, Object, Record, Role, Scopes, SourceLocation, Value,
+    Clock, Content, Draft, Feed, FeedEvent, Line, LocatedObject, Object, Record, Role, Scopes, SourceLocation,
 };
 use crate::store::Store;
 use completion::Completion;
@@ -35,7 +35,7 @@ pub enum Gathered {
     All,
 }
 
-/// A batch is written at the latest when it has so many lines, or so many bytes.
+/// The number of lines, and of bytes, at which a batch is written at the latest.
 const BATCH_LINES: usize = 20_000;
 const BATCH_BYTES: usize = 8 << 20;
 
@@ -50,7 +50,7 @@ impl Ingest {
     pub fn gather(&mut self, feed: &mut Feed, on_error: &mut dyn FnMut(Error)) -> Gathered {
         loop {
             match feed.next() {
-                Next::Value(Ok(Value { location: place, object })) => {
+                FeedEvent::Object(Ok(LocatedObject { location: place, object })) => {
                     if let Err(error) = self.add_line(place.clone(), object) {
                         on_error(error.at(place));
                     }
@@ -58,10 +58,10 @@ impl Ingest {
                         return Gathered::More;
                     }
                 }
-                Next::Value(Err(error)) => on_error(error),
-                Next::Pause if self.completion.options.import.is_some() => {}
-                Next::Pause => return Gathered::More,
-                Next::End => return Gathered::All,
+                FeedEvent::Object(Err(error)) => on_error(error),
+                FeedEvent::Pause if self.completion.options.import.is_some() => {}
+                FeedEvent::Pause => return Gathered::More,
+                FeedEvent::End => return Gathered::All,
             }
         }
     }

@@ -26,7 +26,7 @@ struct ProviderRow {
     serves: fn(&str) -> bool,
 }
 
-/// Which key a provider gets.
+/// The key that a provider gets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum KeyPolicy {
     /// The caller's key, else that of the settings; there must be one.
@@ -91,7 +91,7 @@ pub struct Target {
     pub model: String,
 }
 
-/// Why a request cannot be sent.
+/// The reason why a request cannot be sent.
 #[derive(Debug)]
 pub enum Refusal {
     /// No provider serves the model.
@@ -137,7 +137,7 @@ impl Providers {
 
     /// The provider of a model: the most specific route, else the provider that is named before a slash, else the
     /// one that serves models of such a name, else Ollama.
-    pub fn of(&self, model: &str) -> std::result::Result<Target, Refusal> {
+    pub fn target(&self, model: &str) -> std::result::Result<Target, Refusal> {
         let folded = model.to_lowercase();
         if let Some((_, endpoint)) = self.routes.iter().find(|(pattern, _)| matches_pattern(pattern, &folded))
         {
@@ -235,8 +235,7 @@ impl Target {
         &self.endpoint.address
     }
 
-    /// Another endpoint beside its chat completions, with a query string; `None` if the address has no such
-    /// siblings.
+    /// Another endpoint of the same API, with a query string; `None` if the address has no such siblings.
     pub fn sibling(&self, name: &str, query: Option<&str>) -> Option<Address> {
         let address = self.address();
         let base = address.path().strip_suffix("/chat/completions")?;
@@ -258,8 +257,8 @@ impl Target {
         Some(self.endpoint.key_variable.as_str()).filter(|variable| !variable.is_empty())
     }
 
-    /// The key to send. `bearer` is the caller's, which goes to no provider that does not ask for it; no key
-    /// goes to another machine in the clear.
+    /// The key to send. `bearer` is the caller's, which is sent only to providers that require it; no key is sent to
+    /// another machine unencrypted.
     pub fn key<'k>(&'k self, bearer: Option<&'k Secret>) -> std::result::Result<Option<&'k Secret>, Refusal> {
         let bearer = bearer.filter(|key| !key.expose().is_empty());
         let own = self.endpoint.key.as_ref();
@@ -292,7 +291,7 @@ impl Target {
     }
 }
 
-/// Whether a pattern, in which `*` stands for anything, matches a whole text.
+/// Whether a pattern, in which `*` matches any text, matches a whole text.
 fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };
@@ -322,7 +321,7 @@ mod tests {
     }
 
     fn served(providers: &Providers, model: &str) -> String {
-        match providers.of(model) {
+        match providers.target(model) {
             Ok(target) => format!("{} {}", target.name(), target.model),
             Err(Refusal::Model(error)) => error.to_string(),
             Err(refusal) => panic!("{refusal:?}"),
@@ -393,7 +392,7 @@ mod tests {
             ("openai/gpt-4o", "http://127.0.0.1:1/x"),
             ("mistral:7B", "https://small.example/v1/chat/completions"),
         ] {
-            let target = providers.of(model).unwrap();
+            let target = providers.target(model).unwrap();
             assert_eq!((target.address().to_string().as_str(), target.name()), (address, "custom"));
             assert_eq!(target.model, model);
         }
@@ -413,7 +412,7 @@ mod tests {
             for endpoint in providers.endpoints.iter_mut().flatten() {
                 Arc::make_mut(endpoint).key = own.cloned();
             }
-            let target = providers.of(model).unwrap();
+            let target = providers.target(model).unwrap();
             match target.key(bearer) {
                 Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "bearer" }),
                 Err(Refusal::Key(_)) => "missing",

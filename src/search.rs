@@ -16,11 +16,11 @@ use hybrid::Wanted;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// How many times as many hits are fetched next if too many of the last fetch were filtered out.
+/// The growth of the next fetch if too many hits of the last one were filtered out.
 const FETCH_GROWTH: usize = 4;
 
-/// How many characters at each end of a long question are embedded: people ask before or after the text that they
-/// paste, and embedding a hundred thousand characters takes half a minute.
+/// The number of characters at each end of a long question that are embedded: people ask before or after the text that
+/// they paste, and embedding a hundred thousand characters takes half a minute.
 const EMBEDDED_END_CHARS: usize = 2000;
 
 /// The hits of a question, best first, followed by the records linked to them if `options.link`. Errors if the question
@@ -51,7 +51,7 @@ impl Found<'_> {
     }
 }
 
-/// Does what `run` does, without following links.
+/// As `run`, without following links.
 pub fn find<'a>(
     store: &mut dyn Store,
     by: By,
@@ -82,8 +82,8 @@ pub fn find<'a>(
         By::Both(embedder, pending) => {
             let numbers = vector(embedder, question)?;
             catch_up(store, embedder, which, pending);
-            let (model, floor) = (embedder.model().to_owned(), f64::from(embedder.floor()));
-            let vector = QuestionVector { model, numbers, floor };
+            let (model, min_similarity) = (embedder.model().to_owned(), f64::from(embedder.min_similarity()));
+            let vector = QuestionVector { model, numbers, min_similarity };
             hybrid(store, &Question::parse(question, Some(vector)))?
         }
         By::Any => hybrid(store, &Question::parse(question, None))?,
@@ -93,8 +93,8 @@ pub fn find<'a>(
 
 /// Embeds records that lack a vector, if there are to be any.
 fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, pending: Option<CatchUp>) {
-    if let Some(CatchUp { limit, notes }) = pending {
-        backfill::catch_up(store, embedder, which, limit, notes);
+    if let Some(CatchUp { limit, diagnostics }) = pending {
+        backfill::catch_up(store, embedder, which, limit, diagnostics);
     }
 }
 
@@ -122,7 +122,7 @@ pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<A
     }
     let found: Vec<&StoredRecord> = hits.iter().map(|hit| &hit.record).collect();
     let mut seen: HashSet<String> = found.iter().map(|record| record.id.clone()).collect();
-    let mut around = store.around(&found, &Select::of_kinds(kinds(), Scopes::All), reach)?;
+    let mut around = store.around(&found, &Select::records(kinds(), Scopes::All), reach)?;
     for side in around.iter_mut().flat_map(|around| [&mut around.before, &mut around.after]) {
         side.retain(|record| seen.insert(record.id.clone()));
     }

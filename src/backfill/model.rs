@@ -1,6 +1,6 @@
 //! The one model that a store keeps to.
 
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
 use crate::error::Result;
@@ -12,7 +12,7 @@ pub(super) const MODEL: &str = "model";
 /// The fact that names the model which the settings choose, once that has been announced.
 const ANNOUNCED: &str = "announced";
 
-/// The value of `embed.via` that nobody has to set.
+/// The default of `embed.via`.
 const LOCAL: &str = "local";
 
 /// The model that a store is searched by: the one it remembers, else that of most of its vectors.
@@ -23,26 +23,26 @@ pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
     Ok(store.models()?.into_iter().max_by_key(|model| model.vectors).map(|model| model.name))
 }
 
-/// The embedder for what a store holds: of the store's model as long as it can be used, else of the
-/// settings'. If the two differ, a note says so once.
+/// The embedder for a store: of the store's model if it can be used, else of the settings'. If the two differ, a note
+/// says so once.
 pub fn embedder(
     store: &mut dyn Store,
     settings: &Settings,
     work: Workload,
-    notes: &Notes,
+    diagnostics: &Diagnostics,
 ) -> Result<Embedder> {
-    let wanted = Embedder::of(settings, work, notes);
+    let wanted = Embedder::from_settings(settings, work, diagnostics);
     let Some(stored) = model_of(store)? else { return wanted };
     if wanted.as_ref().is_ok_and(|wanted| wanted.model() == stored) {
         return wanted;
     }
-    match (store_embedder(settings, &stored, work, notes), wanted) {
+    match (store_embedder(settings, &stored, work, diagnostics), wanted) {
         (Ok(own), Ok(wanted)) => {
-            announce(store, &stored, wanted.model(), notes)?;
+            announce(store, &stored, wanted.model(), diagnostics)?;
             Ok(own)
         }
         (Err(_), Ok(wanted)) => {
-            notes.note(format_args!(
+            diagnostics.note(format_args!(
                 "the vectors of this store are of {stored}, which is not installed; only messages with vectors of {} \
                  are found by meaning; to embed the others: rsv-embed --replay",
                 wanted.model()
@@ -51,28 +51,35 @@ pub fn embedder(
         }
         (Ok(own), Err(_)) => {
             // The model of the settings may not be installed yet.
-            settings.text("embed.model").map_or(Ok(()), |named| announce(store, &stored, &named, notes))?;
+            settings
+                .text("embed.model")
+                .map_or(Ok(()), |named| announce(store, &stored, &named, diagnostics))?;
             Ok(own)
         }
         (Err(why), Err(_)) => Err(why),
     }
 }
 
-/// The embedder of the store's model, which the settings do not name: what is installed here goes before the
-/// server that they may name for their own.
-fn store_embedder(settings: &Settings, stored: &str, work: Workload, notes: &Notes) -> Result<Embedder> {
+/// The embedder of the store's model, which the settings do not name: an installed model is preferred to the server of
+/// the settings, which may have only their own model.
+fn store_embedder(
+    settings: &Settings,
+    stored: &str,
+    work: Workload,
+    diagnostics: &Diagnostics,
+) -> Result<Embedder> {
     let mut here = settings.clone();
     here.set_override("embed.via", "embed.via", LOCAL)?;
-    Embedder::named(&here, Some(stored), work, notes)
-        .or_else(|_| Embedder::named(settings, Some(stored), work, notes))
+    Embedder::named(&here, Some(stored), work, diagnostics)
+        .or_else(|_| Embedder::named(settings, Some(stored), work, diagnostics))
 }
 
 /// Announces a change of the model, once for each store.
-fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) -> Result<()> {
-    if notes.is_quiet() || store.fact(ANNOUNCED)?.as_deref() == Some(wanted) {
+fn announce(store: &mut dyn Store, stored: &str, wanted: &str, diagnostics: &Diagnostics) -> Result<()> {
+    if diagnostics.is_quiet() || store.fact(ANNOUNCED)?.as_deref() == Some(wanted) {
         return Ok(());
     }
-    notes.note(format_args!(
+    diagnostics.note(format_args!(
         "the vectors of this store are of {stored}, but the model is set to {wanted}; to embed again: rsv-embed --replay"
     ));
     // If the store cannot be written to, the next run announces it again.
@@ -81,8 +88,8 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, notes: &Notes) ->
 }
 
 /// Notes that the user has chosen the store's model, so that `announce` does not say that the settings choose another.
-pub fn settle(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<()> {
-    let wanted = Embedder::of(settings, Workload::Many, notes).ok();
+pub fn settle(store: &mut dyn Store, settings: &Settings, diagnostics: &Diagnostics) -> Result<()> {
+    let wanted = Embedder::from_settings(settings, Workload::Many, diagnostics).ok();
     Ok(store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))?)
 }
 
@@ -92,9 +99,9 @@ pub fn optional(
     store: &mut dyn Store,
     settings: &Settings,
     work: Workload,
-    notes: &Notes,
+    diagnostics: &Diagnostics,
 ) -> Result<Option<Embedder>> {
-    match embedder(store, settings, work, notes) {
+    match embedder(store, settings, work, diagnostics) {
         Ok(found) => Ok(Some(found)),
         Err(error) if is_wanted(store, settings)? => Err(error),
         Err(_) => Ok(None),

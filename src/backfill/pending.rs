@@ -1,7 +1,7 @@
 //! Vectors for the records that have none.
 
 use super::model::MODEL;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
@@ -14,24 +14,30 @@ use std::time::Instant;
 /// All records of some scopes whose kind has vectors.
 pub fn embeddable(scopes: Scopes) -> Select {
     let kinds = kinds().into_iter().filter(|kind| kind.embedded.is_some());
-    Select::of_kinds(kinds.collect(), scopes)
+    Select::records(kinds.collect(), scopes)
 }
 
-/// Embeds the newest messages of a selection that have no vector before it is searched, `limit` of them at
-/// most. Notes tell how many remain, and what fails; the search goes on.
-pub fn catch_up(store: &mut dyn Store, embedder: &mut Embedder, which: &Select, limit: usize, notes: &Notes) {
+/// Embeds the newest messages of a selection without a vector, at most `limit`, before it is searched. Notes report the
+/// number of remaining messages and any failures; the search goes on.
+pub fn catch_up(
+    store: &mut dyn Store,
+    embedder: &mut Embedder,
+    which: &Select,
+    limit: usize,
+    diagnostics: &Diagnostics,
+) {
     match newest(store, embedder, which, limit) {
         Ok(Backfilled { failed, remaining, .. }) => {
             for error in &failed {
-                notes.note(error);
+                diagnostics.note(error);
             }
             if remaining > 0 {
-                notes.note(format_args!("{}: rsv-embed --pending", unembedded_text(remaining)));
+                diagnostics.note(format_args!("{}: rsv-embed --pending", unembedded_text(remaining)));
             }
         }
-        // If the model cannot be loaded, the search says so itself.
+        // If the model cannot be loaded, the search itself reports it.
         Err(_) if !embedder.is_ready() => {}
-        Err(error) => notes.note(format_args!("{error}; some messages have no vector yet")),
+        Err(error) => diagnostics.note(format_args!("{error}; some messages have no vector yet")),
     }
 }
 
@@ -40,12 +46,12 @@ pub fn catch_up_limit(settings: &Settings) -> usize {
     settings.integer("embed.catch_up").and_then(|limit| usize::try_from(limit).ok()).unwrap_or_default()
 }
 
-/// The outcome of a backfill: how many messages got a vector, and how many still have none.
+/// The outcome of a backfill: the number of messages that got a vector, and of those that still have none.
 #[derive(Default, Debug)]
 pub struct Backfilled {
     pub done: usize,
     pub remaining: u64,
-    /// Why some of them cannot have one.
+    /// The reasons why some of them cannot have one.
     pub failed: Vec<Error>,
 }
 
@@ -108,10 +114,10 @@ fn embed_batches(
             return Ok(backfilled);
         }
         tried += records.len();
-        let begun = Instant::now();
+        let started = Instant::now();
         let (made, not_embedded) = vectors(embedder, &records)?;
         let refused = write(store, embedder.model(), model_known, &made)?;
-        pace.record_duration(begun.elapsed());
+        pace.record_duration(started.elapsed());
         let stored = made.len() - refused.len();
         backfilled.done += stored;
         backfilled.remaining = total.saturating_sub(stored as u64);

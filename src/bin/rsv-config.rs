@@ -94,7 +94,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 }
 
 fn get(key: &Key, show_origin: bool, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     settings.check(&key.to_string())?;
     let Some((value, layer)) = settings.find(key) else {
         return Ok(Outcome::No);
@@ -135,7 +135,7 @@ fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
 
 /// Writes a line for each setting, in columns that only a long value breaks.
 fn list(set: bool, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     settings.unknown().iter().for_each(|error| io.note(error));
     settings.foreign_errors().for_each(|error| io.note(error));
     let mut shown: Vec<&Setting> = settings.all();
@@ -172,7 +172,7 @@ fn edit(io: &mut Io) -> Result<Outcome> {
     if !ended.success() {
         return Err(Error::new(format!("{name}: {ended}")).hint("set VISUAL or EDITOR to another editor"));
     }
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     settings.unknown().iter().for_each(|error| io.fault(error));
     Ok(Outcome::Yes)
 }
@@ -185,15 +185,15 @@ fn path(io: &mut Io) -> Result<Outcome> {
 }
 
 fn examine(io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io);
-    let found = http::run(async { Ok(doctor::examine(&io.common, settings, &io.notes()).await) })?;
+    let settings = config::load_for_tool(io);
+    let found = http::run(async { Ok(doctor::examine(&io.common, settings, &io.diagnostics()).await) })?;
     doctor::print(&found, io)
 }
 
-/// Asks for the key of who serves a model, if there must be one and is none: its setting, and the key.
+/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
 fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
     let Some(model) = model else { return Ok(None) };
-    let target = match Providers::new(settings)?.of(model) {
+    let target = match Providers::new(settings)?.target(model) {
         Ok(target) => target,
         Err(refusal) => return Err(refusal.into_error()),
     };
@@ -206,9 +206,9 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
     Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()))
 }
 
-/// Makes the first settings. All is asked before anything is written.
+/// Makes the first settings. Asks everything before anything is written.
 fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let (model, mut key) = (Key::parse("model")?, None);
     let there = settings.text("model");
     if init.model.is_none() && init.fetch.is_none() {
@@ -242,7 +242,7 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
         config::set(&io.common, &Key::parse(&setting)?, &key)?;
     }
     if let Some(name) = &init.fetch {
-        let id = embed::fetch(&settings, name, None, &mut (io.bytes(), io.notes()))?;
+        let id = embed::fetch(&settings, name, None, &mut (io.bytes(), io.diagnostics()))?;
         io.note(format_args!("{id} is installed"));
     }
     io.note("done; to check everything that the tools need, run: rsv-config doctor");

@@ -1,4 +1,4 @@
-//! rsv-embed: vectors for lines, and for what the store holds; and the models that make them.
+//! rsv-embed: makes vectors for lines and for stored messages, and manages embedding models.
 
 use rsv::backfill::{self, Replayed};
 use rsv::cli::{self, Io, Outcome};
@@ -6,7 +6,7 @@ use rsv::config::{self, Settings};
 use rsv::embed::{self, BatchSizer, Embedder, InputType, Workload};
 use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
-use rsv::record::{Feed, Next, Object, Scopes, SourceLocation, Value};
+use rsv::record::{Feed, FeedEvent, LocatedObject, Object, Scopes, SourceLocation};
 use rsv::store::{self, OpenMode, Store};
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -68,9 +68,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     if let Some(model) = &args.task.fetch {
-        let mut report = (io.bytes(), io.notes());
+        let mut report = (io.bytes(), io.diagnostics());
         let id = embed::fetch(&settings, model, args.from.as_deref(), &mut report)?;
         io.note(format_args!("{id} is installed"));
     } else if args.task.models {
@@ -109,11 +109,11 @@ fn models(settings: &Settings, io: &mut Io) -> Result<()> {
 fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
-    let _claim = backfill::claim(&mut *store, "embed", &io.notes())?;
+    let _claim = backfill::claim(&mut *store, "embed", &io.diagnostics())?;
     if store.repair_vectors()? > 0 {
         io.note("rebuilt the vector index, which was damaged");
     }
-    let mut embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.notes())?;
+    let mut embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.diagnostics())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
     let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
@@ -122,10 +122,10 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     link(&mut *store, settings, &which.scopes, false, io)
 }
 
-/// Links what has got a vector; after a change of the model all that was linked by the one before.
+/// Links newly embedded messages; after a change of the model, all messages that the previous model linked.
 fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: bool, io: &Io) -> Result<()> {
-    let Some(plan) = Plan::of(store, settings, None, None)? else { return Ok(()) };
-    let _claim = backfill::claim(store, "link", &io.notes())?;
+    let Some(plan) = Plan::from_settings(store, settings, None, None)? else { return Ok(()) };
+    let _claim = backfill::claim(store, "link", &io.diagnostics())?;
     let mut bar = io.progress();
     let mut report = |done, of| bar.set("linking", done, Some(of));
     if update {
@@ -138,18 +138,18 @@ fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: boo
 fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> Result<()> {
     let which = backfill::embeddable(io.common.to_cover()?);
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
-    let _claim = backfill::claim(&mut *store, "embed", &io.notes())?;
-    let mut embedder = Embedder::named(settings, model, Workload::Many, &io.notes())?;
+    let _claim = backfill::claim(&mut *store, "embed", &io.diagnostics())?;
+    let mut embedder = Embedder::named(settings, model, Workload::Many, &io.diagnostics())?;
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));
     let mut fault = |error| bar.borrow().suspend(|| io.fault(&error));
     let done = backfill::replay(&mut *store, &mut embedder, &which, keep, &mut report, &mut fault)?;
     drop(bar);
-    backfill::settle(&mut *store, settings, &io.notes())?;
+    backfill::settle(&mut *store, settings, &io.diagnostics())?;
     link(&mut *store, settings, &which.scopes, true, io)?;
-    if let Replayed::Partly(lacking, before) = done {
+    if let Replayed::Partly(remaining, before) = done {
         io.note(format_args!(
-            "{lacking} messages have no vector of {} yet; until they do, searches use {before}",
+            "{remaining} messages have no vector of {} yet; until they do, searches use {before}",
             embedder.model()
         ));
     }
@@ -164,21 +164,21 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn of(value: Value, field: Option<&str>, question: bool) -> Result<Waiting> {
+    fn from_value(value: LocatedObject, field: Option<&str>, question: bool) -> Result<Waiting> {
         let text = embed::text_of(&value.object, field).map_err(|e| e.at(&value.location))?;
         let text = text.map(|(text, side)| (text, if question { InputType::Query } else { side }));
         Ok(Waiting { place: value.location, line: value.object, text })
     }
 }
 
-/// How many bytes of lines wait at most.
+/// The greatest size of a batch of waiting lines, in bytes.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Adds vectors to lines, in their order; a pause in the input passes on what is there.
+/// Adds vectors to lines, in their order; a pause in the input flushes the batch.
 fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
     let sources = io.sources(&args.files)?;
     let mut feed = if args.text {
-        Feed::of_text(sources, settings.max_line())
+        Feed::text_lines(sources, settings.max_line())
     } else {
         Feed::new(sources, settings.max_line())
     };
@@ -188,10 +188,10 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
     let mut embedder = None;
     loop {
         let next = feed.next();
-        let (pause, end) = (!matches!(next, Next::Value(_)), matches!(next, Next::End));
-        if let Next::Value(value) = next {
-            match value.and_then(|value| Waiting::of(value, field, args.query)) {
-                // Among bare vectors it could not be told from the others that there is none.
+        let (pause, end) = (!matches!(next, FeedEvent::Object(_)), matches!(next, FeedEvent::End));
+        if let FeedEvent::Object(value) = next {
+            match value.and_then(|value| Waiting::from_value(value, field, args.query)) {
+                // Bare vectors have no way to show that one is missing.
                 Ok(line) if raw && line.text.is_none() => {
                     io.fault(&Error::new("there is no text to embed").at(line.place));
                 }
@@ -208,13 +208,13 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
                 Some(embedder) => embedder,
                 None => {
                     let work = if full { Workload::Many } else { Workload::Few };
-                    embedder.insert(Embedder::of(settings, work, &io.notes())?)
+                    embedder.insert(Embedder::from_settings(settings, work, &io.diagnostics())?)
                 }
             };
-            let begun = Instant::now();
+            let started = Instant::now();
             pass_on(std::mem::take(&mut waiting), embedder, raw, io)?;
             if full {
-                pace.record_duration(begun.elapsed());
+                pace.record_duration(started.elapsed());
             }
             bytes = 0;
         }

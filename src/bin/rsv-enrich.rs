@@ -1,4 +1,4 @@
-//! rsv-enrich: puts what is remembered in front of a request.
+//! rsv-enrich: adds recalled messages to requests.
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let mut settings = config::of(io)?;
+    let mut settings = config::load_for_tool(io)?;
     let flags =
         [("enrich.recall", "--recall", args.recall), ("enrich.placement", "--placement", args.placement)];
     for (key, flag, text) in flags {
@@ -52,7 +52,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         trace: args.trace,
         strict: args.strict || settings.boolean("enrich.strict") == Some(true),
         windows: ServedWindows::new(&settings)?,
-        memory: Held::open(&settings, io),
+        memory: LoadedMemory::open(&settings, io),
         settings,
     };
     for (name, input) in io.sources(&args.files)? {
@@ -73,41 +73,42 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// What all lines share.
+/// The state that all lines share.
 struct Enricher {
     scope: Scope,
     trace: Option<String>,
     strict: bool,
     windows: ServedWindows,
-    memory: std::result::Result<Held, Degraded>,
+    memory: std::result::Result<LoadedMemory, Degraded>,
     settings: Settings,
 }
 
-/// The store, and what embeds for it.
-struct Held {
+/// The store and its embedder.
+struct LoadedMemory {
     store: Box<dyn Store>,
     embedder: Option<Embedder>,
     degraded: Option<Degraded>,
 }
 
-impl Held {
-    /// Opens the store; what it lacks is told, and requests go on without it.
-    fn open(settings: &Settings, io: &Io) -> std::result::Result<Held, Degraded> {
-        let notes = io.notes();
+impl LoadedMemory {
+    /// Opens the store; notes report missing parts, and requests go on without them.
+    fn open(settings: &Settings, io: &Io) -> std::result::Result<LoadedMemory, Degraded> {
+        let diagnostics = io.diagnostics();
         let opened = settings.store().and_then(|place| Ok(store::open(&place, OpenMode::Existing)?));
         let mut store = opened.map_err(|error| {
             io.note(format_args!("{error}; requests go on without memory"));
             Degraded::StoreFailed(error.to_string())
         })?;
-        let (embedder, degraded) = match backfill::optional(&mut *store, settings, Workload::Few, &notes) {
-            Ok(embedder) => (embedder, None),
-            Err(error) => {
-                let why = Degraded::EmbedderUnavailable(error);
-                io.note(&why);
-                (None, Some(why))
-            }
-        };
-        Ok(Held { store, embedder, degraded })
+        let (embedder, degraded) =
+            match backfill::optional(&mut *store, settings, Workload::Few, &diagnostics) {
+                Ok(embedder) => (embedder, None),
+                Err(error) => {
+                    let why = Degraded::EmbedderUnavailable(error);
+                    io.note(&why);
+                    (None, Some(why))
+                }
+            };
+        Ok(LoadedMemory { store, embedder, degraded })
     }
 }
 
@@ -118,17 +119,17 @@ impl Enricher {
         let flags = io.common.partition.is_some() || io.common.instance.is_some();
         let own = if flags { None } else { request.scope()? };
         let scope = own.as_ref().unwrap_or(&self.scope);
-        let options = Options::of(&self.settings, &request, scope)?;
-        let served_window = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
+        let options = Options::for_request(&self.settings, &request, scope)?;
+        let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let turn =
             Turn { scope, trace_id: self.trace.clone(), clock: &io.clock, served_window: &served_window };
-        let notes = io.notes();
+        let diagnostics = io.diagnostics();
         let memory = match &mut self.memory {
-            Ok(held) => Ok(Memory {
-                store: &mut *held.store,
-                embedder: held.embedder.as_mut(),
-                notes: &notes,
-                degraded: held.degraded.clone(),
+            Ok(memory) => Ok(Memory {
+                store: &mut *memory.store,
+                embedder: memory.embedder.as_mut(),
+                diagnostics: &diagnostics,
+                degraded: memory.degraded.clone(),
             }),
             Err(why) => Err(why.clone()),
         };

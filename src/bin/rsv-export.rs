@@ -32,12 +32,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
-        ..Select::of(io.common.to_cover()?)
+        ..Select::messages(io.common.to_cover()?)
     };
     let mut store = store::open_to_read(&settings, io)?;
     let format = match args.format.as_str() {

@@ -1,10 +1,10 @@
-//! rsv-forward: asks the providers of models, and gives their answers.
+//! rsv-forward: sends requests to the providers of models, and prints their answers.
 
 use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
 use rsv::error::Result;
 use rsv::forward::{AnswerFormat, Forwarder, LineOutput};
-use rsv::record::{Reader, Value};
+use rsv::record::{LocatedObject, Reader};
 use rsv::{http, view};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ struct Args {
     jobs: u16,
 }
 
-/// How much an answer may be ahead of its turn to be printed: so many events.
+/// The number of events of an answer that are buffered before it is its turn to be printed.
 const AHEAD: usize = 1024;
 
 fn main() -> ExitCode {
@@ -42,11 +42,11 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let scope = io.common.scope()?;
     let named = io.common.partition.is_some() || io.common.instance.is_some();
     let scope = Arc::new(named.then_some(scope));
-    let forwarder = Arc::new(Forwarder::new(&settings, &io.notes())?);
+    let forwarder = Arc::new(Forwarder::new(&settings, &io.diagnostics())?);
     let form = match (args.stream, args.text) {
         (true, _) => AnswerFormat::Stream,
         (_, true) => AnswerFormat::Text,
@@ -62,11 +62,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 next = lines.recv(), if more && working.len() < jobs => match next {
                     None => more = false,
                     Some(next) => {
-                        let (sender, told) = channel(AHEAD);
-                        working.push_back(told);
+                        let (sender, output) = channel(AHEAD);
+                        working.push_back(output);
                         let (forwarder, scope) = (forwarder.clone(), scope.clone());
                         tokio::spawn(async move {
-                            // Who does not listen any more has ended.
+                            // The receiver is gone only if the tool has ended.
                             let _ = match next {
                                 Ok(value) => forwarder.line(value, form, (*scope).as_ref(), &clock, &sender).await,
                                 Err(fault) => sender.send(LineOutput::Fault(fault)).await,
@@ -74,9 +74,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                         });
                     }
                 },
-                told = first(&mut working) => match told {
+                output = first(&mut working) => match output {
                     None => drop(working.pop_front()),
-                    Some(told) => tell(told, visible, io)?,
+                    Some(output) => print(output, visible, io)?,
                 },
             }
         }
@@ -86,7 +86,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 
 /// Reads in a thread of its own: a connection that its provider closes while there is nothing to read is
 /// noticed, and the next request does not fail on it.
-fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<Value>> {
+fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<LocatedObject>> {
     let (sender, lines) = channel(1);
     std::thread::spawn(move || {
         for (name, input) in sources {
@@ -101,17 +101,17 @@ fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<Value>> {
     lines
 }
 
-/// What is told next of the line whose turn it is; `None` when it is done.
+/// The next output of the line whose turn it is; `None` when it is done.
 async fn first(working: &mut VecDeque<Receiver<LineOutput>>) -> Option<LineOutput> {
     match working.front_mut() {
-        Some(told) => told.recv().await,
+        Some(output) => output.recv().await,
         None => std::future::pending().await,
     }
 }
 
-/// Prints, at once, what may be waited for.
-fn tell(told: LineOutput, visible: bool, io: &mut Io) -> Result<()> {
-    match told {
+/// Prints an output and flushes it, since somebody may be waiting.
+fn print(output: LineOutput, visible: bool, io: &mut Io) -> Result<()> {
+    match output {
         LineOutput::Line(line) => io.out.write(line.as_bytes())?,
         LineOutput::Text(text) if visible => io.out.write(view::visible(&text).as_bytes())?,
         LineOutput::Text(text) => io.out.write(text.as_bytes())?,

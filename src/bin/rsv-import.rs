@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let options = Options {
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let mut store = store::open_to_read(&settings, io)?;
     let scopes = io.common.to_cover()?;
     if args.show.stats {
@@ -90,8 +90,8 @@ fn make(
         let adopted = store.adopt()?;
         io.detail(format_args!("took over {adopted} messages"));
     }
-    let plan = Plan::of(store, settings, args.threshold, degree)?;
-    let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.notes())?) };
+    let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
+    let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
     let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
         store.write(&answers)?;
@@ -118,7 +118,7 @@ fn make(
 fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {
     for (scope, messages) in store.scopes()? {
         if messages > 0 && scopes.contains(&scope) {
-            let line = Graph::of(store, &Scopes::One(scope.clone()))?.stats().to_object(&scope);
+            let line = Graph::read(store, &Scopes::One(scope.clone()))?.stats().to_object(&scope);
             io.out.write(format!("{}\n", line.to_json()).as_bytes())?;
         }
     }
@@ -126,9 +126,9 @@ fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome>
 }
 
 fn path(store: &mut dyn Store, scopes: &Scopes, from: &str, to: &str, io: &mut Io) -> Result<Outcome> {
-    let scope = known(store, scopes, from)?;
-    known(store, scopes, to)?;
-    let graph = Graph::of(store, &scope)?;
+    let scope = scope_of(store, scopes, from)?;
+    scope_of(store, scopes, to)?;
+    let graph = Graph::read(store, &scope)?;
     let Some(path) = graph.path(from, to) else { return Ok(Outcome::No) };
     let links: Vec<Link> = path.into_iter().cloned().collect();
     links
@@ -140,19 +140,19 @@ fn path(store: &mut dyn Store, scopes: &Scopes, from: &str, to: &str, io: &mut I
 fn draw(store: &mut dyn Store, scopes: &Scopes, format: &str, args: &Args, io: &mut Io) -> Result<Outcome> {
     let graph = match &args.around {
         Some(id) => {
-            let scope = known(store, scopes, id)?;
-            Graph::of(store, &scope)?.neighbourhood(id, args.hops)
+            let scope = scope_of(store, scopes, id)?;
+            Graph::read(store, &scope)?.neighbourhood(id, args.hops)
         }
-        None => Graph::of(store, scopes)?,
+        None => Graph::read(store, scopes)?,
     };
     let text = if format == "dot" { graph.to_dot() } else { graph.to_json() };
     io.out.write(text.as_bytes())?;
     Ok(Outcome::Yes)
 }
 
-/// The scope of a message, which must be one of those that are asked for.
-fn known(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
-    let message = store.get(&[id], &Select::of(scopes.clone()))?.pop();
+/// The scope of a message, which must be one of the selected scopes.
+fn scope_of(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
+    let message = store.get(&[id], &Select::messages(scopes.clone()))?.pop();
     message.map(|message| Scopes::One(message.scope)).ok_or_else(|| {
         Error::new(format!("there is no message {id}"))
             .hint("rsv-view and rsv-search show the ids of messages")

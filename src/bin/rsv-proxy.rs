@@ -16,8 +16,8 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// How jemalloc is set, which looks for this name: no more heaps than event loops, little that a thread keeps to
-/// itself, and what was not used for a tenth of a second goes back to the system.
+/// The options of jemalloc, which looks up this symbol: no more arenas than event loops, small thread caches, and pages
+/// that were unused for a tenth of a second are returned to the system.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)] // Nobody else has this name.
 #[unsafe(export_name = "malloc_conf")]
@@ -62,31 +62,31 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
     let port = args.port.or(if args.ollama { Some(OLLAMA_PORT) } else { set }).unwrap_or(3017);
     let host =
         args.listen.clone().or(settings.text("reservoir_host")).unwrap_or_else(|| "127.0.0.1".to_owned());
     let address = resolve(&host, port)?;
-    let notes = io.notes();
+    let diagnostics = io.diagnostics();
     if !args.command.is_empty() {
         return serve_command(args, address, settings, io);
     }
-    let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
+    let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.diagnostics())?;
     if args.check {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
         return doctor::print(&found, io);
     }
     let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
     http::serve(proxy.serve(address, async move |bound, signals| {
-        notes.note(format_args!("listening on http://{bound}"));
+        diagnostics.note(format_args!("listening on http://{bound}"));
         signals.recv().await;
         Ok(Outcome::Yes)
     }))
 }
 
-/// Runs the command as a client of the proxy that runs at the address of the settings; where none does, or where
-/// a flag says what that one may not do, of a proxy of its own.
+/// Runs the command as a client of the proxy at the address of the settings; if none runs there, or if a flag changes
+/// settings of the proxy, of its own proxy.
 fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -> Result<Outcome> {
     let Common { partition, instance, store, config, .. } = &io.common;
     let client = ClientCommand::new(args.command, partition.as_deref(), instance.as_deref(), &settings);
@@ -96,7 +96,7 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
             return client.run(address, &mut StopSignals::new()?).await;
         }
         let free = SocketAddr::new(address.ip(), args.port.unwrap_or(0));
-        let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.notes())?;
+        let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.diagnostics())?;
         let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
         proxy.serve(free, async |bound, signals| client.run(bound, signals).await).await
     })?;

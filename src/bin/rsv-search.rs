@@ -1,10 +1,10 @@
-//! rsv-search: messages that hold the words asked for, or mean what is asked.
+//! rsv-search: finds messages by words or by meaning.
 
-use rsv::cli::{self, Filter, Io, Layout, Notes, Outcome};
+use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome};
 use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Workload};
 use rsv::error::Result;
-use rsv::record::{Hit, Query, Reader, Scopes, Value};
+use rsv::record::{Hit, LocatedObject, Query, Reader, Scopes};
 use rsv::search::{self, By, CatchUp, Options};
 use rsv::store::{self, Around, Except, Select, Store};
 use rsv::{backfill, view};
@@ -83,13 +83,13 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
         except: Except { traces: args.exclude_trace, ids: args.exclude },
-        ..Select::of(io.common.to_read(args.all)?)
+        ..Select::messages(io.common.to_read(args.all)?)
     };
     let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let Kind { semantic, hybrid } = args.by;
@@ -125,21 +125,21 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(if found { Outcome::Yes } else { Outcome::No })
 }
 
-/// What the command line says of every question.
+/// The options of the command line for every question.
 struct Search<'a> {
     which: Select,
     options: Options<'static>,
     explain: bool,
-    /// How many messages on either side of a hit are told.
+    /// The number of messages to print before and after each hit.
     context: usize,
-    /// How hits are shown to people; else they are JSON lines.
+    /// The layout for people; `None` for JSON lines.
     layout: Option<Layout>,
-    /// How meaning is searched; else words are.
+    /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
     settings: &'a Settings,
 }
 
-/// What a search by meaning needs.
+/// The parts that a search by meaning needs.
 struct Meaning {
     /// Loaded for the first question.
     embedder: Option<Embedder>,
@@ -152,7 +152,7 @@ struct Meaning {
 }
 
 impl Search<'_> {
-    /// Prints the hits of a question; whether there are any. What a query line says goes before the flags.
+    /// Prints the hits of a question; returns whether there are any. The members of a query line override the flags.
     fn answer(
         &mut self,
         question: &str,
@@ -188,7 +188,7 @@ impl Search<'_> {
         io.out.flush().map(|()| found)
     }
 
-    /// A hit for people, and what stands around it.
+    /// A hit for people, with the messages around it.
     fn block(&self, rank: usize, hit: &Hit, around: &Around, layout: &Layout) -> String {
         let mut block = String::new();
         if self.context > 0 && rank > 1 {
@@ -217,8 +217,8 @@ impl Search<'_> {
         io: &Io,
     ) -> Result<Vec<Hit>> {
         if let Some(meaning) = &mut self.meaning {
-            let notes = io.notes();
-            let by = meaning.ready(which, store, self.settings, &notes);
+            let diagnostics = io.diagnostics();
+            let by = meaning.ready(which, store, self.settings, &diagnostics);
             match by.and_then(|by| search::run(store, by, question, which, options)) {
                 Err(why) if meaning.fallback => io.note(format_args!("searching by words: {why}")),
                 found => return found,
@@ -237,7 +237,7 @@ impl Search<'_> {
     ) -> Result<bool> {
         let mut found = false;
         while let Some(next) = lines.next() {
-            let answered = next.and_then(|Value { location: place, object }| {
+            let answered = next.and_then(|LocatedObject { location: place, object }| {
                 let query = Query::parse(object, &place).map_err(|e| e.at(&place))?;
                 self.answer(&query.text, Some(&query), store, io).map_err(|e| e.at(&place))
             });
@@ -266,22 +266,22 @@ impl Search<'_> {
 }
 
 impl Meaning {
-    /// What the search goes by; of each scope messages that lack a vector get one first.
+    /// Prepares the ranking of a search; messages without a vector are embedded first, in each scope.
     fn ready<'a>(
         &'a mut self,
         which: &Select,
         store: &mut dyn Store,
         settings: &Settings,
-        notes: &'a Notes,
+        diagnostics: &'a Diagnostics,
     ) -> Result<By<'a>> {
         let embedder = match &mut self.embedder {
             Some(embedder) => embedder,
-            none => none.insert(backfill::embedder(store, settings, Workload::Few, notes)?),
+            none => none.insert(backfill::embedder(store, settings, Workload::Few, diagnostics)?),
         };
         let mut behind = None;
         if !self.filled.contains(&which.scopes) {
             self.filled.push(which.scopes.clone());
-            behind = Some(CatchUp { limit: backfill::catch_up_limit(settings), notes });
+            behind = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
         }
         Ok(if self.hybrid { By::Both(embedder, behind) } else { By::Meaning(embedder, behind) })
     }

@@ -37,14 +37,14 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::of(io)?;
+    let settings = config::load_for_tool(io)?;
     let kind = if args.accounts { &ACCOUNT } else { &MESSAGE };
     let which = Select {
         trace_id: args.trace,
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
-        ..Select::of_kinds(vec![kind], io.common.to_read(args.all)?)
+        ..Select::records(vec![kind], io.common.to_read(args.all)?)
     };
     let mut store = store::open_to_read(&settings, io)?;
     let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");

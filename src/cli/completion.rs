@@ -1,9 +1,9 @@
-//! Completions: the script for each shell, and what a tool answers when a shell asks it.
+//! Completions: the script for each shell, and the answers to the requests of that script.
 //!
-//! `RSV_COMPLETIONS=SHELL rsv-search` prints the script, which asks `RSV_COMPLETIONS=SHELL rsv-search -- WORDS`
-//! what the last word may become. The answer is a line a candidate; exit status 1 means that the shell is to
-//! complete the name of a file, which it knows best. bash gives, instead of the words, what it will replace and
-//! the line so far, since it takes words apart at `=` and `:`.
+//! `RSV_COMPLETIONS=SHELL rsv-search` prints the script, which runs `RSV_COMPLETIONS=SHELL rsv-search -- WORDS` to
+//! complete the last word. The answer has a line for each candidate; exit status 1 tells the shell to complete the name
+//! of a file itself. bash passes, instead of the words, the part that it will replace and the line so far, since it
+//! splits words at `=` and `:`.
 
 use super::flags::Common;
 use super::io::Out;
@@ -14,7 +14,7 @@ use clap_complete::engine::{self, CompletionCandidate};
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// A word that may stand at the cursor.
+/// A possible completion of the word at the cursor.
 pub struct Candidate {
     pub value: String,
     /// A description, if the value does not speak for itself.
@@ -67,7 +67,7 @@ pub(super) fn complete(
             0
         }
         Some((_, line_words)) => {
-            let line = CommandLine::of(shell, line_words);
+            let line = CommandLine::parse(shell, line_words);
             match candidates(command, &line.words, values)? {
                 None => 1,
                 Some(found) => {
@@ -111,9 +111,9 @@ fn given(command: Command, words: &[String]) -> PartialCommand {
 /// The tag of the candidate that stands for the names of files.
 const FILE_TAG: &str = "file";
 
-/// Tells the arguments of a command, and of its subcommands, what may stand for them.
+/// Attaches completers to the arguments of a command, and of its subcommands.
 fn attach(command: Command, values: ValueCompleters, given: &Arc<PartialCommand>) -> Command {
-    let known = |arg: Arg| -> Arg {
+    let with_candidates = |arg: Arg| -> Arg {
         if let Some((_, of)) = values.iter().find(|(name, _)| arg.get_id() == name) {
             let given = given.clone();
             return arg.add(ArgValueCandidates::new(move || of(&given).into_iter().map(offered).collect()));
@@ -126,7 +126,7 @@ fn attach(command: Command, values: ValueCompleters, given: &Arc<PartialCommand>
             _ => arg,
         }
     };
-    command.mut_args(known).mut_subcommands(|inner| attach(inner, values, given))
+    command.mut_args(with_candidates).mut_subcommands(|inner| attach(inner, values, given))
 }
 
 fn offered(candidate: Candidate) -> CompletionCandidate {
@@ -136,16 +136,16 @@ fn offered(candidate: Candidate) -> CompletionCandidate {
 /// A command line up to where it is completed.
 struct CommandLine {
     words: Vec<String>,
-    /// The part of the last word in front of what bash replaces.
+    /// The part of the last word before the part that bash replaces.
     kept: String,
     /// The quote that is still open.
     quote: Option<char>,
 }
 
 impl CommandLine {
-    fn of(shell: &str, line_words: &[String]) -> CommandLine {
+    fn parse(shell: &str, line_words: &[String]) -> CommandLine {
         let mut line = match line_words {
-            [replaced, line] if shell == "bash" => CommandLine::of_bash(replaced, line),
+            [replaced, line] if shell == "bash" => CommandLine::parse_bash(replaced, line),
             words => CommandLine { words: words.to_vec(), kept: String::new(), quote: None },
         };
         if let Ok(home) = std::env::var("HOME") {
@@ -157,11 +157,11 @@ impl CommandLine {
         line
     }
 
-    fn of_bash(replaced: &str, line: &str) -> CommandLine {
+    fn parse_bash(replaced: &str, line: &str) -> CommandLine {
         let (words, quote) = split(line);
         let last = words.last().map_or("", String::as_str);
         let replaced = match replaced {
-            // Where the word ends in one of the characters at which bash takes it apart.
+            // The word ends in one of the characters at which bash splits words.
             "=" | ":" => String::new(),
             _ if quote.is_some() => replaced.to_owned(),
             _ => split(replaced).0.pop().unwrap_or_default(),
@@ -191,12 +191,12 @@ impl CommandLine {
 fn split(line: &str) -> (Vec<String>, Option<char>) {
     let read = |end: &str| shlex::split(&format!("{line}{end}"));
     // If one more letter would begin a word, an empty word has begun.
-    let begun = |words: Vec<String>| match read("x") {
+    let with_empty_word = |words: Vec<String>| match read("x") {
         Some(more) if more.len() > words.len() => [words, vec![String::new()]].concat(),
         _ => words,
     };
     let open = |quote: char| read(&quote.to_string()).map(|words| (words, Some(quote)));
-    let whole = read("").map(|words| (begun(words), None));
+    let whole = read("").map(|words| (with_empty_word(words), None));
     // The effect of a backslash at the end is not known yet.
     let before = || line.strip_suffix('\\').map(split);
     whole.or_else(before).or_else(|| open('"')).or_else(|| open('\'')).unwrap_or_default()
@@ -240,7 +240,7 @@ mod tests {
             ("my ow", "t -p \"my ow", ""),
             ("", "t ", ""),
         ] {
-            assert_eq!(CommandLine::of_bash(replaced, line).kept, kept, "{line}");
+            assert_eq!(CommandLine::parse_bash(replaced, line).kept, kept, "{line}");
         }
     }
 

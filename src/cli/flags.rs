@@ -35,7 +35,7 @@ pub struct Common {
 impl Common {
     /// The scope to write to.
     pub fn scope(&self) -> Result<Scope> {
-        Scope::of(self.partition.as_deref(), self.instance.as_deref())
+        Scope::new(self.partition.as_deref(), self.instance.as_deref())
     }
 
     /// The scopes that rsv-search and rsv-view read.

@@ -27,19 +27,19 @@ pub struct Io {
     pub out: Out,
     /// The clock, which tests can stop.
     pub clock: Clock,
-    notes: Notes,
+    diagnostics: Diagnostics,
     trouble: bool,
 }
 
 /// Standard error, for code that outlives the call it was passed to, such as a server's threads.
 #[derive(Clone, Default, Debug)]
-pub struct Notes {
+pub struct Diagnostics {
     tool: String,
     quiet: bool,
     verbose: bool,
 }
 
-impl Notes {
+impl Diagnostics {
     /// Whether notes are suppressed.
     pub fn is_quiet(&self) -> bool {
         self.quiet
@@ -77,8 +77,8 @@ impl Notes {
 
 impl Io {
     pub(super) fn new(tool: &str, common: Common, clock: Clock) -> Io {
-        let notes = Notes { tool: tool.to_owned(), quiet: common.quiet, verbose: common.verbose };
-        Io { common, out: Out::new(), clock, notes, trouble: false }
+        let diagnostics = Diagnostics { tool: tool.to_owned(), quiet: common.quiet, verbose: common.verbose };
+        Io { common, out: Out::new(), clock, diagnostics, trouble: false }
     }
 
     /// Whether an error was printed, so that the exit status must be 2.
@@ -89,22 +89,22 @@ impl Io {
     /// Prints an error on standard error. The tool goes on, and exits with 2 in the end.
     pub fn fault(&mut self, error: &Error) {
         self.trouble = true;
-        self.notes.fault(error);
+        self.diagnostics.fault(error);
     }
 
     /// Prints a note on standard error, unless `-q`.
     pub fn note(&self, text: impl Display) {
-        self.notes.note(text);
+        self.diagnostics.note(text);
     }
 
     /// Prints a detail on standard error, if `-v`.
     pub fn detail(&self, text: impl Display) {
-        self.notes.detail(text);
+        self.diagnostics.detail(text);
     }
 
     /// Prints details from now on, unless `-q`.
     pub fn print_details(&mut self) {
-        self.notes.verbose = !self.notes.quiet;
+        self.diagnostics.verbose = !self.diagnostics.quiet;
     }
 
     /// A bar that counts things, with their rate and the time that is left.
@@ -121,8 +121,8 @@ impl Io {
     }
 
     /// Standard error, for a server's threads.
-    pub fn notes(&self) -> Notes {
-        self.notes.clone()
+    pub fn diagnostics(&self) -> Diagnostics {
+        self.diagnostics.clone()
     }
 
     /// Whether standard output is a terminal, read by a person.
@@ -140,7 +140,7 @@ impl Io {
         self.common.colour(self.stdout_is_tty())
     }
 
-    /// How text for people is laid out here.
+    /// The layout of text for people on this output.
     pub fn layout(&self) -> Layout {
         let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
         Layout { width: self.width(), colour: self.colour(), zone }
@@ -186,7 +186,7 @@ impl Io {
     pub fn stdin(&self) -> Result<Box<dyn Read + Send>> {
         if self.stdin_is_tty() {
             return Err(Error::new("standard input is a terminal, and there is nothing to read")
-                .hint(format!("pipe something in, name a file, or see '{} --help'", self.notes.tool)));
+                .hint(format!("pipe something in, name a file, or see '{} --help'", self.diagnostics.tool)));
         }
         Ok(Box::new(io::stdin()))
     }
@@ -273,7 +273,7 @@ pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
     })
 }
 
-/// How text is laid out for people.
+/// The layout of text for people.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The columns of the terminal.
@@ -314,7 +314,7 @@ impl Layout {
 /// The output is flushed when the buffer holds this many bytes.
 const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
-/// Standard output. A closed pipe is reported apart from every other failure.
+/// Standard output. A closed pipe is distinguished from every other failure.
 pub struct Out {
     buffer: Vec<u8>,
 }
@@ -330,7 +330,7 @@ impl Out {
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Lets `fill` append what is to be written.
+    /// Writes the bytes that `fill` appends.
     pub fn with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         fill(&mut self.buffer);
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How a tool that met no trouble ends.
+/// The outcome of a tool that ran without errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Done, or the answer is yes: exit status 0.
@@ -22,8 +22,8 @@ pub enum Outcome {
     Ended(u8),
 }
 
-/// Parses the command line, runs the tool and gives its exit status: 0 done or yes, 1 the answer is no,
-/// 2 trouble. A closed standard output is no trouble. `values` says what a shell may complete.
+/// Parses the command line, runs the tool and returns its exit status: 0 done or yes, 1 the answer is no, 2 trouble. A
+/// closed standard output is no trouble. `values` are the completers for a shell.
 pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueCompleters) -> ExitCode {
     disable_telemetry();
     let mut words: Vec<OsString> = std::env::args_os().collect();
@@ -46,11 +46,11 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueComple
     }
 }
 
-/// ONNX Runtime from 1.29 on keeps an id of the machine and reports to its maker what it does, from the moment
-/// it is loaded, unless this variable says no.
+/// From version 1.29 on, ONNX Runtime keeps an id of the machine and sends telemetry to its maker as soon as it is
+/// loaded, unless this variable disables it.
 #[allow(unsafe_code)]
 fn disable_telemetry() {
-    // SAFETY: no other thread is there yet that could read the environment.
+    // SAFETY: no other thread exists yet that could read the environment.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
@@ -97,7 +97,7 @@ pub fn command<A: Args>(tool: &str) -> Command {
     let about = own.get_about().cloned().unwrap_or_default();
     let long = own.get_long_about().cloned();
     let mut command = Common::augment_args(own);
-    // Where a tool has subcommands, the common flags may stand behind them too.
+    // If a tool has subcommands, the common flags may follow these too.
     if command.has_subcommands() {
         command = command.mut_args(|arg| arg.global(true));
     }

@@ -109,7 +109,7 @@ impl FileContents {
     ) -> Result<()> {
         for (name, item) in table.iter() {
             above.push(name.to_owned());
-            match Key::of(above.clone()) {
+            match Key::from_path(above.clone()) {
                 Some(key) => self.take(key, item).map_err(|e| {
                     let start = table.get_key_value(name).and_then(|(key, _)| key.span());
                     e.at(at_line(path, text, start.map_or(0, |span| span.start)))

@@ -1,4 +1,4 @@
-//! Where the store is, and how to sign in there.
+//! The location of the store, and the credentials for it.
 
 use super::environment::default_store;
 use super::settings::Settings;
@@ -22,17 +22,17 @@ pub struct ServerOptions {
     pub password: Secret,
     /// Unset, the server's default.
     pub database: Option<String>,
-    /// How many connections are open at most.
+    /// The greatest number of open connections.
     pub connections: usize,
-    /// How long to wait for a connection.
+    /// The longest wait for a connection.
     pub connect_timeout: Duration,
-    /// How long to wait for the answer to a query.
+    /// The longest wait for the answer to a query.
     pub query_timeout: Duration,
 }
 
 impl ServerOptions {
     /// As the settings say.
-    fn of(settings: &Settings) -> ServerOptions {
+    fn from_settings(settings: &Settings) -> ServerOptions {
         let ServerOptions { user, password, database, connections, connect_timeout, query_timeout } =
             ServerOptions::default();
         let most = settings.integer("neo4j_max_connections").and_then(|most| usize::try_from(most).ok());
@@ -48,7 +48,7 @@ impl ServerOptions {
 }
 
 impl Settings {
-    /// Where the store is: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
+    /// The location of the store: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
     pub fn store(&self) -> Result<StoreLocation> {
         let address = match self.text("store") {
             Some(store) if store == "neo4j" => self.text("neo4j_uri").unwrap_or_default(),
@@ -59,7 +59,7 @@ impl Settings {
                     .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
             })?,
         };
-        Ok(StoreLocation { address, server: ServerOptions::of(self) })
+        Ok(StoreLocation { address, server: ServerOptions::from_settings(self) })
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
             ("neo4j+s://h", "neo4j+s://h"),
             ("neo4j", "bolt://localhost:7687"),
         ] {
-            let mut settings = Settings::of_defaults();
+            let mut settings = Settings::defaults();
             settings.set_override("store", "--store", given).unwrap();
             assert_eq!(settings.store().unwrap().address, store);
         }

@@ -140,11 +140,11 @@ impl Key {
         let unknown = || Error::new(format!("unknown key: {text}")).hint(unknown_key_hint(text));
         let parts = toml_edit::Key::parse(text).map_err(|_| unknown())?;
         let path = parts.iter().map(|part| part.get().to_owned()).collect();
-        Key::of(path).ok_or_else(unknown)
+        Key::from_path(path).ok_or_else(unknown)
     }
 
     /// Finds the row of a path of names.
-    pub(super) fn of(path: Vec<String>) -> Option<Key> {
+    pub(super) fn from_path(path: Vec<String>) -> Option<Key> {
         let fits = |row: &SettingRow| {
             let parts = row.key.split('.');
             parts.clone().count() == path.len()
@@ -189,7 +189,7 @@ pub(super) fn quoted_key(name: &str) -> String {
 pub(super) fn unknown_key_hint(text: &str) -> String {
     let parts: Vec<&str> = text.split('.').collect();
     if let [section, name @ .., member] = &parts[..]
-        && let Some(key) = Key::of(vec![(*section).into(), name.join("."), (*member).into()])
+        && let Some(key) = Key::from_path(vec![(*section).into(), name.join("."), (*member).into()])
     {
         return format!("quote the name: '{key}'");
     }

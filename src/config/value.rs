@@ -145,7 +145,7 @@ impl ValueType {
         }
     }
 
-    /// `expected true or false, found "maybe"`; what may be a secret in the wrong place is not shown.
+    /// `expected true or false, found "maybe"`; a value that may be a misplaced secret is not shown.
     fn expected(self, found: &str) -> Error {
         let text = match self {
             ValueType::Text => "expected one line of text".to_owned(),

@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::backfill;
-use crate::cli::{Common, Notes, quoted};
+use crate::cli::{Common, Diagnostics, quoted};
 use crate::config::{self, Settings, StoreLocation};
 use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// How many errors of a store are reported.
+/// The number of errors of a store that are reported.
 const MAX_REPORTED_ERRORS: u32 = 3;
 
 /// The least free space for a store that grows: for its log, and for an index that is rebuilt.
@@ -33,14 +33,14 @@ pub(super) fn settings(settings: &Settings) -> Finding {
 /// Whether a file that holds keys is for its owner alone; nothing where it holds none.
 pub(super) fn secrets(common: &Common, settings: &Settings) -> Option<Finding> {
     let path = config::path(common).ok().filter(|_| settings.has_secret_in_file())?;
-    Some(Finding::of(
+    Some(Finding::from_result(
         "secrets",
         check_private(&path).map(|()| format!("{} is private to you", path.display())),
     ))
 }
 
-/// The store, what lies around it, the embedding model, and the vectors that it has to make.
-pub(super) fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
+/// Checks the store, its disk, the embedding model, and the vectors that are missing.
+pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Finding> {
     let place = match settings.store() {
         Ok(place) => place,
         Err(error) => return vec![Finding::trouble("store", &error)],
@@ -49,23 +49,23 @@ pub(super) fn memory(settings: &Settings, notes: &Notes) -> Vec<Finding> {
         Ok((text, store)) => (Ok(text), Some(store)),
         Err(error) => (Err(error), None),
     };
-    let mut found = vec![Finding::of("store", text)];
+    let mut found = vec![Finding::from_result("store", text)];
     if let Some(path) = place.path() {
         if path.exists() {
             let text = check_private(path).map(|()| format!("{} is private to you", path.display()));
-            found.push(Finding::of("permissions", text));
+            found.push(Finding::from_result("permissions", text));
         }
-        found.push(Finding::of("disk", check_disk(path)));
+        found.push(Finding::from_result("disk", check_disk(path)));
     }
-    found.push(model(settings, notes));
+    found.push(model(settings, diagnostics));
     if let Some(mut store) = store {
-        let text = check_vectors(&mut *store, settings, notes);
+        let text = check_vectors(&mut *store, settings, diagnostics);
         found.extend(text.unwrap_or_else(|error| Some(Finding::trouble("vectors", &error))));
     }
     found
 }
 
-/// Opens a store and looks through it; what it holds.
+/// Opens a store and checks it; returns a summary of its content.
 fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     let mut place = place.clone();
     place.server.connect_timeout = place.server.connect_timeout.min(CHECK_TIMEOUT);
@@ -86,7 +86,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     Ok((format!("{}, {messages} messages", place.address), store))
 }
 
-/// Errors if the file, or what is nearest to it of its directories, cannot be written.
+/// Errors if the file, or the nearest existing directory above it, cannot be written.
 fn check_writable(path: &Path) -> Result<()> {
     // A path of one name is in the directory that the tool was started in.
     let directory = |path: &'_ Path| path.parent().filter(|p| !p.as_os_str().is_empty()).map(Path::to_owned);
@@ -122,7 +122,7 @@ fn check_private(path: &Path) -> Result<()> {
     }
 }
 
-/// How much space is free on the disk.
+/// The free space on the disk.
 fn check_disk(path: &Path) -> Result<String> {
     let nearest = path.ancestors().skip(1).find(|path| path.is_dir()).unwrap_or(Path::new("."));
     let disk = statvfs(nearest).map_err(|e| {
@@ -135,8 +135,8 @@ fn check_disk(path: &Path) -> Result<String> {
 }
 
 /// Whether the embedding model is whole, and makes a vector. It may be missing, unless the settings name it.
-fn model(settings: &Settings, notes: &Notes) -> Finding {
-    let made = Embedder::of(settings, Workload::Few, notes).and_then(|mut embedder| {
+fn model(settings: &Settings, diagnostics: &Diagnostics) -> Finding {
+    let made = Embedder::from_settings(settings, Workload::Few, diagnostics).and_then(|mut embedder| {
         embedder.check()?;
         embedder.embed(&["owl"], InputType::Query)?;
         Ok(embedder.model().to_owned())
@@ -149,7 +149,7 @@ fn model(settings: &Settings, notes: &Notes) -> Finding {
             "model",
             &error.hint("check that the server runs; its address: rsv-config get embed.via"),
         ),
-        made => Finding::of("model", made),
+        made => Finding::from_result("model", made),
     }
 }
 
@@ -158,8 +158,12 @@ fn is_installed(settings: &Settings) -> bool {
 }
 
 /// Whether messages wait for their vectors; nothing where there is no model.
-fn check_vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> Result<Option<Finding>> {
-    let Ok(wanted) = Embedder::of(settings, Workload::Few, notes) else { return Ok(None) };
+fn check_vectors(
+    store: &mut dyn Store,
+    settings: &Settings,
+    diagnostics: &Diagnostics,
+) -> Result<Option<Finding>> {
+    let Ok(wanted) = Embedder::from_settings(settings, Workload::Few, diagnostics) else { return Ok(None) };
     let stored = backfill::model_of(store)?;
     if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
         let text = format!("the store uses {stored}, but the model is set to {}", wanted.model());
@@ -167,7 +171,7 @@ fn check_vectors(store: &mut dyn Store, settings: &Settings, notes: &Notes) -> R
     }
     let unembedded = store.unembedded(wanted.model(), &backfill::embeddable(Scopes::All), 0)?.total;
     let text = format!("{unembedded} messages have no vector");
-    // So many are embedded by the next search.
+    // The next search embeds up to this number.
     Ok(Some(if unembedded > backfill::catch_up_limit(settings) as u64 {
         Finding::trouble("vectors", &Error::new(text).hint("rsv-embed --pending"))
     } else {

@@ -30,7 +30,7 @@ const INSTALL_HINT: &str =
 /// Looks for all of it.
 pub(super) fn examine() -> Vec<Finding> {
     let places = EnvironmentPaths::find();
-    let mut found = vec![Finding::of("tools", tools(&places))];
+    let mut found = vec![Finding::from_result("tools", tools(&places))];
     let manual = manuals(&places).into_iter().find(|page| page.exists());
     found.push(installed_file("manual", "man cannot find the manual", manual));
     if let Some(places) = completions(&places) {
@@ -85,14 +85,14 @@ fn shares(places: &EnvironmentPaths) -> Vec<PathBuf> {
     own.map(Path::to_owned).chain(of_programs.map(|prefix| prefix.join("share"))).collect()
 }
 
-/// Where the page of this tool may be.
+/// The paths where a manual page may be.
 fn manuals(places: &EnvironmentPaths) -> Vec<PathBuf> {
     let shares = shares(places).into_iter().map(|share| share.join("man"));
     let pages = places.manuals.iter().cloned().chain(shares);
     pages.flat_map(|man| ["", ".gz"].map(|end| man.join(format!("man1/rsv-config.1{end}")))).collect()
 }
 
-/// Where the completions for the user's shell may be; `None` for a shell that has none of ours.
+/// The paths where the completions for the user's shell may be; `None` for a shell without completions of rsv.
 fn completions(places: &EnvironmentPaths) -> Option<Vec<PathBuf>> {
     let names: &[&str] = match places.shell.as_deref()? {
         "bash" => &["bash-completion/completions/rsv-config", "bash-completion/completions/rsv-config.bash"],

@@ -36,7 +36,7 @@ struct ModelEntry {
 
 /// Whether the proxy answers at its port, or could.
 pub(super) async fn proxy(settings: &Settings) -> Finding {
-    Finding::of("proxy", check_proxy(settings).await)
+    Finding::from_result("proxy", check_proxy(settings).await)
 }
 
 async fn check_proxy(settings: &Settings) -> Result<String> {
@@ -103,7 +103,7 @@ fn listening_process(port: u16) -> Option<String> {
 /// Whether each provider answers, and takes its key. One that is not configured need not.
 pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
     let (all, wanted) = match Providers::new(settings) {
-        Ok(providers) => (providers.all(), settings.text("model").map(|model| providers.of(&model))),
+        Ok(providers) => (providers.all(), settings.text("model").map(|model| providers.target(&model))),
         Err(error) => return vec![Finding::trouble("providers", &error)],
     };
     let wanted = match wanted.transpose() {
@@ -125,7 +125,7 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
             Err(error) if model_of(target).is_none() && !is_set_up(target, settings) => {
                 Finding::advice(target.name(), &error)
             }
-            state => Finding::of(target.name(), state),
+            state => Finding::from_result(target.name(), state),
         })
         .collect();
     if !reached && found.iter().all(Finding::is_good) {

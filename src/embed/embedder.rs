@@ -7,13 +7,13 @@ use super::model_dir::InstalledModel;
 use super::registry;
 use super::remote::{RemoteEmbedder, RemoteError};
 use super::workload::Workload;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Makes vectors by one model. Clones share what is loaded, and take turns with it.
+/// Makes vectors by one model. Clones share the loaded model, and take turns with it.
 #[derive(Clone)]
 pub struct Embedder {
     model: Arc<Model>,
@@ -24,7 +24,7 @@ pub struct Embedder {
 struct Source {
     settings: Settings,
     work: Workload,
-    notes: Notes,
+    diagnostics: Diagnostics,
     model: Arc<Model>,
     /// The server, until it turns out not to serve the model.
     remote: Option<RemoteEmbedder>,
@@ -37,8 +37,8 @@ struct Source {
 impl Embedder {
     /// The embedder of the settings: `embed.model`, else the best model that is installed. Errors say what
     /// to run if there is none.
-    pub fn of(settings: &Settings, work: Workload, notes: &Notes) -> Result<Embedder> {
-        Embedder::named(settings, None, work, notes)
+    pub fn from_settings(settings: &Settings, work: Workload, diagnostics: &Diagnostics) -> Result<Embedder> {
+        Embedder::named(settings, None, work, diagnostics)
     }
 
     /// The embedder of a model, in any spelling; `None` is that of the settings. A server knows its models by
@@ -47,10 +47,11 @@ impl Embedder {
         settings: &Settings,
         model: Option<&str>,
         work: Workload,
-        notes: &Notes,
+        diagnostics: &Diagnostics,
     ) -> Result<Embedder> {
         let name = model.map(str::to_owned).or(settings.text("embed.model"));
-        let mut remote = RemoteEmbedder::of(settings, name.as_deref().unwrap_or_default(), notes)?;
+        let mut remote =
+            RemoteEmbedder::from_settings(settings, name.as_deref().unwrap_or_default(), diagnostics)?;
         let needed = remote.as_ref().is_none_or(RemoteEmbedder::is_proxy);
         let installed = if needed { InstalledModel::select(settings, model) } else { Err(unnamed()) };
         let (model, installed) = match (installed, &name) {
@@ -63,8 +64,9 @@ impl Embedder {
         if let Some(remote) = remote.as_mut().filter(|remote| remote.is_proxy()) {
             remote.set_model(&model.id);
         }
-        let (model, settings, notes) = (Arc::new(model), settings.clone(), notes.clone());
-        let source = Source { settings, work, notes, model: model.clone(), remote, installed, encoder: None };
+        let (model, settings, diagnostics) = (Arc::new(model), settings.clone(), diagnostics.clone());
+        let source =
+            Source { settings, work, diagnostics, model: model.clone(), remote, installed, encoder: None };
         Ok(Embedder { model, source: Arc::new(Mutex::new(source)) })
     }
 
@@ -77,19 +79,18 @@ impl Embedder {
         &self.model.id
     }
 
-    /// The similarity (raw cosine) from which on a message may have to do with a question.
-    pub fn floor(&self) -> f32 {
+    /// The least similarity (raw cosine) of a message that may be related to a question.
+    pub fn min_similarity(&self) -> f32 {
         self.model.recall
     }
 
-    /// Whether the model is loaded, or its server has answered, so that what cannot be embedded is the text's
-    /// own fault.
+    /// Whether the model is loaded, or its server has answered, so that a further failure is caused by the text.
     pub fn is_ready(&self) -> bool {
         let source = self.source();
         source.encoder.is_some() || source.remote.as_ref().is_some_and(RemoteEmbedder::has_answered)
     }
 
-    /// Errors if a file of the model, if it is on this machine, is not what it was when it was installed.
+    /// Errors if a file of a local model has changed since it was installed.
     pub fn check(&self) -> Result<()> {
         self.source().installed.as_ref().map_or(Ok(()), InstalledModel::verify)
     }
@@ -129,7 +130,7 @@ impl Source {
         match result {
             Ok(vectors) => Ok(Some(vectors)),
             Err(RemoteError::Absent(error) | RemoteError::Model(error)) if self.installed.is_some() => {
-                self.notes.detail(format_args!("{error}; using {} on this machine", self.model.id));
+                self.diagnostics.detail(format_args!("{error}; using {} on this machine", self.model.id));
                 self.remote = None;
                 Ok(None)
             }

@@ -26,7 +26,7 @@ pub(super) struct Encoder {
     dim: Option<usize>,
     query: String,
     passage: String,
-    /// How many texts are embedded at once.
+    /// The number of texts that are embedded at once.
     batch: usize,
     /// The fraction by which the texts of a batch may be padded to one length.
     slack: f64,
@@ -54,16 +54,16 @@ type IndexedVectors = Vec<(usize, Vec<f32>)>;
 impl Encoder {
     /// Loads a model that is installed, in its fast form if it has one.
     pub(super) fn load(settings: &Settings, installed: &InstalledModel, work: Workload) -> Result<Encoder> {
-        let model_dir = ModelDir::of(settings)?;
+        let model_dir = ModelDir::from_settings(settings)?;
         installed.check()?;
         let environment = onnx_runtime::environment(settings)?;
         let form =
             ModelFiles::prepared(&model_dir, installed)?.unwrap_or_else(|| ModelFiles::plain(installed));
-        Encoder::of(settings, installed, &form, environment, work)
+        Encoder::from_files(settings, installed, &form, environment, work)
     }
 
-    /// Loads a model from given files. The tokenizer is read beside the graph, since both take as long.
-    pub(super) fn of(
+    /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take equally long.
+    pub(super) fn from_files(
         settings: &Settings,
         installed: &InstalledModel,
         form: &ModelFiles,
@@ -77,7 +77,7 @@ impl Encoder {
         let (tokenizer, graph) = std::thread::scope(|scope| {
             let tokenizer = scope.spawn(|| match &form.words {
                 Some(directory) => vocabulary::read(directory),
-                None => vocabulary::of_json(&json),
+                None => vocabulary::read_tokenizer(&json),
             });
             let graph = workers(settings, &form.graph, installed.model.pooling, environment, work);
             let broken = || Err(Error::new("the tokenizer was not read: its thread panicked"));

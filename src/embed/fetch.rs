@@ -4,7 +4,7 @@
 use super::model::Model;
 use super::model_dir::{FileChecksum, GRAPH_FILE, InstalledModel, ModelDir, TOKENIZER_FILE};
 use super::{onnx_runtime, prepare, registry};
-use crate::cli::{Notes, Progress};
+use crate::cli::{Diagnostics, Progress};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use crate::http::{self, Address, Client};
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 /// The receiver of a fetch's progress and notes.
 pub trait Report {
-    /// Reports that `bytes` of a file are there, out of `of` if the total is known.
+    /// Reports that `bytes` of a file have arrived, out of `of` if the total is known.
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
     /// Prints a note.
     fn note(&mut self, text: String);
 }
 
 /// Shows a progress bar and notes.
-impl Report for (Progress, Notes) {
+impl Report for (Progress, Diagnostics) {
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>) {
         self.0.set(file, bytes, of);
     }
@@ -30,17 +30,17 @@ impl Report for (Progress, Notes) {
     }
 }
 
-/// Installs a model that is known by name, or of which `name` is the directory or the `.onnx` file, and
-/// prepares it; its canonical id. With `from` nothing is downloaded: the files, and ONNX Runtime's library if
-/// it is beside them, come from that directory. An installed model is checked, and damaged files are
-/// fetched again. Files of an interrupted fetch are kept for the next.
+/// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an `.onnx`
+/// file. With `from` nothing is downloaded: the files, and ONNX Runtime's library if it is there, come from that
+/// directory. An installed model is checked, and damaged files are fetched again. Files of an interrupted fetch are
+/// kept for the next.
 pub(super) fn fetch(
     settings: &Settings,
     name: &str,
     from: Option<&Path>,
     report: &mut dyn Report,
 ) -> Result<String> {
-    let model_dir = ModelDir::of(settings)?;
+    let model_dir = ModelDir::from_settings(settings)?;
     let (model, from) = resolve_model(&model_dir, name, from)?;
     let _lock = lock(&model_dir, report)?;
     if let Some(directory) = &from {
@@ -79,11 +79,11 @@ pub(super) fn fetch(
 /// The model of a name, and the directory that it comes from.
 fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
     let path = Path::new(name);
-    let known = registry::find(name).or_else(|| {
+    let listed = registry::find(name).or_else(|| {
         let own = model_dir.find(name).ok().flatten().filter(|_| !path.exists());
         own.map(|own| own.model)
     });
-    if let Some(model) = known {
+    if let Some(model) = listed {
         return Ok((model, from.map(Path::to_owned)));
     }
     let own = match (path.is_dir(), path.is_file() && path.extension().is_some_and(|e| e == "onnx")) {
@@ -138,7 +138,7 @@ fn place(
     stage: &Path,
     pins: &std::collections::BTreeMap<String, FileChecksum>,
 ) -> Result<InstalledModel> {
-    let staged = InstalledModel::of(model, stage)?;
+    let staged = InstalledModel::scan(model, stage)?;
     let refuse = |name: &str, wanted: &str, found: &str| {
         let _ = fs::remove_dir_all(stage);
         let text =
@@ -147,8 +147,8 @@ fn place(
             .hint("fetch it again; if that fails too, the hub has another file under this name"))
     };
     for (name, entry) in &staged.files {
-        let known = if name == GRAPH_FILE { staged.model.sha256.as_ref() } else { None };
-        let pinned = known.or(pins.get(name).map(|pin| &pin.sha256));
+        let expected = if name == GRAPH_FILE { staged.model.sha256.as_ref() } else { None };
+        let pinned = expected.or(pins.get(name).map(|pin| &pin.sha256));
         if let Some(wanted) = pinned.filter(|wanted| **wanted != entry.sha256) {
             return refuse(name, wanted, &entry.sha256);
         }
@@ -215,7 +215,7 @@ fn only_graph(directory: &Path) -> Option<PathBuf> {
     graphs.next().filter(|_| graphs.next().is_none())
 }
 
-/// Installs ONNX Runtime's library if it lies in a directory, or in `lib` in it.
+/// Installs ONNX Runtime's library if it is in a directory, or in its subdirectory `lib`.
 fn install_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Report) -> Result<()> {
     let stem = onnx_runtime::LIBRARY_FILE.split('.').next().unwrap_or(onnx_runtime::LIBRARY_FILE);
     let named = |path: &PathBuf| {
@@ -228,8 +228,8 @@ fn install_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Repo
     let place = onnx_runtime::in_data(&model_dir.data);
     let what = format!("cannot install {}", place.display());
     onnx_runtime::check(&source).map_err(|e| e.at(source.display()))?;
-    let new = FileChecksum::of(&source)?;
-    if FileChecksum::of(&place).is_ok_and(|there| there == new) {
+    let new = FileChecksum::compute(&source)?;
+    if FileChecksum::compute(&place).is_ok_and(|there| there == new) {
         return Ok(());
     }
     create_private_directory(place.parent().unwrap_or(&model_dir.data))?;
@@ -287,6 +287,6 @@ fn download(
 
 /// Whether an installed file is unchanged.
 fn is_unchanged(there: &InstalledModel, name: &str) -> bool {
-    let now = FileChecksum::of(&there.directory.join(name)).ok();
+    let now = FileChecksum::compute(&there.directory.join(name)).ok();
     now.is_some() && there.files.get(name) == now.as_ref()
 }

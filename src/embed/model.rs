@@ -14,7 +14,7 @@ pub(super) struct Model {
     /// Where a hub has it.
     #[serde(skip)]
     pub(super) files: Option<HubFiles>,
-    /// How many numbers its vectors have, once that is known.
+    /// The dimension of its vectors, once it is known.
     pub(super) dim: Option<usize>,
     pub(super) pooling: Pooling,
     /// The longest input in tokens, the two around it included.
@@ -67,8 +67,8 @@ impl Model {
         }
     }
 
-    /// A model of the user's own, by what sentence-transformers leaves beside its files: the pooling, the
-    /// longest input, the prompts.
+    /// A model of the user's own, by the files that sentence-transformers adds: the pooling, the longest input, the
+    /// prompts.
     pub(super) fn from_directory(id: &str, directory: &Path) -> Result<Model> {
         let mut model = Model::unknown(id);
         // By hand: the shapes of these files changed with the releases of sentence-transformers.

@@ -47,7 +47,7 @@ pub(super) struct FileChecksum {
 
 impl ModelDir {
     /// Errors if there is no home directory.
-    pub(super) fn of(settings: &Settings) -> Result<ModelDir> {
+    pub(super) fn from_settings(settings: &Settings) -> Result<ModelDir> {
         let places = settings.places();
         let missing = || Error::new("cannot locate the models: HOME is not set").hint("set HOME");
         Ok(ModelDir { data: places.data.ok_or_else(missing)?, cache: places.cache.ok_or_else(missing)? })
@@ -110,18 +110,18 @@ impl ModelDir {
 impl InstalledModel {
     /// The model of a name, or that of the settings, or the best of those that are installed.
     pub(super) fn select(settings: &Settings, name: Option<&str>) -> Result<InstalledModel> {
-        let model_dir = ModelDir::of(settings)?;
+        let model_dir = ModelDir::from_settings(settings)?;
         if let Some(name) = name.map(str::to_owned).or(settings.text("embed.model")) {
             return model_dir.find(&name)?.ok_or_else(|| {
-                let known = registry::find(&name).map(|model| format!("rsv-embed --fetch {}", model.id));
+                let model = registry::find(&name).map(|model| format!("rsv-embed --fetch {}", model.id));
                 let id = registry::canonical(&name).unwrap_or(&name);
                 Error::new(format!("the embedding model {id} is not installed"))
-                    .hint(known.unwrap_or_else(|| "rsv-embed --models lists those that are known".to_owned()))
+                    .hint(model.unwrap_or_else(|| "rsv-embed --models lists those that are known".to_owned()))
             });
         }
         let all = model_dir.all()?;
         let best =
-            registry::all().into_iter().find_map(|known| all.iter().find(|there| there.model.id == known.id));
+            registry::all().into_iter().find_map(|model| all.iter().find(|there| there.model.id == model.id));
         best.or(all.first()).cloned().ok_or_else(|| {
             Error::new("no embedding model is installed").hint(format!(
                 "rsv-embed --fetch all-minilm-l6-v2 (90 MB), or {}",
@@ -141,14 +141,14 @@ impl InstalledModel {
     }
 
     /// Describes the files of a directory as those of a model; nothing is written.
-    pub(super) fn of(model: Model, directory: &Path) -> Result<InstalledModel> {
+    pub(super) fn scan(model: Model, directory: &Path) -> Result<InstalledModel> {
         let mut files = BTreeMap::new();
         for entry in
             fs::read_dir(directory).context(format_args!("cannot read {}", directory.display()))?.flatten()
         {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name != DESCRIPTION_FILE {
-                files.insert(name, FileChecksum::of(&entry.path())?);
+                files.insert(name, FileChecksum::compute(&entry.path())?);
             }
         }
         Ok(InstalledModel { model, directory: directory.to_owned(), files })
@@ -167,10 +167,11 @@ impl InstalledModel {
             .map_err(|e| e.hint(format!("rsv-embed --fetch {}", self.model.id)))
     }
 
-    /// Errors if a file is not, to the byte, what it was when it was installed.
+    /// Errors if a file has changed since it was installed.
     pub(super) fn verify(&self) -> Result<()> {
         let other = |name: &&String| {
-            !FileChecksum::of(&self.directory.join(name)).is_ok_and(|now| self.files.get(*name) == Some(&now))
+            !FileChecksum::compute(&self.directory.join(name))
+                .is_ok_and(|now| self.files.get(*name) == Some(&now))
         };
         match self.files.keys().find(other) {
             None => Ok(()),
@@ -187,7 +188,7 @@ impl InstalledModel {
 
 impl FileChecksum {
     /// Measures a file.
-    pub(super) fn of(path: &Path) -> Result<FileChecksum> {
+    pub(super) fn compute(path: &Path) -> Result<FileChecksum> {
         let read = || -> std::io::Result<FileChecksum> {
             let mut file = fs::File::open(path)?;
             let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);

@@ -32,11 +32,11 @@ impl ModelFiles {
     /// The fast form, if there is one; an error if there is and it cannot be used.
     pub(super) fn prepared(model_dir: &ModelDir, installed: &InstalledModel) -> Result<Option<ModelFiles>> {
         let directory = model_dir.prepared(installed, onnx_runtime::build());
-        ModelFiles::of(&directory).map_err(|e| e.hint(format!("rsv-embed --fetch {}", installed.model.id)))
+        ModelFiles::read(&directory).map_err(|e| e.hint(format!("rsv-embed --fetch {}", installed.model.id)))
     }
 
     /// The fast form in a directory of the cache, if there is one.
-    pub(super) fn of(directory: &Path) -> Result<Option<ModelFiles>> {
+    pub(super) fn read(directory: &Path) -> Result<Option<ModelFiles>> {
         let Some(described) = model::read::<PreparedFiles>(&directory.join(DESCRIPTION_FILE))? else {
             return Ok(None);
         };

@@ -20,8 +20,8 @@ const WEIGHTS_FILE: &str = "weights.bin";
 /// The text for which both forms must give the same vector.
 const PROBE_TEXT: &str = "Where do the tomatoes stand this year?";
 
-/// Makes the fast form, unless it is there, tests it, and installs it atomically. Returns the model's dimension.
-/// Errors leave nothing behind.
+/// Makes the fast form, unless it exists, tests it, and installs it atomically. Returns the model's dimension. Errors
+/// leave nothing behind.
 pub(super) fn prepare(
     settings: &Settings,
     model_dir: &ModelDir,
@@ -30,7 +30,7 @@ pub(super) fn prepare(
     let environment = onnx_runtime::environment(settings)?;
     let place = model_dir.prepared(installed, onnx_runtime::build());
     let probe = |form: &ModelFiles| -> Result<Vec<f32>> {
-        let mut encoder = Encoder::of(settings, installed, form, environment.clone(), Workload::Few)?;
+        let mut encoder = Encoder::from_files(settings, installed, form, environment.clone(), Workload::Few)?;
         Ok(encoder.embed(&[PROBE_TEXT], InputType::Passage)?.swap_remove(0))
     };
     if let Ok(Some(form)) = ModelFiles::prepared(model_dir, installed)
@@ -41,13 +41,13 @@ pub(super) fn prepare(
     let plain = probe(&ModelFiles::plain(installed))?;
     let parent = place.parent().unwrap_or(Path::new("."));
     let what = || format!("cannot prepare {} in {}", installed.model.id, parent.display());
-    // Only one fetch runs at a time: files that are there were left by one that was killed.
+    // Only one fetch runs at a time: existing files were left by one that was killed.
     let making = parent.join(format!(".{}", installed.model.id));
     let _ = fs::remove_dir_all(&making);
     let made = || -> Result<()> {
         fs::create_dir_all(&making).context("cannot create its directory")?;
         write(installed, &making, &environment)?;
-        let form = ModelFiles::of(&making)?.ok_or_else(|| Error::new("cannot read it back"))?;
+        let form = ModelFiles::read(&making)?.ok_or_else(|| Error::new("cannot read it back"))?;
         let fast = probe(&form)?;
         let cosine: f32 = fast.iter().zip(&plain).map(|(a, b)| a * b).sum();
         if fast.len() != plain.len() || cosine < 0.9999 {
@@ -85,14 +85,14 @@ fn write(
         if path.exists() {
             let file = fs::File::open(&path).and_then(|file| file.sync_all());
             file.context(format_args!("cannot write {}", path.display()))?;
-            files.insert((*name).to_owned(), model_dir::FileChecksum::of(&path)?);
+            files.insert((*name).to_owned(), model_dir::FileChecksum::compute(&path)?);
         }
     }
     let json = json!({"model": installed.model.id, "build": onnx_runtime::build(), "files": files});
     fs::write(directory.join(DESCRIPTION_FILE), format!("{json:#}\n")).context("cannot write the description")
 }
 
-/// Settings by which a session writes its optimised graph, and its weights beside it, aligned to be mapped.
+/// Settings with which a session writes its optimised graph, and its weights in a separate file, aligned to be mapped.
 fn optimiser(environment: &ort::environment::Environment, graph: &Path) -> ort::Result<SessionBuilder> {
     Ok(Session::builder(environment)?
         .with_optimization_level(GraphOptimizationLevel::Level3)?

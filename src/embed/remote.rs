@@ -5,7 +5,7 @@ mod endpoint;
 mod response;
 
 use super::input_type::InputType;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::http::{self, BlockingClient, FullResponse, RequestError, RequestErrorKind, Truncation};
@@ -18,8 +18,8 @@ pub(super) struct RemoteEmbedder {
     endpoint: Endpoint,
     client: BlockingClient,
     model: String,
-    notes: Notes,
-    /// How many numbers its vectors have, once one has been seen.
+    diagnostics: Diagnostics,
+    /// The dimension of its vectors, once one has been seen.
     dim: Option<usize>,
     /// The most texts that it takes at once, as far as is known.
     max_batch: usize,
@@ -64,14 +64,18 @@ const MAX_ANSWER_BYTES: usize = 256 << 20;
 impl RemoteEmbedder {
     /// The server that `embed.via` names; `None` if that is this process itself. Nothing is opened yet. Errors
     /// as the addresses and keys of the settings have them.
-    pub(super) fn of(settings: &Settings, model: &str, notes: &Notes) -> Result<Option<RemoteEmbedder>> {
-        let Some(endpoint) = Endpoint::of(settings)? else { return Ok(None) };
+    pub(super) fn from_settings(
+        settings: &Settings,
+        model: &str,
+        diagnostics: &Diagnostics,
+    ) -> Result<Option<RemoteEmbedder>> {
+        let Some(endpoint) = Endpoint::from_settings(settings)? else { return Ok(None) };
         Ok(Some(RemoteEmbedder {
             max_batch: endpoint.limits().0,
             base64: endpoint.kind != EmbeddingApi::Ollama,
             client: BlockingClient::new(settings),
             model: model.to_owned(),
-            notes: notes.clone(),
+            diagnostics: diagnostics.clone(),
             dim: None,
             endpoint,
         }))
@@ -171,7 +175,7 @@ impl RemoteEmbedder {
             };
             let Some(backoff) = backoffs.next() else { return reply };
             let rest = wanted.unwrap_or(backoff).min(MAX_BACKOFF);
-            self.notes.detail(format_args!("{}: {why}; retrying in {rest:?}", self.endpoint.address));
+            self.diagnostics.detail(format_args!("{}: {why}; retrying in {rest:?}", self.endpoint.address));
             std::thread::sleep(rest);
         }
     }
@@ -304,7 +308,7 @@ mod tests {
             Fake { url, requests }
         }
 
-        /// How many texts each request had.
+        /// The number of texts in each request.
         fn batches(&self) -> Vec<usize> {
             self.requests.lock().unwrap().iter().map(|body| body["input"].as_array().unwrap().len()).collect()
         }
@@ -319,7 +323,9 @@ mod tests {
         let file = directory.path().join("rsv.toml");
         std::fs::write(&file, lines).unwrap();
         let common = Common { config: Some(file), ..Common::default() };
-        RemoteEmbedder::of(&config::load(&common).unwrap(), "m", &Notes::default()).unwrap().unwrap()
+        RemoteEmbedder::from_settings(&config::load(&common).unwrap(), "m", &Diagnostics::default())
+            .unwrap()
+            .unwrap()
     }
 
     fn error_of(remote: &mut RemoteEmbedder, texts: &[&str]) -> String {

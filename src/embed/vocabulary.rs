@@ -45,7 +45,7 @@ const PROBE_TEXTS: [&str; 6] = [
 ];
 
 /// Reads a tokenizer's JSON; it neither cuts nor pads.
-pub(super) fn of_json(path: &Path) -> Result<Tokenizer> {
+pub(super) fn read_tokenizer(path: &Path) -> Result<Tokenizer> {
     let read = Tokenizer::from_file(path);
     let mut tokenizer = read.map_err(|e| Error::new(format!("cannot read {}", path.display())).because(e))?;
     tokenizer.with_padding(None);
@@ -68,7 +68,7 @@ pub(super) fn padded(tokenizer: &Tokenizer) -> Option<Tokenizer> {
 
 /// Writes the fast form of a tokenizer into a directory, if it has one; whether it does.
 pub(super) fn prepare(json: &Path, directory: &Path) -> Result<bool> {
-    let slow = of_json(json)?;
+    let slow = read_tokenizer(json)?;
     let bytes =
         fs::read(json).map_err(|e| Error::new(format!("cannot read {}", json.display())).because(e))?;
     let Some((words, rules)) = serde_json::from_slice(&bytes).ok().and_then(|json| simple(&json)) else {

@@ -1,4 +1,4 @@
-//! How much fits into the model's window: of what was recalled, and of the request itself.
+//! Limits the recalled messages, and the request itself, to the model's window.
 
 use super::options::Options;
 use super::placement::PlacementCost;
@@ -10,15 +10,15 @@ use crate::record::{Account, Dropped, LeftOut, RecalledPart};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
 
-/// A request that has at most so many bytes together with all that is recalled fits into the smallest window that a
-/// server is likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: the server is
-/// not asked how large its window is.
+/// A request of at most this many bytes, with all recalled messages, fits into the smallest window that a server is
+/// likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: so the server's window
+/// is not queried.
 const SMALL_REQUEST_BYTES: usize = 3072;
 
 /// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say how much.
 const RESERVE_DIVISOR: usize = 4;
 
-/// What goes to the model, and its tokens.
+/// The messages that are sent to the model, and their tokens.
 pub(super) struct Plan {
     /// The recalled messages, best first, with their tokens.
     pub(super) kept: Vec<(Candidate, usize)>,
@@ -27,7 +27,7 @@ pub(super) struct Plan {
     dropped: Vec<(usize, usize)>,
     limits: Limits,
     counter: &'static str,
-    /// The tokens of the request as it came, and of the text that encloses the recalled messages.
+    /// The tokens of the original request, and of the text that encloses the recalled messages.
     request: usize,
     fence: usize,
     /// The tokens of the messages that cannot be dropped, if these do not fit.
@@ -46,7 +46,7 @@ struct Count {
 }
 
 impl Count {
-    fn of(counter: &Counter, request: &Request, found: &[Candidate], options: &Options) -> Count {
+    fn new(counter: &Counter, request: &Request, found: &[Candidate], options: &Options) -> Count {
         let cost = PlacementCost { counter, options };
         Count {
             name: counter.name(),
@@ -67,9 +67,9 @@ impl Count {
 }
 
 impl Plan {
-    /// Decides what goes to the model. The worst of the recalled messages are dropped first, then the oldest turns of
-    /// the request; its system messages and the last user's turn stay.
-    pub(super) fn of(
+    /// Chooses the messages that are sent to the model. The worst of the recalled messages are dropped first, then the
+    /// oldest turns of the request; its system messages and the last user's turn stay.
+    pub(super) fn new(
         request: &Request,
         found: Vec<Candidate>,
         left_out: Vec<LeftOut>,
@@ -77,7 +77,7 @@ impl Plan {
         options: &Options,
     ) -> Plan {
         let mut counter = Counter::bound(&options.model);
-        let mut count = Count::of(&counter, request, &found, options);
+        let mut count = Count::new(&counter, request, &found, options);
         let mut limits = options.limits;
         if count.request() + count.recalled() > SMALL_REQUEST_BYTES
             && let Some(window) = (turn.served_window)()
@@ -87,11 +87,11 @@ impl Plan {
         }
         limits.reserve = options.reserve.unwrap_or(limits.reserve);
         let share = (limits.window as f64 * options.share) as usize;
-        let room = limits.window.saturating_sub(limits.reserve);
+        let available = limits.window.saturating_sub(limits.reserve);
         // A request with few enough bytes has few enough tokens, and the encoder's table need not be built.
-        if count.request() + count.recalled() > room || count.recalled() > share {
-            counter = Counter::of(&options.model);
-            count = Count::of(&counter, request, &found, options);
+        if count.request() + count.recalled() > available || count.recalled() > share {
+            counter = Counter::for_model(&options.model);
+            count = Count::new(&counter, request, &found, options);
         }
         let mut plan = Plan {
             kept: Vec::new(),
@@ -103,7 +103,7 @@ impl Plan {
             fence: 0,
             too_long: None,
         };
-        plan.keep(found, &count, share.min(room.saturating_sub(count.request())));
+        plan.keep(found, &count, share.min(available.saturating_sub(count.request())));
         if !plan.kept.is_empty() {
             let cost = PlacementCost { counter: &counter, options };
             plan.fence = options.scaled(cost.fence(request, plan.kept.iter().map(|(one, _)| one)));
@@ -113,18 +113,18 @@ impl Plan {
     }
 
     /// Keeps the candidates that fit into `room` tokens: leaves out those that are too long alone, then the last ones.
-    fn keep(&mut self, found: Vec<Candidate>, count: &Count, room: usize) {
-        let room = room.saturating_sub(count.fence);
+    fn keep(&mut self, found: Vec<Candidate>, count: &Count, available: usize) {
+        let available = available.saturating_sub(count.fence);
         let mut left_out = Vec::new();
         for (candidate, tokens) in found.into_iter().zip(&count.candidates) {
-            if *tokens <= room {
+            if *tokens <= available {
                 self.kept.push((candidate, *tokens));
             } else {
                 left_out.push(candidate);
             }
         }
         let mut sum: usize = self.kept.iter().map(|(_, tokens)| tokens).sum();
-        while sum > room
+        while sum > available
             && let Some((candidate, tokens)) = self.kept.pop()
         {
             sum -= tokens;
@@ -136,12 +136,12 @@ impl Plan {
 
     /// Drops the oldest turns of the request until the others fit.
     fn shorten(&mut self, request: &Request, count: &Count) {
-        let mut room = self.limits.window.saturating_sub(self.limits.reserve);
-        if self.counted() <= room {
+        let mut available = self.limits.window.saturating_sub(self.limits.reserve);
+        if self.counted() <= available {
             return;
         }
-        let mut over = self.counted() - room;
-        for unit in Units::of(request).removable() {
+        let mut over = self.counted() - available;
+        for unit in Units::new(request).removable() {
             if over == 0 {
                 return;
             }
@@ -151,9 +151,9 @@ impl Plan {
         if over > 0 {
             // A request is not refused because its caller reserves nearly all of the window for the answer.
             self.limits.reserve = self.limits.reserve.min(self.limits.window / 2);
-            room = self.limits.window - self.limits.reserve;
+            available = self.limits.window - self.limits.reserve;
         }
-        if self.counted() > room {
+        if self.counted() > available {
             self.too_long = Some(self.counted());
         }
     }

@@ -1,4 +1,4 @@
-//! How much is recalled for a request, within which limits, where it goes and how it is introduced.
+//! The options of enrichment: the amount to recall, its limits, its placement, and its introduction.
 
 use crate::backfill;
 use crate::chat::{Request, fence};
@@ -8,14 +8,14 @@ use crate::record::Scope;
 use crate::tokens::{self, Limits};
 use std::time::Duration;
 
-/// How much is recalled for a request, within which limits, and where it goes.
+/// The amount to recall for a request, its limits, and its placement.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The model of the request, else that of the settings.
     pub model: String,
-    /// How many messages that are related to the question, at most.
+    /// The greatest number of messages that are related to the question.
     pub similar: usize,
-    /// How many of the last messages, at most.
+    /// The greatest number of recent messages.
     pub recent: usize,
     /// The model's window and reserve, in tokens.
     pub limits: Limits,
@@ -25,7 +25,7 @@ pub struct Options {
     pub reserve: Option<usize>,
     /// The greatest part of the window for recalled text, 0 to 1.
     pub share: f64,
-    /// How many messages without a vector are embedded first, at most.
+    /// The greatest number of messages without a vector that are embedded first.
     pub catch_up: usize,
     /// Counted tokens are multiplied by this, to be on the safe side.
     pub token_multiplier: f64,
@@ -42,7 +42,7 @@ pub struct Options {
 impl Options {
     /// The options for a request: its own values come before those of its partition, these before those of its model,
     /// and these before the general settings.
-    pub fn of(settings: &Settings, request: &Request, scope: &Scope) -> Result<Options> {
+    pub fn for_request(settings: &Settings, request: &Request, scope: &Scope) -> Result<Options> {
         let model = request.model()?.or_else(|| settings.text("model")).unwrap_or_default();
         let (by_model, by_partition) = (settings.model(&model), settings.partition(&scope.partition));
         let size = |key| settings.integer(key).and_then(|n| usize::try_from(n).ok());
@@ -54,13 +54,13 @@ impl Options {
             .or(by_model.semantic_context_size)
             .or(size("semantic_context_size"));
         let recent = by_partition.recent_context_size.or(size("recent_context_size"));
-        let known = tokens::limits(&model);
+        let limits = tokens::limits(&model);
         let own = Wording::default();
         Ok(Options {
             model,
             similar: similar.filter(|_| recalls("similar")).unwrap_or_default(),
             recent: recent.filter(|_| recalls("recent")).unwrap_or_default(),
-            limits: Limits { window: by_model.max_context_tokens.unwrap_or(known.window), ..known },
+            limits: Limits { window: by_model.max_context_tokens.unwrap_or(limits.window), ..limits },
             assumed: by_model.max_context_tokens.is_none(),
             reserve: request.max_tokens()?.or(by_model.reserve_tokens).or(size("token_reserve")),
             share: settings.real("enrich.share").unwrap_or(1.0),
@@ -84,7 +84,7 @@ impl Options {
     }
 }
 
-/// Where recalled messages stand.
+/// The placement of recalled messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     Tail,
@@ -103,7 +103,7 @@ impl Placement {
     }
 }
 
-/// How the recalled messages are introduced to the model.
+/// The introduction of the recalled messages for the model.
 #[derive(Clone, Debug)]
 pub struct Wording {
     /// In the fence.

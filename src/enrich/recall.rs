@@ -1,5 +1,5 @@
-//! Which messages to recall: those related to the question and the last ones, of the same scope, each once, and none
-//! that the request already holds.
+//! Finds the messages to recall: those related to the question and the last ones, of the same scope, each once, and
+//! none that the request already holds.
 
 use super::degraded::Degraded;
 use super::options::Options;
@@ -29,14 +29,14 @@ pub(super) struct Candidate {
 pub(super) struct Recalled {
     pub(super) candidates: Vec<Candidate>,
     pub(super) left_out: Vec<LeftOut>,
-    /// Why memory worked only in part.
+    /// The reason why memory worked only in part.
     pub(super) degraded: Option<Degraded>,
 }
 
 /// The weight of the similarity of a related message in its priority; the rest is recency.
 const SIMILARITY_WEIGHT: f64 = 0.7;
 
-/// Finds what may be recalled for a question.
+/// Finds the messages that may be recalled for a question.
 pub(super) fn recall(
     memory: &mut Memory,
     request: &Request,
@@ -45,9 +45,9 @@ pub(super) fn recall(
     options: &Options,
 ) -> Result<Recalled> {
     let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
-    let mut which = Select::of_kinds(recalled_kinds, Scopes::One(turn.scope.clone()));
+    let mut which = Select::records(recalled_kinds, Scopes::One(turn.scope.clone()));
     which.roles = vec![Role::User, Role::Assistant];
-    let duplicates = DuplicateFilter::of(request);
+    let duplicates = DuplicateFilter::new(request);
     let text = fence::remove(&chat::text(question));
     let is_question = options.similar > 0 && !text.trim().is_empty();
     let mut recent = memory.store.last_of(&which, options.recent)?;
@@ -76,7 +76,7 @@ pub(super) fn recall_cached(
     parts: &[RecalledPart],
     turn: &Turn,
 ) -> Result<Vec<Candidate>> {
-    let which = Select::of(Scopes::One(turn.scope.clone()));
+    let which = Select::messages(Scopes::One(turn.scope.clone()));
     let ids: Vec<&str> = parts.iter().map(|part| part.id.as_str()).collect();
     let records = memory.store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =
@@ -99,9 +99,9 @@ fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Op
     for hit in hits {
         let hop = hit.hop();
         let Hit { record, score, .. } = hit;
-        if let Some(known) = candidates.iter_mut().find(|known| known.record.id == record.id) {
+        if let Some(candidate) = candidates.iter_mut().find(|candidate| candidate.record.id == record.id) {
             // The message is recent and related: it gets its score.
-            known.score = Some(score).filter(|_| hop == 0);
+            candidate.score = Some(score).filter(|_| hop == 0);
         } else if rated.len() < options.similar {
             let age = (now - record.timestamp).max(0) as f64 / options.half_life.as_millis().max(1) as f64;
             let priority = SIMILARITY_WEIGHT * score / best + (1.0 - SIMILARITY_WEIGHT) * (-age).exp2();
@@ -113,12 +113,12 @@ fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Op
     candidates
 }
 
-/// A search for what is related to a question.
+/// A search for messages that are related to a question.
 struct RelatedSearch<'a> {
     which: &'a Select,
     duplicates: &'a DuplicateFilter,
     limit: usize,
-    /// How many messages without a vector are embedded first, at most.
+    /// The greatest number of messages without a vector that are embedded first.
     catch_up: usize,
 }
 
@@ -137,15 +137,15 @@ impl RelatedSearch<'_> {
             admits: &admits,
             max_fetched,
         };
-        let Memory { store, embedder, notes, .. } = memory;
+        let Memory { store, embedder, diagnostics, .. } = memory;
         let mut found = None;
         if let Some(embedder) = embedder.as_deref_mut() {
-            let pending = Some(CatchUp { limit: catch_up, notes });
+            let pending = Some(CatchUp { limit: catch_up, diagnostics });
             match search::find(&mut **store, By::Both(embedder, pending), text, which, &wanted) {
                 Ok(hits) => found = Some(hits),
                 Err(error) => {
                     let why = Degraded::EmbedderUnavailable(error);
-                    notes.note(&why);
+                    diagnostics.note(&why);
                     *degraded = Some(why);
                 }
             }
@@ -156,13 +156,14 @@ impl RelatedSearch<'_> {
             None => search::find(&mut **store, By::Any, text, which, &wanted)?,
         };
         let messages =
-            store.count(&Select::of_kinds(which.kinds.clone(), which.scopes.clone()), SATURATION)?;
+            store.count(&Select::records(which.kinds.clone(), which.scopes.clone()), SATURATION)?;
         duplicates.keep_relevant(&mut found.hits, relevance_threshold(by_meaning.then_some(messages)));
         found.linked(&mut **store, &wanted)
     }
 }
 
-/// At most so many messages are fetched for each that is wanted: a question that is asked every day has many equals.
+/// The greatest number of messages that are fetched for each wanted one: a question that is asked every day has many
+/// duplicates.
 const OVERFETCH: usize = 8;
 
 /// A related message is recalled if its score is at least this part of the best one's: messages below share only a
@@ -195,7 +196,7 @@ struct DuplicateFilter {
 const TURN_SEPARATOR: char = '\0';
 
 impl DuplicateFilter {
-    fn of(request: &Request) -> DuplicateFilter {
+    fn new(request: &Request) -> DuplicateFilter {
         let mut turns: HashMap<Role, String> = HashMap::new();
         for turn in &request.messages {
             if let Some(role) = chat::role(turn) {
@@ -235,9 +236,9 @@ impl DuplicateFilter {
 
     /// Keeps the hits that are relevant to the question.
     fn keep_relevant(&self, hits: &mut Vec<Hit>, threshold: f64) {
-        let floor = hits.first().map_or(0.0, |best| best.score * SCORE_FLOOR);
+        let min_score = hits.first().map_or(0.0, |best| best.score * SCORE_FLOOR);
         hits.retain(|hit| {
-            let passes = hit.score >= floor && hit.why.relevance.unwrap_or_default() >= threshold;
+            let passes = hit.score >= min_score && hit.why.relevance.unwrap_or_default() >= threshold;
             if !passes {
                 self.leave_out(&hit.record, "threshold");
             }

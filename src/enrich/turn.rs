@@ -1,7 +1,7 @@
 //! The memory that messages are recalled from, and the turn that they are recalled for.
 
 use super::degraded::Degraded;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::embed::Embedder;
 use crate::record::{Clock, Scope};
 use crate::store::Store;
@@ -10,15 +10,15 @@ use crate::store::Store;
 pub struct Memory<'a> {
     pub store: &'a mut dyn Store,
     pub embedder: Option<&'a mut Embedder>,
-    pub notes: &'a Notes,
-    /// Why it works only in part.
+    pub diagnostics: &'a Diagnostics,
+    /// The reason why it works only in part.
     pub degraded: Option<Degraded>,
 }
 
-/// Who asks, and when.
+/// The scope, trace and time of a request.
 pub struct Turn<'a> {
     pub scope: &'a Scope,
-    /// The trace, if it goes on from somewhere.
+    /// The trace, if the turn continues one.
     pub trace_id: Option<String>,
     pub clock: &'a Clock,
     /// Asks the server of the model for its window, in tokens; called only if it matters.

@@ -25,7 +25,7 @@ pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
     digits
 }
 
-/// What the first request of a turn recalled.
+/// The messages that the first request of a turn recalled.
 pub(super) struct CachedTurn {
     pub(super) trace_id: String,
     /// The recalled messages, best first.
@@ -35,10 +35,10 @@ pub(super) struct CachedTurn {
 /// Reads the newest account with a digest.
 pub(super) fn look_up(memory: &mut Memory, turn: &Turn, digest: &str) -> Result<Option<CachedTurn>> {
     let scope = Scopes::One(turn.scope.clone());
-    let which = Select { key: Some(digest.to_owned()), ..Select::of_kinds(vec![&ACCOUNT], scope) };
+    let which = Select { key: Some(digest.to_owned()), ..Select::records(vec![&ACCOUNT], scope) };
     let newest = memory.store.last_of(&which, 1)?.pop();
     Ok(newest.map(|record| {
-        let Account { recent, recalled, .. } = Account::of(&record);
+        let Account { recent, recalled, .. } = Account::from_record(&record);
         CachedTurn { recalled: recent.into_iter().chain(recalled).collect(), trace_id: record.trace_id }
     }))
 }

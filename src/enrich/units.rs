@@ -1,4 +1,5 @@
-//! Which messages of a request that is too long are dropped together, and which are never dropped.
+//! Groups the messages of a request that is too long: those that are dropped together, and those that are never
+//! dropped.
 
 use crate::chat::{self, Request};
 use crate::record::Object;
@@ -14,7 +15,7 @@ pub(super) struct Units {
 }
 
 impl Units {
-    pub(super) fn of(request: &Request) -> Units {
+    pub(super) fn new(request: &Request) -> Units {
         let last_user = request.last_user();
         let mut units = Units { of: Vec::with_capacity(request.messages.len()), is_kept: Vec::new() };
         // The unit in which each tool was called.

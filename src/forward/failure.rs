@@ -6,7 +6,7 @@ use crate::http::{HeaderMap, RequestError, RequestErrorKind, error_message, reas
 use crate::provider::{Refusal, Target};
 use crate::record::{Object, error_line, quote};
 
-/// How much of a provider's body an error carries, in bytes.
+/// The greatest length of a provider's body in an error, in bytes.
 pub(super) const MAX_BODY: usize = 64 << 10;
 
 /// A failed request. No text in it holds a key.
@@ -112,7 +112,7 @@ impl Failure {
         }
     }
 
-    /// The error for an answer with a good status that is no answer; `is` says what it is.
+    /// The error for an answer with a status of success that is invalid; `is` describes it.
     pub(super) fn invalid(target: &Target, is: &str, body: &[u8], key: Option<&Secret>) -> Failure {
         let message = format!("the answer of {} is {is}", target.title());
         Failure::new(502, "invalid_answer", message)
@@ -200,7 +200,7 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// A JSON object or array of objects as it came; anything else as a JSON string.
+/// A JSON object or array of objects unchanged; anything else as a JSON string.
 fn as_json(text: &str) -> Box<str> {
     if let Ok(object) = Object::parse(text) {
         return object.to_json().into();

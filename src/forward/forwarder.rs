@@ -8,7 +8,7 @@ use super::pending_request::PendingRequest;
 use super::request_sender::RequestSender;
 use super::stream::Stream;
 use super::truncation_detector::TruncationDetector;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error;
 use crate::http::HeaderMap;
@@ -28,26 +28,26 @@ pub struct Forwarder {
     /// The longest answer that is held, in bytes.
     limit: usize,
     truncation_detector: Arc<TruncationDetector>,
-    notes: Notes,
+    diagnostics: Diagnostics,
 }
 
 impl Forwarder {
     /// Takes addresses, keys, limits and defaults from the settings. Nothing is opened yet.
-    pub fn new(settings: &Settings, notes: &Notes) -> error::Result<Forwarder> {
+    pub fn new(settings: &Settings, diagnostics: &Diagnostics) -> error::Result<Forwarder> {
         Ok(Forwarder {
-            sender: RequestSender::new(settings, notes),
+            sender: RequestSender::new(settings, diagnostics),
             providers: Providers::new(settings)?,
             model: settings.text("model"),
             web_search: web_search(settings),
             limit: settings.max_line(),
-            truncation_detector: Arc::new(TruncationDetector::new(notes)),
-            notes: notes.clone(),
+            truncation_detector: Arc::new(TruncationDetector::new(diagnostics)),
+            diagnostics: diagnostics.clone(),
         })
     }
 
-    /// Asks the provider and waits for the whole answer: the provider's body as it came, with `rsv`, which has
-    /// the request's members and provider, status and latency_ms; and the headers before it. A request for a stream is
-    /// sent as one for a whole answer.
+    /// Sends the request and waits for the whole answer: the provider's body unchanged, with `rsv`, which has the
+    /// request's members and provider, status and latency_ms; and its headers. A request for a stream is sent as one
+    /// for a whole answer.
     pub async fn whole(
         &self,
         mut request: Object,
@@ -63,7 +63,7 @@ impl Forwarder {
         let response = self.sender.send(target, key.as_ref(), caller, false, body).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.body(self.limit).await;
-        log_detail(&self.notes, "the answer of", target, &body.bytes, key.as_ref());
+        log_detail(&self.diagnostics, "the answer of", target, &body.bytes, key.as_ref());
         let answer = read_answer(target, &body, key.as_ref())?;
         Ok((pending.complete(answer, status, &self.truncation_detector), headers))
     }
@@ -80,8 +80,13 @@ impl Forwarder {
         }
         let (pending, body) = self.prepare(request, caller, clock)?;
         let response = self.sender.send(&pending.target, pending.key.as_ref(), caller, true, body).await?;
-        Stream::new(response, pending, (self.truncation_detector.clone(), self.notes.clone()), self.limit)
-            .await
+        Stream::new(
+            response,
+            pending,
+            (self.truncation_detector.clone(), self.diagnostics.clone()),
+            self.limit,
+        )
+        .await
     }
 
     /// Turns a request line into the body that its provider gets.
@@ -96,13 +101,13 @@ impl Forwarder {
         let key = target.key(caller.key.as_ref())?.cloned();
         let mut body = Vec::new();
         request.write(&mut body);
-        log_detail(&self.notes, "the request to", &target, &body, key.as_ref());
+        log_detail(&self.diagnostics, "the request to", &target, &body, key.as_ref());
         Ok((PendingRequest { target, key, rsv, clock: *clock, begin: clock.now() }, body.into()))
     }
 
     /// Completes a request from the settings, and finds its provider.
     fn target(&self, request: &mut Object) -> Result<Target, Failure> {
-        // Not OpenAI's but ours: how a request line may say what it is.
+        // A member of rsv's, by which a request line names its kind.
         request.take("kind");
         check(request)?;
         let named = request.text("model")?;
@@ -110,7 +115,7 @@ impl Forwarder {
             return Err(Failure::request("model: is missing")
                 .hint("name one in the request, or: rsv-config set model MODEL"));
         };
-        let target = self.providers.of(model)?;
+        let target = self.providers.target(model)?;
         // A name that stays is not written anew, so that it keeps its spelling.
         if named.as_ref() != Some(&target.model) {
             request.set_text("model", &target.model);

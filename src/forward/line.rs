@@ -2,13 +2,13 @@
 
 use super::{Caller, Event, Failure, Forwarder, Stream};
 use crate::error::Error;
-use crate::record::{Clock, Line, Object, Scope, Value};
+use crate::record::{Clock, Line, LocatedObject, Object, Scope};
 use tokio::sync::mpsc::Sender;
 
 /// The format of answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnswerFormat {
-    /// As one line, when all of it is there.
+    /// As one line, when it is complete.
     Whole,
     /// A line for each event as it comes, then the whole.
     Stream,
@@ -36,7 +36,7 @@ impl Forwarder {
     /// Answers a line. `scope` is for a request that has none. Ends early if the receiver is gone.
     pub async fn line(
         &self,
-        Value { location: place, object }: Value,
+        LocatedObject { location: place, object }: LocatedObject,
         format: AnswerFormat,
         scope: Option<&Scope>,
         clock: &Clock,

@@ -2,7 +2,7 @@
 
 use super::detail_log::log_detail;
 use super::truncation_detector::TruncationDetector;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Secret;
 use crate::provider::Target;
 use crate::record::{Clock, Object};
@@ -19,9 +19,15 @@ pub(super) struct PendingRequest {
 
 impl PendingRequest {
     /// Logs an answer that was put together, if details are printed.
-    pub(super) fn log_answer(&self, notes: &Notes, answer: &Object) {
-        if notes.is_verbose() {
-            log_detail(notes, "the answer of", &self.target, answer.to_json().as_bytes(), self.key.as_ref());
+    pub(super) fn log_answer(&self, diagnostics: &Diagnostics, answer: &Object) {
+        if diagnostics.is_verbose() {
+            log_detail(
+                diagnostics,
+                "the answer of",
+                &self.target,
+                answer.to_json().as_bytes(),
+                self.key.as_ref(),
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::caller::Caller;
 use super::failure::{Failure, MAX_BODY};
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::{Secret, Settings};
 use crate::http::{
     Client, RequestError, RequestErrorKind, RequestOptions, Response, accepted_encodings, parse_retry_after,
@@ -28,8 +28,8 @@ pub(super) struct RequestSender {
 }
 
 impl RequestSender {
-    pub(super) fn new(settings: &Settings, notes: &Notes) -> RequestSender {
-        RequestSender { client: Client::new(settings), retries: RetryPolicy::new(settings, notes) }
+    pub(super) fn new(settings: &Settings, diagnostics: &Diagnostics) -> RequestSender {
+        RequestSender { client: Client::new(settings), retries: RetryPolicy::new(settings, diagnostics) }
     }
 
     /// Sends a request and waits for the head of an answer that the provider calls good.
@@ -64,14 +64,14 @@ impl RequestSender {
 /// Sends a request again, a bounded number of times, if the provider cannot have acted on it.
 pub struct RetryPolicy {
     retries: usize,
-    notes: Notes,
+    diagnostics: Diagnostics,
 }
 
 impl RetryPolicy {
     /// As many retries as the settings allow.
-    pub fn new(settings: &Settings, notes: &Notes) -> RetryPolicy {
+    pub fn new(settings: &Settings, diagnostics: &Diagnostics) -> RetryPolicy {
         let retries = settings.integer("retries").and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-        RetryPolicy { retries, notes: notes.clone() }
+        RetryPolicy { retries, diagnostics: diagnostics.clone() }
     }
 
     /// Sends a request by `send`, with retries, and returns the last answer. `status_and_delay` returns the status of
@@ -89,7 +89,7 @@ impl RetryPolicy {
             if pause > MAX_BACKOFF {
                 break;
             }
-            self.notes.detail(format_args!("{}: {why}; retrying in {pause:?}", target.title()));
+            self.diagnostics.detail(format_args!("{}: {why}; retrying in {pause:?}", target.title()));
             // The rest of the answer is dropped unread.
             drop(sent);
             tokio::time::sleep(pause).await;

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::pending_request::PendingRequest;
 use super::truncation_detector::TruncationDetector;
 use crate::chat;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::http::{self, Decoder, HeaderMap, Response, Truncation};
 use crate::record::Object;
 use bytes::Bytes;
@@ -16,16 +16,16 @@ use std::time::Duration;
 
 /// The data of the last event of a stream.
 const DONE_DATA: &str = "[DONE]";
-/// How long the connection may take to end after that, so that it can be used again.
+/// The time that the connection may take to end after that, so that it can be reused.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A streamed answer on its way. Dropping it hangs up on the provider.
+/// A streamed answer in transit. Dropping it closes the connection to the provider.
 pub struct Stream {
     head: AnswerHead,
     body: StreamBody,
     pending: PendingRequest,
     truncation_detector: Arc<TruncationDetector>,
-    notes: Notes,
+    diagnostics: Diagnostics,
     reading: Option<EventReader>,
     assembler: Assembler,
     limit: usize,
@@ -59,7 +59,7 @@ struct EventReader {
 /// A piece of an answer.
 #[derive(Debug)]
 pub struct StreamPiece {
-    /// Exactly what the provider sent.
+    /// The exact bytes from the provider.
     pub bytes: Bytes,
     /// The events that end in it.
     pub events: Vec<Event>,
@@ -80,8 +80,8 @@ pub enum Event {
 /// The outcome of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamEnd {
-    /// The response as if it had not been streamed, with `rsv`, in which `partial` says that it broke off; none
-    /// if nothing of an answer arrived, or the answer was discarded.
+    /// The response as if it had not been streamed, with `rsv`, in which `partial` marks one that broke off; none if
+    /// nothing of an answer arrived, or the answer was discarded.
     pub response: Option<Object>,
     /// The reason why it is incomplete.
     pub failure: Option<Failure>,
@@ -92,7 +92,7 @@ impl Stream {
     pub(super) async fn new(
         response: Response,
         pending: PendingRequest,
-        (truncation_detector, notes): (Arc<TruncationDetector>, Notes),
+        (truncation_detector, diagnostics): (Arc<TruncationDetector>, Diagnostics),
         limit: usize,
     ) -> Result<Stream, Failure> {
         let head = AnswerHead {
@@ -102,7 +102,7 @@ impl Stream {
         };
         let kind = response.content_type().unwrap_or_default();
         let streamed = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
-        let decoder = Decoder::of(response.content_encoding());
+        let decoder = Decoder::for_encoding(response.content_encoding());
         let (body, reading) = if streamed {
             let events = EventParser::new(limit);
             (StreamBody::Arriving(response), Some(EventReader { decoder, events }))
@@ -115,7 +115,7 @@ impl Stream {
             body,
             pending,
             truncation_detector,
-            notes,
+            diagnostics,
             reading,
             assembler,
             limit,
@@ -133,8 +133,8 @@ impl Stream {
         self.assembler = Assembler::new(None);
     }
 
-    /// Waits for the next piece; `None` at the end. An error, after which there is nothing more, says that the
-    /// answer broke off, or that its next piece took too long.
+    /// Waits for the next piece; `None` at the end. An error, which is the last item, means that the answer broke off,
+    /// or that its next piece took too long.
     pub async fn next(&mut self) -> Option<Result<StreamPiece, Failure>> {
         let arrived = match &mut self.body {
             StreamBody::Arriving(response) if self.assembler.is_done() => {
@@ -226,7 +226,7 @@ impl Stream {
     pub fn end(mut self) -> StreamEnd {
         let PendingRequest { target, key, .. } = &self.pending;
         if let StreamBody::Whole(_, answer) = self.body {
-            self.pending.log_answer(&self.notes, &answer);
+            self.pending.log_answer(&self.diagnostics, &answer);
             return StreamEnd {
                 response: Some(self.pending.complete(answer, self.head.status, &self.truncation_detector)),
                 failure: None,
@@ -246,7 +246,7 @@ impl Stream {
             self.pending.rsv.set("partial", "true");
         }
         let response = self.assembler.finish().map(|mut answer| {
-            self.pending.log_answer(&self.notes, &answer);
+            self.pending.log_answer(&self.diagnostics, &answer);
             mark_kind(&mut answer);
             self.pending.complete(answer, self.head.status, &self.truncation_detector)
         });

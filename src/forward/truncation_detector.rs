@@ -1,6 +1,6 @@
 //! Detects whether a provider truncated a request silently: it reports far fewer prompt tokens than were sent.
 
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::provider::Target;
 use crate::record::Object;
 use std::collections::HashSet;
@@ -8,20 +8,20 @@ use std::sync::{Mutex, PoisonError};
 
 /// A smaller difference is not reported: templates and tokenizers differ by that much.
 const MIN_MISSING_TOKENS: usize = 500;
-/// A request was cut if fewer than one in so many of its tokens were read. Where its bytes were counted, a token
-/// may have many: lines of spaces, or long words.
+/// A request was truncated if fewer than one in this many of its tokens were read. If only its bytes were counted, a
+/// token may have many: lines of spaces, or long words.
 const COUNTED_DIVISOR: usize = 2;
 const BOUND_DIVISOR: usize = 10;
 
 /// Detects requests that a provider truncated, and reports each model once.
 pub(super) struct TruncationDetector {
-    notes: Notes,
+    diagnostics: Diagnostics,
     reported: Mutex<HashSet<String>>,
 }
 
 impl TruncationDetector {
-    pub(super) fn new(notes: &Notes) -> TruncationDetector {
-        TruncationDetector { notes: notes.clone(), reported: Mutex::default() }
+    pub(super) fn new(diagnostics: &Diagnostics) -> TruncationDetector {
+        TruncationDetector { diagnostics: diagnostics.clone(), reported: Mutex::default() }
     }
 
     /// Compares the tokens that an answer reports (`usage.prompt_tokens`) with those that the account in `rsv`
@@ -38,7 +38,7 @@ impl TruncationDetector {
         if read.saturating_mul(part) < counted && counted - read > MIN_MISSING_TOKENS {
             account.set("cut", "true");
             if self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(target.model.clone()) {
-                self.notes.note(format_args!(
+                self.diagnostics.note(format_args!(
                     "{} read only {read} tokens of a request for {} that has about {counted}: its window may be smaller \
                      than expected (models.{:?}.max_context_tokens)",
                     target.title(),

@@ -1,4 +1,4 @@
-//! Where a server is.
+//! The address of a server.
 
 use crate::error::{Error, Result};
 use reqwest::Url;
@@ -47,7 +47,7 @@ impl Address {
         self
     }
 
-    /// The same address with more query parameters, after those that are there.
+    /// The same address with more query parameters, after its own.
     pub fn with_query(mut self, more: Option<&str>) -> Address {
         if let Some(more) = more.filter(|more| !more.is_empty()) {
             let own = self.0.query().filter(|own| !own.is_empty()).map(|own| format!("{own}&{more}"));

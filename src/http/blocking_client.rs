@@ -17,7 +17,7 @@ pub struct BlockingClient {
 /// A whole answer.
 pub struct FullResponse {
     pub status: u16,
-    /// How long the client should wait before the next request.
+    /// The time that the client should wait before the next request.
     pub retry_after: Option<Duration>,
     pub body: Body,
 }

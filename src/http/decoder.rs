@@ -16,9 +16,9 @@ const ZSTD_WINDOW_LOG: u32 = 23;
 /// (`Accept-Encoding`) and that can be decoded.
 pub fn accepted_encodings(accepted: &str) -> String {
     let name = |coding: &str| coding.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let known = |coding: &&str| SUPPORTED_CODINGS.contains(&name(coding).as_str());
-    let known: Vec<&str> = accepted.split(',').map(str::trim).filter(known).collect();
-    if known.is_empty() { "identity".to_owned() } else { known.join(", ") }
+    let supported = |coding: &&str| SUPPORTED_CODINGS.contains(&name(coding).as_str());
+    let supported: Vec<&str> = accepted.split(',').map(str::trim).filter(supported).collect();
+    if supported.is_empty() { "identity".to_owned() } else { supported.join(", ") }
 }
 
 /// Decodes one body.
@@ -76,7 +76,7 @@ impl Write for BoundedBuffer {
 
 impl Decoder {
     /// For the value of `Content-Encoding`.
-    pub fn of(encoding: Option<&str>) -> Decoder {
+    pub fn for_encoding(encoding: Option<&str>) -> Decoder {
         let buffer = BoundedBuffer::default();
         Decoder(match encoding.unwrap_or("identity").trim().to_ascii_lowercase().as_str() {
             "identity" | "" => Coding::Identity,
@@ -93,8 +93,8 @@ impl Decoder {
     pub fn decode(&mut self, piece: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Truncation> {
         if let (Coding::Deflate, Some(first)) = (&self.0, piece.first()) {
             let buffer = BoundedBuffer::default();
-            // The method of zlib's header (RFC 1950, 2.2) is no beginning of a block that compressors write. What has
-            // none is what some servers call deflate.
+            // Compressors write no block that begins like the method in zlib's header (RFC 1950, 2.2). Data without
+            // this header is raw deflate, which some servers send as `deflate`.
             self.0 = match first & 0x0f {
                 8 => Coding::Streaming(Box::new(ZlibDecoder::new(buffer))),
                 _ => Coding::Streaming(Box::new(DeflateDecoder::new(buffer))),

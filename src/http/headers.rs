@@ -1,4 +1,4 @@
-//! Headers that a user adds to what is sent.
+//! Headers that a user adds to requests.
 
 use crate::error::{Context, Error, Result};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
 
-/// A response whose body is still on its way. Dropping it hangs up.
+/// A response whose body is still in transit. Dropping it closes the connection.
 pub struct Response {
     inner: reqwest::Response,
     idle: Duration,
@@ -39,7 +39,7 @@ impl Response {
         self.header(CONTENT_TYPE)
     }
 
-    /// How the body is encoded, if it is.
+    /// The encoding of the body, if it has one.
     pub fn content_encoding(&self) -> Option<&str> {
         self.header(CONTENT_ENCODING)
     }
@@ -67,7 +67,7 @@ impl Response {
 
     /// Waits for the body, of at most `limit` bytes when it is decoded.
     pub async fn body(mut self, limit: usize) -> Body {
-        let mut decoder = Decoder::of(self.content_encoding());
+        let mut decoder = Decoder::for_encoding(self.content_encoding());
         let mut bytes = Vec::new();
         let cut = loop {
             match self.piece().await {

@@ -1,4 +1,4 @@
-//! The lines of a batch, and what becomes of each.
+//! The lines of a batch, and the outcome of each.
 
 use crate::error::{Error, Result};
 use crate::record::{Object, Record, Scopes, SourceLocation, VectorFormat};
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 pub(super) struct Entry {
     pub(super) place: Option<SourceLocation>,
     pub(super) records: std::ops::Range<usize>,
-    /// What is passed on; `None` means the first record itself.
+    /// The line to pass on; `None` for the first record itself.
     pub(super) passed_on: Option<Object>,
     /// Whether its answers are paired with their questions.
     pub(super) pair: bool,
@@ -24,7 +24,7 @@ pub struct IngestedLine {
     pub line: Result<Vec<u8>>,
     /// Something worth knowing about it.
     pub note: Option<String>,
-    /// How many of its records were new.
+    /// The number of its new records.
     pub new: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How the turns of a batch follow each other: their order within one timestamp, and the answer to each question.
+//! The order of the turns of a batch within one timestamp, and the answer to each question.
 
 use super::entry::Entry;
 use crate::error::Result;
@@ -28,7 +28,8 @@ pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn S
     Ok(())
 }
 
-/// The time and seq of what the store has last of each trace at the time of its first message here, itself aside.
+/// The time and seq of the last stored record of each trace at the time of its first message in the batch, that message
+/// aside.
 fn stored<'a>(
     messages: impl Iterator<Item = &'a StoredRecord>,
     store: &mut dyn Store,
@@ -38,7 +39,7 @@ fn stored<'a>(
     firsts.extend(messages.filter(|message| seen.insert(trace_of(message))));
     let at_its_time = |message: &&StoredRecord| {
         let time = Some(message.timestamp);
-        Select { since: time, until: time, ..of_trace(message) }
+        Select { since: time, until: time, ..in_trace(message) }
     };
     let which: Vec<Select> = firsts.iter().map(at_its_time).collect();
     let lasts = firsts.iter().zip(store.last(&which, 2)?).map(|(message, there)| {
@@ -54,9 +55,9 @@ fn is_in_conversation(record: &StoredRecord) -> bool {
     record.role.is_some()
 }
 
-fn of_trace(message: &StoredRecord) -> Select {
+fn in_trace(message: &StoredRecord) -> Select {
     let trace_id = Some(message.trace_id.clone());
-    Select { trace_id, ..Select::of_kinds(vec![message.kind], Scopes::One(message.scope.clone())) }
+    Select { trace_id, ..Select::records(vec![message.kind], Scopes::One(message.scope.clone())) }
 }
 
 /// The links between the answers of a batch and their questions, in the batch or in the store: an answer
@@ -97,10 +98,10 @@ fn turn(record: &Record) -> Option<&StoredRecord> {
     record.stored().filter(|record| matches!(record.role, Some(Role::User | Role::Assistant)))
 }
 
-/// The id of the turn that stands before an answer in the store, if it is a user's.
+/// The id of the turn before an answer in the store, if it is a user's.
 fn stored_question(answer: &StoredRecord, store: &mut dyn Store) -> Result<Option<String>> {
     let roles = vec![Role::User, Role::Assistant];
-    let which = Select { roles, before: Some(answer.position()), ..of_trace(answer) };
+    let which = Select { roles, before: Some(answer.position()), ..in_trace(answer) };
     let before = store.last_of(&which, 1)?.pop();
     Ok(before.filter(|turn| turn.role == Some(Role::User)).map(|turn| turn.id))
 }

@@ -1,4 +1,4 @@
-//! What a response line stores: the user's turn or what tools gave, the answer and the account.
+//! The records of a response line: the user's turn or the tool results, the answer and the account.
 
 use super::completion::Completion;
 use crate::chat::{self, Rsv, fence};
@@ -21,7 +21,7 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
         None => id::fresh(&completion.clock, &response.to_json())?,
     };
     let scoped = |message: Object| -> Result<Draft> {
-        let mut draft = Draft::of_body(message)?;
+        let mut draft = Draft::from_body(message)?;
         (draft.partition, draft.instance) = (rsv.partition.clone(), rsv.instance.clone());
         draft.trace_id = Some(trace_id.clone());
         Ok(draft)

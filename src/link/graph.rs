@@ -25,16 +25,16 @@ pub struct Stats {
     /// The mean and the greatest number of links that a message has.
     pub mean_degree: f64,
     pub max_degree: usize,
-    /// How many messages have no link.
+    /// The number of messages without a link.
     pub alone: usize,
-    /// How many groups of linked messages there are, and how many messages the largest has.
+    /// The number of groups of linked messages, and the number of messages in the largest.
     pub components: usize,
     pub largest: usize,
     /// The messages with the most links, and how many they have.
     pub hubs: Vec<(StoredRecord, usize)>,
 }
 
-/// How many hubs are named.
+/// The number of hubs to name.
 const HUBS: usize = 5;
 
 impl Stats {
@@ -69,9 +69,9 @@ impl Stats {
 
 impl Graph {
     /// Reads the messages and links of some scopes.
-    pub fn of(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
+    pub fn read(store: &mut dyn Store, scopes: &Scopes) -> Result<Graph> {
         let (mut messages, mut links) = (Vec::new(), Vec::new());
-        let walk = Walk { links: true, ..Walk::records(Select::of(scopes.clone())) };
+        let walk = Walk { links: true, ..Walk::records(Select::messages(scopes.clone())) };
         store.walk(&walk, &mut |record| {
             match record {
                 Record::Stored(message) => messages.push(message),
@@ -211,7 +211,7 @@ impl Graph {
     }
 }
 
-/// How strong a link is, more than 0 and at most 1.
+/// The strength of a link, more than 0 and at most 1.
 fn strength(link: &Link) -> f64 {
     link.score.map_or(1.0, |score| score.clamp(1e-9, 1.0))
 }

@@ -1,5 +1,5 @@
-//! How many tokens a model takes where it is served. Ollama truncates longer requests than its `num_ctx`
-//! silently, and its default is far below the window of most models, so that rsv asks it.
+//! The context window with which a server runs a model. Ollama silently truncates requests that are longer than its
+//! `num_ctx`, and its default is far below the window of most models, so rsv queries it.
 
 use super::{Providers, Target};
 use crate::config::Settings;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 /// Ollama's `num_ctx` where none is set (its FAQ, "How can I specify the context window size?").
 const DEFAULT_NUM_CTX: usize = 4096;
-/// How long an answer is cached: a model may be loaded anew with another window.
+/// The time for which an answer is cached: a model may be reloaded with another window.
 const CACHE_TTL: Duration = Duration::from_secs(60);
-/// How long Ollama may take to answer.
+/// The time limit for Ollama's answer.
 const OLLAMA_TIMEOUT: &str = "500ms";
 /// The longest answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
@@ -52,7 +52,7 @@ struct ShownModel {
 
 struct WindowCache {
     client: BlockingClient,
-    known: HashMap<String, (Instant, Option<usize>)>,
+    windows: HashMap<String, (Instant, Option<usize>)>,
 }
 
 impl ServedWindows {
@@ -61,22 +61,23 @@ impl ServedWindows {
         let mut quick = settings.clone();
         quick.set_override("request_timeout", "request_timeout", OLLAMA_TIMEOUT)?;
         quick.set_override("connect_timeout", "connect_timeout", OLLAMA_TIMEOUT)?;
-        let cache = WindowCache { client: BlockingClient::new(&quick), known: HashMap::new() };
+        let cache = WindowCache { client: BlockingClient::new(&quick), windows: HashMap::new() };
         Ok(ServedWindows { providers: Providers::new(settings).ok(), cache: Mutex::new(cache) })
     }
 
     /// The window of a model in tokens, if Ollama serves and reports it. Blocks: not for a thread that runs an
     /// event loop.
-    pub fn of(&self, model: &str) -> Option<usize> {
-        let target = self.providers.as_ref()?.of(model).ok().filter(|target| target.name() == "ollama")?;
+    pub fn get(&self, model: &str) -> Option<usize> {
+        let target =
+            self.providers.as_ref()?.target(model).ok().filter(|target| target.name() == "ollama")?;
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, window)) = cache.known.get(&target.model)
+        if let Some((at, window)) = cache.windows.get(&target.model)
             && at.elapsed() < CACHE_TTL
         {
             return *window;
         }
         let window = cache.ask(&target);
-        cache.known.insert(target.model.clone(), (Instant::now(), window));
+        cache.windows.insert(target.model.clone(), (Instant::now(), window));
         window
     }
 }

@@ -33,7 +33,7 @@ impl ChatApi {
         };
         let Some((mut response, account)) = answered else { return response::cut_short() };
         let storing = self.pipeline.storing_degraded();
-        let degraded = degraded::of_turn(account.as_ref(), storing, Precedence::Recall);
+        let degraded = degraded::judge_turn(account.as_ref(), storing, Precedence::Recall);
         memory_headers::set(&mut response, account.as_ref(), degraded, mode);
         response
     }

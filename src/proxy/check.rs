@@ -1,4 +1,4 @@
-//! `rsv-proxy --check`: whether all that the proxy needs is there, and what to do if it is not.
+//! `rsv-proxy --check`: checks everything that the proxy needs, with remedies.
 
 use super::server::Proxy;
 use crate::doctor::{self, Finding};
@@ -9,9 +9,9 @@ impl Proxy {
     /// Examines the settings, the address, the store, the embedding model and each provider.
     pub async fn examine(self, address: SocketAddr) -> Vec<Finding> {
         let settings = &self.config.settings;
-        let listen = Finding::of("address", self.can_listen(address).await);
+        let listen = Finding::from_result("address", self.can_listen(address).await);
         let (memory, providers) =
-            tokio::join!(doctor::memory(settings, &self.config.notes), doctor::providers(settings));
+            tokio::join!(doctor::memory(settings, &self.config.diagnostics), doctor::providers(settings));
         [doctor::settings(settings), listen].into_iter().chain(memory).chain(providers).collect()
     }
 

@@ -1,4 +1,4 @@
-//! `GET …/command/search/{n}` and `GET …/command/view/{n}`: what rsv-search and rsv-view print for a scope, as one
+//! `GET …/command/search/{n}` and `GET …/command/view/{n}`: the output of rsv-search and rsv-view for a scope, as one
 //! JSON array.
 
 use super::blocking_pool::BlockingPool;
@@ -48,7 +48,7 @@ impl SearchQuery {
     }
 }
 
-/// The value of a parameter, if it is there.
+/// The value of a parameter, if the query has it.
 fn parameter(query: &str, name: &str) -> Result<Option<String>> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let Some((_, value)) = { pairs }.find(|pair| pair.0 == name) else { return Ok(None) };
@@ -99,7 +99,7 @@ impl CommandApi {
 
     fn run_blocking(&self, scope: Scope, command: Command, count: usize, query: &str) -> HttpResponse {
         let _active = self.foreground.enter();
-        let which = Select::of(Scopes::One(scope));
+        let which = Select::messages(Scopes::One(scope));
         let found = match command {
             Command::View => self.view(&which, count),
             Command::Search => match SearchQuery::parse(query, count) {
@@ -126,7 +126,7 @@ impl CommandApi {
             self.embedder.follow(&mut *store)?;
             let mut embedder = self.embedder.get()?;
             let limit = backfill::catch_up_limit(&self.config.settings);
-            let catch_up = Some(CatchUp { limit, notes: &self.config.notes });
+            let catch_up = Some(CatchUp { limit, diagnostics: &self.config.diagnostics });
             let by = if query.hybrid {
                 By::Both(&mut embedder, catch_up)
             } else {

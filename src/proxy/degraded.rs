@@ -1,5 +1,5 @@
-//! Decides whether memory is degraded, and for which reason, by how recall and storing go. The turn pipeline, the
-//! store queue, the header of responses and `GET /health` all ask here.
+//! Decides whether memory is degraded, and for which reason, by the results of recall and storing: for the turn
+//! pipeline, the store queue, the header of responses and `GET /health`.
 
 use crate::backfill;
 use crate::config::Settings;
@@ -13,11 +13,11 @@ use tokio::time::error::Elapsed;
 
 /// The header that gives the reason.
 pub(super) const DEGRADED_HEADER: &str = "x-rsv-degraded";
-/// How long one attempt to store turns may take before the store counts as too slow.
+/// The time that one attempt to store turns may take before the store counts as too slow.
 const SLOW_WRITE: Duration = Duration::from_secs(2);
 
 /// Judges a recall that could take as long as `limit`.
-pub(super) fn of_recall<T>(
+pub(super) fn judge_recall<T>(
     recalled: std::result::Result<Result<T>, Elapsed>,
     limit: Duration,
 ) -> std::result::Result<T, Degraded> {
@@ -28,9 +28,9 @@ pub(super) fn of_recall<T>(
     }
 }
 
-/// Judges the embedder of a recall. It degrades nothing if it is loaded, or if none is installed and nobody asked for
-/// one. Errors if the store cannot be read.
-pub(super) fn of_embedder(
+/// Judges the embedder of a recall. Nothing is degraded if it is loaded, or if none is installed and none was
+/// requested. Errors if the store cannot be read.
+pub(super) fn judge_embedder(
     embedder: &Result<Embedder>,
     store: &mut dyn Store,
     settings: &Settings,
@@ -44,16 +44,16 @@ pub(super) fn of_embedder(
 }
 
 /// Judges storing, by the error of the last attempt and the beginning of the present one.
-pub(super) fn of_storing(last_error: Option<&String>, attempt: Option<Instant>) -> Option<Degraded> {
+pub(super) fn judge_storing(last_error: Option<&String>, attempt: Option<Instant>) -> Option<Degraded> {
     if let Some(error) = last_error {
         return Some(Degraded::StoreFailed(error.clone()));
     }
-    let waited = attempt.map(|begun| begun.elapsed()).filter(|waited| *waited > SLOW_WRITE);
+    let waited = attempt.map(|started| started.elapsed()).filter(|waited| *waited > SLOW_WRITE);
     waited.map(Degraded::StoreSlow)
 }
 
-/// Judges the store as a whole, by whether it can be read, and how storing goes.
-pub(super) fn of_store(read: Result<()>, storing: impl FnOnce() -> Option<Degraded>) -> Option<Degraded> {
+/// Judges the store as a whole, by whether it can be read, and the state of storing.
+pub(super) fn judge_store(read: Result<()>, storing: impl FnOnce() -> Option<Degraded>) -> Option<Degraded> {
     match read {
         Ok(()) => storing(),
         Err(error) => Some(Degraded::StoreFailed(error.to_string())),
@@ -61,24 +61,24 @@ pub(super) fn of_store(read: Result<()>, storing: impl FnOnce() -> Option<Degrad
 }
 
 /// The reason in the account of an enriched request.
-fn of_account(account: &Account) -> Option<Degraded> {
+fn reason_in_account(account: &Account) -> Option<Degraded> {
     account.degraded.clone().map(Degraded::Enrichment)
 }
 
-/// Which reason a response gives if recall and storing both have one.
+/// The reason that a response gives if recall and storing both have one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Precedence {
     Recall,
     Storing,
 }
 
-/// Judges a turn, by the account of its enrichment, if it has one, and how storing goes.
-pub(super) fn of_turn(
+/// Judges a turn, by the account of its enrichment, if it has one, and the state of storing.
+pub(super) fn judge_turn(
     account: Option<&Account>,
     storing: Option<Degraded>,
     precedence: Precedence,
 ) -> Option<Degraded> {
-    let recall = account.and_then(of_account);
+    let recall = account.and_then(reason_in_account);
     match precedence {
         Precedence::Recall => recall.or(storing),
         Precedence::Storing => storing.or(recall),
@@ -99,27 +99,27 @@ mod tests {
         let now = Instant::now();
         let slow = now.checked_sub(Duration::from_secs(3));
         let error = "cannot open store".to_owned();
-        assert_eq!(words(of_storing(None, None)), "whole");
-        assert_eq!(words(of_storing(None, Some(now))), "whole");
-        assert_eq!(words(of_storing(None, slow)), "the store has kept a turn waiting for 3 s");
-        assert_eq!(words(of_storing(Some(&error), slow)), "cannot open store");
+        assert_eq!(words(judge_storing(None, None)), "whole");
+        assert_eq!(words(judge_storing(None, Some(now))), "whole");
+        assert_eq!(words(judge_storing(None, slow)), "the store has kept a turn waiting for 3 s");
+        assert_eq!(words(judge_storing(Some(&error), slow)), "cannot open store");
     }
 
     #[tokio::test]
     async fn recall_is_degraded_by_an_error_or_by_its_limit() {
         let limit = Duration::from_millis(1);
         let late = tokio::time::timeout(limit, std::future::pending::<Result<()>>()).await;
-        assert_eq!(words(of_recall(late, limit).err()), "memory did not answer within 1ms");
-        assert_eq!(words(of_recall::<()>(Ok(Err(Error::new("no store"))), limit).err()), "no store");
-        assert_eq!(of_recall(Ok(Ok(7)), limit).ok(), Some(7));
+        assert_eq!(words(judge_recall(late, limit).err()), "memory did not answer within 1ms");
+        assert_eq!(words(judge_recall::<()>(Ok(Err(Error::new("no store"))), limit).err()), "no store");
+        assert_eq!(judge_recall(Ok(Ok(7)), limit).ok(), Some(7));
     }
 
     #[test]
     fn a_store_that_cannot_be_read_goes_before_one_that_cannot_be_written() {
         let storing = || Some(Degraded::StoreFailed("unwritable".to_owned()));
-        assert_eq!(words(of_store(Err(Error::new("unreadable")), storing)), "unreadable");
-        assert_eq!(words(of_store(Ok(()), storing)), "unwritable");
-        assert_eq!(words(of_store(Ok(()), || None)), "whole");
+        assert_eq!(words(judge_store(Err(Error::new("unreadable")), storing)), "unreadable");
+        assert_eq!(words(judge_store(Ok(()), storing)), "unwritable");
+        assert_eq!(words(judge_store(Ok(()), || None)), "whole");
     }
 
     #[test]
@@ -131,9 +131,9 @@ mod tests {
             (storing(), Precedence::Storing, "storing"),
             (None, Precedence::Storing, "recall"),
         ] {
-            assert_eq!(words(of_turn(Some(&account), storing, precedence)), expected);
+            assert_eq!(words(judge_turn(Some(&account), storing, precedence)), expected);
         }
-        assert_eq!(words(of_turn(None, storing(), Precedence::Recall)), "storing");
-        assert_eq!(words(of_turn(None, None, Precedence::Recall)), "whole");
+        assert_eq!(words(judge_turn(None, storing(), Precedence::Recall)), "storing");
+        assert_eq!(words(judge_turn(None, None, Precedence::Recall)), "whole");
     }
 }

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long to wait before looking again for an embedder that could not be loaded.
+/// The wait before the next attempt to load an embedder.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The embedder that all parts share.
@@ -81,13 +81,13 @@ impl SharedEmbedder {
 
     /// Loads the embedder for the vectors of the store; if that cannot be read, the one of the settings.
     fn load(&self) -> Result<LoadedEmbedder> {
-        let ProxyConfig { settings, notes, .. } = &*self.config;
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
         let Ok(mut store) = self.stores.open_to_read() else {
-            let embedder = Embedder::of(settings, Workload::Few, notes)?;
+            let embedder = Embedder::from_settings(settings, Workload::Few, diagnostics)?;
             return Ok(LoadedEmbedder { embedder, store_model: None });
         };
         let store_model = backfill::model_of(&mut *store)?;
-        let embedder = backfill::embedder(&mut *store, settings, Workload::Few, notes)?;
+        let embedder = backfill::embedder(&mut *store, settings, Workload::Few, diagnostics)?;
         Ok(LoadedEmbedder { embedder, store_model })
     }
 
@@ -99,7 +99,8 @@ impl SharedEmbedder {
         if loaded.store_model == store_model {
             return Ok(());
         }
-        let embedder = backfill::embedder(store, &self.config.settings, Workload::Few, &self.config.notes)?;
+        let embedder =
+            backfill::embedder(store, &self.config.settings, Workload::Few, &self.config.diagnostics)?;
         if embedder.model() != loaded.embedder.model() {
             loaded.embedder = embedder;
         }
@@ -109,11 +110,11 @@ impl SharedEmbedder {
 
     /// The canonical id of the model, and whether `name` is a name of it.
     pub(super) fn serves(&self, name: Option<&str>) -> Result<(String, bool)> {
-        let ProxyConfig { settings, notes, .. } = &*self.config;
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
         let served = || -> Result<(String, bool)> {
             let model = self.get()?.model().to_owned();
             let is_same = name.is_none_or(|name| {
-                let named = || Embedder::named(settings, Some(name), Workload::Few, notes);
+                let named = || Embedder::named(settings, Some(name), Workload::Few, diagnostics);
                 name.eq_ignore_ascii_case(&model) || named().is_ok_and(|named| named.model() == model)
             });
             Ok((model, is_same))

@@ -24,11 +24,11 @@ pub(super) struct EmbeddingsRequest {
 /// The most texts in a request, as OpenAI limits them.
 const MAX_TEXTS: usize = 2048;
 
-/// How many texts are embedded before another request gets its turn.
+/// The number of texts that are embedded before another request gets its turn.
 const BATCH_TEXTS: usize = 32;
 
-/// The bytes of a token for a model whose tokenizer is not known, by OpenAI's rule of thumb: nobody is charged for
-/// these tokens, so that no encoder's table is built to estimate them.
+/// The bytes of a token for a model with an unknown tokenizer, by OpenAI's rule of thumb: these tokens are not charged,
+/// so that an encoder's table is not worth building.
 const BYTES_PER_TOKEN: usize = 4;
 
 impl EmbeddingsRequest {
@@ -65,7 +65,7 @@ impl EmbeddingsRequest {
             write_vector(vector, self.form, &mut out);
             out.push(b'}');
         }
-        let counter = Counter::of(model);
+        let counter = Counter::for_model(model);
         let tokens = |text: &String| match counter.name() {
             "estimate" => text.len().div_ceil(BYTES_PER_TOKEN),
             _ => counter.text(text),

@@ -1,4 +1,4 @@
-//! `GET /health`: the state of what the proxy needs.
+//! `GET /health`: the state of the parts that the proxy needs.
 
 use super::degraded;
 use super::embedder::SharedEmbedder;
@@ -38,7 +38,7 @@ impl HealthApi {
 
     /// 200, or 503 if the store cannot be read or written. Providers are named, not asked.
     pub(super) async fn report(&self) -> HttpResponse {
-        let degraded = degraded::of_store(self.stores.check().await, || self.queue.degraded());
+        let degraded = degraded::judge_store(self.stores.check().await, || self.queue.degraded());
         let (status, word) = match degraded {
             None => (StatusCode::OK, "ok"),
             Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "degraded"),

@@ -22,9 +22,9 @@ pub(super) struct ErrorBodies<S> {
     is_ollama: bool,
     /// The rest of the response that replaces hyper's.
     replacement: Vec<u8>,
-    /// How long a client may read nothing.
+    /// The time for which a client may read nothing.
     write_timeout: Duration,
-    /// When that time is over, for a client that reads nothing now.
+    /// The end of that time, for a client that reads nothing at present.
     write_deadline: Option<Pin<Box<Sleep>>>,
 }
 

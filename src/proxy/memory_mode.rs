@@ -1,11 +1,11 @@
-//! Whether memory recalls and stores for a request: the header `x-rsv-memory` says it, else the partition's settings.
+//! Whether memory recalls and stores for a request: by the header `x-rsv-memory`, else by the partition's settings.
 
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::record::Scope;
 use hyper::HeaderMap;
 
-/// The header by which a client chooses the mode, and by which it is told the mode.
+/// The header by which a client chooses the mode, and a response reports it.
 pub(super) const MEMORY_HEADER: &str = "x-rsv-memory";
 
 /// The memory mode of one request.
@@ -31,14 +31,18 @@ const MODE_NAMES: [(&str, MemoryMode); 4] = [
 
 impl MemoryMode {
     /// The mode that the request names, else that of its partition, else full. Errors if there is no such mode.
-    pub(super) fn of(headers: &HeaderMap, settings: &Settings, scope: &Scope) -> Result<MemoryMode> {
+    pub(super) fn from_request(
+        headers: &HeaderMap,
+        settings: &Settings,
+        scope: &Scope,
+    ) -> Result<MemoryMode> {
         let named =
             headers.get(MEMORY_HEADER).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let Some(word) = named.or_else(|| settings.partition(&scope.partition).memory) else {
             return Ok(MemoryMode::Full);
         };
-        let known = MODE_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
-        known.map(|(_, mode)| *mode).ok_or_else(|| {
+        let mode = MODE_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
+        mode.map(|(_, mode)| *mode).ok_or_else(|| {
             Error::new(format!("{MEMORY_HEADER}: expected full or readonly or store or off, found {word}"))
         })
     }

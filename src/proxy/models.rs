@@ -12,7 +12,7 @@ use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a provider may take.
+/// The time limit for a provider.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Lists models.
@@ -43,7 +43,7 @@ impl ModelsApi {
                 Ok(list) => models.extend(list.into_iter().filter_map(|model| self.entry(target, model))),
                 Err(why) => {
                     let title = target.title();
-                    self.config.notes.detail(format_args!("{title} lists no models: {why}"));
+                    self.config.diagnostics.detail(format_args!("{title} lists no models: {why}"));
                     failed.push((target, why));
                 }
             }

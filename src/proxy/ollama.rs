@@ -1,7 +1,7 @@
 //! `POST /api/chat` and `POST /api/generate` with memory, and all else of Ollama's without.
 //!
-//! Ollama is asked in its own format, so that its options keep their meaning: nothing of a request changes but for the
-//! block that is recalled, and the answer passes as it arrives. It is translated to OpenAI's format only to be stored.
+//! Requests are sent in Ollama's own format, so that its options keep their meaning: only the recalled block is added,
+//! and the answer is relayed unchanged. It is translated to OpenAI's format only to be stored.
 
 use super::chat_request::{ChatRequest, Override};
 use super::degraded::{self, Precedence};
@@ -36,7 +36,7 @@ pub(super) struct OllamaApi {
     pipeline: Arc<TurnPipeline>,
 }
 
-/// A request for a turn, as it came.
+/// A request for a turn, unchanged.
 pub(super) struct OllamaRequest<'a> {
     pub(super) method: OllamaMethod,
     pub(super) head: &'a Parts,
@@ -76,14 +76,14 @@ impl OllamaApi {
         chat.overrides.extend(ollama_format::window_overrides(&body));
         let (mut response, account) = match self.pipeline.begin(chat).await {
             Ok((turn, enriched)) => {
-                let account = Account::of(&enriched.account);
+                let account = Account::from_record(&enriched.account);
                 let answered = self.answer(&body, enriched, turn, request).await;
                 (answered.unwrap_or_else(|failure| response::failure(&failure)), Some(account))
             }
             Err(failure) => (response::failure(&failure), None),
         };
         let storing = self.pipeline.storing_degraded();
-        let degraded = degraded::of_turn(account.as_ref(), storing, Precedence::Storing);
+        let degraded = degraded::judge_turn(account.as_ref(), storing, Precedence::Storing);
         memory_headers::set(&mut response, account.as_ref(), degraded, mode);
         response
     }
@@ -117,10 +117,10 @@ impl OllamaApi {
         let OllamaRequest { method, head, client, .. } = request;
         let sent = method.enriched_body(body, line)?;
         let passing = relay_headers::readable(relay_headers::passing(head, sent.to_json().into()));
-        let begun = self.config.clock.now();
+        let started_at = self.config.clock.now();
         let target = self.upstream.ollama()?;
         let address = upstream::ollama_address(target.address(), method.name(), head.uri.query());
-        forward::log_detail(&self.config.notes, "the request to", &target, &passing.body, None);
+        forward::log_detail(&self.config.diagnostics, "the request to", &target, &passing.body, None);
         let answered = self.upstream.send_with_retries(&target, &address, None, passing).await?;
         if answered.status() != StatusCode::OK {
             return refusal(&target, answered).await;
@@ -135,8 +135,8 @@ impl OllamaApi {
             turn,
             client,
             rsv: line.object("rsv")?.unwrap_or_default(),
-            begun,
-            decoder: Decoder::of(encoding),
+            started_at,
+            decoder: Decoder::for_encoding(encoding),
             // An encoded stream cannot be added to.
             takes_error: encoding.is_none() && body.get("stream") != Some("false"),
         };
@@ -153,7 +153,7 @@ impl OllamaApi {
         self.relay_passing(name, head.uri.query(), passing).await
     }
 
-    /// Relays a request to Ollama as it came.
+    /// Relays a request to Ollama unchanged.
     pub(super) async fn relay_passing(
         &self,
         name: &str,
@@ -182,8 +182,8 @@ struct Recorder {
     client: Arc<()>,
     /// The request's member `rsv`.
     rsv: Object,
-    /// When the request was sent, in milliseconds.
-    begun: i64,
+    /// The time at which the request was sent, in milliseconds.
+    started_at: i64,
     decoder: Decoder,
     /// Whether an error can be appended to the answer.
     takes_error: bool,
@@ -192,14 +192,14 @@ struct Recorder {
 impl Recorder {
     /// Stores the answer of these bytes. Returns the error to append if it came to no end.
     fn record(mut self, bytes: &[u8], is_whole: bool) -> Option<Bytes> {
-        let ProxyConfig { settings, clock, notes } = &*self.config;
+        let ProxyConfig { settings, clock, diagnostics } = &*self.config;
         let mut plain = Vec::new();
         let is_garbled = self.decoder.decode(bytes, &mut plain, settings.max_line()).is_err();
         let (mut response, is_partial) = self.method.to_response(&plain);
-        forward::log_detail(notes, "the answer of", &self.target, &plain, None);
+        forward::log_detail(diagnostics, "the answer of", &self.target, &plain, None);
         self.rsv.set_text("provider", "ollama");
         self.rsv.set("status", "200");
-        self.rsv.set("latency_ms", (clock.now() - self.begun).max(0).to_string());
+        self.rsv.set("latency_ms", (clock.now() - self.started_at).max(0).to_string());
         if is_partial || is_garbled || !is_whole {
             self.rsv.set("partial", "true");
         }
@@ -219,11 +219,11 @@ impl Recorder {
     }
 }
 
-/// A refusal of Ollama's: as it came, if its clients can read it, else in the proxy's words.
+/// A refusal of Ollama's: unchanged if its clients can read it, else worded by the proxy.
 async fn refusal(target: &Target, answered: Response<RelayBody>) -> Result<HttpResponse, Failure> {
     let (head, body) = answered.into_parts();
     let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
-    let mut decoder = Decoder::of(encoding);
+    let mut decoder = Decoder::for_encoding(encoding);
     let sent = Limited::new(body, REFUSAL_LIMIT).collect().await;
     let sent = sent.map(|body| body.to_bytes()).unwrap_or_default();
     let mut plain = Vec::new();

@@ -1,6 +1,6 @@
-//! The settings, the clock and the notes, which the parts of the proxy share.
+//! The settings, the clock and the diagnostics, which the parts of the proxy share.
 
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::record::Clock;
 
@@ -8,8 +8,8 @@ use crate::record::Clock;
 pub(super) struct ProxyConfig {
     pub(super) settings: Settings,
     pub(super) clock: Clock,
-    /// Where the proxy reports what a person should know.
-    pub(super) notes: Notes,
+    /// The diagnostics of the proxy for people.
+    pub(super) diagnostics: Diagnostics,
 }
 
 impl ProxyConfig {

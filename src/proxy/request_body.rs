@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// The whole body may take so many times as long as one piece.
+/// The time limit for the whole body, as a multiple of that for one piece.
 const TOTAL_TIMEOUT_FACTOR: u32 = 10;
 
 /// Reads a body of at most `limit` bytes, of which each piece comes within `idle_timeout`. A body whose declared length is
@@ -31,9 +31,9 @@ pub(super) async fn read(
     }
     let mut body = Limited::new(body, limit);
     let mut bytes = Vec::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
-        let rest = idle_timeout.saturating_mul(TOTAL_TIMEOUT_FACTOR).saturating_sub(begun.elapsed());
+        let rest = idle_timeout.saturating_mul(TOTAL_TIMEOUT_FACTOR).saturating_sub(started.elapsed());
         match timeout(idle_timeout.min(rest), body.frame()).await {
             Ok(None) => return Ok(bytes.into()),
             Ok(Some(Ok(frame))) => bytes.extend_from_slice(frame.data_ref().map_or(&[], |data| data)),

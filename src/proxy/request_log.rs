@@ -1,15 +1,15 @@
-//! Writes one line a request to standard error: its method, its path and how it went, never what was said in it.
+//! Writes one line a request to standard error: its method, its path and its outcome, never its content.
 
 use super::degraded::DEGRADED_HEADER;
 use super::memory_headers::{RECALLED_HEADER, TOKENS_HEADER};
 use super::response::HttpResponse;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::error::{Error, Result};
 use crate::record::{Object, Scope};
 use hyper::http::request::Parts;
 use std::time::Instant;
 
-/// How requests are logged.
+/// The format of the log.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LogFormat {
     None,
@@ -32,12 +32,12 @@ impl std::str::FromStr for LogFormat {
 /// Logs requests in one format.
 pub(super) struct RequestLog {
     format: LogFormat,
-    notes: Notes,
+    diagnostics: Diagnostics,
 }
 
 /// A request that is being answered.
 pub(super) struct LoggedRequest {
-    begun: Instant,
+    started: Instant,
     method: String,
     path: String,
 }
@@ -46,14 +46,14 @@ impl LoggedRequest {
     /// A request that begins now.
     pub(super) fn begin(head: &Parts) -> LoggedRequest {
         let (method, path) = (head.method.to_string(), head.uri.path().to_owned());
-        LoggedRequest { begun: Instant::now(), method, path }
+        LoggedRequest { started: Instant::now(), method, path }
     }
 }
 
 impl RequestLog {
-    /// A log in `format`, which goes where `notes` go.
-    pub(super) fn new(format: LogFormat, notes: Notes) -> RequestLog {
-        RequestLog { format, notes }
+    /// A log in `format`, which is written to `diagnostics`.
+    pub(super) fn new(format: LogFormat, diagnostics: Diagnostics) -> RequestLog {
+        RequestLog { format, diagnostics }
     }
 
     /// Logs a request whose response is about to leave.
@@ -62,7 +62,7 @@ impl RequestLog {
             return;
         }
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
-        let ms = request.begun.elapsed().as_millis();
+        let ms = request.started.elapsed().as_millis();
         let status = response.status().as_u16();
         let mut line = Object::default();
         line.set_text("method", &request.method);
@@ -82,10 +82,10 @@ impl RequestLog {
             line.set_text("degraded", reason);
         }
         if self.format == LogFormat::Json {
-            self.notes.record(&line.to_json());
+            self.diagnostics.record(&line.to_json());
             return;
         }
         let words: Vec<String> = line.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        self.notes.record(&words.join(" "));
+        self.diagnostics.record(&words.join(" "));
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The longest time between two attempts at the same turn.
 const RETRY_WINDOW: Duration = Duration::from_secs(600);
-/// How many turns are remembered.
+/// The number of turns that are remembered.
 const MAX_TURNS: usize = 4096;
 
 /// The SHA-256 of a scope and its messages.
@@ -21,7 +21,7 @@ type TurnKey = [u8; 32];
 pub(super) struct RetryDedup(Mutex<HashMap<TurnKey, UnansweredTurn>>);
 
 struct UnansweredTurn {
-    /// When the last attempt began.
+    /// The time at which the last attempt began.
     last_attempt: Instant,
     attempts: usize,
     identity: Option<TurnIdentity>,
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_retry_of_an_unanswered_request_is_the_same_turn() {
         let dedup = RetryDedup::default();
-        let scope = Scope::of(None, None).unwrap();
+        let scope = Scope::new(None, None).unwrap();
         let first = dedup.begin(&scope, "a");
         dedup.identify(&first, "t", 7);
         assert!(first.first.is_none() && !dedup.is_superseded(&first));
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(second.first, Some(TurnIdentity { trace_id: "t".into(), timestamp: 7 }));
         assert!(dedup.is_superseded(&first) && !dedup.is_superseded(&second));
         assert!(dedup.begin(&scope, "b").first.is_none());
-        assert!(dedup.begin(&Scope::of(Some("p"), None).unwrap(), "a").first.is_none());
+        assert!(dedup.begin(&Scope::new(Some("p"), None).unwrap(), "a").first.is_none());
         dedup.mark_answered(&second);
         assert!(dedup.is_superseded(&first));
         assert!(dedup.begin(&scope, "a").first.is_none());
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn only_so_many_are_remembered() {
         let dedup = RetryDedup::default();
-        let scope = Scope::of(None, None).unwrap();
+        let scope = Scope::new(None, None).unwrap();
         for number in 0..=MAX_TURNS {
             dedup.begin(&scope, &number.to_string());
         }

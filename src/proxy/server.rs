@@ -1,4 +1,4 @@
-//! The proxy from its settings to its end: it puts the parts together, serves, and stores what was answered.
+//! The proxy from its settings to its end: it puts the parts together, serves, and stores the answered turns.
 
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
@@ -21,7 +21,7 @@ use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
 use super::turn_pipeline::TurnPipeline;
 use super::upstream::Upstream;
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
 use crate::forward::Forwarder;
@@ -34,7 +34,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// How long a client may be silent, if the settings do not say.
+/// The default of the time for which a client may be silent.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A proxy that is configured, and not started yet.
@@ -59,15 +59,15 @@ struct Server {
 
 impl Proxy {
     /// Takes everything from the settings; nothing is opened yet. Errors name the setting.
-    pub fn new(settings: Settings, scope: Scope, clock: Clock, notes: Notes) -> Result<Proxy> {
+    pub fn new(settings: Settings, scope: Scope, clock: Clock, diagnostics: Diagnostics) -> Result<Proxy> {
         Ok(Proxy {
-            forwarder: Forwarder::new(&settings, &notes)?,
+            forwarder: Forwarder::new(&settings, &diagnostics)?,
             windows: ServedWindows::new(&settings)?,
-            upstream: Upstream::new(&settings, &notes)?,
+            upstream: Upstream::new(&settings, &diagnostics)?,
             guard: Guard::new(&settings),
             scope,
             log_format: LogFormat::None,
-            config: ProxyConfig { settings, clock, notes },
+            config: ProxyConfig { settings, clock, diagnostics },
         })
     }
 
@@ -77,9 +77,9 @@ impl Proxy {
         self
     }
 
-    /// Serves on `address` as long as `work` goes on, and returns what that returns; requests that were accepted are
-    /// answered and stored first. `work` gets the address that was bound, and the signals that ask for the end.
-    /// Errors if it cannot listen there, or if a turn that was answered could not be stored.
+    /// Serves on `address` until `work` ends, and returns its result; accepted requests are answered and stored first.
+    /// `work` gets the address that was bound, and the signals that ask for the end. Errors if it cannot listen there,
+    /// or if a turn that was answered could not be stored.
     pub async fn serve<T>(
         mut self,
         address: SocketAddr,
@@ -87,7 +87,7 @@ impl Proxy {
     ) -> Result<T> {
         self.may_listen(address)?;
         if address.port() != 0 {
-            // This error says better who has the port than the one of listening.
+            // This error names the owner of the port, which the error of listening does not.
             self.upstream.check_not_own(address)?;
         }
         let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
@@ -109,7 +109,7 @@ impl Proxy {
         let graceful = accepting.await.context("a task of the proxy panicked")?;
         tokio::select! {
             () = graceful.shutdown() => {}
-            // A second signal means that nobody wants to wait for answers.
+            // After a second signal, pending answers are not awaited.
             _ = signals.recv() => {}
         }
         server.finish().await?;
@@ -140,7 +140,7 @@ impl Proxy {
         let router = Router {
             guard,
             scope,
-            log: RequestLog::new(log_format, config.notes.clone()),
+            log: RequestLog::new(log_format, config.diagnostics.clone()),
             max_body: config.settings.max_line(),
             idle_timeout: config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT),
             chat: ChatApi::new(&config, &pipeline),
@@ -157,11 +157,11 @@ impl Proxy {
 }
 
 impl Server {
-    /// Stores what was answered.
+    /// Stores the answered turns.
     async fn finish(&self) -> Result<()> {
         let lost = self.queue.finish().await;
         if !self.backfill.finish().await {
-            self.config.notes.note("not all messages have a vector yet: rsv-embed --pending");
+            self.config.diagnostics.note("not all messages have a vector yet: rsv-embed --pending");
         }
         match lost {
             0 => Ok(()),

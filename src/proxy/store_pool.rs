@@ -1,4 +1,4 @@
-//! The connections to the store by which turns read it side by side, on threads that may block.
+//! The connections by which turns read the store concurrently, on threads that may block.
 
 use super::blocking_pool::BlockingPool;
 use super::foreground::Foreground;
@@ -8,7 +8,7 @@ use crate::store::{self, OpenMode, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// How many turns read the store at the same time: more would have to wait for processors and for the disk anyway.
+/// The number of turns that read the store at the same time: more would only wait for processors and for the disk.
 const MAX_READERS: usize = 4;
 
 /// Opens the store, and keeps connections to it.

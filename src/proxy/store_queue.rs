@@ -23,10 +23,10 @@ use tokio::sync::Notify;
 /// The first and the longest pause between two attempts.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
-/// How many turns are written at once, and how many bytes of them, unless one alone has more.
+/// The greatest number of turns in a batch, and of their bytes, unless one alone has more.
 const BATCH_TURNS: usize = 64;
 const BATCH_BYTES: usize = 8 << 20;
-/// How long the end of the proxy waits for the turns that are still to be stored.
+/// The longest wait at the end of the proxy for turns that are still to be stored.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The turns that wait to be stored.
@@ -52,12 +52,12 @@ struct QueueState {
     /// In the order of their answers; the first are being written.
     waiting: VecDeque<Arc<QueuedTurn>>,
     bytes: usize,
-    /// How many turns are under way and may still come to be stored.
+    /// The number of turns under way that may still be queued.
     pending: usize,
     is_running: bool,
-    /// When the present attempt began.
+    /// The time at which the present attempt began.
     attempt: Option<Instant>,
-    /// Why the last attempt failed, if it did.
+    /// The error of the last attempt, if it failed.
     last_error: Option<String>,
     deadline: Option<Instant>,
     lost: usize,
@@ -65,7 +65,7 @@ struct QueueState {
 
 impl QueueState {
     fn degraded(&self) -> Option<Degraded> {
-        degraded::of_storing(self.last_error.as_ref(), self.attempt)
+        degraded::judge_storing(self.last_error.as_ref(), self.attempt)
     }
 }
 
@@ -117,13 +117,13 @@ impl StoreQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many turns are under way, or wait to be stored.
+    /// The number of turns that are under way, or wait to be stored.
     pub(super) fn pending(&self) -> usize {
         let state = self.state();
         state.waiting.len() + state.pending
     }
 
-    /// Why nothing can be stored at present, if so.
+    /// The reason why nothing can be stored at present, if there is one.
     pub(super) fn degraded(&self) -> Option<Degraded> {
         self.state().degraded()
     }
@@ -178,8 +178,8 @@ impl StoreQueue {
         }
     }
 
-    /// Waits until all is stored, within bounds. A turn that was answered and is not stored then is lost. Returns how
-    /// many were lost since the beginning.
+    /// Waits until all is stored, within bounds. A turn that was answered and is not stored then is lost. Returns the
+    /// number of turns that were lost since the beginning.
     pub(super) async fn finish(&self) -> usize {
         self.state().deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
         self.ending.notify_all();
@@ -197,7 +197,7 @@ impl StoreQueue {
 
     /// Reports that a turn cannot be stored.
     pub(super) fn report_lost(&self, trace_id: &str, why: &str) {
-        self.config.notes.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
+        self.config.diagnostics.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
     }
 
     fn start_worker(self: &Arc<StoreQueue>) {
@@ -276,7 +276,7 @@ impl StoreQueue {
                 state.bytes -= turn.bytes;
             }
             if state.last_error.take().is_some() {
-                self.config.notes.note("the store can be written to again");
+                self.config.diagnostics.note("the store can be written to again");
             }
         }
         self.changed.notify_waiters();
@@ -287,7 +287,7 @@ impl StoreQueue {
         let text = error.to_string();
         let last_error = self.state().last_error.replace(text.clone());
         if last_error.as_ref() != Some(&text) {
-            self.config.notes.fault(&error.at("turns wait to be stored"));
+            self.config.diagnostics.fault(&error.at("turns wait to be stored"));
         }
         self.changed.notify_waiters();
     }

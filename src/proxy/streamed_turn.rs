@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 
-/// How many pieces are buffered for a slow client before its provider has to wait.
+/// The number of pieces that are buffered for a slow client before its provider has to wait.
 const BUFFERED_PIECES: usize = 16;
 
 /// The stream ended before its end.
@@ -42,10 +42,10 @@ pub(super) async fn run(
 ) -> (HttpResponse, Option<Account>) {
     let caller = request.caller.clone();
     let (turn, enriched) = match pipeline.begin(request).await {
-        Ok(begun) => begun,
+        Ok(started) => started,
         Err(failure) => return (response::failure(&failure), None),
     };
-    let account = Some(Account::of(&enriched.account));
+    let account = Some(Account::from_record(&enriched.account));
     match enriched.too_long {
         Some(error) if pipeline.is_strict() => {
             return (response::failure(&Failure::too_long(&error)), account);
@@ -109,7 +109,7 @@ impl Relay {
         drop(self.sender);
         let end = self.stream.end();
         if let Some(failure) = &end.failure {
-            self.config.notes.detail(&failure.message);
+            self.config.diagnostics.detail(&failure.message);
         }
         // Whether the client waits decides whether a turn that was attempted again is stored.
         let _client = is_awaited.then_some(self.client);

@@ -54,9 +54,9 @@ impl<B: Body<Data = Bytes> + Unpin, F: FnOnce(Vec<u8>, bool) -> Option<Bytes> + 
         match &frame {
             Some(Ok(frame)) => {
                 let data: &[u8] = frame.data_ref().map_or(&[], |data| data);
-                let room = self.limit - self.gathered.len();
-                self.gathered.extend_from_slice(&data[..room.min(data.len())]);
-                self.overflowed |= data.len() > room;
+                let remaining = self.limit - self.gathered.len();
+                self.gathered.extend_from_slice(&data[..remaining.min(data.len())]);
+                self.overflowed |= data.len() > remaining;
                 // A body of declared length is not polled for its end.
                 if self.inner.is_end_stream() {
                     self.end(true);

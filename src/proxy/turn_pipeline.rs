@@ -77,15 +77,15 @@ impl TurnPipeline {
         }
     }
 
-    /// Runs all steps of a turn whose answer comes whole. If memory fails, that is reported on standard error, and
+    /// Runs all steps of a turn whose answer is not streamed. A failure of memory is reported on standard error, and
     /// the turn goes on without it.
     pub(super) async fn run(self: &Arc<TurnPipeline>, request: ChatRequest) -> TurnOutcome {
         let caller = request.caller.clone();
         let (turn, enriched) = match self.begin(request).await {
-            Ok(begun) => begun,
+            Ok(started) => started,
             Err(failure) => return TurnOutcome { account: None, answer: Err(failure) },
         };
-        let account = Some(Account::of(&enriched.account));
+        let account = Some(Account::from_record(&enriched.account));
         let response = match enriched.too_long {
             Some(error) if self.is_strict() => Err(Failure::too_long(&error)),
             Some(_) => Ok((enriched.line, HeaderMap::new())),
@@ -119,7 +119,7 @@ impl TurnPipeline {
         let enriched = self.enrich(body, &request.scope, attempt.first.clone(), &settings).await?;
         let account = &enriched.account;
         self.dedup.identify(&attempt, &account.trace_id, account.timestamp);
-        self.config.notes.detail(format_args!("account {}", account.members.to_json()));
+        self.config.diagnostics.detail(format_args!("account {}", account.members.to_json()));
         let ChatRequest { scope, mode, client, .. } = request;
         Ok((ActiveTurn { scope, attempt, mode, client, _pending: pending }, enriched))
     }
@@ -162,13 +162,13 @@ impl TurnPipeline {
         self.config.settings.boolean("enrich.strict") == Some(true)
     }
 
-    /// Why turns cannot be stored at present, if so.
+    /// The reason why turns cannot be stored at present, if there is one.
     pub(super) fn storing_degraded(&self) -> Option<Degraded> {
         self.queue.degraded()
     }
 
-    /// The request with what is recalled; without it, and saying so, if memory fails or takes too long. Turns of the
-    /// scope that were answered before are stored first.
+    /// Enriches the request; if memory fails or takes too long, passes it on without recalled text, and reports that.
+    /// Turns of the scope that were answered before are stored first.
     async fn enrich(
         self: &Arc<TurnPipeline>,
         request: Request,
@@ -176,7 +176,7 @@ impl TurnPipeline {
         first: Option<TurnIdentity>,
         settings: &Settings,
     ) -> std::result::Result<Enriched, Failure> {
-        let options = Arc::new(enrich::Options::of(settings, &request, scope)?);
+        let options = Arc::new(enrich::Options::for_request(settings, &request, scope)?);
         let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
         let with_memory = async {
@@ -189,11 +189,11 @@ impl TurnPipeline {
             self.stores.with_store(work).await
         };
         let recalled = tokio::time::timeout(limit, with_memory).await;
-        let reason = match degraded::of_recall(recalled, limit) {
+        let reason = match degraded::judge_recall(recalled, limit) {
             Ok(enriched) => return Ok(enriched),
             Err(reason) => reason,
         };
-        self.config.notes.note(format_args!("{reason}; the request goes on without memory"));
+        self.config.diagnostics.note(format_args!("{reason}; the request goes on without memory"));
         let pipeline = self.clone();
         let without_memory = self.blocking.spawn(move || {
             pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options)
@@ -210,7 +210,7 @@ impl TurnPipeline {
         first: Option<&TurnIdentity>,
         options: &enrich::Options,
     ) -> Result<Enriched> {
-        let served_window = || options.assumed.then(|| self.windows.of(&options.model)).flatten();
+        let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let clock = first.map_or(self.config.clock, |first| Clock::fixed(first.timestamp));
         let trace_id = first.map(|first| first.trace_id.clone());
         let turn = Turn { scope, trace_id, clock: &clock, served_window: &served_window };
@@ -219,9 +219,9 @@ impl TurnPipeline {
             Err(reason) => return enrich::enrich(Err(reason), request, &turn, options),
         };
         let mut embedder = self.embedder.get();
-        let degraded = degraded::of_embedder(&embedder, store, &self.config.settings)?;
-        let notes = &self.config.notes;
-        let memory = Memory { store, embedder: embedder.as_mut().ok(), notes, degraded };
+        let degraded = degraded::judge_embedder(&embedder, store, &self.config.settings)?;
+        let diagnostics = &self.config.diagnostics;
+        let memory = Memory { store, embedder: embedder.as_mut().ok(), diagnostics, degraded };
         enrich::enrich(Ok(memory), request, &turn, options)
     }
 }

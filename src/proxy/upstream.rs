@@ -1,8 +1,8 @@
-//! Sends requests to providers as they came, and their answers back as they arrive.
+//! Sends requests to providers unchanged, and their answers back as they arrive.
 
 use super::relay_headers;
 use super::response::{self, HttpResponse};
-use crate::cli::Notes;
+use crate::cli::Diagnostics;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::forward::{Failure, RetryPolicy};
@@ -26,17 +26,17 @@ pub(super) struct Upstream {
 
 impl Upstream {
     /// Takes everything from the settings. Errors name the setting.
-    pub(super) fn new(settings: &Settings, notes: &Notes) -> Result<Upstream> {
+    pub(super) fn new(settings: &Settings, diagnostics: &Diagnostics) -> Result<Upstream> {
         Ok(Upstream {
             providers: Providers::new(settings)?,
             client: Client::new(settings),
-            retries: RetryPolicy::new(settings, notes),
+            retries: RetryPolicy::new(settings, diagnostics),
         })
     }
 
     /// The provider of a model.
     pub(super) fn target_of(&self, model: &str) -> std::result::Result<Target, Failure> {
-        Ok(self.providers.of(model)?)
+        Ok(self.providers.target(model)?)
     }
 
     /// Every provider that has an address.

@@ -1,14 +1,14 @@
-//! Accounts: what enrichment did for one request.
+//! Accounts: records of the enrichment of one request.
 
 use super::Scope;
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
-use super::stored::{Draft, Kind, StoredRecord, TextSource};
+use super::stored::{Draft, RecordKind, StoredRecord, TextSource};
 use crate::error::{Error, Result};
 
-/// The kind of accounts: what enrichment did for one request.
-pub static ACCOUNT: Kind = Kind {
+/// The kind of accounts, which record the enrichment of one request.
+pub static ACCOUNT: RecordKind = RecordKind {
     name: "account",
     label: "RsvAccount",
     traced: true,
@@ -38,7 +38,7 @@ fn parse(mut line: Object) -> Result<Draft> {
         instance: Some(instance),
         timestamp: Some(timestamp),
         members: line,
-        ..Draft::of(&ACCOUNT, String::new())
+        ..Draft::new(&ACCOUNT, String::new())
     })
 }
 
@@ -47,7 +47,7 @@ fn write(record: &StoredRecord, out: &mut Vec<u8>) {
     record.members.write_members(out);
 }
 
-/// An account of what enrichment did for one request. All sizes are in tokens.
+/// The account of the enrichment of one request. All sizes are in tokens.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Account {
     /// The model's window.
@@ -58,7 +58,7 @@ pub struct Account {
     pub counted: u64,
     /// The counter: the name of an encoder, `estimate` or `bound`.
     pub counter: String,
-    /// The request as it came.
+    /// The original request.
     pub request: u64,
     /// The fence around the recalled text.
     pub fence: u64,
@@ -82,9 +82,9 @@ pub struct Account {
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecalledPart {
     pub id: String,
-    /// The score of the search; `None` for what is only recent.
+    /// The score of the search; `None` for a message that is only recent.
     pub score: Option<f64>,
-    /// How many steps from a hit it was found along links.
+    /// The number of links between it and a hit.
     pub hop: usize,
     pub tokens: u64,
 }
@@ -108,7 +108,7 @@ pub struct Dropped {
 
 impl Account {
     /// Reads a stored account. A member that is missing or has another type counts as absent.
-    pub fn of(record: &StoredRecord) -> Account {
+    pub fn from_record(record: &StoredRecord) -> Account {
         let members = &record.members;
         let part = |entry: &Object| {
             let hop = number(entry, "hop") as usize;

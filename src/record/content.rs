@@ -1,4 +1,4 @@
-//! The content of a message: a text, the parts of OpenAI's protocol, or nothing beside tool calls.
+//! The content of a message: a text, the parts of OpenAI's protocol, or nothing but tool calls.
 
 use super::object::{Object, quote, unexpected};
 use crate::error::{Error, Result};
@@ -7,15 +7,15 @@ use crate::error::{Error, Result};
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
     Text(String),
-    /// OpenAI's array of parts (text, images, …) as JSON text, kept as it came.
+    /// OpenAI's array of parts (text, images, …) as unchanged JSON text.
     Parts(Box<str>),
-    /// Nothing, beside tool calls.
+    /// Nothing but tool calls.
     Null,
 }
 
 impl Content {
     /// Reads the member `content` of a message of any client.
-    pub fn of(message: &Object) -> Result<Content> {
+    pub fn from_message(message: &Object) -> Result<Content> {
         match message.get("content") {
             None | Some("null") => Ok(Content::Null),
             Some(json) if json.starts_with('"') => match serde_json::from_str(json) {

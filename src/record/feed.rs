@@ -1,7 +1,7 @@
-//! Inputs read ahead by a thread, so that their pauses are noticed and parsing goes on beside the work.
+//! Reads inputs ahead in a thread, so that pauses are noticed and parsing runs in parallel with the work.
 
 use super::lines::TextLines;
-use super::reader::{READ_BUFFER_BYTES, Reader, Value};
+use super::reader::{LocatedObject, READ_BUFFER_BYTES, Reader};
 use crate::error::Result;
 use std::collections::VecDeque;
 use std::io::Read;
@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// The next event of a feed.
 #[derive(Debug)]
-pub enum Next {
-    Value(Result<Value>),
+pub enum FeedEvent {
+    Object(Result<LocatedObject>),
     /// Nothing more has arrived, so that this is the time to commit. The next call waits.
     Pause,
     End,
@@ -20,16 +20,16 @@ pub enum Next {
 /// Several inputs, one after the other, read ahead by a thread of their own within a bound.
 pub struct Feed {
     batches: Receiver<Batch>,
-    batch: VecDeque<Result<Value>>,
+    batch: VecDeque<Result<LocatedObject>>,
     paused: bool,
 }
 
-type Batch = VecDeque<Result<Value>>;
+type Batch = VecDeque<Result<LocatedObject>>;
 
 /// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
 
-/// How many batches wait at most; each holds about a `READ_BUFFER_BYTES` of text, or one longer object.
+/// The number of batches to read ahead; each holds about `READ_BUFFER_BYTES` of text, or one longer object.
 const PREFETCHED_BATCHES: usize = 4;
 
 impl Feed {
@@ -39,7 +39,7 @@ impl Feed {
     }
 
     /// Starts reading lines of plain text, each as `{"text": …}`; `limit` bounds one, in bytes.
-    pub fn of_text<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
+    pub fn text_lines<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
         Feed::start(sources, move |name, input| TextLines::new(name, input, limit))
     }
 
@@ -59,10 +59,10 @@ impl Feed {
     }
 
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Next {
+    pub fn next(&mut self) -> FeedEvent {
         loop {
             if let Some(value) = self.batch.pop_front() {
-                return Next::Value(value);
+                return FeedEvent::Object(value);
             }
             let arrived = if self.paused {
                 self.batches.recv().map_err(|_| RecvTimeoutError::Disconnected)
@@ -72,8 +72,8 @@ impl Feed {
             self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
             match arrived {
                 Ok(batch) => self.batch = batch,
-                Err(RecvTimeoutError::Timeout) => return Next::Pause,
-                Err(RecvTimeoutError::Disconnected) => return Next::End,
+                Err(RecvTimeoutError::Timeout) => return FeedEvent::Pause,
+                Err(RecvTimeoutError::Disconnected) => return FeedEvent::End,
             }
         }
     }
@@ -81,15 +81,15 @@ impl Feed {
 
 /// A source of objects.
 trait ObjectSource {
-    fn next(&mut self) -> Option<Result<Value>>;
+    fn next(&mut self) -> Option<Result<LocatedObject>>;
     /// Whether the next object may not have arrived yet.
     fn drained(&self) -> bool;
-    /// How many bytes have been consumed.
+    /// The number of consumed bytes.
     fn consumed(&self) -> u64;
 }
 
 impl<R: Read> ObjectSource for Reader<R> {
-    fn next(&mut self) -> Option<Result<Value>> {
+    fn next(&mut self) -> Option<Result<LocatedObject>> {
         Reader::next(self)
     }
 
@@ -103,7 +103,7 @@ impl<R: Read> ObjectSource for Reader<R> {
 }
 
 impl<R: Read> ObjectSource for TextLines<R> {
-    fn next(&mut self) -> Option<Result<Value>> {
+    fn next(&mut self) -> Option<Result<LocatedObject>> {
         TextLines::next(self)
     }
 

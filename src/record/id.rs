@@ -4,9 +4,9 @@ use super::time::Clock;
 use crate::error::{Context, Result};
 use sha2::{Digest, Sha256};
 
-/// The id of a record that these `parts` make unique at `ms`: the same record has the same id wherever
-/// and however often it is written, which makes every write repeatable. The 74 bits that RFC 9562 leaves
-/// free come from SHA-256 over the parts, each preceded by its length.
+/// The id of a record that these `parts` make unique at `ms`: the same record has the same id wherever and however
+/// often it is written, which makes writes idempotent. The 74 bits that RFC 9562 leaves free come from SHA-256 over the
+/// parts, each preceded by its length.
 pub fn derived(ms: i64, parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -19,8 +19,7 @@ pub fn derived(ms: i64, parts: &[&str]) -> String {
     v7(ms, bits)
 }
 
-/// A new id for something that nothing else names, such as a trace. With a clock that stands still it
-/// is derived from `salt`.
+/// A new id for something without a natural key, such as a trace. With a fixed clock it is derived from `salt`.
 pub fn fresh(clock: &Clock, salt: &str) -> Result<String> {
     if clock.is_fixed() {
         return Ok(derived(clock.now(), &["fresh", salt]));

@@ -1,7 +1,7 @@
 //! Lines of plain text as objects: `{"text": …}`.
 
 use super::object::Object;
-use super::reader::{SourceLocation, Value, too_long};
+use super::reader::{LocatedObject, SourceLocation, too_long};
 use crate::error::{Context, Error, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl<R: Read> TextLines<R> {
     }
 
     /// The next line, without its end; `None` at the end of the input.
-    pub(super) fn next(&mut self) -> Option<Result<Value>> {
+    pub(super) fn next(&mut self) -> Option<Result<LocatedObject>> {
         if self.failed {
             return None;
         }
@@ -58,7 +58,7 @@ impl<R: Read> TextLines<R> {
         };
         let mut object = Object::default();
         object.set_text("text", text);
-        Some(Ok(Value { location, object }))
+        Some(Ok(LocatedObject { location, object }))
     }
 
     /// Drops the rest of a line without holding it.
@@ -77,7 +77,7 @@ impl<R: Read> TextLines<R> {
         }
     }
 
-    /// Whether no whole line is left of what has been read.
+    /// Whether the buffer holds no whole line.
     pub(super) fn drained(&self) -> bool {
         memchr::memchr(b'\n', self.input.buffer()).is_none()
     }

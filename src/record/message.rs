@@ -3,13 +3,13 @@
 use super::embedding::{Vector, VectorFormat, read_vector, write_vector};
 use super::members::{name, timestamp};
 use super::object::{Object, quote, unexpected, write_text};
-use super::stored::{Draft, Kind, StoredRecord, TextSource, write_time};
+use super::stored::{Draft, RecordKind, StoredRecord, TextSource, write_time};
 use super::{Content, Role};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
 /// The kind of messages: one turn of a conversation, with its role and time.
-pub static MESSAGE: Kind = Kind {
+pub static MESSAGE: RecordKind = RecordKind {
     name: "message",
     label: "MessageNode",
     traced: true,
@@ -69,7 +69,7 @@ fn write(record: &StoredRecord, out: &mut Vec<u8>) {
 impl Draft {
     /// A message without ids, scope and time.
     pub fn message(role: Role, content: Content) -> Draft {
-        let mut draft = Draft { role: Some(role), ..Draft::of(&MESSAGE, String::new()) };
+        let mut draft = Draft { role: Some(role), ..Draft::new(&MESSAGE, String::new()) };
         draft.set_content(content);
         draft
     }
@@ -77,7 +77,7 @@ impl Draft {
     /// Reads a message line. Errors name the member: `role: expected user, assistant, …, found "usr"`.
     pub fn parse_message(line: Object) -> Result<Draft> {
         let role = line.text("role")?.ok_or_else(|| Error::new("role: is missing"))?.parse()?;
-        let content = Content::of(&line)?;
+        let content = Content::from_message(&line)?;
         let calls = calls_tools(&line);
         if !calls && matches!(&content, Content::Null) {
             return Err(Error::new("content: is missing"));
@@ -93,7 +93,7 @@ impl Draft {
             timestamp: timestamp(&line)?,
             seq: seq(&line)?,
             vector: vector(&line)?,
-            ..Draft::of_rest(role, line)
+            ..Draft::from_members(role, line)
         };
         draft.set_content(content);
         Ok(draft)
@@ -101,18 +101,18 @@ impl Draft {
 
     /// Reads a message of a request or answer body. Members that happen to have a name of rsv's, such as a
     /// provider's `id`, have another meaning there and are dropped.
-    pub fn of_body(message: Object) -> Result<Draft> {
+    pub fn from_body(message: Object) -> Result<Draft> {
         let role = message.text("role")?.unwrap_or_else(|| Role::Assistant.name().to_owned()).parse()?;
-        let content = Content::of(&message)?;
-        let mut draft = Draft::of_rest(role, message);
+        let content = Content::from_message(&message)?;
+        let mut draft = Draft::from_members(role, message);
         draft.set_content(content);
         Ok(draft)
     }
 
     /// A message with the members that have no field of their own.
-    fn of_rest(role: Role, mut line: Object) -> Draft {
+    fn from_members(role: Role, mut line: Object) -> Draft {
         line.retain(|name| !MESSAGE_MEMBERS.contains(&name));
-        Draft { role: Some(role), members: line, ..Draft::of(&MESSAGE, String::new()) }
+        Draft { role: Some(role), members: line, ..Draft::new(&MESSAGE, String::new()) }
     }
 
     /// The content of a message.

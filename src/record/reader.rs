@@ -33,7 +33,7 @@ impl fmt::Display for SourceLocation {
 
 /// An object and the location of its first byte.
 #[derive(Debug)]
-pub struct Value {
+pub struct LocatedObject {
     pub location: SourceLocation,
     pub object: Object,
 }
@@ -44,20 +44,20 @@ pub struct Reader<R> {
     input: R,
     limit: usize,
     buffer: Vec<u8>,
-    /// How many bytes of `buffer` have been consumed.
+    /// The number of bytes of `buffer` that have been consumed.
     start: usize,
-    /// The line on which `start` stands, from 1.
+    /// The line of `start`, from 1.
     line: u64,
     in_array: bool,
     /// Whether the last element of the array was followed by a comma, or there was none yet.
     ended: bool,
     /// Whether the input itself failed, after which nothing can follow.
     failed: bool,
-    /// How many bytes were consumed before `buffer`.
+    /// The number of bytes that were consumed before `buffer`.
     pub(super) consumed: u64,
 }
 
-/// How many bytes are read at a time.
+/// The number of bytes to read at a time.
 pub(super) const READ_BUFFER_BYTES: usize = 1 << 16;
 
 impl<R: Read> Reader<R> {
@@ -79,17 +79,17 @@ impl<R: Read> Reader<R> {
 
     /// The next object or error; `None` at the end.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Option<Result<Value>> {
+    pub fn next(&mut self) -> Option<Result<LocatedObject>> {
         self.advance().transpose()
     }
 
-    /// Whether no whole line is left of what has been read, so that the next object may have to be waited for.
+    /// Whether the buffer holds no whole line, so that the next object may not have arrived yet.
     pub(super) fn drained(&self) -> bool {
         let rest = self.buffer[self.start..].trim_ascii_start();
         memchr::memchr(b'\n', rest).is_none()
     }
 
-    fn advance(&mut self) -> Result<Option<Value>> {
+    fn advance(&mut self) -> Result<Option<LocatedObject>> {
         if self.failed {
             return Ok(None);
         }
@@ -115,7 +115,9 @@ impl<R: Read> Reader<R> {
         self.start += length;
         self.ended = false;
         let location = self.location(line);
-        object.map(|object| Some(Value { location: location.clone(), object })).map_err(|e| e.at(location))
+        object
+            .map(|object| Some(LocatedObject { location: location.clone(), object }))
+            .map_err(|e| e.at(location))
     }
 
     fn location(&self, line: u64) -> SourceLocation {
@@ -126,8 +128,8 @@ impl<R: Read> Reader<R> {
         Error::new(text).at(self.location(line))
     }
 
-    /// The first byte of the next value, at `start`; steps over white space, a byte order mark, and what
-    /// stands between the elements of an array.
+    /// The first byte of the next value, at `start`; skips white space, a byte order mark, and the separators of an
+    /// array.
     fn next_significant_byte(&mut self) -> Result<Option<u8>> {
         loop {
             if self.start == self.buffer.len() && !self.fill_buffer()? {
@@ -152,15 +154,15 @@ impl<R: Read> Reader<R> {
         Ok(self.buffer[self.start..].starts_with(b"\xEF\xBB\xBF"))
     }
 
-    fn end(&mut self) -> Result<Option<Value>> {
+    fn end(&mut self) -> Result<Option<LocatedObject>> {
         if std::mem::take(&mut self.in_array) {
             return Err(self.fault(self.line, "the input ends inside an array".into()));
         }
         Ok(None)
     }
 
-    /// The length of the object at `start`, by brackets and strings alone, or the offset and name of what
-    /// shows that none stands there, so that a line cut short does not swallow those after it.
+    /// The length of the object at `start`, by brackets and strings alone; or the offset and name of the token that
+    /// shows that it is none, so that a truncated line does not swallow those after it.
     fn object_length(&mut self) -> Result<Measured> {
         let mut scan = ObjectScanner::default();
         let mut offset = 0;
@@ -187,8 +189,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Goes on after a value that is none: on the next line, or, if the fault showed on a later line than
-    /// the value began, on the next line that begins an object.
+    /// Resumes after an invalid value: on the next line, or, if the error is on a later line than the beginning of the
+    /// value, on the next line that begins an object.
     fn recover(&mut self, later: bool) -> Result<()> {
         self.skip_line()?;
         self.ended = true;
@@ -206,7 +208,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Drops what is left of the line at `start`, without holding it.
+    /// Skips the rest of the line at `start`, without buffering it.
     fn skip_line(&mut self) -> Result<()> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.start..]) {
@@ -257,7 +259,7 @@ fn count_newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// A scan for the end of an object that goes on where its last piece ended.
+/// An incremental scan for the end of an object.
 #[derive(Default)]
 struct ObjectScanner {
     /// The brackets that are open.
@@ -268,7 +270,7 @@ struct ObjectScanner {
     after_value: bool,
 }
 
-/// The length of an object, or the offset and name of what shows that there is none.
+/// The length of an object, or the offset and name of the token that shows that it is none.
 type Measured = std::result::Result<usize, (usize, String)>;
 
 enum ScanStep {
@@ -341,7 +343,7 @@ impl ObjectScanner {
 mod tests {
     use super::*;
 
-    /// Reads `input` in pieces of `piece` bytes: what was found, by line.
+    /// Reads `input` in pieces of `piece` bytes; returns the results by line.
     fn read(input: &str, piece: usize, limit: usize) -> Vec<String> {
         struct Pieces<'a>(&'a [u8], usize);
         impl Read for Pieces<'_> {

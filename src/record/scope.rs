@@ -1,4 +1,4 @@
-//! Where a record belongs: a partition (a project, a person) and an instance in it (a task, a device).
+//! The scope of a record: a partition (a project, a person) and an instance in it (a task, a device).
 
 use crate::error::{Error, Result};
 
@@ -13,9 +13,9 @@ pub struct Scope {
 const DEFAULT_NAME: &str = "default";
 
 impl Scope {
-    /// The scope to write to: an instance that is not named has the partition's name; with neither,
-    /// default/default; an instance alone is in partition default.
-    pub fn of(partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
+    /// The scope to write to: a missing instance has the partition's name; with neither, default/default; an instance
+    /// alone is in partition default.
+    pub fn new(partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
         for (name, value) in [("partition", partition), ("instance", instance)] {
             if value == Some("") {
                 return Err(Error::new(format!("{name}: is empty")).hint("give it a name, or leave it out"));
@@ -43,7 +43,7 @@ impl Scopes {
     pub fn to_read(partition: Option<&str>, instance: Option<&str>) -> Result<Scopes> {
         match (partition, instance) {
             (Some(partition), None) if !partition.is_empty() => Ok(Scopes::Partition(partition.to_owned())),
-            _ => Scope::of(partition, instance).map(Scopes::One),
+            _ => Scope::new(partition, instance).map(Scopes::One),
         }
     }
 

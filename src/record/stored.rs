@@ -13,7 +13,7 @@ use std::fmt;
 /// A record as it is stored: nothing is missing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StoredRecord {
-    pub kind: &'static Kind,
+    pub kind: &'static RecordKind,
     pub id: String,
     pub scope: Scope,
     /// The conversation that it belongs to; empty for a kind without traces.
@@ -26,7 +26,7 @@ pub struct StoredRecord {
     pub role: Option<Role>,
     /// The text, which may be empty.
     pub text: String,
-    /// All other members of its line, as they came.
+    /// All other members of its line, unchanged.
     pub members: Object,
     /// A vector that travels with it; a store keeps it as an embedding of the record.
     pub vector: Option<Vector>,
@@ -40,12 +40,12 @@ impl StoredRecord {
 
     /// The text for the word index, if its kind has one.
     pub fn indexed_text(&self) -> Option<Cow<'_, str>> {
-        self.kind.indexed.of(self)
+        self.kind.indexed.extract(self)
     }
 
     /// The text for its vector; `None` if its kind has no vectors, or the text is blank.
     pub fn embedded_text(&self) -> Option<Cow<'_, str>> {
-        self.kind.embedded.of(self).filter(|text| !text.trim().is_empty())
+        self.kind.embedded.extract(self).filter(|text| !text.trim().is_empty())
     }
 
     /// The value by which its kind is looked up, such as an account's digest.
@@ -70,7 +70,7 @@ impl StoredRecord {
         out.push(b'}');
     }
 
-    /// Appends its members, from `kind` on, without the braces; `kind` is the name to stand there.
+    /// Appends its members, from `kind` on, without the braces; `kind` is the value of that member.
     pub(super) fn write_members(&self, kind: &str, out: &mut Vec<u8>) {
         let head = [
             ("kind", kind),
@@ -101,7 +101,7 @@ pub struct Position {
 }
 
 /// A kind of records, with everything in which kinds differ.
-pub struct Kind {
+pub struct RecordKind {
     /// The value of the member `kind`.
     pub name: &'static str,
     /// Its label in a graph database.
@@ -127,15 +127,15 @@ pub struct Kind {
     pub recalled: bool,
 }
 
-impl PartialEq for Kind {
-    fn eq(&self, other: &Kind) -> bool {
+impl PartialEq for RecordKind {
+    fn eq(&self, other: &RecordKind) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Kind {}
+impl Eq for RecordKind {}
 
-impl fmt::Debug for Kind {
+impl fmt::Debug for RecordKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
@@ -153,7 +153,7 @@ pub enum TextSource {
 }
 
 impl TextSource {
-    fn of<'a>(&self, record: &'a StoredRecord) -> Option<Cow<'a, str>> {
+    fn extract<'a>(&self, record: &'a StoredRecord) -> Option<Cow<'a, str>> {
         match self {
             TextSource::None => None,
             TextSource::Text => Some(Cow::Borrowed(&record.text)),
@@ -170,7 +170,7 @@ impl TextSource {
 /// A record as it was written, in which fields may be missing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Draft {
-    pub kind: &'static Kind,
+    pub kind: &'static RecordKind,
     pub id: Option<String>,
     pub trace_id: Option<String>,
     pub partition: Option<String>,
@@ -195,7 +195,7 @@ pub struct DraftDefaults {
 
 impl Draft {
     /// A draft with only a text.
-    pub fn of(kind: &'static Kind, text: String) -> Draft {
+    pub fn new(kind: &'static RecordKind, text: String) -> Draft {
         Draft {
             kind,
             id: None,
@@ -214,9 +214,9 @@ impl Draft {
     /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
     pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
         let scope = match (&self.partition, &self.instance) {
-            (None, None) => Scope::of(fill.partition.as_deref(), fill.instance.as_deref())?,
-            (None, instance) => Scope::of(fill.partition.as_deref(), instance.as_deref())?,
-            (partition, instance) => Scope::of(partition.as_deref(), instance.as_deref())?,
+            (None, None) => Scope::new(fill.partition.as_deref(), fill.instance.as_deref())?,
+            (None, instance) => Scope::new(fill.partition.as_deref(), instance.as_deref())?,
+            (partition, instance) => Scope::new(partition.as_deref(), instance.as_deref())?,
         };
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
         if self.kind.traced && trace_id.is_empty() {
@@ -241,7 +241,7 @@ impl Draft {
     }
 }
 
-/// The id of a record that came without one, derived from its contents.
+/// The id of a record without one, derived from its contents.
 fn derived_id(record: &StoredRecord) -> String {
     let parts = match record.kind.natural_key {
         Some(key) => key(record),

@@ -6,7 +6,7 @@
 
 use super::options::Options;
 use crate::error::Result;
-use crate::record::{Hit, Link, StoredRecord, Via, Why};
+use crate::record::{Hit, HitEvidence, Link, LinkHop, StoredRecord};
 use crate::store::{Around, Evidence, Select, Store};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -47,15 +47,15 @@ impl<'a> Surroundings<'a> {
     /// All links of some records, in the order of a store: by `from`, `rel`, `to`.
     fn links(&mut self, ids: &[&str]) -> Result<impl Iterator<Item = Link> + use<>> {
         let mut links = Vec::new();
-        let mut unknown = Vec::new();
+        let mut missing = Vec::new();
         for id in ids {
             match self.evidence.links_of(id) {
-                Some(known) => links.extend(known.cloned()),
-                None => unknown.push(*id),
+                Some(records_by_id) => links.extend(records_by_id.cloned()),
+                None => missing.push(*id),
             }
         }
-        if !unknown.is_empty() {
-            links.extend(self.store.links(&unknown, None)?);
+        if !missing.is_empty() {
+            links.extend(self.store.links(&missing, None)?);
         }
         let by_ends =
             links.into_iter().map(|link| ((link.from.clone(), link.rel.clone(), link.to.clone()), link));
@@ -66,19 +66,19 @@ impl<'a> Surroundings<'a> {
     /// The records before and after some records, by the ids of these.
     fn around(&mut self, records: &[(StoredRecord, f64)]) -> Result<HashMap<String, Vec<StoredRecord>>> {
         let mut found = HashMap::new();
-        let mut unknown = Vec::new();
+        let mut missing = Vec::new();
         for (record, _) in records {
             match self.neighbours.get(record.id.as_str()) {
                 Some(next) => {
                     found.insert(record.id.clone(), next.iter().copied().flatten().cloned().collect());
                 }
-                None => unknown.push(record),
+                None => missing.push(record),
             }
         }
-        if !unknown.is_empty() {
-            let around = self.store.around(&unknown, self.which, 1)?;
+        if !missing.is_empty() {
+            let around = self.store.around(&missing, self.which, 1)?;
             let all = |around: Around| around.before.into_iter().chain(around.after).collect();
-            found.extend(unknown.iter().map(|record| record.id.clone()).zip(around.into_iter().map(all)));
+            found.extend(missing.iter().map(|record| record.id.clone()).zip(around.into_iter().map(all)));
         }
         Ok(found)
     }
@@ -88,7 +88,7 @@ impl<'a> Surroundings<'a> {
         &mut self,
         frontier: &[(StoredRecord, f64)],
     ) -> Result<(BTreeMap<String, Arrival>, BTreeMap<String, StoredRecord>)> {
-        let (mut arrivals, mut known) = (BTreeMap::new(), BTreeMap::new());
+        let (mut arrivals, mut records_by_id) = (BTreeMap::new(), BTreeMap::new());
         let mut relax = |from: &str, to: &str, score: f64| {
             let score = score.max(0.0);
             let better = arrivals.get(to).is_none_or(|way: &Arrival| way.score < score);
@@ -112,10 +112,10 @@ impl<'a> Surroundings<'a> {
         for (from, score) in frontier {
             for next in around.remove(&from.id).unwrap_or_default() {
                 relax(&from.id, &next.id, score * HOP_DECAY * NEIGHBOUR_STRENGTH);
-                known.insert(next.id.clone(), next);
+                records_by_id.insert(next.id.clone(), next);
             }
         }
-        Ok((arrivals, known))
+        Ok((arrivals, records_by_id))
     }
 
     /// The hits, followed by the records of the selection that are linked to them: at most `options.limit` of these,
@@ -128,7 +128,7 @@ impl<'a> Surroundings<'a> {
             hits.iter().map(|hit| (hit.record.clone(), hit.score)).collect();
         let mut linked = Vec::new();
         for hop in 1..=MAX_HOPS {
-            let (mut arrivals, mut known) = self.step(&frontier)?;
+            let (mut arrivals, mut records_by_id) = self.step(&frontier)?;
             arrivals.retain(|id, _| !seen.contains(id));
             let mut ids: Vec<&str> = arrivals.keys().map(String::as_str).collect();
             ids.sort_by(|a, b| arrivals[*b].score.total_cmp(&arrivals[*a].score).then(a.cmp(b)));
@@ -140,18 +140,21 @@ impl<'a> Surroundings<'a> {
                 let last = arrivals[rest[(options.limit - linked.len()).min(rest.len()) - 1]].score;
                 let (batch, after) = rest.split_at(rest.partition_point(|id| arrivals[*id].score >= last));
                 rest = after;
-                let unknown: Vec<&str> =
-                    batch.iter().filter(|id| !known.contains_key(**id)).copied().collect();
-                if !unknown.is_empty() {
-                    for record in self.store.get(&unknown, self.which)? {
-                        known.insert(record.id.clone(), record);
+                let missing: Vec<&str> =
+                    batch.iter().filter(|id| !records_by_id.contains_key(**id)).copied().collect();
+                if !missing.is_empty() {
+                    for record in self.store.get(&missing, self.which)? {
+                        records_by_id.insert(record.id.clone(), record);
                     }
                 }
                 let found = batch.iter().filter_map(|id| {
                     let Arrival { score, from } = &arrivals[*id];
-                    let why = Why { via: Some(Via { hop, from: from.clone() }), ..Why::default() };
+                    let why = HitEvidence {
+                        via: Some(LinkHop { hop, from: from.clone() }),
+                        ..HitEvidence::default()
+                    };
                     let parts = vec![(format!("hop_{hop}"), *score)];
-                    Some(Hit { record: known.remove(*id)?, score: *score, parts, why })
+                    Some(Hit { record: records_by_id.remove(*id)?, score: *score, parts, why })
                 });
                 let mut found = Hit::best(found.collect(), usize::MAX);
                 seen.extend(found.iter().map(|hit| hit.record.id.clone()));

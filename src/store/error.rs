@@ -6,11 +6,11 @@ use std::fmt;
 /// A result of a store.
 pub(super) type Result<T> = std::result::Result<T, StoreError>;
 
-/// An attempt at a store, and why it failed.
+/// A failed attempt, with its cause.
 #[derive(Clone, Debug)]
 pub struct StoreError {
     pub kind: ErrorKind,
-    /// Such as `cannot open store sqlite:/x`; empty where the cause says all.
+    /// Such as `cannot open store sqlite:/x`; empty if the cause is the whole message.
     attempt: String,
     cause: String,
 }
@@ -18,15 +18,15 @@ pub struct StoreError {
 /// The kinds of failures; each has its remedy.
 #[derive(Clone, Debug)]
 pub enum ErrorKind {
-    /// The address is none that a store can have.
+    /// The address is not one of a store.
     NotAnAddress,
     /// The address names a directory.
     Directory,
     /// A file or a directory cannot be found or made.
     NotFound,
-    /// The system does not allow it.
+    /// The system does not permit writing.
     ReadOnly,
-    /// The file is no database.
+    /// The file is not a database.
     NotADatabase,
     /// The database belongs to another program.
     ForeignFile,
@@ -46,13 +46,13 @@ pub enum ErrorKind {
     WrongProtocol,
     /// One side speaks TLS, the other does not.
     Tls,
-    /// A certificate that nobody vouches for.
+    /// The certificate is not trusted.
     Certificate,
-    /// The server is too old; the release that is needed.
+    /// The server is too old; contains the oldest supported release.
     ServerTooOld(&'static str),
     /// The server does not know the user, or the password.
     Unauthenticated,
-    /// The user may not do it.
+    /// The user lacks the permission.
     Forbidden,
     /// The password must be changed first.
     PasswordExpired,
@@ -60,9 +60,9 @@ pub enum ErrorKind {
     SecretInAddress,
     /// The server has no such database.
     NoDatabase,
-    /// The server takes no writes.
+    /// The server accepts no writes.
     NotLeader,
-    /// It may succeed later.
+    /// A retry may succeed.
     Transient,
     /// A query took too long.
     TimedOut,
@@ -79,12 +79,12 @@ pub enum ErrorKind {
 }
 
 impl StoreError {
-    /// A failure of a kind; `attempt` is what was tried, `cause` why it failed.
+    /// A failure of a kind: `attempt` is the failed action, `cause` the reason.
     pub(super) fn new(kind: ErrorKind, attempt: impl Into<String>, cause: impl Into<String>) -> StoreError {
         StoreError { kind, attempt: attempt.into(), cause: cause.into() }
     }
 
-    /// A question's vector has another length than those of its model, in numbers.
+    /// The error of a question's vector with another dimension than those of its model.
     pub(super) fn other_dimension(model: &str, given: usize, dim: usize) -> StoreError {
         let cause = format!("the question's vector has {given} numbers, but those of {model} have {dim}");
         StoreError::invalid(cause)
@@ -96,7 +96,7 @@ impl StoreError {
     }
 }
 
-/// A visitor's own error ends a walk.
+/// The error with which a visitor ends a walk.
 impl From<Error> for StoreError {
     fn from(error: Error) -> StoreError {
         StoreError::new(ErrorKind::Stopped(error.clone()), "", error.to_string())

@@ -1,4 +1,4 @@
-//! When two records are the same, and why one cannot be written: the rules of every store, and their words.
+//! The rules of every store for when two records are the same and when one is refused, with the wording.
 
 use crate::record::{Link, RESPONDED_WITH, StoredRecord};
 
@@ -7,31 +7,32 @@ use crate::record::{Link, RESPONDED_WITH, StoredRecord};
 pub enum Written {
     /// It is new.
     New,
-    /// It was there; under this id.
+    /// It exists already, under this id.
     Same(String),
-    /// It took the place of another version.
+    /// It replaced another version.
     Replaced,
-    /// Something else is there under its id, or another vector of its model, which stays.
+    /// Its id belongs to another record, or it has another vector of the model; the existing one stays.
     Differs,
-    /// It cannot be written, and why.
+    /// It cannot be written, for this reason.
     Refused(String),
 }
 
-/// What becomes of a record: `under_id` is what has its id, `twin` the id of what has its natural key.
-pub(super) fn of_record(
+/// The outcome of writing a record: `under_id` is the record with its id, `twin` the id of the record with its natural
+/// key.
+pub(super) fn write_outcome(
     record: &StoredRecord,
     under_id: Option<&StoredRecord>,
     twin: Option<String>,
 ) -> Written {
     match under_id {
-        Some(there) if says_the_same(there, record) => Written::Same(record.id.clone()),
+        Some(there) if same_content(there, record) => Written::Same(record.id.clone()),
         Some(_) => Written::Differs,
         None => twin.map_or(Written::New, Written::Same),
     }
 }
 
 /// The outcome of replacing a record.
-pub(super) fn of_replacement(
+pub(super) fn replace_outcome(
     record: &StoredRecord,
     under_id: Option<&StoredRecord>,
     twin: Option<String>,
@@ -47,8 +48,8 @@ pub(super) fn of_replacement(
     }
 }
 
-/// Whether two records of one id are the same. Trace and time do not count: the id stands for them.
-fn says_the_same(there: &StoredRecord, record: &StoredRecord) -> bool {
+/// Whether two records with one id are the same. Trace and time do not count, since the id implies them.
+fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
     let content = || {
         there.scope == record.scope
             && there.role == record.role
@@ -57,23 +58,23 @@ fn says_the_same(there: &StoredRecord, record: &StoredRecord) -> bool {
     there.kind == record.kind && (record.kind.natural_key.is_none() || content())
 }
 
-/// The outcome of writing a vector if its record has one of its model already.
-pub(super) fn of_vector(of: &str, there: &[f32], vector: &[f32]) -> Written {
+/// The outcome of writing a vector if its record has one of the model already.
+pub(super) fn vector_outcome(of: &str, there: &[f32], vector: &[f32]) -> Written {
     let same = there.iter().map(|x| x.to_bits()).eq(vector.iter().map(|x| x.to_bits()));
     if same { Written::Same(of.to_owned()) } else { Written::Differs }
 }
 
-/// The refusal of what hangs on a record that is not there; `member` names it.
+/// The refusal of an embedding or a link whose record is missing; `member` names the record.
 pub(super) fn unknown_record(member: &str, id: &str) -> Written {
     Written::Refused(format!("{member}: the store has no record {id}"))
 }
 
-/// Why a vector cannot be one of its model's: it has another length than the others, in numbers.
+/// The reason to refuse a vector with another dimension than the others of its model.
 pub(super) fn other_dimension(model: &str, dim: usize, known: usize) -> Option<String> {
     (dim != known).then(|| format!("embedding: has {dim} numbers, but those of {model} have {known}"))
 }
 
-/// Whether a question may have one such link, and an answer one.
+/// Whether a relation is one-to-one: a question has one such link, and an answer too.
 pub(super) fn is_one_to_one(rel: &str) -> bool {
     rel == RESPONDED_WITH
 }

@@ -1,11 +1,11 @@
 //! Selections of records.
 
-use crate::record::{Kind, MESSAGE, Position, Role, Scope, Scopes, StoredRecord};
+use crate::record::{MESSAGE, Position, RecordKind, Role, Scope, Scopes, StoredRecord};
 
 /// A kind in a scope: the unit of every index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collection {
-    pub kind: &'static Kind,
+    pub kind: &'static RecordKind,
     pub scope: Scope,
 }
 
@@ -13,10 +13,10 @@ pub struct Collection {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Select {
     /// Any of these.
-    pub kinds: Vec<&'static Kind>,
+    pub kinds: Vec<&'static RecordKind>,
     pub scopes: Scopes,
     pub trace_id: Option<String>,
-    /// Any of these; none means every role, and what has none.
+    /// Any of these; if empty, every role, and records without one.
     pub roles: Vec<Role>,
     /// The value of the kind's lookup key.
     pub key: Option<String>,
@@ -24,7 +24,7 @@ pub struct Select {
     pub since: Option<i64>,
     /// The latest timestamp.
     pub until: Option<i64>,
-    /// Only what stands before this position.
+    /// Only records before this position.
     pub before: Option<Position>,
     pub except: Except,
 }
@@ -40,12 +40,12 @@ pub struct Except {
 
 impl Select {
     /// All messages of these scopes.
-    pub fn of(scopes: Scopes) -> Select {
-        Select::of_kinds(vec![&MESSAGE], scopes)
+    pub fn messages(scopes: Scopes) -> Select {
+        Select::records(vec![&MESSAGE], scopes)
     }
 
     /// All records of some kinds in these scopes.
-    pub fn of_kinds(kinds: Vec<&'static Kind>, scopes: Scopes) -> Select {
+    pub fn records(kinds: Vec<&'static RecordKind>, scopes: Scopes) -> Select {
         Select {
             kinds,
             scopes,
@@ -59,12 +59,12 @@ impl Select {
         }
     }
 
-    /// Whether there is no condition but kind and scope.
+    /// Whether kind and scope are the only conditions.
     pub(super) fn is_whole(&self) -> bool {
-        *self == Select::of_kinds(self.kinds.clone(), self.scopes.clone())
+        *self == Select::records(self.kinds.clone(), self.scopes.clone())
     }
 
-    /// Whether a record meets every condition but kind, scope and lookup key.
+    /// Whether a record meets every condition, kind, scope and lookup key aside.
     pub(super) fn admits(&self, record: &StoredRecord) -> bool {
         self.trace_id.as_ref().is_none_or(|trace| *trace == record.trace_id)
             && (self.roles.is_empty() || record.role.is_some_and(|role| self.roles.contains(&role)))
@@ -80,7 +80,7 @@ impl Select {
 #[derive(Clone, Debug)]
 pub struct Walk {
     pub which: Select,
-    /// Whether each record carries the vector of the model that has the most.
+    /// Whether each record carries its vector of the model with the most vectors.
     pub vectors: bool,
     pub embeddings: bool,
     pub links: bool,

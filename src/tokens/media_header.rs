@@ -20,7 +20,7 @@ pub(super) struct Base64Data<'a>(&'a str);
 
 impl<'a> Base64Data<'a> {
     /// The data of a `data:` address or plain base64; `None` for any other address.
-    pub(super) fn of(text: &'a str) -> Option<Base64Data<'a>> {
+    pub(super) fn parse(text: &'a str) -> Option<Base64Data<'a>> {
         match text.strip_prefix("data:") {
             Some(rest) => rest.split_once(',').map(|(_, data)| Base64Data(data)),
             None if text.bytes().take(64).any(|byte| byte == b':') => None,
@@ -28,7 +28,7 @@ impl<'a> Base64Data<'a> {
         }
     }
 
-    /// How many bytes it is.
+    /// The number of decoded bytes.
     pub(super) fn len(self) -> usize {
         self.0.len() / 4 * 3
     }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_size_of_a_picture_is_read() {
         for (bytes, size) in pictures() {
-            assert_eq!(Base64Data::of(&coded(&bytes)).unwrap().size(), Some(size), "{:?}", &bytes[..4]);
+            assert_eq!(Base64Data::parse(&coded(&bytes)).unwrap().size(), Some(size), "{:?}", &bytes[..4]);
         }
     }
 
@@ -145,19 +145,19 @@ mod tests {
             let header = if bytes.len() > 1000 { bytes.len() - 1 } else { 22.min(bytes.len() - 4) };
             for end in (0..header).step_by(1 + header / 40) {
                 let text = coded(&bytes[..end]);
-                let size = Base64Data::of(&text).unwrap().size();
+                let size = Base64Data::parse(&text).unwrap().size();
                 assert!(size.is_none() || end > 9, "{end}: {size:?}");
             }
         }
         let evil = [&[0xFF, 0xD8][..], &[0xFF, 0xE0, 0, 0].repeat(1_000_000)].concat();
-        assert_eq!(Base64Data::of(&coded(&evil)).unwrap().size(), None);
+        assert_eq!(Base64Data::parse(&coded(&evil)).unwrap().size(), None);
         for text in ["data:image/png;base64,ÜÜÜÜÜÜÜÜÜÜÜÜÜÜÜÜÜÜ", "data:,", "", "data:image/png;base64,####"]
         {
-            assert_eq!(Base64Data::of(text).and_then(Base64Data::size), None);
+            assert_eq!(Base64Data::parse(text).and_then(Base64Data::size), None);
         }
         assert!(
-            Base64Data::of("https://example.com/owl.png").is_none()
-                && Base64Data::of("data:image/png").is_none()
+            Base64Data::parse("https://example.com/owl.png").is_none()
+                && Base64Data::parse("data:image/png").is_none()
         );
     }
 
@@ -165,8 +165,11 @@ mod tests {
     fn the_rate_of_a_sound_is_read() {
         let wav =
             b"RIFF\0\0\0\0WAVEJUNK\x03\0\0\0abc\0fmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0";
-        assert_eq!(Base64Data::of(&BASE64.encode(wav)).unwrap().byte_rate(), Some(32_000));
-        assert_eq!(Base64Data::of(&BASE64.encode(&wav[..40])).unwrap().byte_rate(), None);
-        assert_eq!(Base64Data::of(&BASE64.encode(b"ID3\x04\0\0\0\0\0\0\0\0\0\0")).unwrap().byte_rate(), None);
+        assert_eq!(Base64Data::parse(&BASE64.encode(wav)).unwrap().byte_rate(), Some(32_000));
+        assert_eq!(Base64Data::parse(&BASE64.encode(&wav[..40])).unwrap().byte_rate(), None);
+        assert_eq!(
+            Base64Data::parse(&BASE64.encode(b"ID3\x04\0\0\0\0\0\0\0\0\0\0")).unwrap().byte_rate(),
+            None
+        );
     }
 }

@@ -355,7 +355,7 @@ impl Changed<'_> {
             1 => Scopes::Partition("p".into()),
             _ => Scopes::One(scope(&mut self.dice)),
         };
-        let mut which = Select::of(scopes);
+        let mut which = Select::messages(scopes);
         match self.dice.below(8) {
             0 => which.roles = vec![Role::User],
             1 => which.since = Some(self.dice.below(100) as i64),
@@ -413,7 +413,7 @@ impl Changed<'_> {
         let wanted = self.model.everything();
         assert_eq!(everything(&mut *self.store), wanted);
         let unembedded = self.model.live.values().filter(|(_, vector)| vector.is_none()).count();
-        let found = self.store.unembedded(MODEL, &Select::of(Scopes::All), 1000).unwrap();
+        let found = self.store.unembedded(MODEL, &Select::messages(Scopes::All), 1000).unwrap();
         assert_eq!((found.total, found.newest.len()), (unembedded as u64, unembedded));
         let scopes: BTreeMap<Scope, u64> = self.store.scopes().unwrap().into_iter().collect();
         let mut counted: BTreeMap<Scope, u64> = BTreeMap::new();
@@ -436,7 +436,7 @@ impl Changed<'_> {
         self.model = Model::default();
         for mut store in [self.store, self.home.open()] {
             assert_eq!(everything(&mut *store), Everything::default());
-            let all = Select::of(Scopes::All);
+            let all = Select::messages(Scopes::All);
             for word in WORDS {
                 for occur in [Occur::All, Occur::Any] {
                     assert_eq!(store.find(&Term::parse(word), occur, &all, 10).unwrap(), []);
@@ -458,7 +458,7 @@ impl Changed<'_> {
 /// What a walk visits.
 fn everything(store: &mut dyn Store) -> Everything {
     let mut all = Everything::default();
-    let which = Select::of_kinds(kinds(), Scopes::All);
+    let which = Select::records(kinds(), Scopes::All);
     let mut visit = |record| {
         match record {
             Record::Stored(record) => all.records.push(record),
@@ -563,7 +563,7 @@ fn a_process_that_changes_records_until_it_is_killed() {
         let pair = dice.below(PAIRS);
         let both = [0, 1].map(|side| versioned(pair, side, version));
         let ids = both.each_ref().map(|record| record.id.as_str());
-        let there = store.get(&ids, &Select::of(Scopes::All)).unwrap().len();
+        let there = store.get(&ids, &Select::messages(Scopes::All)).unwrap().len();
         match (there, dice.below(3)) {
             (0, _) => {
                 let links = ids.map(|id| Link { rel: RELATED.into(), ..Link::responded_with(id, HUB, 1) });
@@ -585,7 +585,7 @@ fn check_pairs(home: &Home) {
     let mut model = Model::default();
     let records: BTreeMap<&str, &StoredRecord> =
         records.iter().map(|record| (record.id.as_str(), record)).collect();
-    let which = Select::of(Scopes::All);
+    let which = Select::messages(Scopes::All);
     let mut whole = 0;
     for pair in 0..PAIRS {
         let both = [0, 1].map(|side| records.get(format!("r{pair}-{side}").as_str()));

@@ -73,7 +73,7 @@ fn every_encoding_is_read_in_pieces_of_any_length() {
     let text = "data: süß\n\n".repeat(50);
     for (form, name) in FORMS {
         for length in [1, 7, 10_000] {
-            let (mut decoder, mut out) = (Decoder::of(Some(name)), Vec::new());
+            let (mut decoder, mut out) = (Decoder::for_encoding(Some(name)), Vec::new());
             for piece in encoded(form, &[&text]).concat().chunks(length) {
                 decoder.decode(piece, &mut out, usize::MAX).unwrap();
             }
@@ -81,7 +81,7 @@ fn every_encoding_is_read_in_pieces_of_any_length() {
         }
     }
     let mut out = Vec::new();
-    Decoder::of(None).decode(b"x", &mut out, 1).unwrap();
+    Decoder::for_encoding(None).decode(b"x", &mut out, 1).unwrap();
     assert_eq!(out, b"x");
 }
 
@@ -89,7 +89,7 @@ fn every_encoding_is_read_in_pieces_of_any_length() {
 fn flushed_data_is_decoded_at_once() {
     let texts = ["data: one\n\n", "data: two\n\n", "data: three\n\n"];
     for (form, name) in FORMS {
-        let mut decoder = Decoder::of(Some(name));
+        let mut decoder = Decoder::for_encoding(Some(name));
         for (piece, text) in encoded(form, &texts).iter().zip(texts) {
             let mut out = Vec::new();
             decoder.decode(piece, &mut out, 100).unwrap();
@@ -102,7 +102,7 @@ fn flushed_data_is_decoded_at_once() {
 fn decoding_stops_at_its_limit() {
     let long = "x".repeat(10 << 20);
     for (form, name) in FORMS {
-        let (mut decoder, mut out) = (Decoder::of(Some(name)), Vec::new());
+        let (mut decoder, mut out) = (Decoder::for_encoding(Some(name)), Vec::new());
         let bomb = encoded(form, &[&long]).concat();
         assert!(matches!(decoder.decode(&bomb, &mut out, 1000), Err(Truncation::Limit)), "{form}");
         assert_eq!((out.len(), out.capacity() < 1 << 20), (1000, true), "{form}");
@@ -121,7 +121,7 @@ fn a_body_of_another_encoding_is_refused() {
         ("zstd", wide),
         ("compress", b"x"),
     ] {
-        let said = Decoder::of(Some(name)).decode(bytes, &mut Vec::new(), 100);
+        let said = Decoder::for_encoding(Some(name)).decode(bytes, &mut Vec::new(), 100);
         assert!(matches!(said, Err(Truncation::Failed(_))), "{name}");
     }
 }

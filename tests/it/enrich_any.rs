@@ -8,7 +8,7 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{TestCaseError, TestRunner};
 use rsv::chat::{self, Request, fence};
-use rsv::cli::Notes;
+use rsv::cli::Diagnostics;
 use rsv::enrich::{Memory, Options, Placement, Turn, Wording, enrich};
 use rsv::record::{Clock, Content, Object, Scope};
 use rsv::store::Store;
@@ -51,8 +51,8 @@ fn options() -> impl Strategy<Value = Options> {
 fn enriched(store: &mut dyn Store, body: Object, scope: &Scope, options: &Options) -> Object {
     let clock = Clock::fixed(NOW);
     let turn = Turn { scope, trace_id: None, clock: &clock, served_window: &|| None };
-    let notes = Notes::default();
-    let memory = Memory { store, embedder: None, notes: &notes, degraded: None };
+    let diagnostics = Diagnostics::default();
+    let memory = Memory { store, embedder: None, diagnostics: &diagnostics, degraded: None };
     enrich(Ok(memory), Request::parse(body).unwrap(), &turn, options).unwrap().line
 }
 
@@ -113,8 +113,8 @@ fn kept(request: &Request, told: &LineOutput) -> (Vec<Object>, Option<usize>) {
     for (at, message) in request.messages.iter().enumerate() {
         let mut message = message.clone();
         if last == Some(at) || at == 0 && is_system(&message) {
-            let own = fence::strip(Content::of(&message).unwrap());
-            if own != Content::of(&message).unwrap() {
+            let own = fence::strip(Content::from_message(&message).unwrap());
+            if own != Content::from_message(&message).unwrap() {
                 message.set("content", own.to_json());
             }
         }
@@ -140,7 +140,7 @@ fn without_block(mut message: Object, own: &Object, before: bool) -> Result<(), 
             && lines().filter(|line| line.starts_with("</rsv-memory>")).count() == 1
             && !["<|im_end|>", "[INST]", "</s>", "<|im_start|>"].iter().any(|token| text.contains(token))
     };
-    let block = match (Content::of(&message).unwrap(), Content::of(own).unwrap()) {
+    let block = match (Content::from_message(&message).unwrap(), Content::from_message(own).unwrap()) {
         (Content::Text(text), Content::Text(own)) if before => text.strip_suffix(&own).map(str::to_owned),
         (Content::Text(text), Content::Text(own)) => text.strip_prefix(&own).map(str::to_owned),
         (Content::Text(text), Content::Null) => Some(text),
@@ -289,7 +289,7 @@ enum Came {
 
 /// The tokens of a request as it leaves, counted as a whole.
 fn recounted(request: &Request, options: &Options) -> usize {
-    let counter = Counter::of(&options.model);
+    let counter = Counter::for_model(&options.model);
     let messages = request.messages.iter().map(|message| counter.message(message));
     let tokens = counter.overhead(request) + messages.sum::<usize>();
     (tokens as f64 * options.token_multiplier) as usize

@@ -4,14 +4,14 @@ use crate::neo4j::{READ_BY_RESERVOIR, RESERVOIRS};
 use crate::support::{Home, is_test_process};
 use jiff::tz::TimeZone;
 use rsv::backfill;
-use rsv::cli::{Common, Layout, Notes};
+use rsv::cli::{Common, Diagnostics, Layout};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::embed::{Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::link::synapse;
 use rsv::record::{
-    Clock, Draft, Feed, Hit, Kind, MESSAGE, Object, Record, Scope, Scopes, StoredRecord, TextSource,
+    Clock, Draft, Feed, Hit, MESSAGE, Object, Record, RecordKind, Scope, Scopes, StoredRecord, TextSource,
     VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
 };
 use rsv::search::{self, By};
@@ -20,7 +20,7 @@ use rsv::view;
 use std::io::Cursor;
 
 /// Something that somebody noted, under a title.
-static NOTE: Kind = Kind {
+static NOTE: RecordKind = RecordKind {
     name: "note",
     label: "NoteNode",
     traced: false,
@@ -42,7 +42,7 @@ fn read_note(mut line: Object) -> Result<Draft> {
         partition: line.text("partition")?,
         instance: line.text("instance")?,
         timestamp: timestamp(&line)?,
-        ..Draft::of(&NOTE, text)
+        ..Draft::new(&NOTE, text)
     };
     let known = ["kind", "id", "partition", "instance", "content", "timestamp", "created_at"];
     line.retain(|name| !known.contains(&name));
@@ -131,7 +131,7 @@ fn notes_are_stored_beside_reservoirs_graph() {
     register(&NOTE);
     let settings = config::load(&Common::default()).unwrap();
     let mut store = store::open(&settings.store().unwrap(), OpenMode::Create).unwrap();
-    let owls = Select::of(Scopes::Partition("work".into()));
+    let owls = Select::messages(Scopes::Partition("work".into()));
     let seen = |store: &mut dyn Store| {
         let found = store.find(&Term::parse("owl"), Occur::All, &owls, 20).unwrap().len();
         (found, store.count(&owls, 100).unwrap(), store.last_of(&owls, 100).unwrap().len())
@@ -149,7 +149,7 @@ fn notes_are_stored_beside_reservoirs_graph() {
         .collect();
     assert_eq!(ingest(&mut *store, Options::default(), &notes).1, 40);
     assert_eq!(seen(&mut *store), (6, 6, 6));
-    let mut changed = store.get(&["w3"], &Select::of_kinds(vec![&NOTE], Scopes::All)).unwrap().remove(0);
+    let mut changed = store.get(&["w3"], &Select::records(vec![&NOTE], Scopes::All)).unwrap().remove(0);
     changed.text = "An owl of another version".to_owned();
     assert_eq!(store.replace(&[changed]).unwrap(), [Written::Replaced]);
     assert_eq!(store.remove(&["w0", "w1", "a0"]).unwrap(), 3);
@@ -183,9 +183,9 @@ fn ingest(store: &mut dyn Store, options: Options, lines: &str) -> (Vec<String>,
 }
 
 /// All notes, and all messages, of the scope that most are of.
-fn of_p(kind: &'static Kind) -> Select {
+fn of_p(kind: &'static RecordKind) -> Select {
     let scope = Scope { partition: "p".into(), instance: "p".into() };
-    Select::of_kinds(vec![kind], Scopes::One(scope))
+    Select::records(vec![kind], Scopes::One(scope))
 }
 
 fn ids(records: &[StoredRecord]) -> Vec<&str> {
@@ -214,7 +214,7 @@ fn they_are_stored_and_passed_on(store: &mut dyn Store) {
     assert_eq!(ids(&store.last_of(&of_p(&MESSAGE), 9).unwrap()), ["m1", "m2", "m3"]);
     let both = Select { kinds: vec![&MESSAGE, &NOTE], ..of_p(&NOTE) };
     assert_eq!(ids(&store.last_of(&both, 9).unwrap())[..6], ["m1", "n1", "m2", "n2", "n3", "m3"]);
-    let moss = Select { key: Some("Moss".into()), ..Select::of_kinds(vec![&NOTE], Scopes::All) };
+    let moss = Select { key: Some("Moss".into()), ..Select::records(vec![&NOTE], Scopes::All) };
     assert_eq!(ids(&store.last_of(&moss, 9).unwrap()), ["n1", "n4"]);
     assert_eq!(ids(&store.get(&["n1", "m1"], &of_p(&NOTE)).unwrap()), ["n1"]);
     // The neighbours of a note are notes.
@@ -227,7 +227,7 @@ fn they_are_stored_and_passed_on(store: &mut dyn Store) {
 }
 
 /// The ids of what a search finds; all of it is of the kind that was asked for.
-fn found(store: &mut dyn Store, by: By, question: &str, kind: &'static Kind, link: bool) -> Vec<Hit> {
+fn found(store: &mut dyn Store, by: By, question: &str, kind: &'static RecordKind, link: bool) -> Vec<Hit> {
     let options = search::Options {
         limit: 10,
         min_score: None,
@@ -287,7 +287,7 @@ fn they_are_found_by_their_words(store: &mut dyn Store) {
 }
 
 fn they_are_found_by_their_meaning(store: &mut dyn Store, settings: &Settings) {
-    let mut embedder = Embedder::of(settings, Workload::Few, &Notes::default()).unwrap();
+    let mut embedder = Embedder::from_settings(settings, Workload::Few, &Diagnostics::default()).unwrap();
     let model = embedder.model().to_owned();
     let unembedded = |store: &mut dyn Store, kind| store.unembedded(&model, &of_p(kind), 0).unwrap().total;
     assert_eq!((unembedded(store, &NOTE), unembedded(store, &MESSAGE)), (4, 3));
@@ -315,7 +315,7 @@ fn they_are_found_by_their_meaning(store: &mut dyn Store, settings: &Settings) {
 }
 
 fn they_are_linked_among_themselves(store: &mut dyn Store, settings: &Settings) {
-    let plan = synapse::Plan::of(store, settings, Some(0.1), None).unwrap().unwrap();
+    let plan = synapse::Plan::from_settings(store, settings, Some(0.1), None).unwrap().unwrap();
     let mut made = Vec::new();
     let mut note = |link: rsv::record::Link| {
         made.push(link);
@@ -361,7 +361,7 @@ fn they_are_shown(store: &mut dyn Store) {
 
 /// Everything of a store as rsv-export --vectors writes it.
 fn export(store: &mut dyn Store) -> String {
-    let which = Select::of_kinds(kinds(), Scopes::All);
+    let which = Select::records(kinds(), Scopes::All);
     let what = Walk { embeddings: true, links: true, ..Walk::records(which) };
     let mut out = Vec::new();
     let mut visit = |record: Record| {
@@ -393,7 +393,7 @@ fn they_go_from_store_to_store(store: &mut dyn Store) {
     let mut narrow = elsewhere("narrow.db");
     let scopes = Some(Scopes::Partition("q".into()));
     ingest(&mut *narrow, Options { keep_system: true, import: scopes, ..Options::default() }, &first);
-    let which = Select::of_kinds(kinds(), Scopes::All);
+    let which = Select::records(kinds(), Scopes::All);
     assert_eq!(ids(&narrow.last_of(&which, 9).unwrap()), ["n4"]);
 }
 

@@ -171,16 +171,6 @@ fn every_statement_of_the_graph_database_stands_in_two_files() {
     assert_eq!(files_outside(&["store/neo4j/statements", "store/neo4j/changes"], &signs), [""; 0]);
 }
 
-/// Names that a module still gives to two types. None may be added.
-const SHARED_TYPE_NAMES: [(&str, &str); 6] = [
-    ("store", "Candidate"),
-    ("store", "Compared"),
-    ("store", "Measure"),
-    ("store", "Removal"),
-    ("store", "Scored"),
-    ("store", "Words"),
-];
-
 /// The names that a file gives to types: `struct`, `enum`, `trait`, `type NAME`. Associated types, which stand
 /// indented in a trait or an `impl`, are left out.
 fn type_names(text: &str) -> Vec<String> {
@@ -212,9 +202,7 @@ fn no_two_types_of_one_name_in_a_module() {
         }
     }
     assert!(files.len() > 200, "only {} types were found", files.len());
-    let shared = files.iter().filter(|((module, name), files)| {
-        files.len() > 1 && !SHARED_TYPE_NAMES.contains(&(module.as_str(), name.as_str()))
-    });
+    let shared = files.iter().filter(|(_, files)| files.len() > 1);
     let shared: Vec<String> =
         shared.map(|((module, name), files)| format!("{module} has two types {name}: {files:?}")).collect();
     assert!(shared.is_empty(), "{}", shared.join("\n"));

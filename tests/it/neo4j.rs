@@ -230,11 +230,12 @@ fn a_graph_recalls_what_a_file_does() {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
     let alike = |(one, other): (&(String, f64), &(String, f64))| one.0 == other.0 && near(one.1, other.1);
     let question = |text: &str, numbers: &[f32]| {
-        let vector = QuestionVector { model: "m".into(), numbers: numbers.to_vec(), floor: 0.2 };
+        let vector = QuestionVector { model: "m".into(), numbers: numbers.to_vec(), min_similarity: 0.2 };
         Question::parse(text, Some(vector))
     };
     for (round, instance) in ["many", "few", "none"].into_iter().cycle().take(9).enumerate() {
-        let mut which = Select::of(Scopes::One(Scope { partition: "p".into(), instance: instance.into() }));
+        let mut which =
+            Select::messages(Scopes::One(Scope { partition: "p".into(), instance: instance.into() }));
         which.roles = if round < 6 { vec![Role::User, Role::Assistant] } else { vec![Role::User] };
         let vector = vector();
         let question = question(&words(round + 3), &vector);
@@ -250,7 +251,7 @@ fn a_graph_recalls_what_a_file_does() {
             cosines.sort_by(|one, other| one.0.cmp(&other.0));
             cosines.dedup_by(|one, other| one.0 == other.0);
             let around = store.around(&found, &which, 2).unwrap();
-            let count = store.count(&Select::of(which.scopes.clone()), 1000).unwrap();
+            let count = store.count(&Select::messages(which.scopes.clone()), 1000).unwrap();
             let links = store.links(&ids, None).unwrap();
             (last, [told(&worded), told(&nearest), cosines], evidence, (around, count, links.len()))
         };
@@ -492,7 +493,7 @@ fn three_records_among_very_many_are_found() {
     }
     home.check();
     let mut store = home.open();
-    let few = Select::of(Scopes::One(Scope { partition: "few".into(), instance: "few".into() }));
+    let few = Select::messages(Scopes::One(Scope { partition: "few".into(), instance: "few".into() }));
     let ids = |hits: Vec<Hit>| hits.into_iter().map(|hit| hit.record.id).collect::<Vec<_>>();
     // All others are nearer.
     let nearest = store.nearest("m", &[1.0, 0.5, 0.5, 0.5], &few, 10).unwrap();
@@ -501,7 +502,7 @@ fn three_records_among_very_many_are_found() {
         let found = store.find(&Term::content("the owl"), occur, &few, 10).unwrap();
         assert_eq!(ids(found).len(), if occur == Occur::All { 0 } else { 3 });
     }
-    let many = Select::of(Scopes::Partition("many".into()));
+    let many = Select::messages(Scopes::Partition("many".into()));
     let nearest = store.nearest("m", &[1.0, 0.5, 0.5, 0.5], &many, 10).unwrap();
     assert!(nearest.len() == 10 && nearest[9].score > 0.99, "{nearest:?}");
     assert_eq!(store.last_of(&few, 10).unwrap().len(), 3);
@@ -562,7 +563,7 @@ fn the_neo4j_index_finds_what_a_scan_finds() {
     for _ in 0..20 {
         let question: Vec<f32> = (0..12).map(|_| dice.below(2001) as f32 / 1000.0 - 1.0).collect();
         for scopes in [Scopes::All, Scopes::One(Scope { partition: "p".into(), instance: "many".into() })] {
-            let which = Select::of(scopes);
+            let which = Select::messages(scopes);
             let nearest = |store: &mut Box<dyn Store>| store.nearest("m", &question, &which, 20).unwrap();
             let (found, wanted) = (nearest(&mut one), nearest(&mut other));
             let same = |(a, b): (&Hit, &Hit)| a.record.id == b.record.id && (a.score - b.score).abs() < 1e-6;
@@ -605,7 +606,7 @@ fn the_best_of_many_by_their_words_are_those_that_a_file_finds() {
         for scopes in [Scopes::All, partition.clone(), half.clone(), few.clone()] {
             let roles = if round % 3 == 0 { vec![Role::Assistant] } else { Vec::new() };
             let since = (round % 5 == 0).then_some(1600);
-            let which = Select { roles, since, ..Select::of(scopes) };
+            let which = Select { roles, since, ..Select::messages(scopes) };
             for (occur, limit) in [(Occur::Any, 60), (Occur::Any, 5 + 3 * round), (Occur::All, 20)] {
                 let [found, wanted] = stores.each_mut().map(|store| {
                     let hits = store.find(&Term::content(&question), occur, &which, limit).unwrap();

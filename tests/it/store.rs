@@ -68,7 +68,7 @@ fn account(id: &str, at: i64, members: &Object) -> StoredRecord {
         instance: scope.clone(),
         timestamp: Some(at),
         members: members.clone(),
-        ..Draft::of(&ACCOUNT, String::new())
+        ..Draft::new(&ACCOUNT, String::new())
     };
     let fill =
         DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
@@ -98,7 +98,7 @@ fn link(rel: &str, from: &str, to: &str) -> Link {
 }
 
 fn everything() -> Walk {
-    let which = Select::of_kinds(kinds(), Scopes::All);
+    let which = Select::records(kinds(), Scopes::All);
     Walk { embeddings: true, links: true, ..Walk::records(which) }
 }
 
@@ -131,8 +131,8 @@ fn found(open: &Open, question: &str, occur: Occur, which: &Select, limit: usize
 
 fn nothing_is_there(open: &Open) {
     let mut store = open();
-    assert_eq!(store.last_of(&Select::of(Scopes::All), 10).unwrap(), []);
-    assert_eq!(store.find(&Term::parse("owl"), Occur::All, &Select::of(Scopes::All), 10).unwrap(), []);
+    assert_eq!(store.last_of(&Select::messages(Scopes::All), 10).unwrap(), []);
+    assert_eq!(store.find(&Term::parse("owl"), Occur::All, &Select::messages(Scopes::All), 10).unwrap(), []);
     assert_eq!(visited(&mut *store, &everything()), []);
     assert_eq!(store.scopes().unwrap(), []);
     assert_eq!(store.write(&[]).unwrap(), []);
@@ -251,12 +251,12 @@ fn the_last_come_oldest_first(open: &Open) {
     let traced = StoredRecord { trace_id: "u".into(), ..message("u1", 8000, Role::Tool, "traced") };
     let place = traced.position();
     open().write(&[at("c", 1), at("a", 2), at("b", 1), other, Record::Stored(traced)]).unwrap();
-    let one = Select::of(Scopes::One(scope("p")));
+    let one = Select::messages(Scopes::One(scope("p")));
     assert_eq!(last(open, &one, 4), ["u1", "b", "c", "a"]);
     assert_eq!(last(open, &one, 0), [""; 0]);
-    assert_eq!(last(open, &Select::of(Scopes::All), 5), ["u1", "z9", "b", "c", "a"]);
-    assert_eq!(last(open, &Select::of(Scopes::Partition("q".into())), 5), ["z9"]);
-    assert_eq!(last(open, &Select::of(Scopes::Partition("nowhere".into())), 5), [""; 0]);
+    assert_eq!(last(open, &Select::messages(Scopes::All), 5), ["u1", "z9", "b", "c", "a"]);
+    assert_eq!(last(open, &Select::messages(Scopes::Partition("q".into())), 5), ["z9"]);
+    assert_eq!(last(open, &Select::messages(Scopes::Partition("nowhere".into())), 5), [""; 0]);
     let mut which = one.clone();
     which.roles = vec![Role::Assistant, Role::Tool];
     assert_eq!(last(open, &which, 3), ["b1", "b2", "u1"]);
@@ -281,7 +281,7 @@ fn words_are_found(open: &Open) {
     open().write(&records).unwrap();
     let elsewhere = StoredRecord { scope: scope("q"), ..message("f9", 21_000, Role::User, "owl mice night") };
     open().write(&[Record::Stored(elsewhere)]).unwrap();
-    let which = Select { since: Some(20_000), ..Select::of(Scopes::One(scope("p"))) };
+    let which = Select { since: Some(20_000), ..Select::messages(Scopes::One(scope("p"))) };
     let set = |question: &str, occur: Occur| {
         let mut ids = found(open, question, occur, &which, 100);
         ids.sort();
@@ -301,7 +301,7 @@ fn words_are_found(open: &Open) {
     assert_eq!(found(open, "owl", Occur::All, &which, 0), [""; 0]);
     let early = Select { until: Some(20_001), ..which.clone() };
     assert_eq!(found(open, "owl hunts", Occur::All, &early, 9), ["f1"]);
-    let all = Select { since: Some(20_000), ..Select::of(Scopes::All) };
+    let all = Select { since: Some(20_000), ..Select::messages(Scopes::All) };
     assert_eq!(found(open, "night", Occur::All, &all, 9).len(), 3);
 }
 
@@ -320,7 +320,7 @@ fn all_is_visited_in_order(open: &Open) {
         .collect();
     assert!(places.is_sorted() && places.len() > 15);
     // Of a selection only what belongs to it, links by both their ends.
-    let which = Select { until: Some(2500), ..Select::of(Scopes::One(scope("p"))) };
+    let which = Select { until: Some(2500), ..Select::messages(Scopes::One(scope("p"))) };
     let of_all_kinds = Select { kinds: kinds(), ..which.clone() };
     let early = visited(&mut *open(), &Walk { which: of_all_kinds, ..everything() });
     assert_eq!(early.iter().filter(|record| kind(record) == 2).count(), 2);
@@ -345,6 +345,6 @@ fn scopes_are_counted(open: &Open) {
     let lone = StoredRecord { scope: scope("a'b"), ..message("s1", 1, Role::User, "alone") };
     open().write(&[Record::Stored(lone)]).unwrap();
     let scopes = open().scopes().unwrap();
-    let messages = open().last_of(&Select::of(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
+    let messages = open().last_of(&Select::messages(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
     assert_eq!(scopes, [(scope("a'b"), 1), (scope("p"), messages), (scope("q"), 2)]);
 }

@@ -3,7 +3,7 @@
 use crate::encoded::encoded;
 use crate::fake::{Answer, Fake, Wire};
 use crate::support::{Home, Ran, lines_of, text};
-use rsv::cli::{Common, Notes};
+use rsv::cli::{Common, Diagnostics};
 use rsv::config;
 use rsv::forward::{Caller, Event, Forwarder};
 use rsv::record::{Clock, Object};
@@ -382,7 +382,7 @@ fn a_stream_passes_unchanged_while_its_events_are_parsed() {
     let home = Home::new();
     let file = home.write("c.toml", &format!("custom_base_url = '{}'", wire.url()));
     let settings = config::load(&Common { config: Some(file), ..Common::default() }).unwrap();
-    let forwarder = Forwarder::new(&settings, &Notes::default()).unwrap();
+    let forwarder = Forwarder::new(&settings, &Diagnostics::default()).unwrap();
     let expected = pieces.clone();
     let played = std::thread::spawn(move || {
         let mut call = wire.accept();

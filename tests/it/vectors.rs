@@ -3,8 +3,8 @@
 use crate::support::{Dice, Home};
 use rsv::config::StoreLocation;
 use rsv::record::{
-    ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Position, Record, Role, Scope, Scopes,
-    StoredRecord, Vector, Why,
+    ACCOUNT, Content, Draft, DraftDefaults, Embedding, HitEvidence, Link, Object, Position, Record, Role,
+    Scope, Scopes, StoredRecord, Vector,
 };
 use rsv::store::{self, Model, OpenMode, Select, Store, Walk, Written};
 use std::collections::{BTreeSet, HashMap};
@@ -40,7 +40,7 @@ fn embedding(of: &str, model: &str, vector: &[f32]) -> Embedding {
 }
 
 fn all() -> Select {
-    Select::of(Scopes::All)
+    Select::messages(Scopes::All)
 }
 
 fn ids(messages: &[StoredRecord]) -> Vec<&str> {
@@ -56,7 +56,7 @@ fn nearest(
     limit: usize,
 ) -> Vec<(String, f64)> {
     let hits = store.nearest(model, vector, which, limit).unwrap();
-    let told = |score: f64| Why { similarity: Some(score), ..Why::default() };
+    let told = |score: f64| HitEvidence { similarity: Some(score), ..HitEvidence::default() };
     assert!(hits.iter().all(|hit| hit.why == told(hit.score)));
     hits.into_iter().map(|hit| (hit.record.id, hit.score)).collect()
 }
@@ -137,7 +137,7 @@ impl Shadow {
     fn selection(&self, dice: &mut Dice) -> Select {
         let mut some = || self.0[dice.below(self.0.len())].0.clone();
         let (one, other) = (some(), some());
-        let mut which = Select::of(match dice.below(4) {
+        let mut which = Select::messages(match dice.below(4) {
             0 => Scopes::All,
             1 => Scopes::Partition(one.scope.partition.clone()),
             _ => Scopes::One(one.scope.clone()),
@@ -295,7 +295,7 @@ fn a_few_among_many_are_found() {
             .collect();
         store.write(&records).unwrap();
         let by_role = Select { roles: vec![Role::Tool], ..all() };
-        for which in [Select::of(Scopes::One(scope("p", "few"))), by_role] {
+        for which in [Select::messages(Scopes::One(scope("p", "few"))), by_role] {
             assert_eq!(nearest(&mut *store, "m", &[1.0; 8], &which, 10).len(), 3);
             lone.check_one(&mut *store, "m", &[1.0; 8], &which, 10);
         }
@@ -544,7 +544,13 @@ fn a_repeated_search_sees_the_changes_of_others() {
         }
         let question = vector(384, &Shadow::default(), &mut dice);
         for _ in 0..2 {
-            shadow.check_one(&mut *asking, "m", &question, &Select::of(Scopes::One(scope("p", "p"))), 10);
+            shadow.check_one(
+                &mut *asking,
+                "m",
+                &question,
+                &Select::messages(Scopes::One(scope("p", "p"))),
+                10,
+            );
         }
     }
     home.check();
@@ -568,7 +574,7 @@ fn of_fifty_thousand_too_the_nearest_are_exact() {
     for round in 0..6 {
         let mut store = open(&home);
         let vector: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
-        let which = [all(), Select::of(Scopes::One(scope("p", "many")))][round % 2].clone();
+        let which = [all(), Select::messages(Scopes::One(scope("p", "many")))][round % 2].clone();
         let wanted = shadow.nearest(&vector, &which, 10);
         assert_eq!(ids_of(&nearest(&mut *store, "m", &vector, &which, 10)), ids_of(&wanted));
     }
@@ -642,7 +648,7 @@ fn records_with_words_and_no_vector_are_unembedded() {
             StoredRecord { scope: scope("q", "q"), role: Some(Role::Tool), ..message("c", 60, "c") },
             message_of("d", 30, parts(r#"[{"type":"text","text":"d"}]"#)),
         ];
-        let account = record_of("account", 99, Draft::of(&ACCOUNT, String::new()));
+        let account = record_of("account", 99, Draft::new(&ACCOUNT, String::new()));
         let batch: Vec<Record> = empty.into_iter().chain(said).chain([account]).map(Record::Stored).collect();
         store.write(&batch).unwrap();
         let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
@@ -655,15 +661,15 @@ fn records_with_words_and_no_vector_are_unembedded() {
                 store.write(&[Record::Embedding(embedding("account", "known", &[1.0]))]).unwrap();
             }
         };
-        let one = Select::of(Scopes::One(scope("p", "p")));
+        let one = Select::messages(Scopes::One(scope("p", "p")));
         for _ in 0..2 {
             wanted(&all(), 9, &["c", "a", "b", "d"], 4);
         }
         wanted(&all(), 2, &["c", "a"], 4);
         wanted(&all(), 0, &[], 4);
         wanted(&one, 1, &["a"], 3);
-        wanted(&Select::of(Scopes::Partition("q".into())), 9, &["c"], 1);
-        wanted(&Select::of(Scopes::Partition("nowhere".into())), 9, &[], 0);
+        wanted(&Select::messages(Scopes::Partition("q".into())), 9, &["c"], 1);
+        wanted(&Select::messages(Scopes::Partition("nowhere".into())), 9, &[], 0);
         wanted(&Select { roles: vec![Role::Tool], ..all() }, 9, &["c"], 1);
         wanted(&Select { until: Some(45), ..all() }, 1, &["b"], 2);
         let place = message("b", 40, "").position();
@@ -775,7 +781,7 @@ fn vectors_are_replaced_whole_or_not_at_all() {
 }
 
 fn all_of(partition: &str) -> Select {
-    Select::of(Scopes::Partition(partition.into()))
+    Select::messages(Scopes::Partition(partition.into()))
 }
 
 #[test]

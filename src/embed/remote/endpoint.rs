@@ -32,20 +32,20 @@ pub(super) struct Endpoint {
 impl Endpoint {
     /// The server that the settings name; `None` if they name none. Errors if it is no address, or if a key
     /// is missing or would go to another machine in the clear.
-    pub(super) fn of(settings: &Settings) -> Result<Option<Endpoint>> {
+    pub(super) fn from_settings(settings: &Settings) -> Result<Option<Endpoint>> {
         let endpoint = match settings.text("embed.via").as_deref() {
             None | Some("local") => return Ok(None),
             Some("proxy") => proxy(settings)?,
             Some("openai") => Endpoint {
                 kind: EmbeddingApi::OpenAi,
-                address: beside_chat(configured(settings, "openai_base_url")?, "/v1", "/embeddings"),
+                address: embeddings_address(configured(settings, "openai_base_url")?, "/v1", "/embeddings"),
                 key: settings.secret("openai_api_key"),
                 setting: "openai_base_url",
                 key_variable: Some("OPENAI_API_KEY".to_owned()),
             },
             Some("ollama") => Endpoint {
                 kind: EmbeddingApi::Ollama,
-                address: beside_chat(configured(settings, "ollama_base_url")?, "", "/api/embed"),
+                address: embeddings_address(configured(settings, "ollama_base_url")?, "", "/api/embed"),
                 key: settings.secret("ollama_api_key"),
                 setting: "ollama_base_url",
                 key_variable: None,
@@ -68,8 +68,8 @@ impl Endpoint {
         }
     }
 
-    /// How many texts, and how many bytes of them, are sent at once. OpenAI takes 2048 texts of together
-    /// 300 000 tokens, of which none is shorter than a byte; the others work while one waits.
+    /// The greatest number of texts, and of bytes, in one request. OpenAI takes 2048 texts of together 300 000 tokens,
+    /// none of which is shorter than a byte; other servers compute while the client waits.
     pub(super) fn limits(&self) -> (usize, usize) {
         match self.kind {
             EmbeddingApi::OpenAi => (2048, 256 << 10),
@@ -130,16 +130,16 @@ fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     let key_variable = settings.text("embed.key_variable");
     Ok(Endpoint {
         kind: if ollama { EmbeddingApi::Ollama } else { EmbeddingApi::OpenAi },
-        address: if ollama { address } else { beside_chat(address, "/v1", "/embeddings") },
+        address: if ollama { address } else { embeddings_address(address, "/v1", "/embeddings") },
         key: key_variable.as_ref().and_then(|name| settings.variable(name)),
         setting: "embed.via",
         key_variable,
     })
 }
 
-/// Where embeddings are made, by the address of the chat completions, or by a base for both, with or without
-/// `/v1`. An address of another shape is taken as it is.
-fn beside_chat(address: Address, version: &str, endpoint: &str) -> Address {
+/// The address for embeddings, derived from the address of the chat completions, or from a base address with or without
+/// `/v1`. Any other address is used unchanged.
+fn embeddings_address(address: Address, version: &str, endpoint: &str) -> Address {
     let path = address.path().trim_end_matches('/');
     let base = path.strip_suffix("/chat/completions").unwrap_or(path);
     match base.strip_suffix("/v1") {
@@ -162,7 +162,7 @@ mod tests {
         let file = directory.path().join("rsv.toml");
         std::fs::write(&file, lines).unwrap();
         let common = Common { config: Some(file), ..Common::default() };
-        Endpoint::of(&config::load(&common).unwrap())
+        Endpoint::from_settings(&config::load(&common).unwrap())
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_key_is_asked_for_and_goes_nowhere_in_the_clear() {
         let error_text = |lines| endpoint(lines).err().map(|e| e.to_string());
-        // HOME is a variable that is there, and holds no secret.
+        // HOME is a variable that exists, and holds no secret.
         let with_key = "\nembed.key_variable = 'HOME'";
         for (lines, error) in [
             ("embed.via = 'http://h'", None),

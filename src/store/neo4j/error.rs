@@ -1,4 +1,4 @@
-//! The errors between rsv and a server, whether to retry, and their words for people.
+//! The errors of a server and its driver: which to retry, and how they are worded.
 
 use crate::config::StoreLocation;
 use crate::error::Error;
@@ -13,12 +13,12 @@ const TRANSIENT: &str = "Neo.TransientError.";
 /// A server with TLS answers a client that speaks without it with these bytes first: an alert, of TLS 1.
 const TLS_ALERT: u32 = 0x1503;
 
-/// An error of the server, before it is put into words for people.
+/// An error of the server, before it is worded for people.
 #[derive(Debug)]
 pub(super) enum DbError {
-    /// The driver or the server says so.
+    /// The driver or the server reported an error.
     Driver(Driver),
-    /// No connection could be had within this time.
+    /// No connection became available within this time.
     ConnectTimeout(Duration),
     /// A query took longer than this.
     QueryTimeout(Duration),
@@ -57,17 +57,17 @@ impl DbError {
                 (ErrorKind::TimedOut, format!("no answer within {} s", timeout.as_secs_f64()))
             }
             DbError::Unexpected(cause) => (ErrorKind::Unexpected, cause),
-            DbError::Driver(error) => of_driver(&error, place),
+            DbError::Driver(error) => describe_driver_error(&error, place),
         };
         StoreError::new(kind, format!("cannot {attempt} store {}", place.address), cause)
     }
 
-    /// Whether a procedure of the server failed: an index is not there.
+    /// Whether a procedure of the server failed, since an index does not exist.
     pub(super) fn is_of_procedure(&self) -> bool {
         matches!(self, DbError::Driver(Driver::Neo4j(error)) if error.code().contains(".Procedure."))
     }
 
-    /// Whether the server says that the same may succeed later.
+    /// Whether the server says that a retry may succeed.
     pub(super) fn is_transient(&self) -> bool {
         let transient = |code: &str| code.starts_with(TRANSIENT) || code.ends_with(".NotALeader");
         matches!(self, DbError::Driver(Driver::Neo4j(error)) if transient(error.code()))
@@ -79,20 +79,20 @@ impl DbError {
             if detail.kind() != io::ErrorKind::ConnectionRefused)
     }
 
-    /// Whether something that was to be made is there already.
+    /// Whether the thing to make exists already.
     pub(super) fn is_already_there(&self) -> bool {
         matches!(self, DbError::Driver(Driver::Neo4j(error)) if error.code().ends_with("AlreadyExists"))
     }
 }
 
-/// The kind and the cause of an error of the driver, in words for somebody who knows no Neo4j.
-fn of_driver(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
+/// The kind and the cause of an error of the driver, worded for people who do not know Neo4j.
+fn describe_driver_error(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
     match error {
         Driver::AuthenticationError(_) => (
             ErrorKind::Unauthenticated,
             format!("the server rejects the user {} or the password", place.server.user),
         ),
-        Driver::Neo4j(error) => of_code(error.code(), error.message(), place),
+        Driver::Neo4j(error) => describe_server_error(error.code(), error.message(), place),
         Driver::UnsupportedVersion(..) => {
             let hint = "use Neo4j 5.26 or a later one";
             (ErrorKind::ServerTooOld(hint), "the server is too old for Bolt 4.4".to_owned())
@@ -112,8 +112,8 @@ fn of_driver(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
     }
 }
 
-/// The kind and the cause of an error that the server gave a code.
-fn of_code(code: &str, message: &str, place: &StoreLocation) -> (ErrorKind, String) {
+/// The kind and the cause of an error with a code of the server.
+fn describe_server_error(code: &str, message: &str, place: &StoreLocation) -> (ErrorKind, String) {
     let settings = &place.server;
     if code.ends_with("DatabaseNotFound") {
         let database = settings.database.as_deref().unwrap_or_default();

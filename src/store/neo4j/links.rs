@@ -8,7 +8,7 @@ use super::graph::Neo4j;
 use super::lock::lock;
 use super::nearest::VectorCount;
 use super::selection::{collection_params, number, scopes_params};
-use super::statements::{self, of_label, of_model, of_scopes};
+use super::statements::{self, for_label, for_model, for_scopes};
 use super::values::{self, ListedLink, Params, Row};
 use super::write::run_over;
 use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named, kinds};
@@ -20,10 +20,10 @@ use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
 use neo4rs::BoltType;
 use std::collections::BTreeMap;
 
-/// Hardly any record has more links than these.
+/// The expected number of links of a record; few have more.
 const MAX_LINKS: usize = 16;
 
-/// For fewer records than this the index is asked, if the collection is large.
+/// In a large collection the index is queried if fewer records than this are to be compared.
 const MAX_INDEX_QUERIES: usize = 64;
 const MIN_INDEXED: u64 = 2000;
 
@@ -46,10 +46,10 @@ impl Links for Neo4j {
         model: &str,
         collection: &Collection,
         which: Compare,
-        floor: f64,
+        min_similarity: f64,
         limit: usize,
     ) -> Result<Vec<Compared>> {
-        self.or_error("read", self.compare_vectors(model, collection, which, floor, limit))
+        self.or_error("read", self.compare_vectors(model, collection, which, min_similarity, limit))
     }
 
     fn relink(
@@ -82,16 +82,16 @@ impl Neo4j {
 
     fn read_link_states(&self, name: &str, scopes: &Scopes) -> DbResult<Vec<LinkState>> {
         let Some(model) = self.model_number(name)? else { return Ok(Vec::new()) };
-        let rows = self.server.rows(&of_model(statements::COUNT_UNLINKED, model), Params::new())?;
+        let rows = self.server.rows(&for_model(statements::COUNT_UNLINKED, model), Params::new())?;
         let mut unlinked: BTreeMap<(String, Scope), u64> = BTreeMap::new();
         for row in rows {
             unlinked.insert((row.get("kind")?, row.scope()?), row.count("unlinked")?);
         }
         let params = scopes_params(scopes).with("model", model);
         let mut states = Vec::new();
-        for row in self.server.rows(&of_scopes(statements::LINK_STATES, scopes), params)? {
+        for row in self.server.rows(&for_scopes(statements::LINK_STATES, scopes), params)? {
             let (name, scope): (String, Scope) = (row.get("kind")?, row.scope()?);
-            // What this process knows nothing of it leaves alone.
+            // Collections of a kind that this process does not know stay as they are.
             let Some(kind) = kind_named(&name) else { continue };
             let rule = rule_of(&row)?;
             let unlinked = unlinked.get(&(name, scope.clone())).copied().unwrap_or_default();
@@ -109,7 +109,7 @@ impl Neo4j {
         model: &str,
         collection: &Collection,
         which: Compare,
-        floor: f64,
+        min_similarity: f64,
         limit: usize,
     ) -> DbResult<Vec<Compared>> {
         let one = Scopes::One(collection.scope.clone());
@@ -122,11 +122,11 @@ impl Neo4j {
                 self.read_vectors(statements::UNLINKED, count.model, collection, ("count", number(most)))?;
             match self.near_each(collection, &vectors, limit, &count) {
                 Ok(near) => {
-                    if let Some(compared) = compare(&vectors, which, floor, limit, Some(&near)) {
+                    if let Some(compared) = compare(&vectors, which, min_similarity, limit, Some(&near)) {
                         return Ok(compared);
                     }
                 }
-                // The index is not there yet.
+                // The index does not exist yet.
                 Err(error) if error.is_of_procedure() => {}
                 Err(error) => return Err(error),
             }
@@ -135,10 +135,10 @@ impl Neo4j {
         let mut vectors =
             self.read_vectors(statements::VECTORS_OF_COLLECTION, count.model, collection, all)?;
         vectors.sort_by_key(|vector| vector.n);
-        Ok(compare(&vectors, which, floor, limit, None).unwrap_or_default())
+        Ok(compare(&vectors, which, min_similarity, limit, None).unwrap_or_default())
     }
 
-    /// The vectors of a collection that a statement gives.
+    /// Reads the vectors of a collection.
     fn read_vectors(
         &self,
         statement: &str,
@@ -146,17 +146,17 @@ impl Neo4j {
         collection: &Collection,
         (name, value): (&str, i64),
     ) -> DbResult<Vec<Vector>> {
-        let statement = of_model(&of_label(statement, collection.kind), model);
+        let statement = for_model(&for_label(statement, collection.kind), model);
         let params = collection_params(collection.kind.name, &collection.scope).with(name, value);
         let mut vectors = Vec::new();
         self.server.each(&statement, params, &mut |row| {
-            vectors.push(Vector::of(row.get("vector")?));
+            vectors.push(Vector::new(row.get("vector")?));
             Ok(())
         })?;
         Ok(vectors)
     }
 
-    /// The nearest vectors to each of some vectors, by the index.
+    /// Finds the nearest vectors to each of some vectors by the index.
     fn near_each(
         &self,
         collection: &Collection,
@@ -173,12 +173,12 @@ impl Neo4j {
         let near = number(usize::try_from(near).unwrap_or(usize::MAX));
         let params = collection_params(collection.kind.name, &collection.scope);
         let params = params.with_rows("rows", rows).with("near", near);
-        let statement = of_model(&of_label(statements::NEAR_EACH, collection.kind), count.model);
+        let statement = for_model(&for_label(statements::NEAR_EACH, collection.kind), count.model);
         let mut each: Vec<Found> = vectors.iter().map(|_| Found::default()).collect();
         self.server.each(&statement, params, &mut |row| {
             let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
             if let Some(one) = each.get_mut(i) {
-                let vectors = row.get::<Vec<ListedVector>>("near")?.into_iter().map(Vector::of).collect();
+                let vectors = row.get::<Vec<ListedVector>>("near")?.into_iter().map(Vector::new).collect();
                 *one = Found { least: row.get::<Option<f64>>("least")?.unwrap_or_default(), vectors };
             }
             Ok(())
@@ -202,7 +202,7 @@ impl Neo4j {
                 let row =
                     |of: &Compared| Params::new().with("id", of.id.as_str()).with("version", of.version);
                 let params = Params::new().with_rows("rows", some.iter().map(row));
-                let row = transaction.row(&of_model(changes::MARK_LINKED, model), params)?;
+                let row = transaction.row(&for_model(changes::MARK_LINKED, model), params)?;
                 count += row.map_or(Ok(0), |row| row.get::<i64>("count"))?;
             }
             if count != number(compared.len()) {
@@ -216,7 +216,7 @@ impl Neo4j {
                 synapse_row(of, near, n, name)
             };
             let rows = changes.add.iter().map(&mut row).collect();
-            run_over(transaction, &of_model(changes::ADD_SYNAPSES, model), rows)?;
+            run_over(transaction, &for_model(changes::ADD_SYNAPSES, model), rows)?;
             transaction.run(changes::BEGIN_RULE, rule_params(model, collection, rule))?;
             Ok(true)
         })
@@ -227,12 +227,12 @@ impl Neo4j {
         self.server.write(|transaction| {
             lock(transaction, 0)?;
             let params = || rule_params(model, collection, rule);
-            let statement = of_label(changes::PRUNE, collection.kind);
+            let statement = for_label(changes::PRUNE, collection.kind);
             let row = transaction.row(&statement, params().with("name", name).with("anew", anew))?;
             let removed = row.map_or(Ok(0), |row| row.count("count"))?;
             if anew {
-                let statement = of_label(changes::BEGIN_UNLINKED, collection.kind);
-                transaction.run(&of_model(&statement, model), params())?;
+                let statement = for_label(changes::BEGIN_UNLINKED, collection.kind);
+                transaction.run(&for_model(&statement, model), params())?;
             }
             transaction.run(changes::SET_RULE, params())?;
             Ok(removed)
@@ -255,7 +255,7 @@ fn synapse_row(of: &Compared, near: &Near, n: i64, model: &str) -> Params {
     ends(from, to).with("near", near.id.as_str()).with("properties", BoltType::Map(properties.into()))
 }
 
-/// The rule of a row, if it tells one.
+/// The rule of a row, if it has one.
 fn rule_of(row: &Row) -> DbResult<Option<Rule>> {
     Ok(match (row.get("threshold")?, row.get::<Option<i64>>("degree")?) {
         (Some(threshold), Some(degree)) => {

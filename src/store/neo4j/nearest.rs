@@ -1,8 +1,8 @@
-//! Search by meaning: which vectors are nearest to one.
+//! Search by meaning: the vectors nearest to a question's.
 //!
-//! The server's vector index knows no selections: it gives the nearest of all, of which those of the selection are
-//! kept, and more of them are asked for until there are enough. Where the collections are small, or a small part of the
-//! store, their vectors are compared one by one. What is found is scored here, from the vectors themselves.
+//! The server's vector index cannot filter: it returns the nearest of all vectors, those of the selection are kept, and
+//! more are fetched until there are enough. If the collections are small, or a small part of the store, their vectors
+//! are compared one by one. Scores are computed here, from the vectors themselves.
 
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
@@ -10,34 +10,34 @@ use super::read::{MeasuredRecord, longest};
 use super::rows::is_zero;
 use super::selection::{number, scopes_params, select_params, with_kinds};
 use super::server::ids_per_request;
-use super::statements::{self, of_model, of_scopes, selected};
+use super::statements::{self, for_model, for_scopes, selected};
 use super::values::{self, Params};
-use crate::record::{Hit, Kind, Scopes};
-use crate::store::cosine::Query;
+use crate::record::{Hit, RecordKind, Scopes};
+use crate::store::cosine::QuantizedQuery;
 use crate::store::evidence::Cosines;
 use crate::store::select::Select;
 use std::collections::HashMap;
 
-/// Comparing at most so many vectors one by one is faster than asking the index.
+/// Comparing at most so many vectors one by one is faster than querying the index.
 const MAX_COMPARED: i64 = 500;
 
-/// The index finds nearly all of the nearest. Of so many hardly one should be missed: they are compared one by one
-/// where its numbers of 8 bits do not tell that what it left out is farther.
+/// In collections of at most this size results are verified: if the 8-bit numbers of the index do not prove that all
+/// others are farther, the vectors are compared one by one.
 const MAX_VERIFIED: i64 = 2000;
 
-/// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
-/// least.
+/// The index returns nearly all of the nearest, so so many times the wanted number is fetched, and at least
+/// `MIN_FETCHED`.
 const OVERFETCH: usize = 2;
 const MIN_FETCHED: usize = 100;
 const MAX_FETCHED: usize = 1 << 30;
 
-/// So many more rows than are wanted are read: vectors that the server cannot compare may fall behind them.
+/// The number of rows that are read in addition: vectors that the server cannot compare may be ranked behind them.
 const SPARE_ROWS: usize = 10;
 
-/// How many times as many are fetched next if there were not enough.
+/// The growth of the next fetch if there were not enough.
 const FETCH_GROWTH: i64 = 4;
 
-/// A model, and how many vectors it has in some collections.
+/// A model, and the number of its vectors in some collections.
 pub(super) struct VectorCount {
     pub(super) model: i64,
     dim: usize,
@@ -45,12 +45,12 @@ pub(super) struct VectorCount {
     pub(super) here: u64,
 }
 
-/// The answer of the index of vectors.
+/// The result of a query to the vector index.
 enum FromIndex {
     Found(Vec<Hit>),
     /// All vectors of the model with this number must be compared.
     CompareAll(i64),
-    /// It was not asked.
+    /// The index was not queried.
     NotAsked,
 }
 
@@ -65,11 +65,11 @@ impl Neo4j {
     pub(super) fn vector_count(
         &self,
         name: &str,
-        kinds: &[&Kind],
+        kinds: &[&RecordKind],
         scopes: &Scopes,
     ) -> DbResult<Option<VectorCount>> {
         let params = with_kinds(scopes_params(scopes).with("name", name), kinds);
-        let Some(row) = self.server.row(&of_scopes(statements::VECTOR_COUNT, scopes), params)? else {
+        let Some(row) = self.server.row(&for_scopes(statements::VECTOR_COUNT, scopes), params)? else {
             return Ok(None);
         };
         let dim = usize::try_from(row.count("dim")?).unwrap_or_default();
@@ -101,19 +101,19 @@ impl Neo4j {
             FromIndex::Found(hits) => hits,
             FromIndex::NotAsked => Vec::new(),
             FromIndex::CompareAll(model) => {
-                let statement = of_model(statements::NEAREST_OF_ALL, model);
+                let statement = for_model(statements::NEAREST_OF_ALL, model);
                 let lists = self.server.lists(
                     &selected(&statement, which),
                     nearest_params(which, vector, limit),
                     limit,
                 )?;
-                hits(lists, which, &Query::of(vector))?
+                hits(lists, which, &QuantizedQuery::new(vector))?
             }
         };
         Ok(Hit::best(hits, limit))
     }
 
-    /// Asks the index, for more and more until there are enough.
+    /// Queries the index, for more and more until there are enough.
     fn ask_index(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> DbResult<FromIndex> {
         let statement = selected(statements::NEAREST_BY_INDEX, which);
         let mut wanted = number(limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, MAX_FETCHED));
@@ -122,7 +122,7 @@ impl Neo4j {
             let params =
                 params.with("few", MAX_COMPARED).with("exact", MAX_VERIFIED).with("more", FETCH_GROWTH);
             let row = match self.server.row(&statement, with_kinds(params, &which.kinds)) {
-                // The index is not there yet.
+                // The index does not exist yet.
                 Err(error) if error.is_of_procedure() => return Ok(FromIndex::NotAsked),
                 row => row?,
             };
@@ -134,7 +134,7 @@ impl Neo4j {
             if row.get::<Option<i64>>("asked")?.is_none() {
                 return Ok(FromIndex::CompareAll(row.get("model")?));
             }
-            let found = Hit::best(hits(row.get("rows")?, which, &Query::of(vector))?, limit);
+            let found = Hit::best(hits(row.get("rows")?, which, &QuantizedQuery::new(vector))?, limit);
             if let Some(last) = found.get(limit - 1) {
                 let is_nearer = |most: f64| (1.0 + last.score) / 2.0 > most;
                 if !row.get::<bool>("exact")? || row.get::<Option<f64>>("most")?.is_some_and(is_nearer) {
@@ -146,7 +146,7 @@ impl Neo4j {
     }
 
     pub(super) fn cosines(&self, model: &str, vector: &[f32], ids: &[&str]) -> DbResult<Cosines> {
-        let query = Query::of(vector);
+        let query = QuantizedQuery::new(vector);
         let mut cosines = HashMap::<String, f64>::new();
         for ids in ids.chunks(ids_per_request(statements::SIMILARITIES, vector.len(), longest(ids))) {
             let wanted = Params::new().with_texts("wanted", ids.iter().copied());
@@ -167,8 +167,8 @@ fn nearest_params(which: &Select, vector: &[f32], limit: usize) -> Params {
     select_params(which).with_question(vector).with("count", number(limit.saturating_add(SPARE_ROWS)))
 }
 
-/// Records by their cosines.
-fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &Query) -> DbResult<Vec<Hit>> {
+/// The records, as hits scored by their cosines.
+fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &QuantizedQuery) -> DbResult<Vec<Hit>> {
     let hit = |(listed, cosine, vector): MeasuredRecord| {
         let cosine = values::cosine((cosine, vector), query).unwrap_or_default();
         Ok(Hit::by_meaning(values::record(listed, &which.kinds)?, cosine))

@@ -1,47 +1,47 @@
-//! Reading a selection: its last records, records by id, their number.
+//! Reads a selection: its last records, its records by id, and their number.
 
 use super::error::DbResult;
 use super::graph::Neo4j;
 use super::selection::{number, scopes_params, select_params, with_kinds};
 use super::server::ids_per_request;
-use super::statements::{self, each_of, of_scopes, selected};
+use super::statements::{self, each_of, for_scopes, selected};
 use super::values::{self, ListedRecord, Params, Row};
-use crate::record::{Kind, MESSAGE, Scopes, StoredRecord};
-use crate::store::cosine::Query;
+use crate::record::{MESSAGE, RecordKind, Scopes, StoredRecord};
+use crate::store::cosine::QuantizedQuery;
 use crate::store::evidence::Cosines;
 use crate::store::ranking::Corpus;
 use crate::store::select::Select;
 use std::collections::HashMap;
 
-/// So many selections are read together.
+/// The number of selections that are read together.
 const SELECTIONS: usize = 1000;
 
-/// With more collections than this, what is of them is told by the records and not by the index.
+/// With more collections than this, a query to the index does not name them; the records are filtered instead.
 const MAX_NAMED: usize = 100;
 
-/// A record, and how near its vector is.
+/// A record, and the nearness of its vector.
 pub(super) type MeasuredRecord = (ListedRecord, Option<f64>, Option<Vec<f64>>);
 
-/// The size of some collections, as far as rsv wrote them.
+/// The size of some collections; records that rsv did not write are not counted.
 #[derive(Default)]
 pub(super) struct Sizes {
     pub(super) corpus: Corpus,
-    /// What a question to the index begins with if it is about these collections; empty if it cannot tell them.
+    /// The beginning of a query that restricts it to these collections; empty if a query cannot do that.
     pub(super) prefix: String,
-    /// Whether there are messages among them that are not in the index, since rsv did not write them.
+    /// Whether they contain messages that are not in the index, since rsv did not write them.
     pub(super) unadopted: bool,
 }
 
 impl Sizes {
-    pub(super) fn of(row: &Row, kinds: &[&Kind]) -> DbResult<Sizes> {
+    pub(super) fn from_row(row: &Row, kinds: &[&RecordKind]) -> DbResult<Sizes> {
         let [docs, words] = [row.get::<i64>("documents")?, row.get("words")?].map(|count| count as f64);
         let unadopted = row.get::<i64>("unadopted")? > 0 && kinds.contains(&&MESSAGE);
         Ok(Sizes { corpus: Corpus { docs, words }, prefix: row.get("prefix")?, unadopted })
     }
 }
 
-/// Collections as a statement is asked about their sizes.
-pub(super) fn sizes_params(kinds: &[&Kind], scopes: &Scopes) -> Params {
+/// The parameters of a statement that reads sizes.
+pub(super) fn sizes_params(kinds: &[&RecordKind], scopes: &Scopes) -> Params {
     let params = scopes_params(scopes).with("everywhere", *scopes == Scopes::All);
     with_kinds(params.with("named", number(MAX_NAMED)), kinds)
 }
@@ -56,14 +56,14 @@ impl Neo4j {
         Ok(found)
     }
 
-    /// As `read_last`, of several selections: those of one kind, one scope and a trace are read together.
+    /// As `read_last`, for several selections: those with one kind, one scope and a trace are read together.
     pub(super) fn read_last_of_each(
         &self,
         which: &[Select],
         count: usize,
     ) -> DbResult<Vec<Vec<StoredRecord>>> {
         let mut found = vec![Vec::new(); which.len()];
-        let mut together: HashMap<&str, (&'static Kind, Vec<usize>)> = HashMap::new();
+        let mut together: HashMap<&str, (&'static RecordKind, Vec<usize>)> = HashMap::new();
         for (at, which) in which.iter().enumerate() {
             match kind_of_trace(which) {
                 Some(kind) => together.entry(kind.name).or_insert((kind, Vec::new())).1.push(at),
@@ -104,12 +104,12 @@ impl Neo4j {
     }
 
     /// The size of the collections of some kinds and scopes.
-    fn sizes(&self, kinds: &[&Kind], scopes: &Scopes) -> DbResult<Sizes> {
-        let row = self.server.row(&of_scopes(statements::CORPUS, scopes), sizes_params(kinds, scopes))?;
-        row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::of(&row, kinds))
+    fn sizes(&self, kinds: &[&RecordKind], scopes: &Scopes) -> DbResult<Sizes> {
+        let row = self.server.row(&for_scopes(statements::CORPUS, scopes), sizes_params(kinds, scopes))?;
+        row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::from_row(&row, kinds))
     }
 
-    /// Whether there are messages that rsv neither wrote nor has taken over.
+    /// Whether there are messages that rsv has neither written nor taken over.
     pub(super) fn has_unadopted(&self) -> DbResult<bool> {
         let row = self.server.row(statements::UNADOPTED, Params::new())?;
         Ok(row.map_or(Ok(0), |row| row.get::<i64>("unadopted"))? > 0)
@@ -124,7 +124,7 @@ impl Neo4j {
         listed_records(self.server.lists::<(ListedRecord,)>(&statement, params, ids.len())?, &which.kinds)
     }
 
-    /// The same, and the cosines of a vector with theirs of a model.
+    /// Reads records by id, and the cosines of a vector with their vectors of a model.
     pub(super) fn read_measured(
         &self,
         ids: &[&str],
@@ -132,7 +132,7 @@ impl Neo4j {
         (model, vector): (&str, &[f32]),
     ) -> DbResult<(Vec<StoredRecord>, Cosines)> {
         let statement = selected(statements::RECORDS_MEASURED, which);
-        let query = Query::of(vector);
+        let query = QuantizedQuery::new(vector);
         let (mut records, mut cosines) = (Vec::new(), Vec::new());
         for ids in ids.chunks(ids_per_request(&statement, vector.len(), longest(ids))) {
             let params = select_params(which).with_texts("wanted", ids.iter().copied());
@@ -155,12 +155,12 @@ pub(super) fn longest(ids: &[&str]) -> usize {
     ids.iter().map(|id| id.len()).max().unwrap_or_default() + 2
 }
 
-fn listed_records(lists: Vec<(ListedRecord,)>, kinds: &[&'static Kind]) -> DbResult<Vec<StoredRecord>> {
+fn listed_records(lists: Vec<(ListedRecord,)>, kinds: &[&'static RecordKind]) -> DbResult<Vec<StoredRecord>> {
     lists.into_iter().map(|(listed,)| values::record(listed, kinds)).collect()
 }
 
-/// The kind of a selection that is a trace in one scope.
-fn kind_of_trace(which: &Select) -> Option<&'static Kind> {
+/// The kind of a selection that consists of a trace in one scope.
+fn kind_of_trace(which: &Select) -> Option<&'static RecordKind> {
     match (&which.kinds[..], &which.scopes, &which.trace_id) {
         ([kind], Scopes::One(_), Some(_)) if kind.traced && which.key.is_none() => Some(kind),
         _ => None,

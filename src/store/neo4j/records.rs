@@ -5,7 +5,7 @@ use super::graph::Neo4j;
 use super::selection::select_params;
 use super::statements::{self, selected};
 use super::values::{Params, Row};
-use crate::record::{Kind, Record, StoredRecord, Vector};
+use crate::record::{Record, RecordKind, StoredRecord, Vector};
 use crate::store::api::{Records, Visit};
 use crate::store::error::Result;
 use crate::store::identity::Written;
@@ -72,8 +72,8 @@ impl Neo4j {
     }
 }
 
-/// A row as a record, with the vector that it may carry.
-fn with_vector(row: &Row, kinds: &[&'static Kind], model: Option<&str>) -> DbResult<StoredRecord> {
+/// The record in a row, with its vector if it has one.
+fn with_vector(row: &Row, kinds: &[&'static RecordKind], model: Option<&str>) -> DbResult<StoredRecord> {
     let mut record = row.record(kinds)?;
     if let (Some(model), Some(_)) = (model, row.get::<Option<Vec<f64>>>("vector")?) {
         record.vector = Some(Vector { model: model.to_owned(), numbers: row.vector("vector")? });

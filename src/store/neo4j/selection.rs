@@ -1,11 +1,11 @@
 //! A selection as the parameters of a statement.
 
 use super::values::Params;
-use crate::record::{Kind, Scope, Scopes};
+use crate::record::{RecordKind, Scope, Scopes};
 use crate::store::select::Select;
 use neo4rs::{BoltMap, BoltNull, BoltType};
 
-/// A number of things as the server takes it.
+/// A count as the server takes it.
 pub(super) fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -49,7 +49,7 @@ pub(super) fn scope_params(scope: &Scope) -> Params {
 }
 
 /// The names of kinds as a parameter.
-pub(super) fn with_kinds(params: Params, kinds: &[&Kind]) -> Params {
+pub(super) fn with_kinds(params: Params, kinds: &[&RecordKind]) -> Params {
     params.with_texts("kinds", kinds.iter().map(|kind| kind.name))
 }
 

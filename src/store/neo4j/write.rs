@@ -1,5 +1,4 @@
-//! Writing: what is there of a batch is read, what follows is worked out, and what is new is written, all while the
-//! writers' lock is held.
+//! Writes a batch while the writers' lock is held: reads the existing records, works out the changes, and writes them.
 
 use super::batch::{Batch, CollectionKey, Counts, New};
 use super::changes;
@@ -9,21 +8,21 @@ use super::graph::Neo4j;
 use super::lock::{Models, lock};
 use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
-use super::statements::{self, of_model};
+use super::statements::{self, for_model};
 use super::values::Params;
 use crate::record::{Record, StoredRecord, kind_named};
 use crate::store::identity::Written;
 use neo4rs::BoltType;
 use std::collections::{BTreeSet, HashMap};
 
-/// So many stems of words stand in a row.
+/// The number of stems in a row.
 const STEMS: usize = 50;
 
-/// So few rows are sent with those of other statements: to ask the server takes longer than to do it.
+/// Up to so many rows are combined with those of other statements, since a round trip takes longer than the work.
 const COMBINED_ROWS: usize = 100;
 
 impl Neo4j {
-    /// Writes a batch; gives what became of each record.
+    /// Writes a batch; returns the outcome of each record.
     pub(super) fn write_batch(&self, batch: &[Record]) -> DbResult<Vec<Written>> {
         if batch.is_empty() {
             return Ok(Vec::new());
@@ -35,12 +34,12 @@ impl Neo4j {
         })
     }
 
-    /// Writes records in the place of those that have their ids; gives what became of each.
+    /// Replaces the records that have the same ids; returns the outcome of each.
     pub(super) fn replace_records(&self, records: &[StoredRecord]) -> DbResult<Vec<Written>> {
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        // Of several under one id only the last stays.
+        // Of several records with one id, the last one stays.
         let last: HashMap<&str, usize> =
             records.iter().enumerate().map(|(at, record)| (record.id.as_str(), at)).collect();
         let is_last = |at: &usize| last[records[*at].id.as_str()] == *at;
@@ -67,7 +66,7 @@ impl Neo4j {
         Ok(results)
     }
 
-    /// Removes records with all that hangs on them; gives how many there were.
+    /// Removes records with their vectors, links and index entries; returns their number.
     pub(super) fn remove_records(&self, ids: &[&str]) -> DbResult<u64> {
         if ids.is_empty() {
             return Ok(0);
@@ -79,46 +78,46 @@ impl Neo4j {
         })
     }
 
-    /// Writes what follows from what is there, in one transaction.
+    /// Works out changes and writes them in one transaction.
     fn write_in_one<T>(
         &self,
         mut work_out: impl FnMut(&mut Transaction) -> DbResult<(T, Batch)>,
     ) -> DbResult<T> {
         loop {
-            let (mut new, mut gone) = (Vec::new(), Vec::new());
+            let (mut new, mut removed_models) = (Vec::new(), Vec::new());
             let written = self.server.write(|transaction| {
                 let (written, there) = work_out(transaction)?;
                 new = there.new_models();
                 if new.is_empty() {
-                    gone = there.write(transaction)?;
+                    removed_models = there.write(transaction)?;
                 } else {
                     transaction.rollback();
                 }
                 Ok(written)
             })?;
-            self.drop_indexes(&gone)?;
+            self.drop_indexes(&removed_models)?;
             if new.is_empty() {
                 return Ok(written);
             }
-            // An index that is there before the vectors costs far less than one that is made of them.
+            // An index that exists before its vectors costs far less than one that is built from them.
             self.add_models(&new)?;
         }
     }
 
-    /// Makes models that have no vectors yet, and their indexes.
+    /// Adds models without vectors, and their indexes.
     fn add_models(&self, new: &[(String, usize)]) -> DbResult<()> {
         self.server.write(|transaction| {
-            let (first, mut known) = lock(transaction, new.len())?;
+            let (first, mut models) = lock(transaction, new.len())?;
             let (mut names, mut counts) = (BTreeSet::new(), Counts::default());
             for (n, (name, dim)) in (first + 1..).zip(new) {
-                if !known.contains_key(name) {
-                    known.insert(name.clone(), (n, *dim));
+                if !models.contains_key(name) {
+                    models.insert(name.clone(), (n, *dim));
                     names.insert(name.clone());
                     counts.vectors.insert(name.clone(), 0);
                 }
             }
-            run_all(transaction, vector_steps(&known, counts))?;
-            begin_unembedded(transaction, &known, &names)
+            run_all(transaction, vector_steps(&models, counts))?;
+            begin_unembedded(transaction, &models, &names)
         })?;
         self.index_models()
     }
@@ -126,27 +125,27 @@ impl Neo4j {
     /// Makes the index of each model that has none yet.
     pub(super) fn index_models(&self) -> DbResult<()> {
         for row in self.server.rows(statements::MODELS, Params::new())? {
-            let statement = of_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
+            let statement = for_model(changes::MAKE_VECTOR_INDEX, row.get("n")?);
             self.server.make(&statement, Params::new().with("dim", row.get::<i64>("dim")?))?;
         }
         Ok(())
     }
 
-    /// Drops the indexes of models that are gone.
+    /// Drops the indexes of removed models.
     pub(super) fn drop_indexes(&self, models: &[i64]) -> DbResult<()> {
-        let drop = |n: &i64| self.server.run(&of_model(changes::DROP_VECTOR_INDEX, *n), Params::new());
+        let drop = |n: &i64| self.server.run(&for_model(changes::DROP_VECTOR_INDEX, *n), Params::new());
         models.iter().try_for_each(drop)
     }
 }
 
 impl Batch {
-    /// The models that are not there yet, with their dimensions.
+    /// The new models, with their dimensions.
     fn new_models(&self) -> Vec<(String, usize)> {
         let dim = |name: &String| Some((name.clone(), self.models.get(name)?.1));
         self.new.models.iter().filter_map(dim).collect()
     }
 
-    /// Writes what is new; gives the numbers of models that have no vectors any more.
+    /// Writes the changes; returns the numbers of models that have no vectors any more.
     fn write(self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
         let Batch { new, collections, models, .. } = self;
         let New {
@@ -160,12 +159,12 @@ impl Batch {
         steps.extend(collection_steps(&collections, &mut counts));
         let numbers: Vec<i64> = models.values().map(|(n, _)| *n).collect();
         for (rows, statement) in [(records, changes::ADD_RECORDS), (adopted, changes::ADOPT)] {
-            steps.extend(rows.into_iter().filter_map(|((kind, lacks), rows)| {
-                Some((changes::of_labels(statement, kind_named(kind)?, &lacks), rows))
+            steps.extend(rows.into_iter().filter_map(|((kind, missing_models), rows)| {
+                Some((changes::for_labels(statement, kind_named(kind)?, &missing_models), rows))
             }));
         }
-        steps.extend(replaced.into_iter().filter_map(|((kind, lacks), rows)| {
-            Some((changes::replace_records(kind_named(kind)?, &lacks, &numbers), rows))
+        steps.extend(replaced.into_iter().filter_map(|((kind, missing_models), rows)| {
+            Some((changes::replace_records(kind_named(kind)?, &missing_models, &numbers), rows))
         }));
         steps.extend(vector_steps(&models, counts));
         steps.extend(vectors.into_iter().map(|(labels, rows)| (changes::add_vectors(&labels), rows)));
@@ -177,20 +176,20 @@ impl Batch {
     }
 }
 
-/// Deletes those of some models that have no vectors any more; gives their numbers.
+/// Deletes those of some models that have no vectors any more; returns their numbers.
 pub(super) fn delete_empty_models(transaction: &mut Transaction, names: &[String]) -> DbResult<Vec<i64>> {
     if names.is_empty() {
         return Ok(Vec::new());
     }
     let params = Params::new().with_texts("names", names.iter().map(String::as_str));
-    let gone = transaction.rows(changes::DELETE_EMPTY_MODELS, params)?;
-    let gone: Vec<i64> = gone.iter().map(|row| row.get("n")).collect::<DbResult<_>>()?;
-    for n in &gone {
+    let removed_models = transaction.rows(changes::DELETE_EMPTY_MODELS, params)?;
+    let removed_models: Vec<i64> = removed_models.iter().map(|row| row.get("n")).collect::<DbResult<_>>()?;
+    for n in &removed_models {
         for statement in [changes::DELETE_UNEMBEDDED, changes::DELETE_VECTOR_COUNTS] {
-            transaction.run(&of_model(statement, *n), Params::new().with("model", *n))?;
+            transaction.run(&for_model(statement, *n), Params::new().with("model", *n))?;
         }
     }
-    Ok(gone)
+    Ok(removed_models)
 }
 
 /// A statement, and the rows that it is run over.
@@ -246,12 +245,12 @@ pub(super) fn begin_unembedded(
     new: &BTreeSet<String>,
 ) -> DbResult<()> {
     for (n, _) in new.iter().filter_map(|name| models.get(name)) {
-        transaction.run(&of_model(changes::BEGIN_UNEMBEDDED, *n), Params::new())?;
+        transaction.run(&for_model(changes::BEGIN_UNEMBEDDED, *n), Params::new())?;
     }
     Ok(())
 }
 
-/// Runs statements over their rows, one after the other; together, where they are few.
+/// Runs statements over their rows, one after the other; combined, if the rows are few.
 pub(super) fn run_all(transaction: &mut Transaction, mut steps: Vec<Step>) -> DbResult<()> {
     steps.retain(|(_, rows)| !rows.is_empty());
     let rows: usize = steps.iter().map(|(_, rows)| rows.len()).sum();
@@ -263,7 +262,7 @@ pub(super) fn run_all(transaction: &mut Transaction, mut steps: Vec<Step>) -> Db
     transaction.run(&statement, steps.into_iter().enumerate().fold(Params::new(), with_rows))
 }
 
-/// Runs a statement over rows, so many at a time.
+/// Runs a statement over rows in batches.
 pub(super) fn run_over(transaction: &mut Transaction, statement: &str, rows: Vec<Params>) -> DbResult<()> {
     let mut rows = rows.into_iter().peekable();
     while rows.peek().is_some() {

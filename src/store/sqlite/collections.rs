@@ -1,7 +1,7 @@
-//! Collections: a kind in a scope each, known by their numbers.
+//! Collections and their numbers. A collection is a kind in a scope.
 
 use super::super::select::{Collection, Select};
-use crate::record::{Kind, Scope, Scopes, kind_named, quote};
+use crate::record::{RecordKind, Scope, Scopes, kind_named, quote};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
@@ -9,19 +9,19 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct CollectionRow {
     pub(super) n: i64,
-    pub(super) kind: &'static Kind,
+    pub(super) kind: &'static RecordKind,
 }
 
 /// The collections of a selection.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Within {
-    /// Those that have these numbers.
+    /// The collections with these numbers.
     Listed(Vec<i64>),
     /// All of some kinds, whose names are a JSON array.
     OfKinds(String),
 }
 
-/// A part of them that is read by one statement; each condition takes one value.
+/// The part of them that one statement reads; its condition takes one value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Part<'a> {
     One(i64),
@@ -29,7 +29,7 @@ pub(super) enum Part<'a> {
 }
 
 impl Within {
-    pub(super) fn of(connection: &Connection, which: &Select) -> rusqlite::Result<Within> {
+    pub(super) fn resolve(connection: &Connection, which: &Select) -> rusqlite::Result<Within> {
         if which.scopes == Scopes::All {
             return Ok(Within::OfKinds(names(&which.kinds)));
         }
@@ -54,7 +54,7 @@ impl Part<'_> {
         }
     }
 
-    /// Its value.
+    /// The value of the condition.
     pub(super) fn value(&self) -> Value {
         match self {
             Part::One(n) => (*n).into(),
@@ -66,12 +66,12 @@ impl Part<'_> {
 /// The numbers of the collections of some kinds, whose names are a JSON array.
 pub(super) const OF_KINDS: &str = "SELECT n FROM collection WHERE kind IN (SELECT value FROM json_each(?))";
 
-fn names(kinds: &[&'static Kind]) -> String {
+fn names(kinds: &[&'static RecordKind]) -> String {
     let names: Vec<String> = kinds.iter().map(|kind| quote(kind.name)).collect();
     format!("[{}]", names.join(","))
 }
 
-/// The collections of a selection, one by one.
+/// Lists the collections of a selection.
 pub(super) fn list(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<CollectionRow>> {
     let (condition, names): (_, &[&str]) = match &which.scopes {
         Scopes::All => ("TRUE", &[]),
@@ -112,7 +112,11 @@ pub(super) fn number(connection: &Connection, of: &Collection) -> rusqlite::Resu
 }
 
 /// The number of a collection, which is made if it is new.
-pub(super) fn ensure(connection: &Connection, kind: &'static Kind, scope: &Scope) -> rusqlite::Result<i64> {
+pub(super) fn ensure(
+    connection: &Connection,
+    kind: &'static RecordKind,
+    scope: &Scope,
+) -> rusqlite::Result<i64> {
     let of = Collection { kind, scope: scope.clone() };
     if let Some(n) = number(connection, &of)? {
         return Ok(n);

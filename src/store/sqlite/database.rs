@@ -1,5 +1,4 @@
-//! A store in a file: a connection, another beside it where words and meaning are looked up at once, and what a
-//! process remembers of the file.
+//! A store in a file: its connection, a second one for parallel reads, and the caches of the process.
 
 use super::super::api::OpenMode;
 use super::super::error::{Result, StoreError};
@@ -16,29 +15,30 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// A log that a large batch made longer than this is cut when the store is left.
+/// A log that is longer after a large batch is truncated when the store is closed.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// A store in a file.
 pub(super) struct Sqlite {
     pub(super) connection: Connection,
     address: String,
-    pub(super) known: KnownCollections,
+    pub(super) known_collections: KnownCollections,
     pub(super) cache: RefCell<CodeCache>,
     second: SecondConnection,
 }
 
-/// The connection beside the first, which is opened when it is needed.
+/// The second connection, which is opened when it is needed.
 enum SecondConnection {
     Closed(PathBuf, OpenMode),
     Open(Box<Sqlite>),
-    /// There can be none.
+    /// There is none.
     Never,
 }
 
 impl SecondConnection {
-    /// To the file at a path, if there is one. A process that serves many at once has work for its processors: there
-    /// a second thread for each only takes turns with the others (measured: no faster, and a fifth more memory).
+    /// A second connection to the file at a path, if it exists; none with `Pooled`: a server with many requests keeps
+    /// its processors busy anyway, and a second thread for each only competes (measured: no faster, and a fifth more
+    /// memory).
     fn to(path: &Path, mode: OpenMode) -> SecondConnection {
         if mode == OpenMode::Pooled || !path.exists() {
             return SecondConnection::Never;
@@ -68,13 +68,13 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// The same, with no connection beside it.
+    /// The same, without a second connection.
     fn alone(path: &Path, mode: OpenMode) -> Result<Sqlite> {
         let address = format!("sqlite:{}", path.display());
         Ok(Sqlite {
             connection: connection::open(path, mode, &address)?,
             address,
-            known: KnownCollections::default(),
+            known_collections: KnownCollections::default(),
             cache: RefCell::new(CodeCache::new(mode)),
             second: SecondConnection::Never,
         })
@@ -91,7 +91,7 @@ impl Sqlite {
         format!("cannot {attempt} store {}", self.address)
     }
 
-    /// Why a walk ended.
+    /// The error for a walk that ended early.
     pub(super) fn stopped(&self, stopped: walk::Stopped) -> StoreError {
         match stopped {
             walk::Stopped::Sqlite(cause) => self.failed("read", cause),
@@ -99,8 +99,8 @@ impl Sqlite {
         }
     }
 
-    /// Reads two things at once, each at an instant of its own; one after the other where there can be no other
-    /// connection or no thread for it.
+    /// Runs two reads in parallel, each on its own snapshot; one after the other if there is no second connection or no
+    /// thread.
     pub(super) fn in_parallel<A: Send, B>(
         &mut self,
         one: impl Fn(&mut Sqlite) -> Result<A> + Sync,
@@ -108,7 +108,7 @@ impl Sqlite {
     ) -> Result<(A, B)> {
         let (mut second, mut first) = (replace(&mut self.second, SecondConnection::Never), None);
         let other = thread::scope(|scope| {
-            let begun = match second {
+            let thread = match second {
                 SecondConnection::Never => None,
                 _ => {
                     let look = || first = second.open().map(&one);
@@ -116,8 +116,8 @@ impl Sqlite {
                 }
             };
             let other = other(self);
-            if let Some(begun) = begun {
-                begun.join().unwrap_or_else(|panic| resume_unwind(panic));
+            if let Some(thread) = thread {
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic));
             }
             other
         });
@@ -135,7 +135,7 @@ impl Drop for Sqlite {
         let log = self.connection.path().map(|path| format!("{path}-wal"));
         let long = log.and_then(|log| fs::metadata(log).ok()).is_some_and(|log| log.len() > MAX_LOG_BYTES);
         if long && self.connection.busy_timeout(Duration::ZERO).is_ok() {
-            // Somebody else at work will cut it later.
+            // If another process is using the file, it truncates the log later.
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
     }

@@ -1,7 +1,7 @@
-//! Search for the records that are nearest to a vector: scans all codes, and compares exactly those records that may be
-//! among the best.
+//! Finds the records nearest to a vector: scans all codes, and computes exact cosines for the records that may be among
+//! the best.
 
-use super::super::cosine::Query;
+use super::super::cosine::QuantizedQuery;
 use super::super::select::Select;
 use super::code_cache::{CacheKey, CodeCache};
 use super::code_page::{CodeBlock, CodeMeta};
@@ -13,7 +13,7 @@ use crate::record::Hit;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params_from_iter};
 use std::cmp::Ordering;
 
-/// So many candidates are kept before the worse ones are dropped.
+/// The number of candidates at which the worse ones are dropped.
 const MAX_CANDIDATES: usize = 4096;
 
 /// A record and its exact cosine.
@@ -23,12 +23,12 @@ pub(super) struct ExactScore {
     pub(super) score: f64,
 }
 
-/// Orders by score, best first; among equals the newest first.
+/// Orders by score, best first; ties by time, newest first.
 pub(super) fn by_score(a: &ExactScore, b: &ExactScore) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
 }
 
-/// Runs a search by the codes of a model, at one instant. `search` sets its flag to false if it finds the codes
+/// Runs a search by the codes of a model on one snapshot. `search` sets its flag to false if it finds the codes
 /// damaged: then the codes of the collections that `within` gives are rebuilt, and the search runs again.
 pub(super) fn with_repair<T>(
     connection: &mut Connection,
@@ -55,7 +55,7 @@ pub(super) fn with_repair<T>(
 pub(super) struct Nearest<'a> {
     /// The number of the model.
     pub(super) model: i64,
-    pub(super) query: Query,
+    pub(super) query: QuantizedQuery,
     pub(super) which: &'a Select,
     pub(super) limit: usize,
 }
@@ -69,7 +69,7 @@ impl Nearest<'_> {
     ) -> rusqlite::Result<Vec<Hit>> {
         let of_selection = |connection: &Connection| collections::list(connection, self.which);
         with_repair(connection, self.model, of_selection, |connection, sound| {
-            let within = Within::of(connection, self.which)?;
+            let within = Within::resolve(connection, self.which)?;
             let scored = match &self.which.trace_id {
                 _ if self.limit == 0 => Vec::new(),
                 Some(_) => self.by_vectors(connection, &within)?,
@@ -85,7 +85,7 @@ impl Nearest<'_> {
 
     /// Compares all records of a trace, which are few.
     fn by_vectors(&self, connection: &Connection, within: &Within) -> rusqlite::Result<Vec<ExactScore>> {
-        let mut filter = Filter::of(self.which);
+        let mut filter = Filter::new(self.which);
         filter.within("record", within);
         let sql = format!(
             "SELECT record.n, record.timestamp, embedding.vector FROM record INDEXED BY record_trace \
@@ -108,7 +108,7 @@ impl Nearest<'_> {
     ) -> rusqlite::Result<(Vec<ExactScore>, bool)> {
         let mut scan = Scan {
             query: &self.query,
-            admission: Admission::of(connection, self.which)?,
+            admission: Admission::resolve(connection, self.which)?,
             best: TopCandidates::above(f64::NEG_INFINITY, self.limit, MAX_CANDIDATES),
             products: Vec::new(),
         };
@@ -140,7 +140,7 @@ impl Nearest<'_> {
 
 /// A scan of all codes.
 struct Scan<'a> {
-    query: &'a Query,
+    query: &'a QuantizedQuery,
     admission: Admission,
     best: TopCandidates,
     products: Vec<[i32; 1]>,
@@ -155,11 +155,11 @@ impl Scan<'_> {
         if !block.metas.iter().any(|meta| self.admits(meta)) {
             return;
         }
-        Query::products([self.query], block.codes, &mut self.products);
+        QuantizedQuery::products([self.query], block.codes, &mut self.products);
         for (meta, [product]) in block.metas.iter().zip(&self.products) {
             let (near, error_bound) = self.query.estimate(*product, meta.scale);
-            if near + error_bound >= self.best.floor && self.admits(meta) {
-                self.best.add(CodeCandidate::of(meta, near, error_bound));
+            if near + error_bound >= self.best.min_similarity && self.admits(meta) {
+                self.best.add(CodeCandidate::new(meta, near, error_bound));
             }
         }
     }
@@ -174,8 +174,8 @@ pub(super) struct CodeCandidate {
 }
 
 impl CodeCandidate {
-    /// A record whose cosine is `near`, give or take `error_bound`.
-    pub(super) fn of(meta: &CodeMeta, near: f32, error_bound: f32) -> CodeCandidate {
+    /// A record whose cosine is `near` ± `error_bound`.
+    pub(super) fn new(meta: &CodeMeta, near: f32, error_bound: f32) -> CodeCandidate {
         CodeCandidate {
             n: meta.n,
             timestamp: meta.timestamp,
@@ -188,19 +188,25 @@ impl CodeCandidate {
 /// Every record that may be among the best `limit`.
 pub(super) struct TopCandidates {
     limit: usize,
-    /// The least cosine of a candidate: `limit` candidates are at least as near.
-    pub(super) floor: f32,
+    /// The least cosine of a candidate: `limit` candidates are known to be at least as near.
+    pub(super) min_similarity: f32,
     candidates: Vec<CodeCandidate>,
-    /// When so many are kept, those below the floor are dropped; and the least value of that number.
+    /// The number of candidates at which those below `min_similarity` are dropped; and its least value.
     capacity: usize,
     min_capacity: usize,
 }
 
 impl TopCandidates {
-    /// No candidates yet; none below the cosine `floor` is wanted. `capacity` candidates are kept before the worse ones
+    /// An empty set for candidates with a cosine of at least `min_similarity`. At `capacity` candidates the worse ones
     /// are dropped.
-    pub(super) fn above(floor: f64, limit: usize, capacity: usize) -> TopCandidates {
-        TopCandidates { limit, floor: floor as f32, candidates: Vec::new(), capacity, min_capacity: capacity }
+    pub(super) fn above(min_similarity: f64, limit: usize, capacity: usize) -> TopCandidates {
+        TopCandidates {
+            limit,
+            min_similarity: min_similarity as f32,
+            candidates: Vec::new(),
+            capacity,
+            min_capacity: capacity,
+        }
     }
 
     pub(super) fn add(&mut self, candidate: CodeCandidate) {
@@ -208,14 +214,14 @@ impl TopCandidates {
         if self.candidates.len() >= self.capacity && self.candidates.len() > self.limit {
             let (_, worst, _) =
                 self.candidates.select_nth_unstable_by(self.limit - 1, |a, b| b.low.total_cmp(&a.low));
-            self.floor = self.floor.max(worst.low);
-            self.candidates.retain(|candidate| candidate.high >= self.floor);
+            self.min_similarity = self.min_similarity.max(worst.low);
+            self.candidates.retain(|candidate| candidate.high >= self.min_similarity);
             self.capacity = self.min_capacity.max(2 * self.candidates.len());
         }
     }
 
-    /// Compares the candidates exactly, likeliest first, until the others cannot be among the best; at most
-    /// `max_compared` of them. Returns also whether each candidate has a vector, as its code says.
+    /// Computes exact cosines of the candidates, most promising first, until the others cannot be among the best; at
+    /// most `max_compared`. Also returns whether every candidate has a vector, as its code implies.
     pub(super) fn compare(
         mut self,
         max_compared: usize,

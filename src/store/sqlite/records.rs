@@ -15,12 +15,12 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 impl Records for Sqlite {
     fn write(&mut self, batch: &[Record]) -> Result<Vec<Written>> {
-        let written = write::write(&mut self.connection, &mut self.known, batch);
+        let written = write::write(&mut self.connection, &mut self.known_collections, batch);
         written.map_err(|e| self.rolled_back(e))
     }
 
     fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
-        let written = write::replace(&mut self.connection, &mut self.known, records);
+        let written = write::replace(&mut self.connection, &mut self.known_collections, records);
         written.map_err(|e| self.rolled_back(e))
     }
 
@@ -47,16 +47,16 @@ impl Records for Sqlite {
 }
 
 impl Sqlite {
-    /// The error of a transaction. What was remembered may have been rolled back with it.
+    /// The error of a transaction. Clears the cache, since its entries may have been rolled back.
     fn rolled_back(&mut self, cause: rusqlite::Error) -> super::super::error::StoreError {
-        self.known = KnownCollections::default();
+        self.known_collections = KnownCollections::default();
         self.failed("write to", cause)
     }
 }
 
 fn get(connection: &Connection, ids: &[&str], which: &Select) -> rusqlite::Result<Vec<StoredRecord>> {
-    let mut filter = Filter::of(which);
-    filter.within("record", &Within::of(connection, which)?);
+    let mut filter = Filter::new(which);
+    filter.within("record", &Within::resolve(connection, which)?);
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE 1{} AND record.id = ?", filter.sql);
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = Vec::new();
@@ -71,7 +71,7 @@ fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Re
     let snapshot = connection.unchecked_transaction()?;
     let mut found = Vec::new();
     for which in which {
-        let within = Within::of(connection, which)?;
+        let within = Within::resolve(connection, which)?;
         found.push(newest::last(connection, &Source::records(which), &within, count)?);
     }
     snapshot.finish()?;
@@ -80,7 +80,7 @@ fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Re
 
 fn count(connection: &Connection, which: &Select, most: usize) -> rusqlite::Result<usize> {
     let snapshot = connection.unchecked_transaction()?;
-    let within = Within::of(connection, which)?;
+    let within = Within::resolve(connection, which)?;
     let count = newest::count(connection, &Source::records(which), &within, Some(most))?;
     snapshot.finish()?;
     Ok(usize::try_from(count).unwrap_or(usize::MAX).min(most))

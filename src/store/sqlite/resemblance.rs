@@ -1,6 +1,6 @@
-//! Search for the records of a collection that resemble each other: compares many vectors at once with all codes.
+//! Finds the records of a collection that resemble each other: compares many vectors with all codes in one pass.
 
-use super::super::cosine::Query;
+use super::super::cosine::QuantizedQuery;
 use super::super::select::Collection;
 use super::super::synapses::{Compare, Compared, Near};
 use super::code_page::{self, CodeBlock, CodeMeta};
@@ -13,11 +13,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::thread;
 
-/// Of records that are equally near by their codes, at most so many times the limit are compared exactly: small talk
-/// comes in thousands of equal records.
+/// Of records that are equally near by their codes, at most this many times the limit are compared exactly: small talk
+/// makes thousands of equal records.
 const COMPARED_PER_SYNAPSE: usize = 4;
 
-/// The number of candidates that each record keeps before the worse ones are dropped: there are many records.
+/// The number of candidates of each record at which the worse ones are dropped. It is small, since there are many
+/// records.
 const MAX_CANDIDATES: usize = 256;
 
 /// The least number of vectors for a thread to compare.
@@ -32,7 +33,7 @@ struct QueryRecord {
     id: String,
     timestamp: i64,
     version: i64,
-    query: Query,
+    query: QuantizedQuery,
     best: TopCandidates,
 }
 
@@ -63,7 +64,7 @@ pub(super) struct Resemblance<'a> {
     pub(super) collection: &'a Collection,
     pub(super) which: Compare,
     /// The least cosine.
-    pub(super) floor: f64,
+    pub(super) min_similarity: f64,
     pub(super) limit: usize,
 }
 
@@ -127,15 +128,19 @@ impl Resemblance<'_> {
                 id: row.get(1)?,
                 timestamp: row.get(2)?,
                 version: row.get(3)?,
-                query: Query::of(&numbers(row.get_ref(4)?.as_blob()?)),
-                best: TopCandidates::above(self.floor, self.limit, MAX_CANDIDATES.max(2 * self.limit)),
+                query: QuantizedQuery::new(&numbers(row.get_ref(4)?.as_blob()?)),
+                best: TopCandidates::above(
+                    self.min_similarity,
+                    self.limit,
+                    MAX_CANDIDATES.max(2 * self.limit),
+                ),
             })
         })?;
         rows.collect()
     }
 
-    /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. Records that
-    /// resemble one record mostly resemble others too: `seen` keeps their vectors.
+    /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. `seen` caches
+    /// vectors, since a record that resembles one mostly resembles others too.
     fn near(
         &self,
         connection: &Connection,
@@ -152,7 +157,7 @@ impl Resemblance<'_> {
             };
             Ok(seen.as_ref().map(|seen| query.cosine(&seen.vector)))
         })?;
-        scored.retain(|one| one.score >= self.floor);
+        scored.retain(|one| one.score >= self.min_similarity);
         scored.sort_unstable_by(by_score);
         scored.truncate(self.limit);
         let near = scored.into_iter().filter_map(|ExactScore { n, timestamp, score }| {
@@ -236,12 +241,12 @@ fn compare_some(queries: &mut [QueryRecord], min_queries: &[i64], block: &CodeBl
     let (mut products, mut one) = (Vec::new(), Vec::new());
     for queries in queries.chunks_mut(4) {
         if let [a, b, c, d] = queries {
-            Query::products([&a.query, &b.query, &c.query, &d.query], block.codes, &mut products);
+            QuantizedQuery::products([&a.query, &b.query, &c.query, &d.query], block.codes, &mut products);
         } else {
             products.clear();
             products.resize(block.metas.len(), [0; 4]);
             for (at, query_record) in queries.iter().enumerate() {
-                Query::products([&query_record.query], block.codes, &mut one);
+                QuantizedQuery::products([&query_record.query], block.codes, &mut one);
                 for (products, [product]) in products.iter_mut().zip(&one) {
                     products[at] = *product;
                 }
@@ -250,8 +255,8 @@ fn compare_some(queries: &mut [QueryRecord], min_queries: &[i64], block: &CodeBl
         for (at, QueryRecord { n, query, best, .. }) in queries.iter_mut().enumerate() {
             for ((meta, min_query), products) in block.metas.iter().zip(min_queries).zip(&products) {
                 let (near, error_bound) = query.estimate(products[at], meta.scale);
-                if near + error_bound >= best.floor && *n > *min_query {
-                    best.add(CodeCandidate::of(meta, near, error_bound));
+                if near + error_bound >= best.min_similarity && *n > *min_query {
+                    best.add(CodeCandidate::new(meta, near, error_bound));
                 }
             }
         }

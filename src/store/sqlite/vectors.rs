@@ -1,7 +1,7 @@
 //! Search by meaning, in SQLite.
 
 use super::super::api::{Model, Unembedded, Vectors};
-use super::super::cosine::Query;
+use super::super::cosine::QuantizedQuery;
 use super::super::error::{Result, StoreError};
 use super::super::evidence::Cosines;
 use super::super::select::Select;
@@ -17,14 +17,16 @@ use rusqlite::{Connection, TransactionBehavior};
 
 impl Vectors for Sqlite {
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        // A connection that writes does not map the file by itself.
-        let known =
+        // A connection for writing does not map the file by default.
+        let stored_model =
             connection::map(&self.connection).and_then(|()| embedding::model(&self.connection, model));
-        let Some((n, dim)) = known.map_err(|e| self.failed("search", e))? else { return Ok(Vec::new()) };
+        let Some((n, dim)) = stored_model.map_err(|e| self.failed("search", e))? else {
+            return Ok(Vec::new());
+        };
         if dim != vector.len() as i64 {
             return Err(StoreError::other_dimension(model, vector.len(), dim.unsigned_abs() as usize));
         }
-        let search = Nearest { model: n, query: Query::of(vector), which, limit };
+        let search = Nearest { model: n, query: QuantizedQuery::new(vector), which, limit };
         let found = search.find(&mut self.connection, &mut self.cache.borrow_mut());
         found.map_err(|e| self.failed("search", e))
     }
@@ -63,12 +65,12 @@ fn unembedded(
     limit: usize,
 ) -> rusqlite::Result<Unembedded> {
     let snapshot = connection.unchecked_transaction()?;
-    let known = embedding::model(connection, model)?;
-    let source = match known {
+    let stored_model = embedding::model(connection, model)?;
+    let source = match stored_model {
         Some((n, _)) => Source::unembedded(which, n),
         None => Source::embeddable(which),
     };
-    let within = Within::of(connection, which)?;
+    let within = Within::resolve(connection, which)?;
     let total = newest::count(connection, &source, &within, None)?;
     let mut newest = Vec::new();
     if total > 0 && limit > 0 {
@@ -76,7 +78,7 @@ fn unembedded(
         newest.reverse();
     }
     snapshot.finish()?;
-    Ok(Unembedded { newest, total, model_known: known.is_some() })
+    Ok(Unembedded { newest, total, model_known: stored_model.is_some() })
 }
 
 fn models(connection: &Connection) -> rusqlite::Result<Vec<Model>> {

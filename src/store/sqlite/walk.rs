@@ -1,4 +1,4 @@
-//! Reading everything that a selection holds, in order.
+//! Visits everything in a selection, in order.
 
 use super::super::api::Visit;
 use super::super::select::{Select, Walk};
@@ -11,11 +11,11 @@ use crate::record::{Embedding, Record, Vector};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-/// Why a walk ended early.
+/// The reason why a walk ended early.
 pub(super) enum Stopped {
     /// SQLite failed.
     Sqlite(rusqlite::Error),
-    /// The visitor did.
+    /// The visitor failed.
     Visitor(Error),
 }
 
@@ -25,10 +25,10 @@ impl From<rusqlite::Error> for Stopped {
     }
 }
 
-/// Visits all of it, at one instant.
+/// Visits everything, from one snapshot.
 pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let snapshot = connection.unchecked_transaction()?;
-    let within = Within::of(connection, &what.which)?;
+    let within = Within::resolve(connection, &what.which)?;
     walk_records(connection, what, &within, visit)?;
     if what.embeddings {
         walk_embeddings(connection, &what.which, &within, visit)?;
@@ -45,7 +45,7 @@ fn walk_records(
     within: &Within,
     visit: &mut Visit,
 ) -> Result<(), Stopped> {
-    let mut filter = Filter::of(&what.which);
+    let mut filter = Filter::new(&what.which);
     filter.within("record", within);
     let main = if what.vectors { main_model(connection)? } else { None };
     let vector = match &main {
@@ -69,7 +69,7 @@ fn walk_records(
     Ok(())
 }
 
-/// The number and name of the model that has the most vectors.
+/// The number and name of the model with the most vectors.
 fn main_model(connection: &Connection) -> rusqlite::Result<Option<(i64, String)>> {
     let sql = "SELECT n, name FROM model ORDER BY vectors DESC, name LIMIT 1";
     connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
@@ -81,7 +81,7 @@ fn walk_embeddings(
     within: &Within,
     visit: &mut Visit,
 ) -> Result<(), Stopped> {
-    let mut filter = Filter::of(which);
+    let mut filter = Filter::new(which);
     filter.within("record", within);
     let sql = format!(
         "SELECT record.id, model.name, embedding.vector, embedding.extra FROM embedding \
@@ -106,7 +106,7 @@ fn walk_links(
     within: &Within,
     visit: &mut Visit,
 ) -> Result<(), Stopped> {
-    let mut filter = Filter::of(which);
+    let mut filter = Filter::new(which);
     filter.within("record", within);
     filter.and_for("other");
     let sql = format!(

@@ -1,5 +1,6 @@
-//! Writing, replacing and removing records, each batch in one transaction that holds the write lock from its
-//! beginning: one that began by reading could not get it against another writer, however long it waited.
+//! Writes, replaces and removes records, each batch in one transaction that holds the write lock from its beginning:
+//! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
+//! waits.
 
 use super::super::identity::{self, Written};
 use super::collections::{self, CollectionRow};
@@ -7,7 +8,7 @@ use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, TABLES, as_json};
 use super::{synapse, unembedded, word_index};
-use crate::record::{Embedding, Kind, Link, Object, Record, SYNAPSE, Scope, StoredRecord};
+use crate::record::{Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,14 +16,14 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Default)]
 pub(super) struct KnownCollections(HashMap<(&'static str, Scope), i64>);
 
-/// Writes all of a batch; what became of each.
+/// Writes a batch; returns the outcome of each record.
 pub(super) fn write(
     connection: &mut Connection,
-    known: &mut KnownCollections,
+    known_collections: &mut KnownCollections,
     batch: &[Record],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut writer = Writer::new(&transaction, known);
+    let mut writer = Writer::new(&transaction, known_collections);
     let mut written = Vec::with_capacity(batch.len());
     for record in batch {
         written.push(match record {
@@ -36,16 +37,16 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Writes records in the place of those that have their ids; what became of each.
+/// Replaces the records that have the same ids; returns the outcome of each.
 pub(super) fn replace(
     connection: &mut Connection,
-    known: &mut KnownCollections,
+    known_collections: &mut KnownCollections,
     records: &[StoredRecord],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // A link keeps its ends while the rows that they lie in change.
+    // Links keep their ends while the rows of these are replaced.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
-    let mut writer = Writer::new(&transaction, known);
+    let mut writer = Writer::new(&transaction, known_collections);
     let mut written = Vec::with_capacity(records.len());
     for record in records {
         written.push(writer.replacement(record)?);
@@ -56,7 +57,7 @@ pub(super) fn replace(
     Ok(written)
 }
 
-/// Removes records with all that hangs on them; how many there were.
+/// Removes records with their vectors, links and index entries; returns their number.
 pub(super) fn remove(connection: &mut Connection, ids: &[&str]) -> rusqlite::Result<u64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut removed = RemovedRecords::default();
@@ -79,17 +80,17 @@ pub(super) fn remove(connection: &mut Connection, ids: &[&str]) -> rusqlite::Res
     Ok(count)
 }
 
-/// Records that go, for the indexes to let go of together.
+/// The records to remove, for the indexes.
 #[derive(Default)]
 struct RemovedRecords {
     count: u64,
     vectors: RemovedVectors,
-    /// Numbers and indexed texts, by collection.
+    /// Their numbers and indexed texts, by collection.
     texts: BTreeMap<i64, (CollectionRow, Vec<(i64, String)>)>,
 }
 
 impl RemovedRecords {
-    /// Takes away the vectors of a record, and notes what the indexes have of it.
+    /// Removes the vectors of a record, and notes its entries in the indexes.
     fn add(
         &mut self,
         connection: &Connection,
@@ -107,7 +108,7 @@ impl RemovedRecords {
         Ok(())
     }
 
-    /// Takes the records out of the indexes.
+    /// Removes the records from the indexes.
     fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
         self.vectors.settle(connection)?;
         for (collection, texts) in self.texts.into_values() {
@@ -119,18 +120,18 @@ impl RemovedRecords {
 
 struct Writer<'a> {
     transaction: &'a Transaction<'a>,
-    known: &'a mut KnownCollections,
+    known_collections: &'a mut KnownCollections,
     /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
     vectors: IndexUpdate,
 }
 
 impl<'a> Writer<'a> {
-    fn new(transaction: &'a Transaction<'a>, known: &'a mut KnownCollections) -> Writer<'a> {
-        Writer { transaction, known, added: BTreeMap::new(), vectors: IndexUpdate::default() }
+    fn new(transaction: &'a Transaction<'a>, known_collections: &'a mut KnownCollections) -> Writer<'a> {
+        Writer { transaction, known_collections, added: BTreeMap::new(), vectors: IndexUpdate::default() }
     }
 
-    /// Tells the indexes what is new.
+    /// Updates the indexes.
     fn settle(self) -> rusqlite::Result<()> {
         for (collection, count) in self.added.into_values() {
             word_index::grow(self.transaction, collection, count)?;
@@ -138,7 +139,7 @@ impl<'a> Writer<'a> {
         self.vectors.settle(self.transaction)
     }
 
-    /// Writes a record and the vector that came with it, or neither.
+    /// Writes a record and the vector that it carries, or neither.
     fn record(&mut self, record: &StoredRecord) -> rusqlite::Result<Written> {
         if let Some(refused) = self.refused_vector(record)? {
             return Ok(refused);
@@ -146,7 +147,7 @@ impl<'a> Writer<'a> {
         let collection = self.collection(record.kind, &record.scope)?;
         let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
         let twin = if there.is_none() { self.twin(record, collection)? } else { None };
-        let written = identity::of_record(record, there.as_ref(), twin);
+        let written = identity::write_outcome(record, there.as_ref(), twin);
         match &written {
             Written::New => drop(self.insert(record, collection)?),
             Written::Same(id) => self.vector_of(record, id)?,
@@ -155,7 +156,7 @@ impl<'a> Writer<'a> {
         Ok(written)
     }
 
-    /// Writes a record in the place of what has its id. Links stay, but for the synapses of its vectors.
+    /// Replaces the record with the same id. Links stay, except the synapses of its vectors.
     fn replacement(&mut self, record: &StoredRecord) -> rusqlite::Result<Written> {
         if let Some(refused) = self.refused_vector(record)? {
             return Ok(refused);
@@ -164,7 +165,7 @@ impl<'a> Writer<'a> {
         let there = row::by_id(self.transaction, &record.id)?;
         let twin = self.twin(record, collection)?;
         let before = there.as_ref().map(|(_, there)| there);
-        let written = identity::of_replacement(record, before, twin);
+        let written = identity::replace_outcome(record, before, twin);
         match (&written, record_row::by_id(self.transaction, &record.id)?) {
             (Written::New, _) => drop(self.insert(record, collection)?),
             (Written::Replaced, Some(old)) => {
@@ -185,7 +186,7 @@ impl<'a> Writer<'a> {
         Ok(written)
     }
 
-    /// The number of a new record, which is written with its vector.
+    /// Writes a new record with its vector; returns its number.
     fn insert(&mut self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<i64> {
         let embeddable = record.embedded_text().is_some();
         let sql = "INSERT INTO record
@@ -213,21 +214,21 @@ impl<'a> Writer<'a> {
         Ok(n)
     }
 
-    /// Writes the vector that came with a record, which is stored under an id.
+    /// Writes the vector that a record carries; the record is stored under `id`.
     fn vector_of(&mut self, record: &StoredRecord, id: &str) -> rusqlite::Result<()> {
         let Some(vector) = &record.vector else { return Ok(()) };
         let (model, vector) = (vector.model.clone(), vector.numbers.clone());
         self.embedding(&Embedding { of: id.to_owned(), model, vector, extra: Object::default() }).map(drop)
     }
 
-    /// The refusal of a record whose vector cannot be one of its model's.
+    /// The refusal of a record whose vector has another dimension than its model.
     fn refused_vector(&self, record: &StoredRecord) -> rusqlite::Result<Option<Written>> {
         let Some(vector) = &record.vector else { return Ok(None) };
         let misfit = embedding::misfit(self.transaction, &vector.model, vector.numbers.len())?;
         Ok(misfit.map(Written::Refused))
     }
 
-    /// The id of what has the natural key of a record.
+    /// The id of the stored record with the natural key of a record.
     fn twin(&self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<Option<String>> {
         if record.kind.natural_key.is_none() {
             return Ok(None);
@@ -263,17 +264,17 @@ impl<'a> Writer<'a> {
         let sql = "SELECT vector FROM embedding WHERE record = ? AND model = ?";
         let vector = |row: &rusqlite::Row| Ok(numbers(row.get_ref(0)?.as_blob()?));
         let there = self.transaction.prepare_cached(sql)?.query_row([record.n, model], vector)?;
-        Ok(identity::of_vector(&embedding.of, &there, &embedding.vector))
+        Ok(identity::vector_outcome(&embedding.of, &there, &embedding.vector))
     }
 
-    /// A collection, which is made if it is new.
-    fn collection(&mut self, kind: &'static Kind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
+    /// A collection; a new one is made.
+    fn collection(&mut self, kind: &'static RecordKind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
         let key = (kind.name, scope.clone());
-        let n = match self.known.0.get(&key) {
+        let n = match self.known_collections.0.get(&key) {
             Some(n) => *n,
             None => {
                 let n = collections::ensure(self.transaction, kind, scope)?;
-                self.known.0.insert(key, n);
+                self.known_collections.0.insert(key, n);
                 n
             }
         };
@@ -281,7 +282,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Writes a link. A question has one answer and an answer one question, which the tables see to.
+/// Writes a link. The tables enforce that a question has one answer and an answer one question.
 fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written> {
     let record = |id: &str| -> rusqlite::Result<Option<i64>> {
         let sql = "SELECT n FROM record WHERE id = ?";
@@ -301,8 +302,8 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
         return Ok(Written::New);
     }
     let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
-    let known = params![source, link.rel, target];
-    if connection.prepare_cached(sql)?.query_row(known, |row| row.get(0))? {
+    let known_collections = params![source, link.rel, target];
+    if connection.prepare_cached(sql)?.query_row(known_collections, |row| row.get(0))? {
         return Ok(Written::Same(link.from.clone()));
     }
     Ok(identity::second_answer(link))
