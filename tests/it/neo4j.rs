@@ -271,7 +271,7 @@ fn a_graph_recalls_what_a_file_does() {
         same_evidence(&again, &wanted, &format!("{round}, once more"));
     }
     // A new vector or message is found at once.
-    let which = Select::of(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
+    let which = Select::messages(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
     let plan = Plan { candidates: 60, seeds: 60, reach: 2, measured: 20, links: 0 };
     let vector = vector();
     let question = question("word1 owl", &vector);
