@@ -38,7 +38,8 @@ pub fn entry(record: &StoredRecord) -> String {
     entry
 }
 
-/// The characters that a model, or a reader of its prompt, may take for a line end (Unicode annex 14, mandatory breaks).
+/// The characters that a model, or a reader of its prompt, may treat as a line end (Unicode annex 14, mandatory
+/// breaks).
 pub const LINE_ENDS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// The tokens by which chat templates delimit turns. Servers that apply a template parse them within a text too:

@@ -302,8 +302,8 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
         return Ok(Written::New);
     }
     let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
-    let known_collections = params![source, link.rel, target];
-    if connection.prepare_cached(sql)?.query_row(known_collections, |row| row.get(0))? {
+    let link_key = params![source, link.rel, target];
+    if connection.prepare_cached(sql)?.query_row(link_key, |row| row.get(0))? {
         return Ok(Written::Same(link.from.clone()));
     }
     Ok(identity::second_answer(link))
