@@ -216,7 +216,7 @@ fn connect(port: u16) -> TcpStream {
 }
 
 fn send(stream: &mut TcpStream, target: Target, client: usize, streamed: bool) {
-    // Who asks the same thing a thousand times has a thousand equal messages to recall from.
+    // A client that asks the same thing a thousand times would recall from a thousand equal messages.
     let question = NEXT_QUESTION.fetch_add(1, Ordering::Relaxed);
     let body = format!(
         "{{\"model\":\"llama3.1\",\"stream\":{streamed},\"messages\":[{{\"role\":\"user\",\"content\":\"{}?\"}}]}}",

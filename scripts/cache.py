@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much of a request a provider finds in its prefix cache, by where the recall stands.
+"""Measures how much of a request a provider finds in its prefix cache, by the placement of the recall.
 
 cache.py ADDRESS [TURNS]    ADDRESS: a llama.cpp server, http://127.0.0.1:PORT; a small model is enough
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/bench neo4j measures beside rsv, by the official driver. The server is at RSV_STORE.
+"""The operations that scripts/bench neo4j compares with rsv, by the official driver. The server is at RSV_STORE.
 
     graph.py clear          removes everything, indexes too
     graph.py load FILE      writes messages with vectors as rsv-import does: the same nodes, properties, labels,

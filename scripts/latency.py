@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How long a filter takes for a line: `latency.py COMMAND...` sends it the lines of stdin one by one, each after
-the answer to the one before, and prints the median and the 95th percentile in microseconds. The first five are
-left out of account: they load what is loaded once."""
+"""Measures the time that a filter takes for a line: `latency.py COMMAND...` sends it the lines of stdin one by one,
+each after the answer to the one before, and prints the median and the 95th percentile in microseconds. The first five
+do not count, since the filter loads its data then."""
 
 import subprocess
 import sys

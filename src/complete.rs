@@ -59,7 +59,7 @@ fn models(given: &PartialCommand, installed: bool) -> Vec<Candidate> {
     wanted.map(|model| word(model.id)).collect()
 }
 
-/// Every key that can be written as it is, and what it is for.
+/// Every key without a `*`, with its purpose.
 fn keys(given: &PartialCommand) -> Vec<Candidate> {
     let Some(settings) = settings(given) else { return Vec::new() };
     let described = settings.all().into_iter().map(|setting| (setting.key(), setting.doc()));

@@ -1,7 +1,7 @@
-//! Every setting as one row: its key, its variables, its type, its default, what it is for.
+//! Every setting as one row: its key, its variables, its type, its default, its purpose.
 //!
-//! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It
-//! remembers which that was. Nothing is written but values that the user set.
+//! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It remembers its
+//! layer. Only values that the user sets are written.
 
 mod edit;
 mod environment;
@@ -52,7 +52,8 @@ pub fn load(common: &Common) -> Result<Settings> {
             match row.kind.read(&text).map_err(|e| e.at(variable)) {
                 Ok(value) => settings.put(Key::parse(row.key)?, value, Layer::Environment(variable)),
                 Err(error) if is_own(variable) => {
-                    let remedy = format!("correct or unset {variable}: man 5 rsv-config says what it may be");
+                    let remedy =
+                        format!("correct or unset {variable}; see 'man 5 rsv-config' for its values");
                     return Err(error.hint(remedy));
                 }
                 Err(error) => settings.foreign.push((row.key, error)),
@@ -90,7 +91,7 @@ pub fn make(common: &Common) -> Result<PathBuf> {
     edit::create_empty(common)
 }
 
-/// Where the settings' file gives a value to a key; `None` where it does not, or cannot be read.
+/// The value of a key in the settings file; `None` if it has none, or cannot be read.
 pub fn in_file(common: &Common, key: &Key) -> Option<Value> {
     let file = ConfigFile::find(common)?;
     let contents = FileContents::read(&file.path, &file.read_if_there().ok()??).ok()?;
@@ -106,7 +107,7 @@ pub fn set(common: &Common, key: &Key, text: &str) -> Result<()> {
     edit::set(common, key, &value)
 }
 
-/// Removes a value from the settings' file, if it is there.
+/// Removes a value from the settings file, if it has one.
 pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }

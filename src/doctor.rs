@@ -14,8 +14,8 @@ use crate::config::Settings;
 use crate::error::Result;
 use timeout::CHECK_TIMEOUT;
 
-/// Looks at everything that a user could have wrong, all at once. Where the settings cannot be read, that comes
-/// first, and what depends on them is left out.
+/// Runs every check in parallel. If the settings cannot be read, that is the first finding, and the checks that depend
+/// on them are left out.
 pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &Diagnostics) -> Vec<Finding> {
     let settings = match settings {
         Ok(settings) => settings,

@@ -34,8 +34,8 @@ use model::Model;
 use model_dir::{InstalledModel, ModelDir};
 use std::path::Path;
 
-/// The similarity (raw cosine) from which on two messages are linked by a synapse, by the vectors of a model that
-/// need not be here.
+/// The least similarity (raw cosine) of two messages with a synapse, by the vectors of a model, which need not be
+/// installed.
 pub fn synapse_threshold(settings: &Settings, model: &str) -> f64 {
     let here = InstalledModel::select(settings, Some(model)).map(|installed| installed.model);
     let model = here.ok().or_else(|| registry::find(model)).unwrap_or_else(|| Model::unknown(model));

@@ -1,5 +1,5 @@
-//! Enriches a request with recalled messages: what to recall, how much of it fits, where it goes. The request's account
-//! records what was done.
+//! Enriches a request: chooses the messages to recall, limits them to the model's window, and places them. The
+//! request's account records the result.
 
 mod budget;
 mod degraded;
@@ -24,9 +24,9 @@ use recall::Recalled;
 /// A request on its way, complete with its `rsv`; or the answer to it, if it is too long for its model.
 pub struct Enriched {
     pub line: Object,
-    /// What was done, as it is stored.
+    /// The account of the enrichment, as it is stored.
     pub account: StoredRecord,
-    /// The error if the request is too long; then `line` is the answer that says so.
+    /// The error if the request is too long; then `line` is the answer that reports it.
     pub too_long: Option<Error>,
 }
 
@@ -93,7 +93,8 @@ pub fn enrich(
     Ok(Enriched { line, account, too_long: Some(too_long) })
 }
 
-/// What is recalled for a request: the same as for an earlier request of its turn, else what a search finds now.
+/// The messages to recall for a request: the same as for an earlier request of its turn, else those that a search finds
+/// now.
 fn recall_or_reuse(
     memory: &mut Memory,
     request: &Request,
@@ -121,7 +122,7 @@ fn system(request: &Request) -> Option<usize> {
     request.messages.first().filter(|first| chat::is_system(first)).map(|_| 0)
 }
 
-/// Restores what the client wrote: removes a block that an earlier run put into a message.
+/// Restores the client's text: removes a block that an earlier run put into a message.
 fn unfence(message: &mut Object) -> Result<()> {
     let content = Content::from_message(message)?;
     let own = fence::strip(content.clone());

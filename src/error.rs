@@ -81,7 +81,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Turns the errors of other libraries into ours by saying what was attempted.
+/// Converts the errors of other libraries by naming the failed attempt.
 pub trait Context<T> {
     /// Puts `what: ` before the cause.
     fn context(self, what: impl fmt::Display) -> Result<T>;
@@ -93,8 +93,8 @@ impl<T, E: fmt::Display> Context<T> for std::result::Result<T, E> {
     }
 }
 
-/// A cause as the end of a line of ours: without what the operating system adds for programmers
-/// (`Permission denied (os error 13)`), and in lower case, names aside.
+/// A cause as the end of an error message: without the number of the operating system (`Permission denied (os error
+/// 13)`), and in lower case, names aside.
 fn plain(cause: &str) -> String {
     let cause = cause.split(" (os error").next().unwrap_or(cause).replace('\n', " ");
     let mut chars = cause.chars();

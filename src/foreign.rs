@@ -39,7 +39,7 @@ impl Format {
         }
     }
 
-    /// Whether the format can say what a message is. Reservoir knows no message without words.
+    /// Whether the format can represent a message. Reservoir has no messages without text.
     pub fn holds(self, message: &StoredRecord) -> bool {
         !self.is_reservoirs() || !message.text.is_empty()
     }

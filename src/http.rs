@@ -29,29 +29,6 @@ pub use response::{Response, parse_retry_after};
 pub use reqwest::Body as RequestBody;
 pub use reqwest::header::HeaderMap;
 
-use std::future::Future;
-
-/// Runs all futures concurrently and returns their outputs in order.
-pub async fn join_all<T>(futures: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    let mut waiting: Vec<_> = futures.map(|one| (Some(Box::pin(one)), None)).collect();
-    std::future::poll_fn(|context| {
-        for (future, done) in &mut waiting {
-            if let Some(running) = future
-                && let std::task::Poll::Ready(value) = running.as_mut().poll(context)
-            {
-                (*future, *done) = (None, Some(value));
-            }
-        }
-        if waiting.iter().all(|(future, _)| future.is_none()) {
-            std::task::Poll::Ready(())
-        } else {
-            std::task::Poll::Pending
-        }
-    })
-    .await;
-    waiting.into_iter().filter_map(|(_, done)| done).collect()
-}
-
 /// The usual name of a status: `Too Many Requests`.
 pub fn reason_phrase(status: u16) -> &'static str {
     let status = reqwest::StatusCode::from_u16(status).ok();

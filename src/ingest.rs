@@ -1,5 +1,5 @@
-//! Records into the store: completes what a line lacks, pairs questions with answers, writes batches, and
-//! gives the completed lines back once they are durable.
+//! Stores records: completes lines, pairs questions with answers, writes batches, and returns the completed lines once
+//! they are durable.
 
 mod completion;
 mod entry;
@@ -36,7 +36,7 @@ pub enum Gathered {
     All,
 }
 
-/// A batch is written at the latest when it has so many lines, or so many bytes.
+/// The number of lines, and of bytes, at which a batch is written at the latest.
 const BATCH_LINES: usize = 20_000;
 const BATCH_BYTES: usize = 8 << 20;
 
@@ -179,7 +179,7 @@ impl Ingest {
         std::mem::take(&mut self.records).len()
     }
 
-    /// What a user has to know of records that were kept out or removed so far because they were forgotten.
+    /// A note on the records that were kept out or removed so far because they were forgotten.
     pub fn forgetting_note(&self) -> Option<String> {
         self.forgetting.note()
     }

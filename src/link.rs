@@ -1,4 +1,4 @@
-//! Which messages belong together: every answer and its question, and those that resemble each other.
+//! Links messages that belong together: every answer and its question, and those that resemble each other.
 
 mod graph;
 mod picture;
@@ -11,7 +11,7 @@ use crate::record::{Link, RESPONDED_WITH, Record, Role, Scope, Scopes, StoredRec
 use crate::store::{Select, Store, Walk};
 use std::collections::{HashMap, HashSet};
 
-/// How many pairs of question and answer are looked up at a time.
+/// The number of pairs of question and answer that are looked up at a time.
 const BATCH: usize = 1000;
 
 /// The RESPONDED_WITH links that are missing: an answer belongs to the turn before it in its trace, if that

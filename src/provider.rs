@@ -26,7 +26,7 @@ struct ProviderRow {
     serves: fn(&str) -> bool,
 }
 
-/// Which key a provider gets.
+/// The key that a provider gets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum KeyPolicy {
     /// The caller's key, else that of the settings; there must be one.
@@ -91,7 +91,7 @@ pub struct Target {
     pub model: String,
 }
 
-/// Why a request cannot be sent.
+/// The reason why a request cannot be sent.
 #[derive(Debug)]
 pub enum Refusal {
     /// No provider serves the model.
@@ -235,8 +235,7 @@ impl Target {
         &self.endpoint.address
     }
 
-    /// Another endpoint beside its chat completions, with a query string; `None` if the address has no such
-    /// siblings.
+    /// Another endpoint of the same API, with a query string; `None` if the address has no such siblings.
     pub fn sibling(&self, name: &str, query: Option<&str>) -> Option<Address> {
         let address = self.address();
         let base = address.path().strip_suffix("/chat/completions")?;
@@ -258,8 +257,8 @@ impl Target {
         Some(self.endpoint.key_variable.as_str()).filter(|variable| !variable.is_empty())
     }
 
-    /// The key to send. `bearer` is the caller's, which goes to no provider that does not ask for it; no key
-    /// goes to another machine in the clear.
+    /// The key to send. `bearer` is the caller's, which is sent only to providers that require it; no key is sent to
+    /// another machine unencrypted.
     pub fn key<'k>(&'k self, bearer: Option<&'k Secret>) -> std::result::Result<Option<&'k Secret>, Refusal> {
         let bearer = bearer.filter(|key| !key.expose().is_empty());
         let own = self.endpoint.key.as_ref();
@@ -282,17 +281,17 @@ impl Target {
     fn missing_key_error(&self) -> Error {
         let (title, variable) = (self.title(), &self.endpoint.key_variable);
         Error::new(format!("no key for {title}: {variable} is not set"))
-            .hint(format!("set {variable}; a model of Ollama's can always be asked for as ollama/MODEL"))
+            .hint(format!("set {variable}; a model of Ollama's needs none: name it as ollama/MODEL"))
     }
 
     fn plaintext_error(&self) -> Error {
         let (title, address) = (self.title(), self.address());
-        Error::new(format!("the key for {title} would go to {address} in the clear"))
+        Error::new(format!("the key for {title} would be sent to {address} in the clear"))
             .hint(format!("give an https address: {}", self.endpoint.address_setting))
     }
 }
 
-/// Whether a pattern, in which `*` stands for anything, matches a whole text.
+/// Whether a pattern, in which `*` matches any text, matches a whole text.
 fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(head) else { return false };

@@ -16,11 +16,11 @@ use hybrid::Wanted;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// How many times as many hits are fetched next if too many of the last fetch were filtered out.
+/// The growth of the next fetch if too many hits of the last one were filtered out.
 const FETCH_GROWTH: usize = 4;
 
-/// How many characters at each end of a long question are embedded: people ask before or after the text that they
-/// paste, and embedding a hundred thousand characters takes half a minute.
+/// The number of characters at each end of a long question that are embedded: people ask before or after the text that
+/// they paste, and embedding a hundred thousand characters takes half a minute.
 const EMBEDDED_END_CHARS: usize = 2000;
 
 /// The hits of a question, best first, followed by the records linked to them if `options.link`. Errors if the question
@@ -51,7 +51,7 @@ impl Found<'_> {
     }
 }
 
-/// Does what `run` does, without following links.
+/// As `run`, without following links.
 pub fn find<'a>(
     store: &mut dyn Store,
     by: By,
@@ -137,7 +137,7 @@ fn vector(embedder: &mut Embedder, question: &str) -> Result<Vec<f32>> {
     embedder
         .embed(&[&*embedded_part(question)], InputType::Query)?
         .pop()
-        .ok_or_else(|| Error::new("the model made no vector"))
+        .ok_or_else(|| Error::new("the model returned no vector"))
 }
 
 /// The part of a question that is embedded: all of it, or the two ends of a long one.

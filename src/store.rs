@@ -1,4 +1,4 @@
-//! Where records are kept: capabilities in the words of the domain, with SQLite or Neo4j behind them.
+//! Storage of records: capabilities in the words of the domain, with SQLite or Neo4j behind them.
 //!
 //! An embedding and a link name a record by its id, whatever its kind. The unit of every index is a collection: the
 //! records of one kind in one scope.

@@ -1,4 +1,4 @@
-//! How many tokens a text has for a model, and how many the model takes.
+//! Counts the tokens of a text for a model, and gives the model's context window.
 
 mod family;
 mod media;
@@ -19,27 +19,27 @@ pub struct Counter {
     bound: bool,
 }
 
-/// A tool call beside its name, id and arguments.
+/// The tokens of a tool call in addition to its name, id and arguments.
 const TOKENS_PER_CALL: usize = 8;
 
-/// A name beside its own tokens.
+/// The tokens of a name in addition to its text.
 const TOKENS_PER_NAME: usize = 1;
 
-/// Members with words beside `content` that may reach the model.
+/// Members other than `content` whose text may reach the model.
 const TEXT_MEMBERS: [&str; 4] = ["refusal", "reasoning_content", "reasoning", "tool_call_id"];
 
 /// Bytes up to which a part of an unknown kind counts as the JSON text that it is; a larger one counts as a
 /// file.
 const SMALL_PART_BYTES: usize = 16 * 1024;
 
-/// Tokens for a second of sound: OpenAI's ("Audio", 2026: one for 100 ms of what is sent), and for all others
-/// Gemini's ("Understand and count tokens", 2026), the most that is published.
+/// Tokens for a second of sound: OpenAI's ("Audio", 2026: one for 100 ms of input), and for all others Gemini's
+/// ("Understand and count tokens", 2026), the highest published number.
 const OPENAI_AUDIO_TOKENS_PER_SECOND: usize = 10;
 const AUDIO_TOKENS_PER_SECOND: usize = 32;
 
 impl Counter {
-    /// The counter for a model: tiktoken's encoder for OpenAI's; for all others the encoder that comes nearest,
-    /// times a measured factor.
+    /// The counter for a model: tiktoken's encoder for OpenAI's; for all others the nearest encoder, times a measured
+    /// factor.
     pub fn for_model(model: &str) -> Counter {
         Counter { model: window::for_model(model), bound: false }
     }
@@ -55,7 +55,7 @@ impl Counter {
         if self.bound { "bound" } else { self.model.family.name() }
     }
 
-    /// The tokens of a text; what looks like a special token counts as the text it is.
+    /// The tokens of a text; a special token in it counts as text.
     pub fn text(&self, text: &str) -> usize {
         let rule = self.rule();
         if self.bound { rule.bound(text) } else { rule.count(text) }
@@ -69,8 +69,8 @@ impl Counter {
         self.rule().message + words("role") + name + more + self.content(message) + self.calls(message)
     }
 
-    /// What a request costs beside its messages: its beginning and the answer's, its tools and the form of the
-    /// answer as JSON text, which is more than OpenAI makes of them.
+    /// The tokens of a request in addition to its messages: its beginning and the answer's, its tools and the response
+    /// format as JSON text, which is more than OpenAI counts for them.
     pub fn overhead(&self, request: &Request) -> usize {
         let rule = self.rule();
         let member = |name| request.member(name).filter(|json| !["null", "[]"].contains(json));
@@ -95,7 +95,7 @@ impl Counter {
         self.text(&texts.join("\n")) + parts.iter().map(|part| self.part(part)).sum::<usize>()
     }
 
-    /// A part beside its text.
+    /// The tokens of a part in addition to its text.
     fn part(&self, part: &Object) -> usize {
         let sound = match self.model.family {
             Family::O200k | Family::Cl100k => OPENAI_AUDIO_TOKENS_PER_SECOND,
@@ -146,7 +146,7 @@ mod tests {
         Object::parse(&json.to_string()).expect("an object")
     }
 
-    /// OpenAI's cookbook, "How to count tokens with tiktoken": what the API answered for these messages.
+    /// OpenAI's cookbook, "How to count tokens with tiktoken": the counts of the API for these messages.
     #[test]
     fn a_conversation_costs_what_openai_says() {
         let messages = [

@@ -1,5 +1,4 @@
-//! Records as text for people: one paragraph each, wrapped, and what could play tricks on a terminal made
-//! visible.
+//! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 use crate::cli::{Layout, Style};
 use crate::record::{Account, Hit, Role, StoredRecord};
@@ -18,8 +17,8 @@ pub fn hit(rank: usize, hit: &Hit, layout: &Layout) -> String {
     paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, layout)
 }
 
-/// An account of what enrichment did for a request, on one line:
-/// `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens (o200k_base), 2 left out`.
+/// An account of the enrichment of a request, on one line: `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens
+/// (o200k_base), 2 left out`.
 pub fn account(record: &StoredRecord, layout: &Layout) -> String {
     let account = Account::from_record(record);
     let mut line = layout.paint(Style::Dim, &date(record.timestamp, &layout.zone));
@@ -67,7 +66,7 @@ fn paragraph(lead: &str, record: &StoredRecord, layout: &Layout) -> String {
     };
     let head = format!("{lead}{date} {heading}: ");
     let text = visible(&record.text);
-    // Long heads on narrow terminals would leave no room beside them.
+    // Long heads on narrow terminals would leave no space beside them.
     let hanging = if indent * 2 > layout.width { 4 } else { indent };
     let mut out = head;
     for (at, line) in wrap(&text, layout.width, indent, hanging).iter().enumerate() {
@@ -128,6 +127,7 @@ const MIN_WORD_COLUMNS: usize = 10;
 
 /// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`; the first
 /// is empty where there would be no room for a word. Words that are longer than a line are broken.
+// By hand: textwrap keeps blanks at the start of a line, and begins beside the heading however little room there is.
 fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> {
     let remaining_columns = |lines: &Vec<String>| {
         let taken = if lines.len() == 1 { indent } else { hanging };
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_plays_tricks_is_seen() {
+    fn control_and_bidi_characters_are_escaped() {
         assert_eq!(visible("a\x1b[2Jb\u{202e}c\u{200b}\td\r\n"), "a\\u{1b}[2Jb\\u{202e}c\\u{200b}    d\n");
         assert_eq!(visible("👩\u{200d}💻"), "👩\u{200d}💻");
     }

@@ -17,7 +17,7 @@ pub fn claim(store: &mut dyn Store, job: &str, diagnostics: &Diagnostics) -> Res
             return Ok(claim);
         }
         if !std::mem::replace(&mut announced, true) {
-            diagnostics.note(format_args!("another rsv-{job} works on this store: waiting"));
+            diagnostics.note(format_args!("waiting for another rsv-{job} that works on this store"));
         }
         std::thread::sleep(POLL_INTERVAL);
     }

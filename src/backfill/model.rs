@@ -12,7 +12,7 @@ pub(super) const MODEL: &str = "model";
 /// The fact that names the model which the settings choose, once that has been announced.
 const ANNOUNCED: &str = "announced";
 
-/// The value of `embed.via` that nobody has to set.
+/// The default of `embed.via`.
 const LOCAL: &str = "local";
 
 /// The model that a store is searched by: the one it remembers, else that of most of its vectors.
@@ -23,8 +23,8 @@ pub fn model_of(store: &mut dyn Store) -> Result<Option<String>> {
     Ok(store.models()?.into_iter().max_by_key(|model| model.vectors).map(|model| model.name))
 }
 
-/// The embedder for what a store holds: of the store's model as long as it can be used, else of the
-/// settings'. If the two differ, a note says so once.
+/// The embedder for a store: of the store's model if it can be used, else of the settings'. If the two differ, a note
+/// says so once.
 pub fn embedder(
     store: &mut dyn Store,
     settings: &Settings,
@@ -44,7 +44,7 @@ pub fn embedder(
         (Err(_), Ok(wanted)) => {
             diagnostics.note(format_args!(
                 "the vectors of this store are of {stored}, which is not installed; only messages with vectors of {} \
-                 are found by meaning: rsv-embed --replay",
+                 are found by meaning; to embed the others: rsv-embed --replay",
                 wanted.model()
             ));
             Ok(wanted)
@@ -60,8 +60,8 @@ pub fn embedder(
     }
 }
 
-/// The embedder of the store's model, which the settings do not name: what is installed here goes before the
-/// server that they may name for their own.
+/// The embedder of the store's model, which the settings do not name: an installed model is preferred to the server of
+/// the settings, which may have only their own model.
 fn store_embedder(
     settings: &Settings,
     stored: &str,
@@ -80,7 +80,7 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, diagnostics: &Dia
         return Ok(());
     }
     diagnostics.note(format_args!(
-        "the vectors of this store are of {stored}, and the model is now {wanted}; to change them: rsv-embed --replay"
+        "the vectors of this store are of {stored}, but the model is set to {wanted}; to embed again: rsv-embed --replay"
     ));
     // If the store cannot be written to, the next run announces it again.
     let _ = store.set_fact(ANNOUNCED, Some(wanted));

@@ -17,8 +17,8 @@ pub fn embeddable(scopes: Scopes) -> Select {
     Select::records(kinds.collect(), scopes)
 }
 
-/// Embeds the newest messages of a selection that have no vector before it is searched, `limit` of them at
-/// most. Notes tell how many remain, and what fails; the search goes on.
+/// Embeds the newest messages of a selection without a vector, at most `limit`, before it is searched. Notes report the
+/// number of remaining messages and any failures; the search goes on.
 pub fn catch_up(
     store: &mut dyn Store,
     embedder: &mut Embedder,
@@ -35,7 +35,7 @@ pub fn catch_up(
                 diagnostics.note(format_args!("{}: rsv-embed --pending", unembedded_text(remaining)));
             }
         }
-        // If the model cannot be loaded, the search says so itself.
+        // If the model cannot be loaded, the search itself reports it.
         Err(_) if !embedder.is_ready() => {}
         Err(error) => diagnostics.note(format_args!("{error}; some messages have no vector yet")),
     }
@@ -46,12 +46,12 @@ pub fn catch_up_limit(settings: &Settings) -> usize {
     settings.integer("embed.catch_up").and_then(|limit| usize::try_from(limit).ok()).unwrap_or_default()
 }
 
-/// The outcome of a backfill: how many messages got a vector, and how many still have none.
+/// The outcome of a backfill: the number of messages that got a vector, and of those that still have none.
 #[derive(Default, Debug)]
 pub struct Backfilled {
     pub done: usize,
     pub remaining: u64,
-    /// Why some of them cannot have one.
+    /// The reasons why some of them cannot have one.
     pub failed: Vec<Error>,
 }
 

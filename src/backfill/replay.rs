@@ -19,8 +19,8 @@ const REMOVED_MODEL: &str = "leaving";
 pub enum Replayed {
     /// Every vector is of the embedder's model.
     Done,
-    /// So many messages, which are of other scopes or cannot be embedded, lack a vector, so that searches still use the
-    /// named model.
+    /// This number of messages, of other scopes or that cannot be embedded, lack a vector, so that searches still use
+    /// the named model.
     Partly(u64, String),
 }
 
@@ -38,7 +38,7 @@ pub fn replay(
     let finished = finish(store, before.as_deref())?;
     match before {
         Some(before) if before != embedder.model() => {
-            // Searches use the vectors of the model before, wherever they came from, until the store changes its model.
+            // Searches use the vectors of the previous model until the store changes its model.
             store.set_fact(MODEL, Some(&before))?;
             all(store, embedder, which, report, fault)?;
             return switch(store, embedder.model(), before, keep);

@@ -112,7 +112,7 @@ fn set(key: &Key, mut value: String, io: &mut Io) -> Result<Outcome> {
     if value == "-" {
         value = io.text(LONGEST)?.trim_end_matches(['\n', '\r']).to_owned();
     } else if key.is_secret() {
-        return Err(Error::new(format!("{key}: is a secret, and others can see a command line"))
+        return Err(Error::new(format!("{key}: is a secret, and other users can see a command line"))
             .hint(format!("'rsv-config set {key} -' reads it from standard input")));
     }
     config::set(&io.common, key, &value)?;
@@ -190,7 +190,7 @@ fn examine(io: &mut Io) -> Result<Outcome> {
     doctor::print(&found, io)
 }
 
-/// Asks for the key of who serves a model, if there must be one and is none: its setting, and the key.
+/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
 fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
     let Some(model) = model else { return Ok(None) };
     let target = match Providers::new(settings)?.target(model) {
@@ -201,28 +201,29 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
     else {
         return Ok(None);
     };
-    let question =
-        format!("The key for {}, which is not shown; empty, it stays with {variable}:", target.title());
+    let question = format!("Key for {} (not shown; leave empty to use {variable}):", target.title());
     let key = io.ask_secret(&question)?;
     Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()))
 }
 
-/// Makes the first settings. All is asked before anything is written.
+/// Makes the first settings. Asks everything before anything is written.
 fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let (model, mut key) = (Key::parse("model")?, None);
     let there = settings.text("model");
     if init.model.is_none() && init.fetch.is_none() {
         if !io.can_ask() {
-            return Err(Error::new("there is nobody to ask: standard input and output must be terminals")
-                .hint("rsv-config init --model MODEL --fetch"));
+            return Err(Error::new(
+                "cannot ask for the settings: standard input and output must be terminals",
+            )
+            .hint("rsv-config init --model MODEL --fetch"));
         }
         init.force = true;
-        let question = "Which model do you talk to, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
+        let question = "Which model do you use, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
         let answer = io.ask(question, there.as_deref().unwrap_or_default())?;
         init.model = Some(answer).filter(|answer| !answer.is_empty());
         key = ask_for_key(&settings, init.model.as_deref(), io)?;
-        let question = "Download an embedding model (90 MB), to search by meaning? y or n";
+        let question = "Download an embedding model (90 MB) to search by meaning? y or n";
         let has_none = embed::models(&settings)?.iter().all(|model| model.installed.is_none());
         if has_none && io.ask(question, "y")?.to_lowercase().starts_with('y') {
             init.fetch = Some(MINILM.to_owned());
@@ -231,7 +232,9 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
     if let Some(name) = &init.model {
         let in_file = config::in_file(&io.common, &model).map(|value| value.to_string());
         if let Some(other) = in_file.filter(|other| other != name && !init.force) {
-            return Err(Error::new(format!("model is {other} already")).hint("give --force to overwrite it"));
+            return Err(
+                Error::new(format!("model is already set to {other}")).hint("give --force to overwrite it")
+            );
         }
         config::set(&io.common, &model, name)?;
     }
@@ -242,6 +245,6 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
         let id = embed::fetch(&settings, name, None, &mut (io.bytes(), io.diagnostics()))?;
         io.note(format_args!("{id} is installed"));
     }
-    io.note("done; 'rsv-config doctor' checks all that the tools need");
+    io.note("done; to check everything that the tools need, run: rsv-config doctor");
     Ok(Outcome::Yes)
 }

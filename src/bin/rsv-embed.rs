@@ -1,4 +1,4 @@
-//! rsv-embed: vectors for lines, and for what the store holds; and the models that make them.
+//! rsv-embed: makes vectors for lines and for stored messages, and manages embedding models.
 
 use rsv::backfill::{self, Replayed};
 use rsv::cli::{self, Io, Outcome};
@@ -111,7 +111,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     let mut store = store::open(&settings.store()?, OpenMode::Existing)?;
     let _claim = backfill::claim(&mut *store, "embed", &io.diagnostics())?;
     if store.repair_vectors()? > 0 {
-        io.note("the index of the vectors was not as it must be: it was made anew");
+        io.note("rebuilt the vector index, which was damaged");
     }
     let mut embedder = backfill::embedder(&mut *store, settings, Workload::Many, &io.diagnostics())?;
     let bar = RefCell::new(io.progress());
@@ -122,7 +122,7 @@ fn pending(settings: &Settings, io: &mut Io) -> Result<()> {
     link(&mut *store, settings, &which.scopes, false, io)
 }
 
-/// Links what has got a vector; after a change of the model all that was linked by the one before.
+/// Links newly embedded messages; after a change of the model, all messages that the previous model linked.
 fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: bool, io: &Io) -> Result<()> {
     let Some(plan) = Plan::from_settings(store, settings, None, None)? else { return Ok(()) };
     let _claim = backfill::claim(store, "link", &io.diagnostics())?;
@@ -149,7 +149,7 @@ fn replay(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> 
     link(&mut *store, settings, &which.scopes, true, io)?;
     if let Replayed::Partly(remaining, before) = done {
         io.note(format_args!(
-            "{remaining} messages have no vector of {} yet; until then {before} is searched by",
+            "{remaining} messages have no vector of {} yet; until they do, searches use {before}",
             embedder.model()
         ));
     }
@@ -171,10 +171,10 @@ impl Waiting {
     }
 }
 
-/// How many bytes of lines wait at most.
+/// The greatest size of a batch of waiting lines, in bytes.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Adds vectors to lines, in their order; a pause in the input passes on what is there.
+/// Adds vectors to lines, in their order; a pause in the input flushes the batch.
 fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
     let sources = io.sources(&args.files)?;
     let mut feed = if args.text {
@@ -191,7 +191,7 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
         let (pause, end) = (!matches!(next, FeedEvent::Object(_)), matches!(next, FeedEvent::End));
         if let FeedEvent::Object(value) = next {
             match value.and_then(|value| Waiting::from_value(value, field, args.query)) {
-                // Among bare vectors it could not be told from the others that there is none.
+                // Bare vectors have no way to show that one is missing.
                 Ok(line) if raw && line.text.is_none() => {
                     io.fault(&Error::new("there is no text to embed").at(line.place));
                 }

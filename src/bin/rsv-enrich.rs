@@ -1,4 +1,4 @@
-//! rsv-enrich: puts what is remembered in front of a request.
+//! rsv-enrich: adds recalled messages to requests.
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
@@ -73,7 +73,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// What all lines share.
+/// The state that all lines share.
 struct Enricher {
     scope: Scope,
     trace: Option<String>,
@@ -83,7 +83,7 @@ struct Enricher {
     settings: Settings,
 }
 
-/// The store, and what embeds for it.
+/// The store and its embedder.
 struct LoadedMemory {
     store: Box<dyn Store>,
     embedder: Option<Embedder>,
@@ -91,7 +91,7 @@ struct LoadedMemory {
 }
 
 impl LoadedMemory {
-    /// Opens the store; what it lacks is told, and requests go on without it.
+    /// Opens the store; notes report missing parts, and requests go on without them.
     fn open(settings: &Settings, io: &Io) -> std::result::Result<LoadedMemory, Degraded> {
         let diagnostics = io.diagnostics();
         let opened = settings.store().and_then(|place| Ok(store::open(&place, OpenMode::Existing)?));

@@ -1,4 +1,4 @@
-//! rsv-forward: asks the providers of models, and gives their answers.
+//! rsv-forward: sends requests to the providers of models, and prints their answers.
 
 use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
@@ -34,7 +34,7 @@ struct Args {
     jobs: u16,
 }
 
-/// How much an answer may be ahead of its turn to be printed: so many events.
+/// The number of events of an answer that are buffered before it is its turn to be printed.
 const AHEAD: usize = 1024;
 
 fn main() -> ExitCode {
@@ -66,7 +66,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                         working.push_back(output);
                         let (forwarder, scope) = (forwarder.clone(), scope.clone());
                         tokio::spawn(async move {
-                            // Who does not listen any more has ended.
+                            // The receiver is gone only if the tool has ended.
                             let _ = match next {
                                 Ok(value) => forwarder.line(value, form, (*scope).as_ref(), &clock, &sender).await,
                                 Err(fault) => sender.send(LineOutput::Fault(fault)).await,
@@ -101,7 +101,7 @@ fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<LocatedObject>> {
     lines
 }
 
-/// What is told next of the line whose turn it is; `None` when it is done.
+/// The next output of the line whose turn it is; `None` when it is done.
 async fn first(working: &mut VecDeque<Receiver<LineOutput>>) -> Option<LineOutput> {
     match working.front_mut() {
         Some(output) => output.recv().await,
@@ -109,7 +109,7 @@ async fn first(working: &mut VecDeque<Receiver<LineOutput>>) -> Option<LineOutpu
     }
 }
 
-/// Prints, at once, what may be waited for.
+/// Prints an output and flushes it, since somebody may be waiting.
 fn print(output: LineOutput, visible: bool, io: &mut Io) -> Result<()> {
     match output {
         LineOutput::Line(line) => io.out.write(line.as_bytes())?,

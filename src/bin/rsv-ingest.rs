@@ -73,7 +73,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
 }
 
-/// Stores lines as they come; a pause in the input commits what is there.
+/// Stores lines as they arrive; a pause in the input commits the batch.
 fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Outcome> {
     loop {
         let gathered = ingest.gather(&mut feed, &mut |error| io.fault(&error));

@@ -88,7 +88,7 @@ fn make(
     let degree = args.max_degree.map(|degree| degree as usize);
     if args.adopt {
         let adopted = store.adopt()?;
-        io.detail(format_args!("{adopted} messages were taken over"));
+        io.detail(format_args!("took over {adopted} messages"));
     }
     let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
@@ -99,7 +99,7 @@ fn make(
     answers.iter().try_for_each(|link| io.out.with(|out| link.write_line(VectorFormat::Numbers, out)))?;
     let Some(plan) = plan else {
         io.detail(
-            "no message has a vector yet, so that none is known to resemble another: rsv-embed --pending",
+            "no message has a vector yet, so none can be linked by similarity; add vectors with: rsv-embed --pending",
         );
         return Ok(Outcome::Yes);
     };
@@ -150,7 +150,7 @@ fn draw(store: &mut dyn Store, scopes: &Scopes, format: &str, args: &Args, io: &
     Ok(Outcome::Yes)
 }
 
-/// The scope of a message, which must be one of those that are asked for.
+/// The scope of a message, which must be one of the selected scopes.
 fn scope_of(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Scopes> {
     let message = store.get(&[id], &Select::messages(scopes.clone()))?.pop();
     message.map(|message| Scopes::One(message.scope)).ok_or_else(|| {

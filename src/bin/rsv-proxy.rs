@@ -16,8 +16,8 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// How jemalloc is set, which looks for this name: no more heaps than event loops, little that a thread keeps to
-/// itself, and what was not used for a tenth of a second goes back to the system.
+/// The options of jemalloc, which looks up this symbol: no more arenas than event loops, small thread caches, and pages
+/// that were unused for a tenth of a second are returned to the system.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)] // Nobody else has this name.
 #[unsafe(export_name = "malloc_conf")]
@@ -85,8 +85,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }))
 }
 
-/// Runs the command as a client of the proxy that runs at the address of the settings; where none does, or where
-/// a flag says what that one may not do, of a proxy of its own.
+/// Runs the command as a client of the proxy at the address of the settings; if none runs there, or if a flag changes
+/// settings of the proxy, of its own proxy.
 fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -> Result<Outcome> {
     let Common { partition, instance, store, config, .. } = &io.common;
     let client = ClientCommand::new(args.command, partition.as_deref(), instance.as_deref(), &settings);
@@ -110,5 +110,5 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"));
     let none = || Error::new(format!("cannot find {host}: it has no address"));
     let found = found.and_then(|mut found| found.next().ok_or_else(none));
-    found.map_err(|e| e.hint("name an address of this machine, such as 127.0.0.1; a port goes to --port"))
+    found.map_err(|e| e.hint("give an address of this machine, such as 127.0.0.1, and the port with --port"))
 }

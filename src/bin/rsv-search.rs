@@ -1,4 +1,4 @@
-//! rsv-search: messages that hold the words asked for, or mean what is asked.
+//! rsv-search: finds messages by words or by meaning.
 
 use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome};
 use rsv::config::{self, Settings};
@@ -125,21 +125,21 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(if found { Outcome::Yes } else { Outcome::No })
 }
 
-/// What the command line says of every question.
+/// The options of the command line for every question.
 struct Search<'a> {
     which: Select,
     options: Options<'static>,
     explain: bool,
-    /// How many messages on either side of a hit are told.
+    /// The number of messages to print before and after each hit.
     context: usize,
-    /// How hits are shown to people; else they are JSON lines.
+    /// The layout for people; `None` for JSON lines.
     layout: Option<Layout>,
-    /// How meaning is searched; else words are.
+    /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
     settings: &'a Settings,
 }
 
-/// What a search by meaning needs.
+/// The parts that a search by meaning needs.
 struct Meaning {
     /// Loaded for the first question.
     embedder: Option<Embedder>,
@@ -152,7 +152,7 @@ struct Meaning {
 }
 
 impl Search<'_> {
-    /// Prints the hits of a question; whether there are any. What a query line says goes before the flags.
+    /// Prints the hits of a question; returns whether there are any. The members of a query line override the flags.
     fn answer(
         &mut self,
         question: &str,
@@ -188,7 +188,7 @@ impl Search<'_> {
         io.out.flush().map(|()| found)
     }
 
-    /// A hit for people, and what stands around it.
+    /// A hit for people, with the messages around it.
     fn block(&self, rank: usize, hit: &Hit, around: &Around, layout: &Layout) -> String {
         let mut block = String::new();
         if self.context > 0 && rank > 1 {
@@ -266,7 +266,7 @@ impl Search<'_> {
 }
 
 impl Meaning {
-    /// What the search goes by; of each scope messages that lack a vector get one first.
+    /// Prepares the ranking of a search; messages without a vector are embedded first, in each scope.
     fn ready<'a>(
         &'a mut self,
         which: &Select,

@@ -1,9 +1,9 @@
-//! Completions: the script for each shell, and what a tool answers when a shell asks it.
+//! Completions: the script for each shell, and the answers to the requests of that script.
 //!
-//! `RSV_COMPLETIONS=SHELL rsv-search` prints the script, which asks `RSV_COMPLETIONS=SHELL rsv-search -- WORDS`
-//! what the last word may become. The answer is a line a candidate; exit status 1 means that the shell is to
-//! complete the name of a file, which it knows best. bash gives, instead of the words, what it will replace and
-//! the line so far, since it takes words apart at `=` and `:`.
+//! `RSV_COMPLETIONS=SHELL rsv-search` prints the script, which runs `RSV_COMPLETIONS=SHELL rsv-search -- WORDS` to
+//! complete the last word. The answer has a line for each candidate; exit status 1 tells the shell to complete the name
+//! of a file itself. bash passes, instead of the words, the part that it will replace and the line so far, since it
+//! splits words at `=` and `:`.
 
 use super::flags::Common;
 use super::io::Out;
@@ -14,7 +14,7 @@ use clap_complete::engine::{self, CompletionCandidate};
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// A word that may stand at the cursor.
+/// A possible completion of the word at the cursor.
 pub struct Candidate {
     pub value: String,
     /// A description, if the value does not speak for itself.
@@ -111,7 +111,7 @@ fn given(command: Command, words: &[String]) -> PartialCommand {
 /// The tag of the candidate that stands for the names of files.
 const FILE_TAG: &str = "file";
 
-/// Tells the arguments of a command, and of its subcommands, what may stand for them.
+/// Attaches completers to the arguments of a command, and of its subcommands.
 fn attach(command: Command, values: ValueCompleters, given: &Arc<PartialCommand>) -> Command {
     let with_candidates = |arg: Arg| -> Arg {
         if let Some((_, of)) = values.iter().find(|(name, _)| arg.get_id() == name) {
@@ -136,7 +136,7 @@ fn offered(candidate: Candidate) -> CompletionCandidate {
 /// A command line up to where it is completed.
 struct CommandLine {
     words: Vec<String>,
-    /// The part of the last word in front of what bash replaces.
+    /// The part of the last word before the part that bash replaces.
     kept: String,
     /// The quote that is still open.
     quote: Option<char>,
@@ -161,7 +161,7 @@ impl CommandLine {
         let (words, quote) = split(line);
         let last = words.last().map_or("", String::as_str);
         let replaced = match replaced {
-            // Where the word ends in one of the characters at which bash takes it apart.
+            // The word ends in one of the characters at which bash splits words.
             "=" | ":" => String::new(),
             _ if quote.is_some() => replaced.to_owned(),
             _ => split(replaced).0.pop().unwrap_or_default(),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bash_keeps_is_not_said_again() {
+    fn the_prefix_that_bash_keeps_is_not_repeated() {
         for (replaced, line, kept) in [
             ("wo", "t -p wo", ""),
             ("wo", "t --partition=wo", "--partition="),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_as_it_was() {
+    fn escaped_text_reads_back_unchanged() {
         for text in ["plain", "two words", "it's $HOME", "a\"b`c\\d", "*", "~", "#", "é漢"] {
             assert_eq!(split(&escaped(text, None)).0, [text]);
             for quote in ['"', '\''] {

@@ -77,7 +77,7 @@ pub struct Filter {
 
 /// Reads `--role`.
 pub fn role(text: &str) -> std::result::Result<Role, String> {
-    text.parse().map_err(|_| "expected user, assistant, system or tool".to_owned())
+    text.parse().map_err(|_| format!("expected {}", Role::NAMES))
 }
 
 fn time_flag(text: &str) -> std::result::Result<i64, String> {

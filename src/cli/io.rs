@@ -140,7 +140,7 @@ impl Io {
         self.common.colour(self.stdout_is_tty())
     }
 
-    /// How text for people is laid out here.
+    /// The layout of text for people on this output.
     pub fn layout(&self) -> Layout {
         let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
         Layout { width: self.width(), colour: self.colour(), zone }
@@ -243,7 +243,7 @@ impl Io {
         let file =
             File::open(path).map_err(|e| match Error::new(format!("cannot open {name}")).because(&e) {
                 error if e.kind() == ErrorKind::NotFound => {
-                    error.hint("operands name files; text is piped in")
+                    error.hint("operands are names of files; pipe text in")
                 }
                 error => error,
             })?;
@@ -283,7 +283,7 @@ pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
     })
 }
 
-/// How text is laid out for people.
+/// The layout of text for people.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// The columns of the terminal.
@@ -324,7 +324,7 @@ impl Layout {
 /// The output is flushed when the buffer holds this many bytes.
 const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
-/// Standard output. A closed pipe is reported apart from every other failure.
+/// Standard output. A closed pipe is distinguished from every other failure.
 pub struct Out {
     buffer: Vec<u8>,
 }
@@ -340,7 +340,7 @@ impl Out {
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Lets `fill` append what is to be written.
+    /// Writes the bytes that `fill` appends.
     pub fn with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         fill(&mut self.buffer);
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How a tool that met no trouble ends.
+/// The outcome of a tool that ran without errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Done, or the answer is yes: exit status 0.
@@ -22,8 +22,8 @@ pub enum Outcome {
     Ended(u8),
 }
 
-/// Parses the command line, runs the tool and gives its exit status: 0 done or yes, 1 the answer is no,
-/// 2 trouble. A closed standard output is no trouble. `values` says what a shell may complete.
+/// Parses the command line, runs the tool and returns its exit status: 0 done or yes, 1 the answer is no, 2 trouble. A
+/// closed standard output is no trouble. `values` are the completers for a shell.
 pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueCompleters) -> ExitCode {
     disable_telemetry();
     let mut words: Vec<OsString> = std::env::args_os().collect();
@@ -46,11 +46,11 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueComple
     }
 }
 
-/// ONNX Runtime from 1.29 on keeps an id of the machine and reports to its maker what it does, from the moment
-/// it is loaded, unless this variable says no.
+/// From version 1.29 on, ONNX Runtime keeps an id of the machine and sends telemetry to its maker as soon as it is
+/// loaded, unless this variable disables it.
 #[allow(unsafe_code)]
 fn disable_telemetry() {
-    // SAFETY: no other thread is there yet that could read the environment.
+    // SAFETY: no other thread exists yet that could read the environment.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
@@ -97,7 +97,7 @@ pub fn command<A: Args>(tool: &str) -> Command {
     let about = own.get_about().cloned().unwrap_or_default();
     let long = own.get_long_about().cloned();
     let mut command = Common::augment_args(own);
-    // Where a tool has subcommands, the common flags may stand behind them too.
+    // If a tool has subcommands, the common flags may follow these too.
     if command.has_subcommands() {
         command = command.mut_args(|arg| arg.global(true));
     }
@@ -143,20 +143,20 @@ fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
     if command.find_subcommand(bare).is_some() {
         format!("without dashes: {tool} {bare}")
     } else if is_flag && ["key", "token", "secret", "password"].iter().any(|secret| bare.contains(secret)) {
-        "others can see a command line: give it by a variable or the settings' file; see 'man 5 rsv-config'"
+        "other users can see a command line; use a variable or the settings file: see 'man 5 rsv-config'"
             .into()
     } else if let (ErrorKind::MissingRequiredArgument, Some(usage)) = (error.kind(), usage) {
         format!("{}; see '{tool} --help'", usage.replace("[OPTIONS] ", ""))
     } else if let Some(near) = word(ContextKind::SuggestedArg).or(word(ContextKind::SuggestedSubcommand)) {
         format!("did you mean '{near}'? see '{tool} --help'")
     } else if is_flag && bare.parse::<f64>().is_ok() {
-        format!("no number is negative here; see '{tool} --help'")
+        format!("negative numbers are not allowed; see '{tool} --help'")
     } else if is_flag && has_operands && bare.chars().count() == 1 {
-        format!("what begins with a dash and is no flag stands after '--'; see '{tool} --help'")
+        format!("put '--' before an argument that begins with a dash; see '{tool} --help'")
     } else if wrong.is_some() && !is_flag && has_operands {
-        format!("what has spaces in it goes in quotes; see '{tool} --help'")
+        format!("put quotes around an argument with spaces; see '{tool} --help'")
     } else if wrong.is_some() && !is_flag && !command.has_subcommands() {
-        format!("it reads no files; to write one: {tool} > FILE")
+        format!("{tool} reads no files; to write one: {tool} > FILE")
     } else {
         format!("see '{tool} --help'")
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// A task that ends earlier shows no bar.
 const SHOW_AFTER: Duration = Duration::from_millis(250);
-/// A terminal of fewer columns has no room for a bar beside the message and the numbers.
+/// A terminal with fewer columns has no space for a bar beside the message and the numbers.
 const NARROW_COLUMNS: u16 = 70;
 /// The template for a narrow terminal: as much of the message as fits, and no bar.
 const NARROW_TEMPLATE: &str = "{wide_msg} {percent}%, {eta} left";
@@ -20,7 +20,7 @@ pub struct Progress {
     template: &'static str,
     /// The bar on the screen, and whether it is laid out for a narrow terminal.
     bar: Option<(ProgressBar, bool)>,
-    /// The first value that was set. Work done before it says nothing about the speed.
+    /// The first value that was set. Work before it does not count for the rate.
     first: Option<u64>,
 }
 

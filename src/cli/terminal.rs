@@ -1,4 +1,4 @@
-//! Which of the standard streams are terminals: the only place that asks.
+//! Tells which standard streams are terminals: the only place that checks.
 
 use atty::Stream;
 

@@ -1,7 +1,7 @@
 //! Changes of the settings' file, which leave all else in it as it was.
 //!
-//! A change is made in the text, at the place that the parser names; toml_edit's own tables are used only
-//! where a text would need their care. Whatever came out is parsed again before it is written.
+//! A change is made in the text, at the span that the parser reports; toml_edit's own tables are used only where a
+//! change of the text would not suffice. The result is parsed again before it is written.
 
 use super::file::{ConfigFile, parse};
 use super::table::{Key, quoted_key};
@@ -92,7 +92,7 @@ fn with_value(document: &Document<&str>, key: &Key, value: &str) -> Result<Strin
     insert(text, key, value)
 }
 
-/// Adds a value to a section that is there, or that has a form which only toml_edit knows to continue.
+/// Adds a value to an existing section, or to one of a form that only toml_edit can extend.
 fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
     let invalid = |e: toml_edit::TomlError| Error::new(e.message());
     let mut document: DocumentMut = text.parse().map_err(invalid)?;
@@ -112,7 +112,7 @@ fn insert(text: &str, key: &Key, value: &str) -> Result<String> {
     Ok(document.to_string())
 }
 
-/// The text without the value, if it is there.
+/// The text without the value, if it has one.
 fn without_value(document: &Document<&str>, key: &Key) -> Option<String> {
     let text = document.raw();
     let (parents, name) = key.path.split_at(key.path.len() - 1);
@@ -128,14 +128,14 @@ fn without_value(document: &Document<&str>, key: &Key) -> Option<String> {
         table.remove(&name[0]);
         return Some(document.to_string());
     }
-    // Outside of inline tables, what belongs to a key has its lines to itself.
+    // Outside of inline tables, a key and its value have lines of their own.
     let (start, end) = (found.span()?.start, item.as_value()?.span()?.end);
     let start = text[..start].rfind('\n').map_or(0, |line| line + 1);
     let end = text[end..].find('\n').map_or(text.len(), |line| end + line + 1);
     Some(splice(text, start..end, ""))
 }
 
-/// Replaces a part of the text; what is added begins on a line of its own if a line is added.
+/// Replaces a part of the text; an added line begins on a line of its own.
 fn splice(text: &str, span: std::ops::Range<usize>, new: &str) -> String {
     let (before, after) = (&text[..span.start], &text[span.end..]);
     let broken = new.ends_with('\n') && !before.is_empty() && !before.ends_with('\n');
@@ -151,8 +151,7 @@ fn lookup<'a>(table: &'a dyn TableLike, path: &[String]) -> Option<(&'a toml_edi
     }
 }
 
-/// Where a further key of no section goes: before the first `[section]` and the comment that stands
-/// directly above it.
+/// The position for a new key outside of sections: before the first `[section]` and the comment directly above it.
 fn end_of_root(document: &Document<&str>) -> usize {
     let text = document.raw();
     let Some(header) = first_header(document.as_table()) else {
@@ -168,7 +167,7 @@ fn end_of_root(document: &Document<&str>) -> usize {
     at
 }
 
-/// Where the first `[section]` in a table begins.
+/// The position of the first `[section]` in a table.
 fn first_header(table: &toml_edit::Table) -> Option<usize> {
     let header = |item: &Item| match item {
         Item::Table(table) => {

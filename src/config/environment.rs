@@ -31,8 +31,8 @@ pub fn editor() -> OsString {
     command.map_or_else(|| "vi".into(), PathBuf::into_os_string)
 }
 
-/// The hosts that are reached without a proxy: those of `no_proxy`, else of `NO_PROXY`, and these, with commas between
-/// them. `*` means every host, and must stand alone.
+/// The hosts that are reached without a proxy: those of `no_proxy`, else of `NO_PROXY`, and these, separated by commas.
+/// `*` means every host, and must be alone.
 pub fn no_proxy(hosts: [&str; 2]) -> String {
     let set = ["no_proxy", "NO_PROXY"].map(|name| variable(name).ok().flatten());
     let set = set.into_iter().flatten().next().unwrap_or_default();

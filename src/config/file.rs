@@ -29,7 +29,7 @@ impl ConfigFile {
     /// The same; an error if there is none.
     pub(super) fn require(common: &Common) -> Result<ConfigFile> {
         ConfigFile::find(common).ok_or_else(|| {
-            Error::new("there is no place for the settings' file: HOME is not set")
+            Error::new("cannot locate the settings file: HOME is not set")
                 .hint("set HOME, XDG_CONFIG_HOME or RSV_CONFIG, or give --config FILE")
         })
     }

@@ -7,20 +7,20 @@ use super::value::{Secret, Value};
 /// The settings of one model.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ModelSettings {
-    /// How many tokens the model takes.
+    /// The context window of the model, in tokens.
     pub max_context_tokens: Option<usize>,
     /// Tokens kept free for its answer.
     pub reserve_tokens: Option<usize>,
-    /// How many similar messages are recalled for it.
+    /// The number of similar messages to recall for it.
     pub semantic_context_size: Option<usize>,
 }
 
 /// The settings of one partition.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PartitionSettings {
-    /// How many similar messages are recalled.
+    /// The number of similar messages to recall.
     pub semantic_context_size: Option<usize>,
-    /// How many recent messages are recalled.
+    /// The number of recent messages to recall.
     pub recent_context_size: Option<usize>,
     /// A factor for the estimate of tokens; above 0.
     pub token_multiplier: Option<f64>,
@@ -28,7 +28,7 @@ pub struct PartitionSettings {
     pub memory: Option<String>,
 }
 
-/// Where the models of some names are served.
+/// The provider of the models whose names match a pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Route {
     /// A model's name, in which `*` stands for anything.

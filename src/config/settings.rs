@@ -1,4 +1,4 @@
-//! All settings of one run: the value of each key, and the layer that it came from.
+//! All settings of one run: the value of each key, and its layer.
 
 use super::environment::{self, EnvironmentPaths};
 use super::table::{Key, ROWS, SettingRow};
@@ -36,7 +36,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The key as it is written: `*` stands for the names that a file may give.
+    /// The key in writing: `*` stands for the names in a file.
     pub fn key(&self) -> String {
         if self.found.is_none() { self.key.row().key.to_owned() } else { self.key.to_string() }
     }
@@ -51,7 +51,7 @@ impl Setting {
         self.found.as_ref().map(|(_, layer)| *layer)
     }
 
-    /// One line about what it is for.
+    /// One line about its purpose.
     pub fn doc(&self) -> &'static str {
         self.key.row().doc
     }
@@ -141,7 +141,7 @@ impl Settings {
         self.settings.iter().filter(of_file).any(|setting| setting.key.is_secret())
     }
 
-    /// The value of a key, and where it came from.
+    /// The value of a key, and its layer.
     pub fn find(&self, key: &Key) -> Option<(&Value, Layer)> {
         let setting = self.settings.iter().find(|s| s.found.is_some() && s.key.path == key.path)?;
         setting.found.as_ref().map(|(value, layer)| (value, *layer))

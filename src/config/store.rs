@@ -1,4 +1,4 @@
-//! Where the store is, and how to sign in there.
+//! The location of the store, and the credentials for it.
 
 use super::environment::default_store;
 use super::settings::Settings;
@@ -22,11 +22,11 @@ pub struct ServerOptions {
     pub password: Secret,
     /// Unset, the server's default.
     pub database: Option<String>,
-    /// How many connections are open at most.
+    /// The greatest number of open connections.
     pub connections: usize,
-    /// How long to wait for a connection.
+    /// The longest wait for a connection.
     pub connect_timeout: Duration,
-    /// How long to wait for the answer to a query.
+    /// The longest wait for the answer to a query.
     pub query_timeout: Duration,
 }
 
@@ -48,14 +48,14 @@ impl ServerOptions {
 }
 
 impl Settings {
-    /// Where the store is: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
+    /// The location of the store: a path becomes `sqlite:PATH`, `neo4j` the server at `neo4j_uri`.
     pub fn store(&self) -> Result<StoreLocation> {
         let address = match self.text("store") {
             Some(store) if store == "neo4j" => self.text("neo4j_uri").unwrap_or_default(),
             Some(store) if has_scheme(&store) => store,
             Some(path) => format!("sqlite:{path}"),
             None => default_store()?.ok_or_else(|| {
-                Error::new("there is no place for the store: HOME is not set")
+                Error::new("cannot locate the store: HOME is not set")
                     .hint("set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH")
             })?,
         };

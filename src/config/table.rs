@@ -40,90 +40,90 @@ const fn row(
 #[rustfmt::skip]
 pub(super) static ROWS: &[SettingRow] = &[
     row("store", &["RSV_STORE"], Text, None, "the store: sqlite:PATH, a path, or neo4j for the server at neo4j_uri"),
-    row("max_line_bytes", &["RSV_MAX_LINE_BYTES"], Integer(1, 1 << 40), Some("33554432"), "the longest line or text that a tool takes, in bytes"),
+    row("max_line_bytes", &["RSV_MAX_LINE_BYTES"], Integer(1, 1 << 40), Some("33554432"), "the longest line or text that a tool accepts, in bytes"),
 
-    row("neo4j_uri", &["NEO4J_URI"], BOLT_URL, Some("bolt://localhost:7687"), "the address of the Neo4j server, if the store says neo4j"),
-    row("neo4j_user", &["NEO4J_USERNAME", "NEO4J_USER"], Text, Some("neo4j"), "who signs in to Neo4j"),
+    row("neo4j_uri", &["NEO4J_URI"], BOLT_URL, Some("bolt://localhost:7687"), "the address of the Neo4j server, used if the store is neo4j"),
+    row("neo4j_user", &["NEO4J_USERNAME", "NEO4J_USER"], Text, Some("neo4j"), "the user name for Neo4j"),
     row("neo4j_password", &["NEO4J_PASSWORD"], Secret, Some("password"), "the password for Neo4j"),
     row("neo4j_database", &["NEO4J_DATABASE"], Text, None, "the Neo4j database; unset, the server's default"),
-    row("neo4j_max_connections", &["NEO4J_MAX_CONNECTIONS"], Integer(1, 10_000), Some("20"), "how many connections to Neo4j are open at most"),
-    row("neo4j_connection_timeout", &["NEO4J_CONNECTION_TIMEOUT"], Duration, Some("30s"), "how long to wait for a connection to Neo4j"),
-    row("neo4j_query_timeout", &["NEO4J_QUERY_TIMEOUT"], Duration, Some("60s"), "how long to wait for Neo4j's answer to a query"),
+    row("neo4j_max_connections", &["NEO4J_MAX_CONNECTIONS"], Integer(1, 10_000), Some("20"), "the maximum number of open connections to Neo4j"),
+    row("neo4j_connection_timeout", &["NEO4J_CONNECTION_TIMEOUT"], Duration, Some("30s"), "the timeout for connecting to Neo4j"),
+    row("neo4j_query_timeout", &["NEO4J_QUERY_TIMEOUT"], Duration, Some("60s"), "the timeout for a query to Neo4j"),
 
     row("reservoir_port", &["RESERVOIR_PORT"], Integer(1, 65535), Some("3017"), "the port that rsv-proxy listens on"),
     row("reservoir_host", &["RESERVOIR_HOST"], Text, Some("127.0.0.1"), "the address that rsv-proxy listens on"),
-    row("proxy.token", &["RSV_PROXY_TOKEN"], Secret, None, "what clients must send to rsv-proxy; unset, nobody is asked"),
-    row("proxy.hosts", &["RSV_PROXY_HOSTS"], Text, None, "names by which rsv-proxy may be called, with commas between them"),
-    row("proxy.origins", &["RSV_PROXY_ORIGINS"], Text, None, "origins of web pages that may ask rsv-proxy, with commas between them"),
-    row("proxy.connections", &["RSV_PROXY_CONNECTIONS"], Integer(1, 1_000_000), Some("4096"), "how many connections rsv-proxy has at once; more wait"),
+    row("proxy.token", &["RSV_PROXY_TOKEN"], Secret, None, "the token that clients must send to rsv-proxy; unset, none is needed"),
+    row("proxy.hosts", &["RSV_PROXY_HOSTS"], Text, None, "the host names that rsv-proxy answers to, separated by commas"),
+    row("proxy.origins", &["RSV_PROXY_ORIGINS"], Text, None, "the origins of web pages that may call rsv-proxy, separated by commas"),
+    row("proxy.connections", &["RSV_PROXY_CONNECTIONS"], Integer(1, 1_000_000), Some("4096"), "the maximum number of connections to rsv-proxy; others wait"),
     row("proxy.header_bytes", &["RSV_PROXY_HEADER_BYTES"], Integer(8192, 1 << 24), Some("65536"), "the longest header of a request to rsv-proxy, in bytes"),
-    row("proxy.idle_timeout", &["RSV_PROXY_IDLE_TIMEOUT"], Duration, Some("60s"), "how long a client may take for its header, for each piece of its body and of its answer, and for its next request"),
-    row("proxy.queue", &["RSV_PROXY_QUEUE"], Integer(1, 1_000_000), Some("1000"), "how many turns wait to be stored at most"),
-    row("proxy.queue_bytes", &["RSV_PROXY_QUEUE_BYTES"], Integer(1, 1 << 40), Some("67108864"), "how large the turns that wait to be stored are at most, in bytes"),
+    row("proxy.idle_timeout", &["RSV_PROXY_IDLE_TIMEOUT"], Duration, Some("60s"), "the timeout for a client's header, for each piece of its body and of its answer, and for its next request"),
+    row("proxy.queue", &["RSV_PROXY_QUEUE"], Integer(1, 1_000_000), Some("1000"), "the maximum number of turns that wait to be stored"),
+    row("proxy.queue_bytes", &["RSV_PROXY_QUEUE_BYTES"], Integer(1, 1 << 40), Some("67108864"), "the maximum size of the turns that wait to be stored, in bytes"),
 
-    row("semantic_context_size", &[], MESSAGE_COUNT, Some("15"), "how many related messages are recalled"),
-    row("recent_context_size", &[], MESSAGE_COUNT, Some("15"), "how many recent messages are recalled"),
-    row("token_reserve", &[], TOKEN_COUNT, None, "tokens kept free for the answer; unset, the model's own reserve"),
+    row("semantic_context_size", &[], MESSAGE_COUNT, Some("15"), "the number of related messages to recall"),
+    row("recent_context_size", &[], MESSAGE_COUNT, Some("15"), "the number of recent messages to recall"),
+    row("token_reserve", &[], TOKEN_COUNT, None, "the tokens kept free for the answer; unset, the model's own reserve"),
     row("model", &[], Text, None, "the model for requests that name none"),
-    row("keep_tools", &["RSV_KEEP_TOOLS"], Boolean, Some("false"), "whether what tools told a model is stored with the turn"),
+    row("keep_tools", &["RSV_KEEP_TOOLS"], Boolean, Some("false"), "whether the results of tools are stored with the turn"),
 
     row("web_search_enabled", &["RSV_WEB_SEARCH_ENABLED"], Boolean, None, "whether requests ask their provider for a web search"),
-    row("web_search_max_results", &["RSV_WEB_SEARCH_MAX_RESULTS"], Integer(1, 1000), None, "how many results a web search may bring"),
-    row("web_search_time_range", &["RSV_WEB_SEARCH_TIME_RANGE"], Text, None, "how old the results of a web search may be: recent, week, month or any"),
+    row("web_search_max_results", &["RSV_WEB_SEARCH_MAX_RESULTS"], Integer(1, 1000), None, "the maximum number of results of a web search"),
+    row("web_search_time_range", &["RSV_WEB_SEARCH_TIME_RANGE"], Text, None, "the age of the results of a web search: recent, week, month or any"),
     row("search_api_key", &["SEARCH_API_KEY"], Secret, None, "the key for web search"),
 
-    row("openai_base_url", &["RSV_OPENAI_BASE_URL"], HTTP_URL, Some("https://api.openai.com/v1/chat/completions"), "where OpenAI's models are"),
-    row("ollama_base_url", &["RSV_OLLAMA_BASE_URL", "OLLAMA_BASE_URL"], HTTP_URL, Some("http://localhost:11434/v1/chat/completions"), "where Ollama's models are"),
-    row("mistral_base_url", &["RSV_MISTRAL_BASE_URL"], HTTP_URL, Some("https://api.mistral.ai/v1/chat/completions"), "where Mistral's models are"),
-    row("gemini_base_url", &["RSV_GEMINI_BASE_URL"], HTTP_URL, Some("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"), "where Gemini's models are"),
-    row("anthropic_base_url", &["RSV_ANTHROPIC_BASE_URL"], HTTP_URL, Some("https://api.anthropic.com/v1/chat/completions"), "where Anthropic's models are"),
-    row("custom_base_url", &["RSV_CUSTOM_BASE_URL"], HTTP_URL, None, "where the models of a provider of your own are"),
+    row("openai_base_url", &["RSV_OPENAI_BASE_URL"], HTTP_URL, Some("https://api.openai.com/v1/chat/completions"), "the address of OpenAI's API"),
+    row("ollama_base_url", &["RSV_OLLAMA_BASE_URL", "OLLAMA_BASE_URL"], HTTP_URL, Some("http://localhost:11434/v1/chat/completions"), "the address of Ollama"),
+    row("mistral_base_url", &["RSV_MISTRAL_BASE_URL"], HTTP_URL, Some("https://api.mistral.ai/v1/chat/completions"), "the address of Mistral's API"),
+    row("gemini_base_url", &["RSV_GEMINI_BASE_URL"], HTTP_URL, Some("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"), "the address of Gemini's API"),
+    row("anthropic_base_url", &["RSV_ANTHROPIC_BASE_URL"], HTTP_URL, Some("https://api.anthropic.com/v1/chat/completions"), "the address of Anthropic's API"),
+    row("custom_base_url", &["RSV_CUSTOM_BASE_URL"], HTTP_URL, None, "the address of a provider of your own"),
     row("openai_api_key", &["OPENAI_API_KEY"], Secret, None, "the key for OpenAI"),
     row("mistral_api_key", &["MISTRAL_API_KEY"], Secret, None, "the key for Mistral"),
     row("gemini_api_key", &["GEMINI_API_KEY"], Secret, None, "the key for Gemini"),
     row("anthropic_api_key", &["ANTHROPIC_API_KEY"], Secret, None, "the key for Anthropic"),
-    row("ollama_api_key", &["OLLAMA_API_KEY"], Secret, None, "the key for Ollama, if it wants one"),
+    row("ollama_api_key", &["OLLAMA_API_KEY"], Secret, None, "the key for Ollama, if it needs one"),
     row("custom_api_key", &["CUSTOM_API_KEY"], Secret, None, "the key for a provider of your own"),
-    row("connect_timeout", &["RSV_CONNECT_TIMEOUT"], Duration, Some("10s"), "how long to wait for a connection to a provider"),
-    row("first_byte_timeout", &["RSV_FIRST_BYTE_TIMEOUT"], Duration, Some("600s"), "how long to wait for a provider's answer to begin"),
-    row("idle_timeout", &["RSV_IDLE_TIMEOUT"], Duration, Some("300s"), "how long to wait for the next piece of a provider's answer"),
-    row("request_timeout", &["RSV_REQUEST_TIMEOUT"], Duration, Some("600s"), "how long to wait for a provider's whole answer, if it is not streamed"),
-    row("retries", &["RSV_RETRIES"], Integer(0, 10), Some("2"), "how often a request is sent again that its provider did not take"),
+    row("connect_timeout", &["RSV_CONNECT_TIMEOUT"], Duration, Some("10s"), "the timeout for connecting to a provider"),
+    row("first_byte_timeout", &["RSV_FIRST_BYTE_TIMEOUT"], Duration, Some("600s"), "the timeout for the beginning of a provider's answer"),
+    row("idle_timeout", &["RSV_IDLE_TIMEOUT"], Duration, Some("300s"), "the timeout for the next piece of a provider's answer"),
+    row("request_timeout", &["RSV_REQUEST_TIMEOUT"], Duration, Some("600s"), "the timeout for a provider's whole answer, if it is not streamed"),
+    row("retries", &["RSV_RETRIES"], Integer(0, 10), Some("2"), "the maximum number of times that a request is retried"),
 
     row("embed.model", &["RSV_EMBED_MODEL"], Text, None, "the embedding model; unset, the best that is installed"),
-    row("embed.via", &["RSV_EMBED_VIA"], Text, Some("local"), "who embeds: local, proxy, openai, ollama, or the address of a server"),
+    row("embed.via", &["RSV_EMBED_VIA"], Text, Some("local"), "the embedder: local, proxy, openai, ollama, or the address of a server"),
     row("embed.key_variable", &[], Variable, None, "the environment variable that holds the key for the server in embed.via"),
-    row("embed.catch_up", &["RSV_EMBED_CATCH_UP"], Integer(0, 1_000_000), Some("64"), "how many messages without a vector a search embeds first"),
-    row("embed.threads", &["RSV_EMBED_THREADS"], Integer(1, 1024), None, "how many threads embed; unset, one for each processor"),
-    row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the file of ONNX Runtime's library; unset, it is looked for"),
-    row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "where rsv-embed --fetch gets models"),
+    row("embed.catch_up", &["RSV_EMBED_CATCH_UP"], Integer(0, 1_000_000), Some("64"), "the maximum number of messages without a vector that a search embeds first"),
+    row("embed.threads", &["RSV_EMBED_THREADS"], Integer(1, 1024), None, "the number of threads that embed; unset, one for each processor"),
+    row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the path of ONNX Runtime's library; unset, the tools look for it"),
+    row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
-    row("enrich.recall", &["RSV_ENRICH_RECALL"], Choice(&["similar,recent", "similar", "recent", "none"]), Some("similar,recent"), "which messages are recalled: similar,recent or similar or recent or none"),
-    row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "how much of the model's window recalled messages take at most"),
-    row("enrich.half_life", &["RSV_ENRICH_HALF_LIFE"], Duration, Some("30d"), "after how long what was said counts half as recent, where not all that is related fits"),
-    row("enrich.placement", &["RSV_ENRICH_PLACEMENT"], Choice(&["tail", "head", "system"]), Some("tail"), "where recalled messages stand: tail (in the last user message), head (before all turns) or system (in the system message)"),
-    row("enrich.compress", &["RSV_ENRICH_COMPRESS"], Boolean, Some("true"), "whether head makes one system message of all up to the last one"),
-    row("enrich.note", &["RSV_ENRICH_NOTE"], Text, None, "what a model is told of the recalled messages; unset, rsv's own words"),
-    row("enrich.similar_note", &["RSV_ENRICH_SIMILAR_NOTE"], Text, None, "what head tells a model of the related messages; unset, rsv's own words"),
-    row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "what head tells a model of the recent messages; unset, rsv's own words"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], Choice(&["similar,recent", "similar", "recent", "none"]), Some("similar,recent"), "the messages to recall: similar,recent or similar or recent or none"),
+    row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "the largest share of the model's window that recalled messages take"),
+    row("enrich.half_life", &["RSV_ENRICH_HALF_LIFE"], Duration, Some("30d"), "the age at which a related message counts half as recent, if not all related messages fit"),
+    row("enrich.placement", &["RSV_ENRICH_PLACEMENT"], Choice(&["tail", "head", "system"]), Some("tail"), "the place of recalled messages: tail (in the last user message), head (before all turns) or system (in the system message)"),
+    row("enrich.compress", &["RSV_ENRICH_COMPRESS"], Boolean, Some("true"), "whether head merges all messages up to the last system message into one"),
+    row("enrich.note", &["RSV_ENRICH_NOTE"], Text, None, "the note that introduces recalled messages to the model; unset, rsv's own"),
+    row("enrich.similar_note", &["RSV_ENRICH_SIMILAR_NOTE"], Text, None, "the note that introduces related messages with head; unset, rsv's own"),
+    row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "the note that introduces recent messages with head; unset, rsv's own"),
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
-    row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "how long rsv-proxy waits for memory before a request goes on without it"),
+    row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the timeout for memory, after which rsv-proxy sends a request without it"),
 
-    row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the similarity (cosine) from which on two messages are linked; unset, the embedding model's own"),
-    row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "how many messages one is linked with at most by similarity"),
+    row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
+    row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),
 
-    row("log", &["RUST_LOG"], Text, None, "what is told on standard error: with debug or trace in it, as -v"),
+    row("log", &["RUST_LOG"], Text, None, "the level of messages on standard error; one with debug or trace in it means -v"),
 
-    row("models.*.max_context_tokens", &[], TOKEN_COUNT, None, "how many tokens the model takes"),
-    row("models.*.reserve_tokens", &[], TOKEN_COUNT, None, "tokens kept free for the model's answer"),
-    row("models.*.semantic_context_size", &[], MESSAGE_COUNT, None, "how many related messages are recalled for the model"),
-    row("partitions.*.semantic_context_size", &[], MESSAGE_COUNT, None, "how many related messages are recalled in the partition"),
-    row("partitions.*.recent_context_size", &[], MESSAGE_COUNT, None, "how many recent messages are recalled in the partition"),
-    row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "what the estimate of tokens is multiplied by in the partition"),
-    row("partitions.*.memory", &[], MEMORY_MODE, None, "what rsv-proxy does for the partition: full, readonly (recall only), store (store only) or off"),
-    row("routes.*.base_url", &[], HTTP_URL, None, "where the models that the pattern matches are"),
+    row("models.*.max_context_tokens", &[], TOKEN_COUNT, None, "the model's context window, in tokens"),
+    row("models.*.reserve_tokens", &[], TOKEN_COUNT, None, "the tokens kept free for the model's answer"),
+    row("models.*.semantic_context_size", &[], MESSAGE_COUNT, None, "the number of related messages to recall for the model"),
+    row("partitions.*.semantic_context_size", &[], MESSAGE_COUNT, None, "the number of related messages to recall in the partition"),
+    row("partitions.*.recent_context_size", &[], MESSAGE_COUNT, None, "the number of recent messages to recall in the partition"),
+    row("partitions.*.token_multiplier", &[], Real(0.0, 100.0), None, "the factor for estimates of tokens in the partition"),
+    row("partitions.*.memory", &[], MEMORY_MODE, None, "the memory mode of rsv-proxy for the partition: full, readonly (recall only), store (store only) or off"),
+    row("routes.*.base_url", &[], HTTP_URL, None, "the address of the provider for models that match the pattern"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
-    row("routes.*.headers.*", &[], Text, None, "a header that goes with every request of the route"),
+    row("routes.*.headers.*", &[], Text, None, "a header to add to every request of the route"),
 ];
 
 /// The name of one setting: `model`, `models."gpt-4o".reserve_tokens`.
@@ -198,29 +198,13 @@ pub(super) fn unknown_key_hint(text: &str) -> String {
         [section, _, .., member] if parts.len() > 2 => format!("{section}.*.{member}"),
         _ => text.to_owned(),
     };
-    let near = ROWS.iter().map(|row| (edit_distance(&shape, row.key), row.key)).min();
+    let near = ROWS.iter().map(|row| (strsim::levenshtein(&shape, row.key), row.key)).min();
     match near {
         Some((edits, key)) if edits <= 1 + shape.len() / 5 => {
             format!("did you mean '{key}'? see 'rsv-config list'")
         }
         _ => "see 'rsv-config list'".to_owned(),
     }
-}
-
-/// How many characters must be added, left out or changed to make one text of the other (Levenshtein 1965).
-fn edit_distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut line: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut corner = line[0];
-        line[0] = i + 1;
-        for (j, b) in other.iter().enumerate() {
-            let changed = corner + usize::from(a != *b);
-            corner = line[j + 1];
-            line[j + 1] = changed.min(line[j] + 1).min(corner + 1);
-        }
-    }
-    line[other.len()]
 }
 
 #[cfg(test)]
@@ -256,6 +240,5 @@ mod tests {
         ] {
             assert_eq!(Key::parse(key).unwrap_err().remedy(), Some(hint), "{key}");
         }
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
     }
 }

@@ -145,7 +145,7 @@ impl ValueType {
         }
     }
 
-    /// `expected true or false, found "maybe"`; what may be a secret in the wrong place is not shown.
+    /// `expected true or false, found "maybe"`; a value that may be a misplaced secret is not shown.
     fn expected(self, found: &str) -> Error {
         let text = match self {
             ValueType::Text => "expected one line of text".to_owned(),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named_but_never_a_secret() {
+    fn invalid_values_are_shown_except_secrets() {
         let fault = |kind: ValueType, text| kind.read(text).unwrap_err().to_string();
         let port = ValueType::Integer(1, 65535);
         assert_eq!(fault(port, "0"), "expected a whole number from 1 to 65535, found \"0\"");

@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// How many errors of a store are reported.
+/// The number of errors of a store that are reported.
 const MAX_REPORTED_ERRORS: u32 = 3;
 
 /// The least free space for a store that grows: for its log, and for an index that is rebuilt.
@@ -26,7 +26,7 @@ pub(super) fn settings(settings: &Settings) -> Finding {
     match settings.foreign_errors().next().or(unknown) {
         Some(error) if error.remedy().is_some() => Finding::trouble("settings", error),
         Some(error) => Finding::trouble("settings", &error.clone().hint("see 'rsv-config list'")),
-        None => Finding::ok("settings", "all are known"),
+        None => Finding::ok("settings", "every key is known"),
     }
 }
 
@@ -35,11 +35,11 @@ pub(super) fn secrets(common: &Common, settings: &Settings) -> Option<Finding> {
     let path = config::path(common).ok().filter(|_| settings.has_secret_in_file())?;
     Some(Finding::from_result(
         "secrets",
-        check_private(&path).map(|()| format!("{} is for you alone", path.display())),
+        check_private(&path).map(|()| format!("{} is private to you", path.display())),
     ))
 }
 
-/// The store, what lies around it, the embedding model, and the vectors that it has to make.
+/// Checks the store, its disk, the embedding model, and the vectors that are missing.
 pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Finding> {
     let place = match settings.store() {
         Ok(place) => place,
@@ -52,7 +52,7 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
     let mut found = vec![Finding::from_result("store", text)];
     if let Some(path) = place.path() {
         if path.exists() {
-            let text = check_private(path).map(|()| format!("{} is for you alone", path.display()));
+            let text = check_private(path).map(|()| format!("{} is private to you", path.display()));
             found.push(Finding::from_result("permissions", text));
         }
         found.push(Finding::from_result("disk", check_disk(path)));
@@ -65,7 +65,7 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
     found
 }
 
-/// Opens a store and looks through it; what it holds.
+/// Opens a store and checks it; returns a summary of its content.
 fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     let mut place = place.clone();
     place.server.connect_timeout = place.server.connect_timeout.min(CHECK_TIMEOUT);
@@ -76,7 +76,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     }
     let mut store = store::open(&place, OpenMode::Existing)?;
     if !there {
-        return Ok((format!("{}, which is made when something is stored", place.address), store));
+        return Ok((format!("{}, which is created when something is stored", place.address), store));
     }
     if let Some(fault) = store.integrity_errors(MAX_REPORTED_ERRORS)?.first() {
         return Err(Error::new(format!("{} is damaged: {fault}", place.address))
@@ -86,7 +86,7 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     Ok((format!("{}, {messages} messages", place.address), store))
 }
 
-/// Errors if the file, or what is nearest to it of its directories, cannot be written.
+/// Errors if the file, or the nearest existing directory above it, cannot be written.
 fn check_writable(path: &Path) -> Result<()> {
     // A path of one name is in the directory that the tool was started in.
     let directory = |path: &'_ Path| path.parent().filter(|p| !p.as_os_str().is_empty()).map(Path::to_owned);
@@ -122,11 +122,11 @@ fn check_private(path: &Path) -> Result<()> {
     }
 }
 
-/// How much space is free on the disk.
+/// The free space on the disk.
 fn check_disk(path: &Path) -> Result<String> {
     let nearest = path.ancestors().skip(1).find(|path| path.is_dir()).unwrap_or(Path::new("."));
     let disk = statvfs(nearest).map_err(|e| {
-        Error::new(format!("cannot tell how much room {} has", nearest.display()))
+        Error::new(format!("cannot determine the free space at {}", nearest.display()))
             .because(std::io::Error::from(e))
     })?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -147,7 +147,7 @@ fn model(settings: &Settings, diagnostics: &Diagnostics) -> Finding {
         // The limit is the doctor's own, and no setting.
         Err(error) if error.timeout().is_some() => Finding::trouble(
             "model",
-            &error.hint("see whether it runs there; 'rsv-config get embed.via' says where"),
+            &error.hint("check that the server runs; its address: rsv-config get embed.via"),
         ),
         made => Finding::from_result("model", made),
     }
@@ -166,12 +166,12 @@ fn check_vectors(
     let Ok(wanted) = Embedder::from_settings(settings, Workload::Few, diagnostics) else { return Ok(None) };
     let stored = backfill::model_of(store)?;
     if let Some(stored) = stored.filter(|stored| stored != wanted.model()) {
-        let text = format!("the store is searched by {stored}, and the model is now {}", wanted.model());
+        let text = format!("the store uses {stored}, but the model is set to {}", wanted.model());
         return Ok(Some(Finding::advice("vectors", &Error::new(text).hint("rsv-embed --replay"))));
     }
     let unembedded = store.unembedded(wanted.model(), &backfill::embeddable(Scopes::All), 0)?.total;
     let text = format!("{unembedded} messages have no vector");
-    // So many are embedded by the next search.
+    // The next search embeds up to this number.
     Ok(Some(if unembedded > backfill::catch_up_limit(settings) as u64 {
         Finding::trouble("vectors", &Error::new(text).hint("rsv-embed --pending"))
     } else {

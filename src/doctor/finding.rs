@@ -14,7 +14,7 @@ pub struct Finding {
     remedy: Option<String>,
 }
 
-/// How urgent a finding is.
+/// The urgency of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Ok,
@@ -35,7 +35,7 @@ impl Finding {
         Finding { state: State::Advice, ..Finding::trouble(check, error) }
     }
 
-    /// Something needs doing; the hint of the error says what.
+    /// Something must be fixed; the hint of the error says how.
     pub fn trouble(check: &'static str, error: &Error) -> Finding {
         let remedy = error.remedy().map(str::to_owned);
         Finding { check, state: State::Trouble, text: error.to_string(), remedy }
@@ -51,7 +51,7 @@ impl Finding {
         self.state != State::Trouble
     }
 
-    /// A line for people, and one more with what helps.
+    /// A line for people, and one more with the remedy.
     pub fn to_text(&self, layout: &Layout) -> String {
         let (word, style) = self.state.word();
         let mut text = format!(

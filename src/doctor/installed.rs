@@ -24,14 +24,15 @@ pub const TOOLS: [&str; 11] = [
 ];
 
 /// The hint for a missing part of the installation.
-const INSTALL_HINT: &str = "scripts/install, in the source of rsv or a release's archive, puts manual and completions into their places";
+const INSTALL_HINT: &str =
+    "install them with scripts/install, from the source of rsv or the archive of a release";
 
 /// Looks for all of it.
 pub(super) fn examine() -> Vec<Finding> {
     let places = EnvironmentPaths::find();
     let mut found = vec![Finding::from_result("tools", tools(&places))];
     let manual = manuals(&places).into_iter().find(|page| page.exists());
-    found.push(installed_file("manual", "the manual is not where man looks for it", manual));
+    found.push(installed_file("manual", "man cannot find the manual", manual));
     if let Some(places) = completions(&places) {
         let script = places.into_iter().find(|script| script.exists());
         found.push(installed_file("completions", "the shell has no completions for the tools", script));
@@ -54,13 +55,13 @@ fn tools(places: &EnvironmentPaths) -> Result<String> {
     for tool in TOOLS {
         let named = places.programs.iter().map(|directory| directory.join(tool));
         let Some(path) = { named }.find(|path| path.is_file()) else {
-            return Err(Error::new(format!("the shell finds no {tool}"))
+            return Err(Error::new(format!("the shell cannot find {tool}"))
                 .hint(format!("put {here} into PATH: export PATH={here}:\"$PATH\"")));
         };
         if version(&path).as_deref() != Some(own) {
             let other =
                 version(&path).map_or("another program".to_owned(), |version| format!("version {version}"));
-            return Err(Error::new(format!("{} is {other}, and this is {own}", path.display()))
+            return Err(Error::new(format!("{} is {other}, but this is {own}", path.display()))
                 .hint(format!("remove it, or put {here} before it: export PATH={here}:\"$PATH\"")));
         }
         directories.insert(path.parent().unwrap_or(Path::new("")).display().to_string());
@@ -84,14 +85,14 @@ fn shares(places: &EnvironmentPaths) -> Vec<PathBuf> {
     own.map(Path::to_owned).chain(of_programs.map(|prefix| prefix.join("share"))).collect()
 }
 
-/// Where the page of this tool may be.
+/// The paths where a manual page may be.
 fn manuals(places: &EnvironmentPaths) -> Vec<PathBuf> {
     let shares = shares(places).into_iter().map(|share| share.join("man"));
     let pages = places.manuals.iter().cloned().chain(shares);
     pages.flat_map(|man| ["", ".gz"].map(|end| man.join(format!("man1/rsv-config.1{end}")))).collect()
 }
 
-/// Where the completions for the user's shell may be; `None` for a shell that has none of ours.
+/// The paths where the completions for the user's shell may be; `None` for a shell without completions of rsv.
 fn completions(places: &EnvironmentPaths) -> Option<Vec<PathBuf>> {
     let names: &[&str] = match places.shell.as_deref()? {
         "bash" => &["bash-completion/completions/rsv-config", "bash-completion/completions/rsv-config.bash"],

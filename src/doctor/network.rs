@@ -4,18 +4,35 @@ use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
-use crate::http::{self, Address, Client, Headers, RelayRequest};
+use crate::http::{Address, Client, Headers, RelayRequest};
 use crate::provider::{Providers, Target};
-use crate::record::Object;
+use futures_util::future::join_all;
 use http_body_util::{BodyExt, Limited};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::future::Future;
 use tokio::net::TcpListener;
 
 /// No list of models is longer, in bytes.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
-/// An answer: the status, and the body if it is JSON.
-type JsonAnswer = (u16, Option<Object>);
+/// What the proxy says of itself at `/health`.
+#[derive(Deserialize)]
+struct Health {
+    version: Option<String>,
+    store: Option<String>,
+}
+
+/// A provider's list of models.
+#[derive(Deserialize)]
+struct ModelList {
+    data: Vec<ModelEntry>,
+}
+
+#[derive(Deserialize)]
+struct ModelEntry {
+    id: Option<String>,
+}
 
 /// Whether the proxy answers at its port, or could.
 pub(super) async fn proxy(settings: &Settings) -> Finding {
@@ -26,7 +43,7 @@ async fn check_proxy(settings: &Settings) -> Result<String> {
     let port = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()).unwrap_or(3017);
     let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
     let bound = TcpListener::bind((host.as_str(), port)).await;
-    let Err(why) = bound else { return Ok(format!("not running, and {host}:{port} is free for it")) };
+    let Err(why) = bound else { return Ok(format!("not running; {host}:{port} is free")) };
     if why.kind() != std::io::ErrorKind::AddrInUse {
         return Err(Error::new(format!("rsv-proxy cannot listen on {host}:{port}"))
             .because(why)
@@ -39,21 +56,21 @@ async fn check_proxy(settings: &Settings) -> Result<String> {
         Address::parse(&format!("http://{name}:{port}/health")).map_err(|e| e.at("reservoir_host"))?;
     let token = settings.secret("proxy.token");
     let answered = get_json(&Client::new(settings), &address, token.as_ref(), &Headers::default()).await;
-    let body = answered.ok().and_then(|(_, body)| body);
-    let member = |name| body.as_ref().and_then(|body| body.text(name).ok().flatten());
-    match (member("version"), member("store").filter(|store| store != "ok")) {
+    let health = answered.ok().and_then(|(_, body)| body);
+    let Health { version, store } = health.unwrap_or(Health { version: None, store: None });
+    match (version, store.filter(|store| store != "ok")) {
         (Some(version), _) if version != env!("CARGO_PKG_VERSION") => Err(Error::new(format!(
-            "rsv-proxy {version} runs at {host}:{port}, and this is {}",
+            "rsv-proxy {version} runs at {host}:{port}, but this is {}",
             env!("CARGO_PKG_VERSION")
         ))
-        .hint("start it anew")),
+        .hint("restart it")),
         (Some(_), Some(trouble)) => {
             Err(Error::new(format!("rsv-proxy at {host}:{port} has trouble: {trouble}"))
                 .hint("rsv-proxy --check"))
         }
         (Some(version), None) => Ok(format!("rsv-proxy {version} runs at {host}:{port}")),
         (None, _) => Err(Error::new(format!("{host}:{port} is taken by {}", port_owner(port)))
-            .hint("end that, or choose another port: rsv-config set reservoir_port PORT")),
+            .hint("stop that program, or choose another port: rsv-config set reservoir_port PORT")),
     }
 }
 
@@ -100,8 +117,7 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
             .filter(|wanted| wanted.address() == target.address())
             .map(|wanted| wanted.model.clone())
     };
-    let states =
-        http::join_all(all.iter().map(|target| check_provider(&client, target, model_of(target)))).await;
+    let states = join_all(all.iter().map(|target| check_provider(&client, target, model_of(target)))).await;
     let reached = states.iter().any(Result::is_ok);
     let mut found: Vec<Finding> = { all.iter() }
         .zip(states)
@@ -113,7 +129,7 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
         })
         .collect();
     if !reached && found.iter().all(Finding::is_good) {
-        let error = Error::new("there is none that can be asked");
+        let error = Error::new("no provider can be reached");
         found.push(Finding::trouble(
             "providers",
             &error.hint("start Ollama, or give the key of a provider: rsv-config set openai_api_key -"),
@@ -135,12 +151,12 @@ async fn check_provider(client: &Client, target: &Target, model: Option<String>)
     let key = target.key(None).map_err(|refusal| refusal.into_error())?;
     let address = target.address();
     let Some(models) = target.sibling("models", None) else {
-        return Ok(format!("{address}, not asked"));
+        return Ok(format!("{address}, not checked"));
     };
     let (status, body) = get_json(client, &models, key, target.headers()).await.map_err(|error| {
-        let first = if address.is_loopback() { "start it" } else { "see whether the network is there" };
+        let first = if address.is_loopback() { "start it" } else { "check the network" };
         error
-            .at(format_args!("{address} cannot be asked"))
+            .at(format_args!("cannot reach {address}"))
             .hint(format!("{first}, or correct {}", target.address_setting()))
     })?;
     match (status, target.key_variable()) {
@@ -152,8 +168,8 @@ async fn check_provider(client: &Client, target: &Target, model: Option<String>)
         (500.., _) => return Err(Error::new(format!("{address} answers {status}")).hint("try again later")),
         _ => {}
     }
-    match model.filter(|model| target.name() == "ollama" && body.is_some_and(|body| is_missing(&body, model)))
-    {
+    let is_missing = |model: &String| body.is_some_and(|list: ModelList| !list.has(model));
+    match model.filter(|model| target.name() == "ollama" && is_missing(model)) {
         Some(model) => {
             Err(Error::new(format!("{address} has no {model}")).hint(format!("ollama pull {model}")))
         }
@@ -161,28 +177,27 @@ async fn check_provider(client: &Client, target: &Target, model: Option<String>)
     }
 }
 
-/// Whether a model is not in Ollama's list, where those without a tag have `:latest`.
-fn is_missing(body: &Object, model: &str) -> bool {
-    let latest = format!("{model}:latest");
-    let models = body.objects("data").ok().flatten();
-    let ids =
-        models.map(|models| models.iter().filter_map(|model| model.text("id").ok()?).collect::<Vec<_>>());
-    ids.is_some_and(|ids| !ids.iter().any(|id| id == model || *id == latest))
+impl ModelList {
+    /// Whether a model is in Ollama's list, where those without a tag have `:latest`.
+    fn has(&self, model: &str) -> bool {
+        let latest = format!("{model}:latest");
+        self.data.iter().filter_map(|entry| entry.id.as_deref()).any(|id| id == model || id == latest)
+    }
 }
 
-/// Gets what is at an address, within `CHECK_TIMEOUT`.
-fn get_json<'a>(
+/// Gets what is at an address, within `CHECK_TIMEOUT`: the status, and the body if it is JSON of this shape.
+fn get_json<'a, T: DeserializeOwned>(
     client: &'a Client,
     address: &'a Address,
     key: Option<&'a Secret>,
     headers: &'a Headers,
-) -> impl Future<Output = Result<JsonAnswer>> + 'a {
+) -> impl Future<Output = Result<(u16, Option<T>)>> + 'a {
     let exchange = async move {
         let answer = client.relay(address, key, headers, RelayRequest::get()).await;
         let answer = answer.map_err(|failed| Error::new(failed.cause))?;
         let status = answer.status().as_u16();
         let body = Limited::new(answer.into_body(), MAX_LIST_BYTES).collect().await.ok();
-        Ok((status, body.and_then(|body| Object::parse_bytes(&body.to_bytes()).ok())))
+        Ok((status, body.and_then(|body| serde_json::from_slice(&body.to_bytes()).ok())))
     };
     async {
         let late = |_| Error::new(format!("no answer within {CHECK_TIMEOUT:?}"));

@@ -1,6 +1,6 @@
-//! How long a check waits.
+//! The time limit of a check.
 
 use std::time::Duration;
 
-/// How long a check waits for a provider, a database server, or the proxy.
+/// The time limit for the answer of a provider, a database server, or the proxy.
 pub(super) const CHECK_TIMEOUT: Duration = Duration::from_secs(5);

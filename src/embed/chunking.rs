@@ -24,7 +24,7 @@ pub(super) fn split(
 ) -> Result<Vec<TextChunk>> {
     let whole = format!("{prefix}{text}");
     let count = |text: &str| -> Result<usize> {
-        Ok(tokenizer.encode_fast(text, true).context("cannot take the text apart")?.len())
+        Ok(tokenizer.encode_fast(text, true).context("cannot tokenize the text")?.len())
     };
     // No tokenizer makes more tokens than there are bytes, and two around them.
     let tokens = count(&whole)?;
@@ -41,7 +41,7 @@ pub(super) fn split(
 
 /// Slices of a text of at most `chunk_tokens` tokens each, as they are counted in the whole.
 fn parts<'a>(tokenizer: &Tokenizer, text: &'a str, chunk_tokens: usize) -> Result<Vec<&'a str>> {
-    let encoding = tokenizer.encode(text, false).context("cannot take the text apart")?;
+    let encoding = tokenizer.encode(text, false).context("cannot tokenize the text")?;
     let (offsets, words) = (encoding.get_offsets(), encoding.get_word_ids());
     let mut parts = Vec::new();
     let (mut first, mut begin) = (0, 0);

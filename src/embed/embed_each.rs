@@ -21,6 +21,6 @@ impl Embedder {
 
     /// The vector of one text.
     pub fn embed_one(&mut self, text: &str, input_type: InputType) -> Result<Vec<f32>> {
-        self.embed(&[text], input_type)?.pop().ok_or_else(|| Error::new("the model made no vector"))
+        self.embed(&[text], input_type)?.pop().ok_or_else(|| Error::new("the model returned no vector"))
     }
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Makes vectors by one model. Clones share what is loaded, and take turns with it.
+/// Makes vectors by one model. Clones share the loaded model, and take turns with it.
 #[derive(Clone)]
 pub struct Embedder {
     model: Arc<Model>,
@@ -79,19 +79,18 @@ impl Embedder {
         &self.model.id
     }
 
-    /// The similarity (raw cosine) from which on a message may have to do with a question.
+    /// The least similarity (raw cosine) of a message that may be related to a question.
     pub fn min_similarity(&self) -> f32 {
         self.model.recall
     }
 
-    /// Whether the model is loaded, or its server has answered, so that what cannot be embedded is the text's
-    /// own fault.
+    /// Whether the model is loaded, or its server has answered, so that a further failure is caused by the text.
     pub fn is_ready(&self) -> bool {
         let source = self.source();
         source.encoder.is_some() || source.remote.as_ref().is_some_and(RemoteEmbedder::has_answered)
     }
 
-    /// Errors if a file of the model, if it is on this machine, is not what it was when it was installed.
+    /// Errors if a file of a local model has changed since it was installed.
     pub fn check(&self) -> Result<()> {
         self.source().installed.as_ref().map_or(Ok(()), InstalledModel::verify)
     }
@@ -131,7 +130,7 @@ impl Source {
         match result {
             Ok(vectors) => Ok(Some(vectors)),
             Err(RemoteError::Absent(error) | RemoteError::Model(error)) if self.installed.is_some() => {
-                self.diagnostics.detail(format_args!("{error}: {} is loaded here", self.model.id));
+                self.diagnostics.detail(format_args!("{error}; using {} on this machine", self.model.id));
                 self.remote = None;
                 Ok(None)
             }

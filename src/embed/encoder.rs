@@ -26,7 +26,7 @@ pub(super) struct Encoder {
     dim: Option<usize>,
     query: String,
     passage: String,
-    /// How many texts are embedded at once.
+    /// The number of texts that are embedded at once.
     batch: usize,
     /// The fraction by which the texts of a batch may be padded to one length.
     slack: f64,
@@ -62,7 +62,7 @@ impl Encoder {
         Encoder::from_files(settings, installed, &form, environment, work)
     }
 
-    /// Loads a model from given files. The tokenizer is read beside the graph, since both take as long.
+    /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take equally long.
     pub(super) fn from_files(
         settings: &Settings,
         installed: &InstalledModel,
@@ -80,7 +80,7 @@ impl Encoder {
                 None => vocabulary::read_tokenizer(&json),
             });
             let graph = workers(settings, &form.graph, installed.model.pooling, environment, work);
-            let broken = || Err(Error::new("reading the tokenizer was cut short"));
+            let broken = || Err(Error::new("the tokenizer was not read: its thread panicked"));
             (tokenizer.join().unwrap_or_else(|_| broken()), graph)
         });
         let remedied =
@@ -131,7 +131,7 @@ impl Encoder {
                 let texts: Vec<&str> = batch.iter().map(|at| all[*at].text.as_str()).collect();
                 let made = worker.embed(&texts, Some(texts.len())).context("cannot embed")?;
                 if made.len() != batch.len() {
-                    return Err(Error::new("the model made too few vectors"));
+                    return Err(Error::new("the model returned too few vectors"));
                 }
                 done.extend(batch.iter().copied().zip(made));
             }
@@ -141,7 +141,7 @@ impl Encoder {
             [worker] => vec![work(worker)],
             workers => std::thread::scope(|scope| {
                 let running: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(|| work(worker))).collect();
-                let broken = || Err(Error::new("embedding was cut short"));
+                let broken = || Err(Error::new("a thread that embeds panicked"));
                 running.into_iter().map(|worker| worker.join().unwrap_or_else(|_| broken())).collect()
             }),
         };
@@ -177,11 +177,11 @@ impl Encoder {
     fn check_vector(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
         let dim = self.dim.unwrap_or(vector.len());
         if vector.len() != dim {
-            return Err(Error::new(format!("the model made {} numbers instead of {dim}", vector.len())));
+            return Err(Error::new(format!("the model returned {} numbers instead of {dim}", vector.len())));
         }
         let length: f32 = vector.iter().map(|x| x * x).sum();
         if !length.is_finite() || (length - 1.0).abs() > 1e-3 {
-            return Err(Error::new("the model made a vector that is not finite, or nothing but zeros"));
+            return Err(Error::new("the model returned a vector that is not finite or is zero"));
         }
         Ok(vector)
     }

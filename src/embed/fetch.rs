@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The receiver of a fetch's progress and notes.
 pub trait Report {
-    /// Reports that `bytes` of a file are there, out of `of` if the total is known.
+    /// Reports that `bytes` of a file have arrived, out of `of` if the total is known.
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
     /// Prints a note.
     fn note(&mut self, text: String);
@@ -30,10 +30,10 @@ impl Report for (Progress, Diagnostics) {
     }
 }
 
-/// Installs a model that is known by name, or of which `name` is the directory or the `.onnx` file, and
-/// prepares it; its canonical id. With `from` nothing is downloaded: the files, and ONNX Runtime's library if
-/// it is beside them, come from that directory. An installed model is checked, and damaged files are
-/// fetched again. Files of an interrupted fetch are kept for the next.
+/// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an `.onnx`
+/// file. With `from` nothing is downloaded: the files, and ONNX Runtime's library if it is there, come from that
+/// directory. An installed model is checked, and damaged files are fetched again. Files of an interrupted fetch are
+/// kept for the next.
 pub(super) fn fetch(
     settings: &Settings,
     name: &str,
@@ -67,8 +67,11 @@ pub(super) fn fetch(
         }
     };
     let dim = prepare::prepare(settings, &model_dir, &installed)?;
-    if installed.model.dim.is_some_and(|expected| expected != dim) {
-        return Err(Error::new(format!("{} makes {dim} numbers, which it should not", installed.model.id)));
+    if installed.model.dim.is_some_and(|known| known != dim) {
+        return Err(Error::new(format!(
+            "{} makes vectors of {dim} numbers, which is not their known length",
+            installed.model.id
+        )));
     }
     Ok(installed.model.id)
 }
@@ -88,8 +91,8 @@ fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Resul
         (_, true) => path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
         _ if from.is_some() && !name.contains('/') => from.unwrap_or(path).to_owned(),
         _ => {
-            return Err(Error::new(format!("no embedding model is known as {name}"))
-                .hint("rsv-embed --models lists them; a directory or an .onnx file will do too"));
+            return Err(Error::new(format!("unknown embedding model: {name}"))
+                .hint("name one that rsv-embed --models lists, a directory, or an .onnx file"));
         }
     };
     let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -97,7 +100,7 @@ fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Resul
     let id = last.filter(|last| *last != "model").or(full.parent().and_then(Path::file_name));
     let id = id.map(|id| id.to_string_lossy().to_lowercase()).unwrap_or_default();
     if id.is_empty() || id.starts_with('.') || id.contains('@') {
-        return Err(Error::new(format!("{name}: no model can be called {id:?}")).hint("rename it"));
+        return Err(Error::new(format!("{name}: {id:?} cannot be the name of a model")).hint("rename it"));
     }
     Ok((Model::from_directory(&id, &own)?, Some(own)))
 }
@@ -111,7 +114,7 @@ fn lock(model_dir: &ModelDir, report: &mut dyn Report) -> Result<File> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            report.note("another rsv-embed fetches a model: waiting".to_owned());
+            report.note("waiting for another rsv-embed that fetches a model".to_owned());
             file.lock().context(&what)?;
         }
         Err(TryLockError::Error(e)) => return Err(e).context(what),
@@ -124,7 +127,7 @@ fn create_private_directory(directory: &Path) -> Result<()> {
     let mut maker = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
-    maker.recursive(true).create(directory).context(format_args!("cannot make {}", directory.display()))
+    maker.recursive(true).create(directory).context(format_args!("cannot create {}", directory.display()))
 }
 
 /// Describes the staged files and installs them. `pins` are the checksums of the files before.
@@ -140,7 +143,8 @@ fn place(
         let _ = fs::remove_dir_all(stage);
         let text =
             format!("{name} of {} has the wrong checksum: {found} instead of {wanted}", staged.model.id);
-        Err(Error::new(text).hint("fetch it again; if it stays so, what is there is another file"))
+        Err(Error::new(text)
+            .hint("fetch it again; if that fails too, the hub has another file under this name"))
     };
     for (name, entry) in &staged.files {
         let expected = if name == GRAPH_FILE { staged.model.sha256.as_ref() } else { None };
@@ -157,7 +161,7 @@ fn place(
     staged.describe()?;
     let place = model_dir.place(&staged.model.id);
     let _ = fs::remove_dir_all(&place);
-    fs::rename(stage, &place).context(format_args!("cannot put the model into {}", place.display()))?;
+    fs::rename(stage, &place).context(format_args!("cannot move the model to {}", place.display()))?;
     Ok(InstalledModel { directory: place, ..staged })
 }
 
@@ -211,7 +215,7 @@ fn only_graph(directory: &Path) -> Option<PathBuf> {
     graphs.next().filter(|_| graphs.next().is_none())
 }
 
-/// Installs ONNX Runtime's library if it lies in a directory, or in `lib` in it.
+/// Installs ONNX Runtime's library if it is in a directory, or in its subdirectory `lib`.
 fn install_library(model_dir: &ModelDir, directory: &Path, report: &mut dyn Report) -> Result<()> {
     let stem = onnx_runtime::LIBRARY_FILE.split('.').next().unwrap_or(onnx_runtime::LIBRARY_FILE);
     let named = |path: &PathBuf| {
@@ -245,9 +249,11 @@ fn download(
     report: &mut dyn Report,
 ) -> Result<()> {
     let Some(files) = &model.files else {
-        let text = format!("{} is on no hub", model.id);
+        let text = format!("{} is not on a hub", model.id);
         let getter = onnx_runtime::getter(settings);
-        return Err(Error::new(text).hint(format!("with the files at hand: --from DIRECTORY, or {getter}")));
+        return Err(
+            Error::new(text).hint(format!("if you have the files, use --from DIRECTORY; else {getter}"))
+        );
     };
     let hub = settings.text("embed.hub").unwrap_or_default();
     settings.check("embed.hub")?;

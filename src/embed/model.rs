@@ -1,23 +1,28 @@
 //! The properties of an embedding model: its prompts, its window, its files.
 
 use crate::error::{Context, Error, Result};
-use serde_json::{Value, json};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::Path;
 
-/// An embedding model.
-#[derive(Clone, PartialEq, Debug)]
+/// An embedding model, as it is also described beside its files.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Model {
     /// The canonical id.
     pub(super) id: String,
     /// Where a hub has it.
+    #[serde(skip)]
     pub(super) files: Option<HubFiles>,
-    /// How many numbers its vectors have, once that is known.
+    /// The dimension of its vectors, once it is known.
     pub(super) dim: Option<usize>,
     pub(super) pooling: Pooling,
     /// The longest input in tokens, the two around it included.
     pub(super) window: usize,
     /// The prompts in front of a question and of a passage.
+    #[serde(default)]
     pub(super) query: String,
+    #[serde(default)]
     pub(super) passage: String,
     /// Similarities (raw cosine) from which on a message may be recalled, and two get a synapse.
     pub(super) recall: f32,
@@ -36,20 +41,12 @@ pub(super) struct HubFiles {
 }
 
 /// How the vectors of a text's tokens become one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Pooling {
     /// That of the first token.
     Cls,
     Mean,
-}
-
-impl Pooling {
-    fn name(self) -> &'static str {
-        match self {
-            Pooling::Cls => "cls",
-            Pooling::Mean => "mean",
-        }
-    }
 }
 
 impl Model {
@@ -70,19 +67,20 @@ impl Model {
         }
     }
 
-    /// A model of the user's own, by what sentence-transformers leaves beside its files: the pooling, the
-    /// longest input, the prompts.
+    /// A model of the user's own, by the files that sentence-transformers adds: the pooling, the longest input, the
+    /// prompts.
     pub(super) fn from_directory(id: &str, directory: &Path) -> Result<Model> {
         let mut model = Model::unknown(id);
-        if let Some(pooling) = read(&directory.join("1_Pooling/config.json"))? {
+        // By hand: the shapes of these files changed with the releases of sentence-transformers.
+        if let Some(pooling) = read::<Value>(&directory.join("1_Pooling/config.json"))? {
             let cls = pooling["pooling_mode_cls_token"] == true || pooling["pooling_mode"] == "cls";
             model.pooling = if cls { Pooling::Cls } else { Pooling::Mean };
         }
-        let length = read(&directory.join("sentence_bert_config.json"))?;
+        let length: Option<Value> = read(&directory.join("sentence_bert_config.json"))?;
         if let Some(window) = length.as_ref().and_then(|config| config["max_seq_length"].as_u64()) {
             model.window = usize::try_from(window).unwrap_or(usize::MAX).clamp(8, 32_768);
         }
-        if let Some(config) = read(&directory.join("config_sentence_transformers.json"))? {
+        if let Some(config) = read::<Value>(&directory.join("config_sentence_transformers.json"))? {
             let prompt = |names: &[&str]| {
                 let found = names.iter().find_map(|name| config["prompts"][name].as_str());
                 found.unwrap_or_default().to_owned()
@@ -92,46 +90,16 @@ impl Model {
         }
         Ok(model)
     }
-
-    /// As it is written down beside the model's files.
-    pub(super) fn to_json(&self) -> Value {
-        json!({
-            "id": self.id, "dim": self.dim, "pooling": self.pooling.name(), "window": self.window,
-            "query": self.query, "passage": self.passage, "recall": self.recall, "synapse": self.synapse,
-            "licence": self.licence, "sha256": self.sha256,
-        })
-    }
-
-    /// Reads what `to_json` wrote.
-    pub(super) fn from_json(json: &Value) -> Result<Model> {
-        let text = |name: &str| json[name].as_str().map(str::to_owned);
-        let missing = |name: &str| Error::new(format!("{name}: is missing"));
-        let number = |name: &str| json[name].as_f64().map(|n| n as f32).ok_or_else(|| missing(name));
-        let whole = |name: &str| json[name].as_u64().and_then(|n| usize::try_from(n).ok());
-        Ok(Model {
-            id: text("id").ok_or_else(|| missing("id"))?,
-            files: None,
-            dim: whole("dim"),
-            pooling: if json["pooling"] == "cls" { Pooling::Cls } else { Pooling::Mean },
-            window: whole("window").filter(|window| *window > 2).ok_or_else(|| missing("window"))?,
-            query: text("query").unwrap_or_default(),
-            passage: text("passage").unwrap_or_default(),
-            recall: number("recall")?,
-            synapse: number("synapse")?,
-            licence: text("licence"),
-            sha256: text("sha256"),
-        })
-    }
 }
 
-/// A file of JSON; `None` if there is none.
-pub(super) fn read(path: &Path) -> Result<Option<Value>> {
+/// A file of JSON of one shape; `None` if there is none.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let name = path.display();
     match std::fs::read(path) {
-        Ok(bytes) => {
-            let json = serde_json::from_slice(&bytes);
-            json.map(Some).map_err(|e| Error::new(format!("{name}: is no valid JSON")).because(e))
-        }
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| {
+            let what = if e.is_data() { "has unexpected JSON" } else { "is not valid JSON" };
+            Error::new(format!("{name}: {what}")).because(e)
+        }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e).context(format_args!("cannot read {name}")),
     }

@@ -6,7 +6,8 @@ use super::onnx_runtime;
 use super::registry::{self, normalized_name};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,17 +27,19 @@ pub(super) struct ModelDir {
     cache: PathBuf,
 }
 
-/// A model that is installed.
-#[derive(Clone, Debug)]
+/// A model that is installed, as its description says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct InstalledModel {
+    #[serde(flatten)]
     pub(super) model: Model,
+    #[serde(skip)]
     pub(super) directory: PathBuf,
     /// The files, by name.
     pub(super) files: BTreeMap<String, FileChecksum>,
 }
 
 /// A file as it was when it was installed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct FileChecksum {
     pub(super) bytes: u64,
     pub(super) sha256: String,
@@ -46,7 +49,7 @@ impl ModelDir {
     /// Errors if there is no home directory.
     pub(super) fn from_settings(settings: &Settings) -> Result<ModelDir> {
         let places = settings.places();
-        let missing = || Error::new("there is no place for models: HOME is not set").hint("set HOME");
+        let missing = || Error::new("cannot locate the models: HOME is not set").hint("set HOME");
         Ok(ModelDir { data: places.data.ok_or_else(missing)?, cache: places.cache.ok_or_else(missing)? })
     }
 
@@ -129,11 +132,12 @@ impl InstalledModel {
 
     /// Reads a model's directory; `None` if no model is there.
     pub(super) fn read(directory: &Path) -> Result<Option<InstalledModel>> {
-        let Some(json) = model::read(&directory.join(DESCRIPTION_FILE))? else { return Ok(None) };
-        let damaged = |e: Error| e.at(directory.join(DESCRIPTION_FILE).display());
-        let model = Model::from_json(&json).map_err(damaged)?;
-        let files = entries(&json["files"]).ok_or_else(|| damaged(Error::new("files: is missing")))?;
-        Ok(Some(InstalledModel { model, directory: directory.to_owned(), files }))
+        let path = directory.join(DESCRIPTION_FILE);
+        let Some(described) = model::read::<InstalledModel>(&path)? else { return Ok(None) };
+        if described.model.window <= 2 {
+            return Err(Error::new("window: expected more than 2 tokens").at(path.display()));
+        }
+        Ok(Some(InstalledModel { directory: directory.to_owned(), ..described }))
     }
 
     /// Describes the files of a directory as those of a model; nothing is written.
@@ -152,10 +156,9 @@ impl InstalledModel {
 
     /// Writes the description, by which the directory becomes a model's.
     pub(super) fn describe(&self) -> Result<()> {
-        let mut json = self.model.to_json();
-        json["files"] = listed(&self.files);
         let path = self.directory.join(DESCRIPTION_FILE);
-        fs::write(&path, format!("{json:#}\n")).context(format_args!("cannot write {}", path.display()))
+        fs::write(&path, format!("{:#}\n", json!(self)))
+            .context(format_args!("cannot write {}", path.display()))
     }
 
     /// Errors if a file is not as long as it was when it was installed.
@@ -164,7 +167,7 @@ impl InstalledModel {
             .map_err(|e| e.hint(format!("rsv-embed --fetch {}", self.model.id)))
     }
 
-    /// Errors if a file is not, to the byte, what it was when it was installed.
+    /// Errors if a file has changed since it was installed.
     pub(super) fn verify(&self) -> Result<()> {
         let other = |name: &&String| {
             !FileChecksum::compute(&self.directory.join(name))
@@ -199,21 +202,6 @@ impl FileChecksum {
         };
         read().context(format_args!("cannot read {}", path.display()))
     }
-}
-
-/// Files as JSON: `{"model.onnx": {"bytes": 1, "sha256": "…"}}`.
-pub(super) fn listed(files: &BTreeMap<String, FileChecksum>) -> Value {
-    let entry = |entry: &FileChecksum| json!({"bytes": entry.bytes, "sha256": entry.sha256});
-    files.iter().map(|(name, file)| (name.clone(), entry(file))).collect::<serde_json::Map<_, _>>().into()
-}
-
-/// Reads what `listed` wrote.
-pub(super) fn entries(json: &Value) -> Option<BTreeMap<String, FileChecksum>> {
-    let entry = |(name, json): (&String, &Value)| {
-        let sha256 = json["sha256"].as_str()?.to_owned();
-        Some((name.clone(), FileChecksum { bytes: json["bytes"].as_u64()?, sha256 }))
-    };
-    json.as_object()?.iter().map(entry).collect()
 }
 
 /// Errors if a file of a directory is not there, or not as long as it was.

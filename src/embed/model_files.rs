@@ -1,8 +1,10 @@
 //! The forms of an installed model from which it is loaded: its files as they were fetched, or those that start fast.
 
-use super::model_dir::{self, GRAPH_FILE, InstalledModel, ModelDir};
+use super::model_dir::{self, FileChecksum, GRAPH_FILE, InstalledModel, ModelDir};
 use super::{model, onnx_runtime, vocabulary};
 use crate::error::Result;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The file that describes a fast form.
@@ -13,6 +15,12 @@ pub(super) struct ModelFiles {
     pub(super) graph: PathBuf,
     /// The directory of the tokenizer's fast form; none if it has to be read from its JSON.
     pub(super) words: Option<PathBuf>,
+}
+
+/// The description of a fast form, as far as it is read again.
+#[derive(Deserialize)]
+struct PreparedFiles {
+    files: BTreeMap<String, FileChecksum>,
 }
 
 impl ModelFiles {
@@ -29,12 +37,11 @@ impl ModelFiles {
 
     /// The fast form in a directory of the cache, if there is one.
     pub(super) fn read(directory: &Path) -> Result<Option<ModelFiles>> {
-        let Some(json) = model::read(&directory.join(DESCRIPTION_FILE))? else {
+        let Some(described) = model::read::<PreparedFiles>(&directory.join(DESCRIPTION_FILE))? else {
             return Ok(None);
         };
-        let files = model_dir::entries(&json["files"]).unwrap_or_default();
-        model_dir::check(directory, &files)?;
-        let words = files.contains_key(vocabulary::WORDS_FILE).then(|| directory.to_owned());
+        model_dir::check(directory, &described.files)?;
+        let words = described.files.contains_key(vocabulary::WORDS_FILE).then(|| directory.to_owned());
         Ok(Some(ModelFiles { graph: directory.join(GRAPH_FILE), words }))
     }
 }

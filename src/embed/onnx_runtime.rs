@@ -52,7 +52,8 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
         }
         tried.push(path.display().to_string());
     }
-    // It looks beside the program first, and panics where no program knows its path: where there is no /proc.
+    // The crate looks in the directory of the program first, and panics if the path of the program is unknown, as
+    // without /proc.
     if settings.places().program.is_some()
         && let Ok(found) = ort::init_from(LIBRARY_FILE)
     {
@@ -76,7 +77,7 @@ pub(super) fn getter(settings: &Settings) -> String {
     installed.map_or("scripts/fetch-model in the source of rsv".to_owned(), |script| cli::quoted(&script))
 }
 
-/// Where the library may be, in order, and whether the user named this very file.
+/// The possible paths of the library, in order, and whether the user named this very file.
 #[cfg(feature = "load-dynamic")]
 fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
     let places = settings.places();
@@ -88,7 +89,7 @@ fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
     found
 }
 
-/// Where `rsv-embed --fetch` puts the library.
+/// The path where `rsv-embed --fetch` installs the library.
 pub(super) fn in_data(data: &Path) -> PathBuf {
     data.join("onnxruntime").join(LIBRARY_FILE)
 }

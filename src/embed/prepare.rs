@@ -20,8 +20,8 @@ const WEIGHTS_FILE: &str = "weights.bin";
 /// The text for which both forms must give the same vector.
 const PROBE_TEXT: &str = "Where do the tomatoes stand this year?";
 
-/// Makes the fast form, unless it is there, tests it, and installs it atomically. Returns the model's dimension.
-/// Errors leave nothing behind.
+/// Makes the fast form, unless it exists, tests it, and installs it atomically. Returns the model's dimension. Errors
+/// leave nothing behind.
 pub(super) fn prepare(
     settings: &Settings,
     model_dir: &ModelDir,
@@ -41,21 +41,21 @@ pub(super) fn prepare(
     let plain = probe(&ModelFiles::plain(installed))?;
     let parent = place.parent().unwrap_or(Path::new("."));
     let what = || format!("cannot prepare {} in {}", installed.model.id, parent.display());
-    // Only one fetch runs at a time: files that are there were left by one that was killed.
+    // Only one fetch runs at a time: existing files were left by one that was killed.
     let making = parent.join(format!(".{}", installed.model.id));
     let _ = fs::remove_dir_all(&making);
     let made = || -> Result<()> {
-        fs::create_dir_all(&making).context("cannot make the directory")?;
+        fs::create_dir_all(&making).context("cannot create its directory")?;
         write(installed, &making, &environment)?;
-        let form = ModelFiles::read(&making)?.ok_or_else(|| Error::new("it cannot be read again"))?;
+        let form = ModelFiles::read(&making)?.ok_or_else(|| Error::new("cannot read it back"))?;
         let fast = probe(&form)?;
         let cosine: f32 = fast.iter().zip(&plain).map(|(a, b)| a * b).sum();
         if fast.len() != plain.len() || cosine < 0.9999 {
-            return Err(Error::new("the fast form gives another vector"));
+            return Err(Error::new("the fast form returns another vector"));
         }
         // An older form under the same name was not usable.
         let _ = fs::remove_dir_all(&place);
-        fs::rename(&making, &place).context("cannot put it in its place")
+        fs::rename(&making, &place).context("cannot move it into place")
     };
     let done = made().map_err(|e| e.at(what()));
     if done.is_err() {
@@ -88,11 +88,11 @@ fn write(
             files.insert((*name).to_owned(), model_dir::FileChecksum::compute(&path)?);
         }
     }
-    let json = json!({"model": installed.model.id, "build": onnx_runtime::build(), "files": model_dir::listed(&files)});
+    let json = json!({"model": installed.model.id, "build": onnx_runtime::build(), "files": files});
     fs::write(directory.join(DESCRIPTION_FILE), format!("{json:#}\n")).context("cannot write the description")
 }
 
-/// Settings by which a session writes its optimised graph, and its weights beside it, aligned to be mapped.
+/// Settings with which a session writes its optimised graph, and its weights in a separate file, aligned to be mapped.
 fn optimiser(environment: &ort::environment::Environment, graph: &Path) -> ort::Result<SessionBuilder> {
     Ok(Session::builder(environment)?
         .with_optimization_level(GraphOptimizationLevel::Level3)?

@@ -9,7 +9,7 @@ struct ModelRow {
     id: &'static str,
     /// The repository on the hub; none where no hub has this very file, which `package` names then.
     repository: Option<&'static str>,
-    /// The graph in the repository, and the files of its weights, where they are apart.
+    /// The graph in the repository, and the files of its weights, if these are separate.
     graph: &'static str,
     weights: &'static [&'static str],
     dim: usize,
@@ -72,7 +72,7 @@ pub(super) fn all() -> Vec<Model> {
     models
 }
 
-/// Letters and digits in lower case: what two spellings of one name share.
+/// The letters and digits of a name in lower case, which are equal for every spelling.
 pub(super) fn normalized_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -100,7 +100,7 @@ impl ModelRow {
     }
 }
 
-/// A model of fastembed's list. What the list does not tell is as for most: 512 tokens, no prefixes.
+/// A model of fastembed's list. The values that the list lacks are those of most models: 512 tokens, no prefixes.
 fn listed(info: &ModelInfo<fastembed::EmbeddingModel>) -> Model {
     let pooling = match TextEmbedding::get_default_pooling_method(&info.model) {
         Some(fastembed::Pooling::Mean) => Pooling::Mean,

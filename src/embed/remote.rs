@@ -9,6 +9,7 @@ use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::http::{self, BlockingClient, FullResponse, RequestError, RequestErrorKind, Truncation};
+use backon::{BackoffBuilder, ExponentialBuilder};
 use endpoint::{EmbeddingApi, Endpoint};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub(super) struct RemoteEmbedder {
     client: BlockingClient,
     model: String,
     diagnostics: Diagnostics,
-    /// How many numbers its vectors have, once one has been seen.
+    /// The dimension of its vectors, once one has been seen.
     dim: Option<usize>,
     /// The most texts that it takes at once, as far as is known.
     max_batch: usize,
@@ -49,11 +50,11 @@ impl From<RemoteError> for Error {
     }
 }
 
-/// How often a request to a busy or missing server is sent. To a proxy it is sent once: a process with a model of
+/// How often a request to a busy or missing server is sent again. To a proxy it is sent once: a process with a model of
 /// its own need not wait for it.
-const MAX_ATTEMPTS: usize = 4;
-/// The first pause between two attempts; each next one is twice as long.
-const FIRST_BACKOFF: Duration = Duration::from_millis(250);
+const MAX_RETRIES: usize = 3;
+/// The pauses between two attempts: each is twice as long as the one before.
+const BACKOFF: ExponentialBuilder = ExponentialBuilder::new().with_min_delay(Duration::from_millis(250));
 /// The longest pause that a server may ask for.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
@@ -157,13 +158,12 @@ impl RemoteEmbedder {
         texts: &[&str],
         input_type: InputType,
     ) -> std::result::Result<FullResponse, RequestError> {
-        let mut left = if self.is_proxy() { 1 } else { MAX_ATTEMPTS };
-        let mut backoff = FIRST_BACKOFF;
+        let retries = if self.is_proxy() { 0 } else { MAX_RETRIES };
+        let mut backoffs = BACKOFF.with_max_times(retries).build();
         loop {
             let json = self.endpoint.request(&self.model, texts, input_type, self.base64);
             let reply =
                 self.client.post(&self.endpoint.address, self.endpoint.key.as_ref(), json, MAX_ANSWER_BYTES);
-            left -= 1;
             let (why, wanted) = match &reply {
                 Ok(FullResponse { status: status @ (429 | 500 | 502 | 503 | 504), retry_after, .. }) => {
                     (format!("answered {status} {}", http::reason_phrase(*status)), *retry_after)
@@ -173,13 +173,10 @@ impl RemoteEmbedder {
                 }
                 _ => return reply,
             };
-            if left == 0 {
-                return reply;
-            }
+            let Some(backoff) = backoffs.next() else { return reply };
             let rest = wanted.unwrap_or(backoff).min(MAX_BACKOFF);
-            self.diagnostics.detail(format_args!("{}: {why}; again in {rest:?}", self.endpoint.address));
+            self.diagnostics.detail(format_args!("{}: {why}; retrying in {rest:?}", self.endpoint.address));
             std::thread::sleep(rest);
-            backoff *= 2;
         }
     }
 
@@ -200,11 +197,11 @@ impl RemoteEmbedder {
             }
         }
         let vectors = response::vectors(self.endpoint.kind, &reply.body.bytes, count)
-            .map_err(|e| RemoteError::Failed(self.error(format_args!("the answer is wrong: {e}"))))?;
+            .map_err(|e| RemoteError::Failed(self.error(format_args!("invalid answer: {e}"))))?;
         for vector in &vectors {
             let dim = *self.dim.get_or_insert(vector.len());
             if vector.len() != dim {
-                let wrong = format!("the answer is wrong: {} numbers in a vector, after {dim}", vector.len());
+                let wrong = format!("invalid answer: {} numbers in a vector, after {dim}", vector.len());
                 return Err(RemoteError::Failed(self.error(wrong)));
             }
         }
@@ -220,7 +217,10 @@ impl RemoteEmbedder {
             }
             (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::Ollama) => {
                 RemoteError::Absent(
-                    error.hint(format!("is Ollama running? if elsewhere, set {}", self.endpoint.setting)),
+                    error.hint(format!(
+                        "is Ollama running? if it runs elsewhere, set {}",
+                        self.endpoint.setting
+                    )),
                 )
             }
             (RequestErrorKind::Connect | RequestErrorKind::Broken, EmbeddingApi::OpenAi) => {
@@ -259,7 +259,7 @@ impl RemoteEmbedder {
     }
 
     fn error(&self, cause: impl std::fmt::Display) -> Error {
-        Error::new(format!("cannot embed by {}", self.endpoint.address)).because(cause)
+        Error::new(format!("cannot embed with {}", self.endpoint.address)).because(cause)
     }
 
     fn check_key(&self, error: Error) -> Error {
@@ -308,7 +308,7 @@ mod tests {
             Fake { url, requests }
         }
 
-        /// How many texts each request had.
+        /// The number of texts in each request.
         fn batches(&self) -> Vec<usize> {
             self.requests.lock().unwrap().iter().map(|body| body["input"].as_array().unwrap().len()).collect()
         }
@@ -349,7 +349,7 @@ mod tests {
         let fake = Fake::new(&[(502, "{\"error\":\"loading\"}"); 5]);
         let message = error_of(&mut remote(&fake.url), &["a"]);
         let address = format!("{}/v1/embeddings", fake.url);
-        assert_eq!(message, format!("cannot embed by {address}: answered 502 Bad Gateway: loading"));
+        assert_eq!(message, format!("cannot embed with {address}: answered 502 Bad Gateway: loading"));
         assert_eq!(fake.batches(), [1; 4]);
     }
 
@@ -368,11 +368,11 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_too_long_is_told() {
+    fn a_text_that_is_too_long_is_reported() {
         let fake = Fake::new(&[(400, ""), (400, r#"{"error":{"message":"at most 8 tokens"}}"#)]);
         let mut remote = remote(&format!("{}/api/embed", fake.url));
         let message = error_of(&mut remote, &["äöü", "b"]);
-        assert!(message.starts_with("a text of 3 characters: cannot embed by "), "{message}");
+        assert!(message.starts_with("a text of 3 characters: cannot embed with "), "{message}");
         assert!(message.ends_with("/api/embed: answered 400 Bad Request: at most 8 tokens"), "{message}");
         assert_eq!(fake.requests.lock().unwrap()[0]["truncate"], false);
         assert_eq!(remote.max_batch, 64);
@@ -393,9 +393,7 @@ mod tests {
         let fake = Fake::new(&[(200, ONE), (200, r#"{"data":[{"index":0,"embedding":[1,2,3]}]}"#)]);
         let mut remote = remote(&fake.url);
         remote.embed(&["a"], InputType::Query).unwrap();
-        assert!(
-            error_of(&mut remote, &["b"]).ends_with("the answer is wrong: 3 numbers in a vector, after 2")
-        );
+        assert!(error_of(&mut remote, &["b"]).ends_with("invalid answer: 3 numbers in a vector, after 2"));
     }
 
     #[test]
@@ -412,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_and_nobody_are_told_apart() {
+    fn a_missing_model_is_distinguished_from_a_missing_server() {
         let missing = r#"{"error":{"message":"m is not here","code":"model_not_found"}}"#;
         let fake = Fake::new(&[(404, missing), (404, "{}"), (503, "{}")]);
         let (host, port) = fake.url.trim_start_matches("http://").split_once(':').unwrap();

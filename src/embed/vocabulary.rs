@@ -2,6 +2,7 @@
 //! quarter of the time that its JSON takes.
 
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -14,6 +15,24 @@ use tokenizers::{AddedToken, PaddingParams, Tokenizer};
 /// The list of words, a line each, and all else that makes the tokenizer.
 pub(super) const WORDS_FILE: &str = "vocab.txt";
 pub(super) const RULES_FILE: &str = "rules.json";
+
+/// What makes a tokenizer of a list of words.
+#[derive(Serialize, Deserialize)]
+struct Rules {
+    /// The token for a word that the list does not make up.
+    unknown: Option<String>,
+    /// The longest word that is looked up, in characters.
+    longest: Option<usize>,
+    clean: Option<bool>,
+    chinese: Option<bool>,
+    accents: Option<bool>,
+    lower: Option<bool>,
+    /// The tokens before and after each text.
+    first: String,
+    last: String,
+    /// Tokens that are never cut.
+    added: Vec<String>,
+}
 
 /// Texts on which both forms must agree before the fast one is used.
 const PROBE_TEXTS: [&str; 6] = [
@@ -60,7 +79,7 @@ pub(super) fn prepare(json: &Path, directory: &Path) -> Result<bool> {
         fs::write(&path, text).map_err(|e| Error::new(format!("cannot write {}", path.display())).because(e))
     };
     write(WORDS_FILE, &words)?;
-    write(RULES_FILE, &rules.to_string())?;
+    write(RULES_FILE, &json!(rules).to_string())?;
     let fast = read(directory)?;
     let same = |text: &&str| ids(&slow, text) == ids(&fast, text);
     if PROBE_TEXTS.iter().all(same) {
@@ -75,7 +94,7 @@ fn ids(tokenizer: &Tokenizer, text: &str) -> Option<Vec<u32>> {
 }
 
 /// The words and rules of a tokenizer's JSON, if they can express all of it.
-fn simple(json: &Value) -> Option<(String, Value)> {
+fn simple(json: &Value) -> Option<(String, Rules)> {
     let (model, normalizer) = (&json["model"], &json["normalizer"]);
     let plain = model["type"] == "WordPiece"
         && model["continuing_subword_prefix"] == "##"
@@ -90,41 +109,44 @@ fn simple(json: &Value) -> Option<(String, Value)> {
         *words.get_mut(usize::try_from(n.as_u64()?).ok()?)? = word;
     }
     let added = json["added_tokens"].as_array()?;
-    let added: Vec<&str> = added.iter().filter_map(|token| token["content"].as_str()).collect();
-    let rules = json!({
-        "unknown": model["unk_token"], "longest": model["max_input_chars_per_word"],
-        "clean": normalizer["clean_text"], "chinese": normalizer["handle_chinese_chars"],
-        "accents": normalizer["strip_accents"], "lower": normalizer["lowercase"],
-        "first": "[CLS]", "last": "[SEP]", "added": added,
-    });
+    let added = added.iter().filter_map(|token| token["content"].as_str().map(str::to_owned));
+    let rules = Rules {
+        unknown: model["unk_token"].as_str().map(str::to_owned),
+        longest: model["max_input_chars_per_word"].as_u64().and_then(|n| usize::try_from(n).ok()),
+        clean: normalizer["clean_text"].as_bool(),
+        chinese: normalizer["handle_chinese_chars"].as_bool(),
+        accents: normalizer["strip_accents"].as_bool(),
+        lower: normalizer["lowercase"].as_bool(),
+        first: "[CLS]".to_owned(),
+        last: "[SEP]".to_owned(),
+        added: added.collect(),
+    };
     Some((words.join("\n") + "\n", rules))
 }
 
 /// Reads the fast form.
 pub(super) fn read(directory: &Path) -> Result<Tokenizer> {
     let damaged = |name: &str| Error::new(format!("{} is damaged", directory.join(name).display()));
-    let rules = super::model::read(&directory.join(RULES_FILE))?.ok_or_else(|| damaged(RULES_FILE))?;
+    let rules: Option<Rules> = super::model::read(&directory.join(RULES_FILE))?;
+    let rules = rules.ok_or_else(|| damaged(RULES_FILE))?;
     let path = directory.join(WORDS_FILE);
     let words = WordPiece::from_file(&path.to_string_lossy());
-    let unknown = rules["unknown"].as_str().unwrap_or("[UNK]").to_owned();
-    let longest = rules["longest"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(100);
-    let words = words.unk_token(unknown).max_input_chars_per_word(longest).build();
+    let words = words.unk_token(rules.unknown.unwrap_or_else(|| "[UNK]".to_owned()));
+    let words = words.max_input_chars_per_word(rules.longest.unwrap_or(100)).build();
     let words = words.map_err(|e| damaged(WORDS_FILE).because(e))?;
     let mut tokenizer = Tokenizer::new(words);
-    let special = |name: &str| -> Result<(String, u32)> {
-        let token = rules[name].as_str().ok_or_else(|| damaged(RULES_FILE))?;
-        let id = tokenizer.token_to_id(token).ok_or_else(|| damaged(WORDS_FILE))?;
-        Ok((token.to_owned(), id))
+    let special = |token: String| -> Result<(String, u32)> {
+        let id = tokenizer.token_to_id(&token).ok_or_else(|| damaged(WORDS_FILE))?;
+        Ok((token, id))
     };
-    let around = BertProcessing::new(special("last")?, special("first")?);
-    let yes = |name: &str| rules[name].as_bool().unwrap_or(true);
+    let around = BertProcessing::new(special(rules.last)?, special(rules.first)?);
+    let yes = |rule: Option<bool>| rule.unwrap_or(true);
     let normalizer =
-        BertNormalizer::new(yes("clean"), yes("chinese"), rules["accents"].as_bool(), yes("lower"));
+        BertNormalizer::new(yes(rules.clean), yes(rules.chinese), rules.accents, yes(rules.lower));
     tokenizer.with_normalizer(Some(normalizer)).map_err(|e| damaged(RULES_FILE).because(e))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
     tokenizer.with_post_processor(Some(around));
-    let added = rules["added"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let added: Vec<AddedToken> = added.map(|token| AddedToken::from(token, true)).collect();
+    let added: Vec<AddedToken> = rules.added.into_iter().map(|token| AddedToken::from(token, true)).collect();
     tokenizer.add_special_tokens(added).map_err(|e| damaged(RULES_FILE).because(e))?;
     Ok(tokenizer)
 }

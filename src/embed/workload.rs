@@ -1,7 +1,7 @@
-//! How much is embedded.
+//! The amount of text to embed.
 
-/// How much is going to be embedded: it decides what is worth preparing. Vectors of one kind of work are the
-/// same to the bit; the two kinds differ in the seventh digit, so that a server does as a tool does.
+/// The amount of text to embed, which decides whether preparation pays. Vectors of one kind of workload are identical;
+/// those of the two kinds differ in the seventh digit, so a server uses the kind that the tools use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Workload {
     /// A question and a few messages.

@@ -1,4 +1,4 @@
-//! How much fits into the model's window: of what was recalled, and of the request itself.
+//! Limits the recalled messages, and the request itself, to the model's window.
 
 use super::options::Options;
 use super::placement::PlacementCost;
@@ -10,15 +10,15 @@ use crate::record::{Account, Dropped, LeftOut, RecalledPart};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
 
-/// A request that has at most so many bytes together with all that is recalled fits into the smallest window that a
-/// server is likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: the server is
-/// not asked how large its window is.
+/// A request of at most this many bytes, with all recalled messages, fits into the smallest window that a server is
+/// likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: so the server's window
+/// is not queried.
 const SMALL_REQUEST_BYTES: usize = 3072;
 
 /// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say how much.
 const RESERVE_DIVISOR: usize = 4;
 
-/// What goes to the model, and its tokens.
+/// The messages that are sent to the model, and their tokens.
 pub(super) struct Plan {
     /// The recalled messages, best first, with their tokens.
     pub(super) kept: Vec<(Candidate, usize)>,
@@ -27,7 +27,7 @@ pub(super) struct Plan {
     dropped: Vec<(usize, usize)>,
     limits: Limits,
     counter: &'static str,
-    /// The tokens of the request as it came, and of the text that encloses the recalled messages.
+    /// The tokens of the original request, and of the text that encloses the recalled messages.
     request: usize,
     fence: usize,
     /// The tokens of the messages that cannot be dropped, if these do not fit.
@@ -67,8 +67,8 @@ impl Count {
 }
 
 impl Plan {
-    /// Decides what goes to the model. The worst of the recalled messages are dropped first, then the oldest turns of
-    /// the request; its system messages and the last user's turn stay.
+    /// Chooses the messages that are sent to the model. The worst of the recalled messages are dropped first, then the
+    /// oldest turns of the request; its system messages and the last user's turn stay.
     pub(super) fn new(
         request: &Request,
         found: Vec<Candidate>,

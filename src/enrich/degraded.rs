@@ -1,10 +1,10 @@
-//! Why memory is degraded, and how that is worded, for the pipe and the proxy alike.
+//! The reasons why memory is degraded, and their wording, for both the pipe and the proxy.
 
 use crate::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// Why memory works only in part, or not at all.
+/// The reason why memory works only in part, or not at all.
 #[derive(Clone, Debug)]
 pub enum Degraded {
     /// The store cannot be read or written; the error in words.

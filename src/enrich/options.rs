@@ -1,4 +1,4 @@
-//! How much is recalled for a request, within which limits, where it goes and how it is introduced.
+//! The options of enrichment: the amount to recall, its limits, its placement, and its introduction.
 
 use crate::backfill;
 use crate::chat::{Request, fence};
@@ -8,14 +8,14 @@ use crate::record::Scope;
 use crate::tokens::{self, Limits};
 use std::time::Duration;
 
-/// How much is recalled for a request, within which limits, and where it goes.
+/// The amount to recall for a request, its limits, and its placement.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The model of the request, else that of the settings.
     pub model: String,
-    /// How many messages that are related to the question, at most.
+    /// The greatest number of messages that are related to the question.
     pub similar: usize,
-    /// How many of the last messages, at most.
+    /// The greatest number of recent messages.
     pub recent: usize,
     /// The model's window and reserve, in tokens.
     pub limits: Limits,
@@ -25,7 +25,7 @@ pub struct Options {
     pub reserve: Option<usize>,
     /// The greatest part of the window for recalled text, 0 to 1.
     pub share: f64,
-    /// How many messages without a vector are embedded first, at most.
+    /// The greatest number of messages without a vector that are embedded first.
     pub catch_up: usize,
     /// Counted tokens are multiplied by this, to be on the safe side.
     pub token_multiplier: f64,
@@ -84,7 +84,7 @@ impl Options {
     }
 }
 
-/// Where recalled messages stand.
+/// The placement of recalled messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     Tail,
@@ -103,7 +103,7 @@ impl Placement {
     }
 }
 
-/// How the recalled messages are introduced to the model.
+/// The introduction of the recalled messages for the model.
 #[derive(Clone, Debug)]
 pub struct Wording {
     /// In the fence.

@@ -1,6 +1,6 @@
-//! Where recalled text goes. Tail: one fenced block inside the user's last message, before its text, so that everything
-//! before stays as it was, the provider's prompt cache keeps working, and roles keep alternating. System: the same
-//! block at the end of the system message. Head: messages before all turns, as in Reservoir's documents.
+//! The placement of recalled text. Tail: one fenced block inside the user's last message, before its text, so that
+//! everything before it is unchanged, the provider's prompt cache stays valid, and roles still alternate. System: the
+//! same block at the end of the system message. Head: messages before all turns, as in Reservoir's documents.
 
 use super::options::{Options, Placement};
 use super::recall::Candidate;
@@ -42,7 +42,7 @@ impl PlacementCost<'_> {
         }
     }
 
-    /// The tokens of the request's own messages, each as it stands or as it may be folded into the first.
+    /// The tokens of the request's own messages, each unchanged or as it is merged into the first.
     pub(super) fn own(&self, request: &Request) -> Vec<usize> {
         let last = match self.options.placement {
             Placement::Head if self.options.compress => last_system(request).unwrap_or(0),

@@ -1,5 +1,5 @@
-//! Which messages to recall: those related to the question and the last ones, of the same scope, each once, and none
-//! that the request already holds.
+//! Finds the messages to recall: those related to the question and the last ones, of the same scope, each once, and
+//! none that the request already holds.
 
 use super::degraded::Degraded;
 use super::options::Options;
@@ -29,14 +29,14 @@ pub(super) struct Candidate {
 pub(super) struct Recalled {
     pub(super) candidates: Vec<Candidate>,
     pub(super) left_out: Vec<LeftOut>,
-    /// Why memory worked only in part.
+    /// The reason why memory worked only in part.
     pub(super) degraded: Option<Degraded>,
 }
 
 /// The weight of the similarity of a related message in its priority; the rest is recency.
 const SIMILARITY_WEIGHT: f64 = 0.7;
 
-/// Finds what may be recalled for a question.
+/// Finds the messages that may be recalled for a question.
 pub(super) fn recall(
     memory: &mut Memory,
     request: &Request,
@@ -113,12 +113,12 @@ fn in_order(recent: Vec<StoredRecord>, hits: Vec<Hit>, turn: &Turn, options: &Op
     candidates
 }
 
-/// A search for what is related to a question.
+/// A search for messages that are related to a question.
 struct RelatedSearch<'a> {
     which: &'a Select,
     duplicates: &'a DuplicateFilter,
     limit: usize,
-    /// How many messages without a vector are embedded first, at most.
+    /// The greatest number of messages without a vector that are embedded first.
     catch_up: usize,
 }
 
@@ -162,7 +162,8 @@ impl RelatedSearch<'_> {
     }
 }
 
-/// At most so many messages are fetched for each that is wanted: a question that is asked every day has many equals.
+/// The greatest number of messages that are fetched for each wanted one: a question that is asked every day has many
+/// duplicates.
 const OVERFETCH: usize = 8;
 
 /// A related message is recalled if its score is at least this part of the best one's: messages below share only a

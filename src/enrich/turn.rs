@@ -11,14 +11,14 @@ pub struct Memory<'a> {
     pub store: &'a mut dyn Store,
     pub embedder: Option<&'a mut Embedder>,
     pub diagnostics: &'a Diagnostics,
-    /// Why it works only in part.
+    /// The reason why it works only in part.
     pub degraded: Option<Degraded>,
 }
 
-/// Who asks, and when.
+/// The scope, trace and time of a request.
 pub struct Turn<'a> {
     pub scope: &'a Scope,
-    /// The trace, if it goes on from somewhere.
+    /// The trace, if the turn continues one.
     pub trace_id: Option<String>,
     pub clock: &'a Clock,
     /// Asks the server of the model for its window, in tokens; called only if it matters.

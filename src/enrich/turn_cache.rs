@@ -25,7 +25,7 @@ pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
     digits
 }
 
-/// What the first request of a turn recalled.
+/// The messages that the first request of a turn recalled.
 pub(super) struct CachedTurn {
     pub(super) trace_id: String,
     /// The recalled messages, best first.

@@ -1,4 +1,5 @@
-//! Which messages of a request that is too long are dropped together, and which are never dropped.
+//! Groups the messages of a request that is too long: those that are dropped together, and those that are never
+//! dropped.
 
 use crate::chat::{self, Request};
 use crate::record::Object;

@@ -5,10 +5,10 @@ use crate::record::{Object, quote};
 
 /// Gathers chunks.
 pub(super) struct Assembler {
-    /// The members beside the choices, as JSON text.
+    /// The members other than the choices, as JSON text.
     head: Vec<(String, String)>,
     choices: Vec<Choice>,
-    /// How many more bytes of JSON may be gathered; `None` if nothing is to be gathered.
+    /// The number of bytes of JSON that may still be gathered; `None` if nothing is to be gathered.
     remaining: Option<usize>,
     /// Whether the limit was reached, so that a part is missing.
     truncated: bool,

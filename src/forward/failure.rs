@@ -6,7 +6,7 @@ use crate::http::{HeaderMap, RequestError, RequestErrorKind, error_message, reas
 use crate::provider::{Refusal, Target};
 use crate::record::{Object, error_line, quote};
 
-/// How much of a provider's body an error carries, in bytes.
+/// The greatest length of a provider's body in an error, in bytes.
 pub(super) const MAX_BODY: usize = 64 << 10;
 
 /// A failed request. No text in it holds a key.
@@ -82,7 +82,7 @@ impl Failure {
                 } else if target.name() == "ollama" {
                     format!("is Ollama running? if it is elsewhere, set {}", target.address_setting())
                 } else {
-                    format!("see whether the network is there, or correct {}", target.address_setting())
+                    format!("check the network, or correct {}", target.address_setting())
                 })
             }
             RequestErrorKind::Timeout(setting) => {
@@ -107,19 +107,17 @@ impl Failure {
                 failure.hint(&format!("redirects are not followed: correct {}", target.address_setting()))
             }
             401 | 403 => failure.hint_key(target),
-            404 if target.name() == "ollama" => {
-                failure.hint("see the models that are there with: ollama list")
-            }
+            404 if target.name() == "ollama" => failure.hint("list the installed models with: ollama list"),
             _ => failure,
         }
     }
 
-    /// The error for an answer with a good status that is no answer; `is` says what it is.
+    /// The error for an answer with a status of success that is invalid; `is` describes it.
     pub(super) fn invalid(target: &Target, is: &str, body: &[u8], key: Option<&Secret>) -> Failure {
         let message = format!("the answer of {} is {is}", target.title());
         Failure::new(502, "invalid_answer", message)
             .body(body, key)
-            .hint(&format!("does {} name chat completions?", target.address_setting()))
+            .hint(&format!("does {} give the address of chat completions?", target.address_setting()))
     }
 
     /// The error for an answer that broke off.
@@ -147,7 +145,7 @@ impl Failure {
 
     /// The error for a stream without an end.
     pub(super) fn unfinished(target: &Target) -> Failure {
-        let message = format!("the answer of {} broke off: it came to no end", target.title());
+        let message = format!("the answer of {} broke off before its end", target.title());
         Failure::new(502, "invalid_answer", message)
     }
 
@@ -202,7 +200,7 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// A JSON object or array of objects as it came; anything else as a JSON string.
+/// A JSON object or array of objects unchanged; anything else as a JSON string.
 fn as_json(text: &str) -> Box<str> {
     if let Ok(object) = Object::parse(text) {
         return object.to_json().into();

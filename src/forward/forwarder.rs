@@ -45,9 +45,9 @@ impl Forwarder {
         })
     }
 
-    /// Asks the provider and waits for the whole answer: the provider's body as it came, with `rsv`, which has
-    /// the request's members and provider, status and latency_ms; and the headers before it. A request for a stream is
-    /// sent as one for a whole answer.
+    /// Sends the request and waits for the whole answer: the provider's body unchanged, with `rsv`, which has the
+    /// request's members and provider, status and latency_ms; and its headers. A request for a stream is sent as one
+    /// for a whole answer.
     pub async fn whole(
         &self,
         mut request: Object,
@@ -107,7 +107,7 @@ impl Forwarder {
 
     /// Completes a request from the settings, and finds its provider.
     fn target(&self, request: &mut Object) -> Result<Target, Failure> {
-        // Not OpenAI's but ours: how a request line may say what it is.
+        // A member of rsv's, by which a request line names its kind.
         request.take("kind");
         check(request)?;
         let named = request.text("model")?;

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::Sender;
 /// The format of answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AnswerFormat {
-    /// As one line, when all of it is there.
+    /// As one line, when it is complete.
     Whole,
     /// A line for each event as it comes, then the whole.
     Stream,

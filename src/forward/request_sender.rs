@@ -9,13 +9,15 @@ use crate::http::{
     reason_phrase,
 };
 use crate::provider::Target;
+use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
 use std::time::Duration;
 
 /// The statuses after which the same request may succeed.
 const RETRYABLE_STATUSES: [u16; 4] = [429, 502, 503, 504];
-/// The delay before the first retry. It doubles with each further one.
-const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+/// The delays before retries: each is twice as long as the one before.
+const BACKOFF: ExponentialBuilder =
+    ExponentialBuilder::new().with_min_delay(Duration::from_millis(500)).without_max_delay();
 /// If a provider asks for a longer pause, the request is not sent again.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
@@ -61,14 +63,14 @@ impl RequestSender {
 
 /// Sends a request again, a bounded number of times, if the provider cannot have acted on it.
 pub struct RetryPolicy {
-    retries: u32,
+    retries: usize,
     diagnostics: Diagnostics,
 }
 
 impl RetryPolicy {
     /// As many retries as the settings allow.
     pub fn new(settings: &Settings, diagnostics: &Diagnostics) -> RetryPolicy {
-        let retries = settings.integer("retries").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        let retries = settings.integer("retries").and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         RetryPolicy { retries, diagnostics: diagnostics.clone() }
     }
 
@@ -81,13 +83,13 @@ impl RetryPolicy {
         status_and_delay: impl Fn(&A) -> (u16, Option<Duration>),
     ) -> Result<A, RequestError> {
         let mut sent = send().await;
-        for attempt in 0..self.retries {
+        for backoff in BACKOFF.with_max_times(self.retries).build() {
             let Some((why, wanted)) = retry_reason(sent.as_ref().map(&status_and_delay)) else { break };
-            let pause = wanted.unwrap_or_else(|| jittered(FIRST_BACKOFF * (1 << attempt)));
+            let pause = wanted.unwrap_or_else(|| jittered(backoff));
             if pause > MAX_BACKOFF {
                 break;
             }
-            self.diagnostics.detail(format_args!("{}: {why}; again in {pause:?}", target.title()));
+            self.diagnostics.detail(format_args!("{}: {why}; retrying in {pause:?}", target.title()));
             // The rest of the answer is dropped unread.
             drop(sent);
             tokio::time::sleep(pause).await;
@@ -110,6 +112,7 @@ fn retry_reason(sent: Result<(u16, Option<Duration>), &RequestError>) -> Option<
 }
 
 /// A time from 0.75 to 1.25 of it: clients that failed at once must not come back at once.
+// By hand: backon's own jitter only lengthens a delay, up to twice.
 fn jittered(pause: Duration) -> Duration {
     let mut byte = [128];
     // Without random bytes, the middle is as good.

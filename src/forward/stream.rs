@@ -16,10 +16,10 @@ use std::time::Duration;
 
 /// The data of the last event of a stream.
 const DONE_DATA: &str = "[DONE]";
-/// How long the connection may take to end after that, so that it can be used again.
+/// The time that the connection may take to end after that, so that it can be reused.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A streamed answer on its way. Dropping it hangs up on the provider.
+/// A streamed answer in transit. Dropping it closes the connection to the provider.
 pub struct Stream {
     head: AnswerHead,
     body: StreamBody,
@@ -59,7 +59,7 @@ struct EventReader {
 /// A piece of an answer.
 #[derive(Debug)]
 pub struct StreamPiece {
-    /// Exactly what the provider sent.
+    /// The exact bytes from the provider.
     pub bytes: Bytes,
     /// The events that end in it.
     pub events: Vec<Event>,
@@ -80,8 +80,8 @@ pub enum Event {
 /// The outcome of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamEnd {
-    /// The response as if it had not been streamed, with `rsv`, in which `partial` says that it broke off; none
-    /// if nothing of an answer arrived, or the answer was discarded.
+    /// The response as if it had not been streamed, with `rsv`, in which `partial` marks one that broke off; none if
+    /// nothing of an answer arrived, or the answer was discarded.
     pub response: Option<Object>,
     /// The reason why it is incomplete.
     pub failure: Option<Failure>,
@@ -133,8 +133,8 @@ impl Stream {
         self.assembler = Assembler::new(None);
     }
 
-    /// Waits for the next piece; `None` at the end. An error, after which there is nothing more, says that the
-    /// answer broke off, or that its next piece took too long.
+    /// Waits for the next piece; `None` at the end. An error, which is the last item, means that the answer broke off,
+    /// or that its next piece took too long.
     pub async fn next(&mut self) -> Option<Result<StreamPiece, Failure>> {
         let arrived = match &mut self.body {
             StreamBody::Arriving(response) if self.assembler.is_done() => {

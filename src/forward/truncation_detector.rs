@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// A smaller difference is not reported: templates and tokenizers differ by that much.
 const MIN_MISSING_TOKENS: usize = 500;
-/// A request was cut if fewer than one in so many of its tokens were read. Where its bytes were counted, a token
-/// may have many: lines of spaces, or long words.
+/// A request was truncated if fewer than one in this many of its tokens were read. If only its bytes were counted, a
+/// token may have many: lines of spaces, or long words.
 const COUNTED_DIVISOR: usize = 2;
 const BOUND_DIVISOR: usize = 10;
 
@@ -40,7 +40,7 @@ impl TruncationDetector {
             if self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(target.model.clone()) {
                 self.diagnostics.note(format_args!(
                     "{} read only {read} tokens of a request for {} that has about {counted}: its window may be smaller \
-                     than is known here (models.{:?}.max_context_tokens)",
+                     than expected (models.{:?}.max_context_tokens)",
                     target.title(),
                     target.model,
                     target.model

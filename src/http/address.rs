@@ -1,4 +1,4 @@
-//! Where a server is.
+//! The address of a server.
 
 use crate::error::{Error, Result};
 use reqwest::Url;
@@ -47,7 +47,7 @@ impl Address {
         self
     }
 
-    /// The same address with more query parameters, after those that are there.
+    /// The same address with more query parameters, after its own.
     pub fn with_query(mut self, more: Option<&str>) -> Address {
         if let Some(more) = more.filter(|more| !more.is_empty()) {
             let own = self.0.query().filter(|own| !own.is_empty()).map(|own| format!("{own}&{more}"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_the_question_mark_stays_when_more_is_added() {
+    fn parameters_are_appended_to_the_query_of_an_address() {
         for (text, more, whole) in [
             ("http://u:p@h/a", Some("x=%20"), "http://u:p@h/a?x=%20"),
             ("http://h/a?k=v", Some("x=1"), "http://h/a?k=v&x=1"),

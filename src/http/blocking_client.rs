@@ -17,7 +17,7 @@ pub struct BlockingClient {
 /// A whole answer.
 pub struct FullResponse {
     pub status: u16,
-    /// How long the client should wait before the next request.
+    /// The time that the client should wait before the next request.
     pub retry_after: Option<Duration>,
     pub body: Body,
 }
@@ -59,7 +59,7 @@ impl BlockingClient {
             Some(runtime) => runtime,
             None => Builder::new_current_thread().enable_all().build().map_err(|e| RequestError {
                 kind: RequestErrorKind::Setup,
-                cause: format!("no event loop: {e}"),
+                cause: format!("cannot start an event loop: {e}"),
             })?,
         };
         let reply = runtime.block_on(ask(&self.client));

@@ -26,7 +26,7 @@ pub struct Client {
     clients: [Mutex<Vec<(Id, reqwest::Client)>>; 3],
 }
 
-/// How an address is reached.
+/// The way to an address.
 #[derive(Clone, Copy)]
 enum Transport {
     /// This machine, in the clear: no certificates are needed, so that a container may have none.
@@ -40,10 +40,10 @@ enum Transport {
 /// The options of a posted request: its headers, and the answers that it accepts.
 #[derive(Clone, Copy)]
 pub struct RequestOptions<'a> {
-    /// Headers beside those that every request has, and those that go before them.
+    /// Headers in addition to those of every request, and those that override them.
     pub passed: Option<&'a HeaderMap>,
     pub headers: Option<&'a Headers>,
-    /// How the body of the answer may be encoded, as `accepted_encodings` returns it.
+    /// The accepted encodings of the answer's body, as `accepted_encodings` returns them.
     pub encodings: &'a str,
     /// Whether the answer may go on for as long as something of it arrives.
     pub unbounded: bool,
@@ -68,7 +68,7 @@ impl Client {
         }
     }
 
-    /// Posts JSON and waits for the head of the answer. A key goes with it as `Authorization: Bearer`.
+    /// Posts JSON and waits for the head of the answer. A key is sent as `Authorization: Bearer`.
     pub async fn post(
         &self,
         address: &Address,
@@ -177,7 +177,7 @@ impl Client {
 
 fn bearer(key: &Secret) -> Result<HeaderValue, RequestError> {
     let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose())).map_err(|_| {
-        let cause = "the key holds a character that cannot stand in a header".to_owned();
+        let cause = "the key holds a character that is not allowed in a header".to_owned();
         RequestError { kind: RequestErrorKind::Key, cause }
     })?;
     value.set_sensitive(true);

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 /// The longest time without data.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often a broken download is tried.
+/// The number of attempts at a broken download.
 const MAX_ATTEMPTS: usize = 4;
 
 impl Client {
-    /// Downloads to a file, following redirects. Until it is whole it is called `NAME.part`, and a download
-    /// that ended early goes on there if the server still has the same file. `report` gets the bytes that are
-    /// there, and the total if the server reports it. Only the address is sent.
+    /// Downloads to a file, following redirects. Until it is complete it is called `NAME.part`, and an interrupted
+    /// download is resumed if the server still has the same file. `report` gets the number of bytes so far, and the
+    /// total if the server reports it. Only the address is sent.
     pub async fn download(
         &self,
         address: &Address,
@@ -48,7 +48,7 @@ impl Client {
                 Ok(()) => break,
                 Err(DownloadError::Final(error)) => return Err(error),
                 Err(DownloadError::Retryable(error)) if attempt == MAX_ATTEMPTS => {
-                    return Err(error.hint("run it again: it goes on where it ended"));
+                    return Err(error.hint("run it again to continue the download"));
                 }
                 Err(DownloadError::Retryable(_)) => attempt += 1,
             }
@@ -57,7 +57,7 @@ impl Client {
     }
 }
 
-/// Why a download ended.
+/// The reason why a download failed.
 enum DownloadError {
     /// Another attempt may help.
     Retryable(Error),
@@ -109,7 +109,7 @@ impl PartialFile {
                 status.as_u16(),
                 super::reason_phrase(status.as_u16())
             ));
-            // Whatever is there is of no use for going on.
+            // The partial file is of no use for resuming.
             let _ = fs::remove_file(&self.file);
             return Err(if status.is_server_error() {
                 DownloadError::Retryable(error)
@@ -151,11 +151,11 @@ impl PartialFile {
 
     fn finish(&self, to: &Path) -> Result<()> {
         let _ = fs::remove_file(&self.tag);
-        fs::rename(&self.file, to).context(format_args!("cannot make {}", to.display()))
+        fs::rename(&self.file, to).context(format_args!("cannot create {}", to.display()))
     }
 }
 
-/// Where a part of a file begins: `bytes 100-199/200` (RFC 9110, 14.4).
+/// The first byte of a part of a file: `bytes 100-199/200` (RFC 9110, 14.4).
 fn range_start(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     range.split('-').next()?.parse().ok()

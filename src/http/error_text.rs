@@ -3,7 +3,7 @@
 use crate::config::Secret;
 use crate::record::Object;
 
-/// How much of a server's error message is quoted, in characters.
+/// The greatest length of a quoted error message of a server, in characters.
 const MAX_QUOTED: usize = 300;
 
 /// The server's own words in the body of an error, cut where they are long and without the key:
@@ -23,7 +23,7 @@ pub fn error_message(body: &[u8], key: Option<&Secret>) -> Option<String> {
     Some(quoted)
 }
 
-/// A text without the key in it: a server may repeat what it was sent.
+/// Removes the key from a text: a server may quote the request.
 pub fn redact_key(key: Option<&Secret>, text: &str) -> String {
     match key.map(Secret::expose) {
         Some(key) if !key.is_empty() => text.replace(key, "****"),

@@ -29,7 +29,7 @@ fn run_with<T>(builder: Builder, future: impl Future<Output = Result<T>>) -> Res
     done
 }
 
-/// An event loop with a thread of its own. There, what a task wakes runs next, so that a piece of an answer goes out
+/// An event loop with its own thread. A task that another task wakes runs next, so that a piece of an answer is sent
 /// before the next one is read.
 fn worker_runtime() -> Builder {
     let mut builder = Builder::new_multi_thread();
@@ -41,7 +41,7 @@ fn start(mut builder: Builder) -> Result<Runtime> {
     builder.enable_all().build().context("cannot start the network's event loop")
 }
 
-/// How many event loops a server has.
+/// The number of event loops of a server.
 fn event_loop_count() -> usize {
     available_parallelism().map_or(1, |processors| processors.get().min(MAX_EVENT_LOOPS))
 }
@@ -59,7 +59,7 @@ struct EventLoop {
 }
 
 impl EventLoops {
-    /// The loop that runs this, and new ones, which end with what is given. Errors if the system has no thread for
+    /// The current loop, and new ones, which end when the result is dropped. Errors if the system has no thread for
     /// them; panics outside of a loop.
     pub fn start() -> Result<EventLoops> {
         let own = EventLoop { handle: Handle::current(), runtime: None, connections: Arc::default() };

@@ -1,4 +1,4 @@
-//! Headers that a user adds to what is sent.
+//! Headers that a user adds to requests.
 
 use crate::error::{Context, Error, Result};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -26,12 +26,12 @@ pub struct Headers(HeaderMap);
 impl Headers {
     /// Adds a header, or replaces that of the same name. Errors do not repeat the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let name = HeaderName::from_bytes(name.as_bytes()).context("is no name of a header")?;
+        let name = HeaderName::from_bytes(name.as_bytes()).context("is not the name of a header")?;
         if REFUSED_HEADERS.contains(&name.as_str()) {
-            return Err(Error::new("this header is not taken from here")
+            return Err(Error::new("this header cannot be set here")
                 .hint("name the variable that holds a key in key_variable"));
         }
-        let value = HeaderValue::from_str(value).context("cannot stand in a header")?;
+        let value = HeaderValue::from_str(value).context("is not allowed in a header")?;
         self.0.insert(name, value);
         Ok(())
     }

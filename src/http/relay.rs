@@ -36,10 +36,11 @@ impl RelayRequest {
 }
 
 /// The body of an answer on its way: its pieces as they were sent. Dropping it hangs up.
+// By hand: futures-util has no timeouts.
 pub struct RelayBody {
     inner: reqwest::Body,
     idle: Duration,
-    /// When the wait for the next piece began.
+    /// The time at which the wait for the next piece began.
     since: Option<Instant>,
     /// The timer for the next piece. It is not reset for each piece, since there are many.
     late: Option<Pin<Box<Sleep>>>,
@@ -47,7 +48,7 @@ pub struct RelayBody {
 
 impl Client {
     /// Passes a request on and waits for the head of the answer, which may go on for as long as something of it
-    /// arrives. A key goes with it as `Authorization: Bearer`; `headers` go before those of the request.
+    /// arrives. A key is sent as `Authorization: Bearer`; `headers` override those of the request.
     pub async fn relay(
         &self,
         address: &Address,

@@ -8,14 +8,14 @@ use std::time::Duration;
 /// The setting that limits the time of a whole answer.
 pub(super) const WHOLE_TIMEOUT: &str = "request_timeout";
 
-/// Why a request was not answered: in words, and never with a key in them.
+/// The error of a request without an answer; its text never contains a key.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RequestError {
     pub kind: RequestErrorKind,
     pub cause: String,
 }
 
-/// Where a request failed.
+/// The stage at which a request failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestErrorKind {
     /// No header can hold the key.

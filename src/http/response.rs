@@ -7,7 +7,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
 
-/// A response whose body is still on its way. Dropping it hangs up.
+/// A response whose body is still in transit. Dropping it closes the connection.
 pub struct Response {
     inner: reqwest::Response,
     idle: Duration,
@@ -39,7 +39,7 @@ impl Response {
         self.header(CONTENT_TYPE)
     }
 
-    /// How the body is encoded, if it is.
+    /// The encoding of the body, if it has one.
     pub fn content_encoding(&self) -> Option<&str> {
         self.header(CONTENT_ENCODING)
     }

@@ -1,4 +1,4 @@
-//! Fills in what a draft lacks: scope, trace, time and order.
+//! Fills in the missing fields of a draft: scope, trace, time and order.
 
 use super::options::Options;
 use crate::chat::fence;
@@ -20,7 +20,7 @@ impl Completion {
         Completion { options, clock, last: (i64::MIN, 0) }
     }
 
-    /// What a store does with records that were forgotten.
+    /// The treatment of forgotten records.
     pub(super) fn forgotten(&self) -> Forgotten {
         if self.options.allow_return {
             return Forgotten::Return { at: self.clock.now() };
@@ -28,8 +28,8 @@ impl Completion {
         Forgotten::KeepOut
     }
 
-    /// Fills in what a draft lacks, and takes out of a turn of a conversation what an earlier recall put into it.
-    /// Errors if nothing is left of that.
+    /// Fills in the missing fields of a draft, and removes a recalled block from a turn of a conversation. Errors if
+    /// nothing else is left of the turn.
     pub(super) fn complete(&mut self, mut draft: Draft) -> Result<StoredRecord> {
         if draft.role.is_some() {
             draft.set_content(fence::strip(draft.content()));

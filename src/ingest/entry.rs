@@ -1,4 +1,4 @@
-//! The lines of a batch, and what becomes of each.
+//! The lines of a batch, and the outcome of each.
 
 use crate::error::{Error, Result};
 use crate::record::{Object, Record, Scopes, SourceLocation, VectorFormat};
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 pub(super) struct Entry {
     pub(super) place: Option<SourceLocation>,
     pub(super) records: std::ops::Range<usize>,
-    /// What is passed on; `None` means the first record itself.
+    /// The line to pass on; `None` for the first record itself.
     pub(super) passed_on: Option<Object>,
     /// Whether its answers are paired with their questions.
     pub(super) pair: bool,
@@ -24,21 +24,21 @@ pub struct IngestedLine {
     pub line: Result<Vec<u8>>,
     /// Something worth knowing about it.
     pub note: Option<String>,
-    /// The number of its records that were new.
+    /// The number of its new records.
     pub new: usize,
 }
 
-/// What forgetting has done to the lines so far.
+/// The effect of tombstones so far.
 #[derive(Clone, Default)]
 pub(super) struct Forgetting {
-    /// The ids of records that were kept out. What hangs on them is kept out too.
+    /// The ids of records that were kept out; their vectors and links are kept out too.
     kept_out: HashSet<String>,
     /// The number of records that tombstones have removed.
     removed: u64,
 }
 
 impl Forgetting {
-    /// What a user has to know of it.
+    /// A note for the user; none if tombstones had no effect.
     pub(super) fn note(&self) -> Option<String> {
         let kept_out = self.kept_out.len();
         let parts = [
@@ -109,7 +109,9 @@ pub(super) fn outcome(
             }
             (Written::Same(id), Record::Stored(record)) => record.id.clone_from(id),
             (Written::Same(_), _) => {}
-            (Written::Differs, _) => note = Some("something else is stored under this id already, and stays"),
+            (Written::Differs, _) => {
+                note = Some("another record with this id is already stored, and is kept")
+            }
             (Written::Refused(why), _) => {
                 let error = Error::new(why.clone());
                 outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));

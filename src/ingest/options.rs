@@ -1,9 +1,9 @@
-//! What is taken from the command line or the request, and what of a line is stored at all.
+//! The defaults from the command line or the request, and the filter of what is stored.
 
 use crate::error::{Error, Result};
 use crate::record::{Draft, Line, Scope, Scopes};
 
-/// What is taken from the command line or the request where a line does not say it.
+/// The defaults from the command line or the request for the fields that a line lacks.
 #[derive(Clone, Default, Debug)]
 pub struct Options {
     pub partition: Option<String>,
@@ -23,12 +23,12 @@ impl Options {
         self.import.is_none() || !own
     }
 
-    /// Whether what belongs to a scope is to be stored.
+    /// Whether records of a scope are to be stored.
     pub(super) fn admits(&self, scope: &Scope) -> bool {
         self.import.as_ref().is_none_or(|scopes| scopes.contains(scope))
     }
 
-    /// Checks that a line of an import says what a file must say to be imported again without doubles.
+    /// Checks that a line of an import has all members that make a second import of the file add no duplicates.
     pub(super) fn check(&self, line: &Line) -> Result<()> {
         if self.import.is_none() {
             return Ok(());
@@ -39,9 +39,9 @@ impl Options {
                 None => Ok(()),
             },
             Line::Request(_) | Line::Response(_) | Line::Other(_) => Err(Error::new(
-                "kind: is none that can be imported",
+                "kind: cannot be imported",
             )
-            .hint("messages, accounts, embeddings, links and tombstones can; rsv-ingest takes the others")),
+            .hint("rsv-import reads messages, accounts, embeddings, links and tombstones; give other kinds to rsv-ingest")),
             Line::Link(_) | Line::Embedding(_) | Line::Tombstone(_) => Ok(()),
         }
     }

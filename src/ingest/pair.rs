@@ -1,4 +1,4 @@
-//! How the turns of a batch follow each other: their order within one timestamp, and the answer to each question.
+//! The order of the turns of a batch within one timestamp, and the answer to each question.
 
 use super::entry::Entry;
 use crate::error::Result;
@@ -28,7 +28,8 @@ pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn S
     Ok(())
 }
 
-/// The time and seq of what the store has last of each trace at the time of its first message here, itself aside.
+/// The time and seq of the last stored record of each trace at the time of its first message in the batch, that message
+/// aside.
 fn stored<'a>(
     messages: impl Iterator<Item = &'a StoredRecord>,
     store: &mut dyn Store,
@@ -97,7 +98,7 @@ fn turn(record: &Record) -> Option<&StoredRecord> {
     record.stored().filter(|record| matches!(record.role, Some(Role::User | Role::Assistant)))
 }
 
-/// The id of the turn that stands before an answer in the store, if it is a user's.
+/// The id of the turn before an answer in the store, if it is a user's.
 fn stored_question(answer: &StoredRecord, store: &mut dyn Store) -> Result<Option<String>> {
     let roles = vec![Role::User, Role::Assistant];
     let which = Select { roles, before: Some(answer.position()), ..in_trace(answer) };

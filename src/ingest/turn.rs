@@ -1,4 +1,4 @@
-//! What a response line stores: the user's turn or what tools gave, the answer and the account.
+//! The records of a response line: the user's turn or the tool results, the answer and the account.
 
 use super::completion::Completion;
 use crate::chat::{self, Rsv, fence};

@@ -25,16 +25,16 @@ pub struct Stats {
     /// The mean and the greatest number of links that a message has.
     pub mean_degree: f64,
     pub max_degree: usize,
-    /// How many messages have no link.
+    /// The number of messages without a link.
     pub alone: usize,
-    /// How many groups of linked messages there are, and how many messages the largest has.
+    /// The number of groups of linked messages, and the number of messages in the largest.
     pub components: usize,
     pub largest: usize,
     /// The messages with the most links, and how many they have.
     pub hubs: Vec<(StoredRecord, usize)>,
 }
 
-/// How many hubs are named.
+/// The number of hubs to name.
 const HUBS: usize = 5;
 
 impl Stats {
@@ -128,6 +128,7 @@ impl Graph {
     /// Computes the statistics.
     pub fn stats(&self) -> Stats {
         let ends = self.ends();
+        // The components, by hand: one loop is less than petgraph, which nothing else here needs.
         let mut sizes = Vec::new();
         let mut seen = vec![false; ends.len()];
         for start in 0..ends.len() {
@@ -164,6 +165,7 @@ impl Graph {
     /// The links of the strongest path between two messages, in its order: the one with the greatest product of scores,
     /// where the link from a question to its answer counts 1 (Dijkstra 1959, over logarithms). `None` if there is no
     /// path.
+    // By hand: of equally strong paths petgraph gives any; here the order of the messages decides.
     pub fn path(&self, from: &str, to: &str) -> Option<Vec<&Link>> {
         let ends = self.ends();
         let (start, goal) = (*self.places.get(from)?, *self.places.get(to)?);
@@ -209,7 +211,7 @@ impl Graph {
     }
 }
 
-/// How strong a link is, more than 0 and at most 1.
+/// The strength of a link, more than 0 and at most 1.
 fn strength(link: &Link) -> f64 {
     link.score.map_or(1.0, |score| score.clamp(1e-9, 1.0))
 }

@@ -1,12 +1,12 @@
-//! A graph in the language of Graphviz, for people's eyes: what belongs together lies together, an arrow leads
-//! from each question to its answer, a dotted line from each message to the next, and synapses are the thicker
-//! the stronger they are among those that are drawn.
+//! A graph in the language of Graphviz, in which linked messages are close: an arrow leads from each question to its
+//! answer, a dotted line from each message to the next, and the width of a synapse shows its strength relative to the
+//! others in the picture.
 
 use super::graph::Graph;
 use crate::record::{Link, RESPONDED_WITH, Role, SYNAPSE, StoredRecord, time};
 use std::fmt::Write;
 
-/// How much of a message stands in its box: lines, and characters in a line.
+/// The size of the excerpt in a message's box: lines, and characters in a line.
 const LINES: usize = 3;
 const WIDTH: usize = 44;
 
@@ -75,6 +75,7 @@ fn colour(role: Option<Role>) -> &'static str {
 }
 
 /// The day, the role and the beginning of a message, in lines of one width.
+// By hand: textwrap breaks a long word, and wraps all of a text; here both are cut off.
 fn label(message: &StoredRecord) -> String {
     let mut lines = vec![String::new()];
     let mut cut = false;

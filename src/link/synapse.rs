@@ -11,10 +11,10 @@ use crate::record::{Link, SYNAPSE, Scopes};
 use crate::store::{Changes, Collection, Compare, Compared, LinkState, Rule, Store};
 use std::collections::{HashMap, HashSet};
 
-/// How many records are compared and linked at a time: an interrupted run loses no more than these.
+/// The number of records that are compared and linked at a time: an interrupted run loses no more than these.
 const BATCH_RECORDS: usize = 8192;
 
-/// How the synapses of a store are kept.
+/// The rule for the synapses of a store.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The model whose vectors are compared.
@@ -23,8 +23,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of the settings for what a store holds, with another threshold or degree than theirs if one is
-    /// given; `None` for a store without vectors. Errors if nothing can be as near as the threshold.
+    /// The plan of the settings for a store, with the given threshold or degree instead of theirs; `None` for a store
+    /// without vectors. Errors if no cosine can reach the threshold.
     pub fn from_settings(
         store: &mut dyn Store,
         settings: &Settings,
@@ -109,8 +109,8 @@ impl LinkChanges {
     }
 }
 
-/// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another model.
-/// Where the rule allows more than before, or with `rebuild`, makes the graph from nothing.
+/// Brings the synapses of some scopes up to date with the plan: removes those that are too weak or of another model. If
+/// the rule allows more than before, or with `rebuild`, makes the graph anew.
 pub fn update(
     store: &mut dyn Store,
     plan: &Plan,

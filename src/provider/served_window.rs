@@ -1,20 +1,21 @@
-//! How many tokens a model takes where it is served. Ollama truncates longer requests than its `num_ctx`
-//! silently, and its default is far below the window of most models, so that rsv asks it.
+//! The context window with which a server runs a model. Ollama silently truncates requests that are longer than its
+//! `num_ctx`, and its default is far below the window of most models, so rsv queries it.
 
 use super::{Providers, Target};
 use crate::config::Settings;
 use crate::error::Result;
 use crate::http::BlockingClient;
 use crate::record::Object;
+use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Ollama's `num_ctx` where none is set (its FAQ, "How can I specify the context window size?").
 const DEFAULT_NUM_CTX: usize = 4096;
-/// How long an answer is cached: a model may be loaded anew with another window.
+/// The time for which an answer is cached: a model may be reloaded with another window.
 const CACHE_TTL: Duration = Duration::from_secs(60);
-/// How long Ollama may take to answer.
+/// The time limit for Ollama's answer.
 const OLLAMA_TIMEOUT: &str = "500ms";
 /// The longest answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
@@ -24,6 +25,29 @@ pub struct ServedWindows {
     /// None if an address is invalid, which `Forwarder` reports.
     providers: Option<Providers>,
     cache: Mutex<WindowCache>,
+}
+
+/// Ollama's answer to `/api/ps`.
+#[derive(Deserialize)]
+struct RunningModels {
+    models: Vec<RunningModel>,
+}
+
+#[derive(Deserialize)]
+struct RunningModel {
+    name: Option<String>,
+    model: Option<String>,
+    /// In tokens.
+    context_length: Option<usize>,
+}
+
+/// Ollama's answer to `/api/show`.
+#[derive(Deserialize)]
+struct ShownModel {
+    /// Those of its Modelfile, a line each.
+    parameters: Option<String>,
+    /// In the order of the model's file.
+    model_info: Option<Object>,
 }
 
 struct WindowCache {
@@ -63,41 +87,34 @@ impl WindowCache {
     fn ask(&mut self, target: &Target) -> Option<usize> {
         let name = &target.model;
         let running = self.get(target, "/api/ps")?;
-        let models = running.objects("models").ok()??;
-        let same = |named: &str| named == name || named.strip_suffix(":latest") == Some(name);
-        let runs = models.iter().find(|model| {
-            ["name", "model"].iter().any(|member| model.text(member).ok().flatten().is_some_and(|n| same(&n)))
-        });
-        if let Some(window) = runs.and_then(|model| tokens(model, "context_length")) {
+        let same = |named: &String| named == name || named.strip_suffix(":latest") == Some(name);
+        let runs = running.models.iter().find(|model| model.name.iter().chain(&model.model).any(same));
+        if let Some(window) = runs.and_then(|model| model.context_length).filter(|n| *n > 0) {
             return Some(window);
         }
         let mut question = Object::default();
         question.set_text("model", name);
         let shown = self.show(target, question)?;
-        let parameters = shown.text("parameters").ok().flatten().unwrap_or_default();
+        let parameters = shown.parameters.unwrap_or_default();
         let set = parameters.lines().filter_map(|line| line.trim().strip_prefix("num_ctx"));
         let set = set.filter_map(|value| value.trim().parse().ok()).next_back();
-        let most = shown.object("model_info").ok().flatten().and_then(|info| {
-            let (name, _) = info.iter().find(|(name, _)| name.ends_with(".context_length"))?;
-            tokens(&info, name)
+        let most = shown.model_info.and_then(|info| {
+            let (_, window) = info.iter().find(|(name, _)| name.ends_with(".context_length"))?;
+            window.parse().ok().filter(|n| *n > 0)
         });
         Some(set.unwrap_or(DEFAULT_NUM_CTX).min(most.unwrap_or(usize::MAX)))
     }
 
-    fn get(&mut self, target: &Target, path: &str) -> Option<Object> {
+    fn get(&mut self, target: &Target, path: &str) -> Option<RunningModels> {
         let address = target.address().clone().with_path(path);
         let reply = self.client.get(&address, target.key(None).ok()?, MAX_ANSWER_BYTES).ok()?;
-        Object::parse_bytes(&reply.body.bytes).ok().filter(|_| reply.status == 200)
+        serde_json::from_slice(&reply.body.bytes).ok().filter(|_| reply.status == 200)
     }
 
-    fn show(&mut self, target: &Target, question: Object) -> Option<Object> {
+    fn show(&mut self, target: &Target, question: Object) -> Option<ShownModel> {
         let address = target.address().clone().with_path("/api/show");
         let body = question.to_json().into_bytes();
         let reply = self.client.post(&address, target.key(None).ok()?, body, MAX_ANSWER_BYTES).ok()?;
-        Object::parse_bytes(&reply.body.bytes).ok().filter(|_| reply.status == 200)
+        serde_json::from_slice(&reply.body.bytes).ok().filter(|_| reply.status == 200)
     }
-}
-
-fn tokens(object: &Object, member: &str) -> Option<usize> {
-    object.integer(member).ok()?.and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0)
 }

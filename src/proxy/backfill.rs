@@ -16,16 +16,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
-/// How many messages are embedded before requests go first.
+/// The number of messages that are embedded before requests take precedence.
 const BATCH_MESSAGES: usize = 8;
-/// How many messages, its own and older ones, each turn has embedded and linked; `rsv-embed --pending` does all.
+/// The number of messages, its own and older ones, that are embedded and linked for each turn; `rsv-embed --pending`
+/// does all.
 const ROUND_MESSAGES: usize = 256;
-/// How long the backfill works on after the last request.
+/// The time for which the backfill goes on after the last request.
 const SHUTDOWN_WORK: Duration = Duration::from_secs(8);
-/// How long the end of the proxy waits for the backfill.
+/// The longest wait for the backfill when the proxy ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Embeds and links what has no vector.
+/// Embeds and links messages without a vector.
 pub(super) struct Backfill {
     config: Arc<ProxyConfig>,
     blocking: BlockingPool,
@@ -42,13 +43,13 @@ struct BackfillState {
     /// Whether the worker runs. It looks at `is_wanted` before it ends.
     is_running: bool,
     worker: Option<JoinHandle<()>>,
-    /// When to stop.
+    /// The time at which to stop.
     deadline: Option<Instant>,
     /// The error of the last round, so that it is not reported at each turn; empty if there was none.
     last_error: String,
 }
 
-/// How a round ended.
+/// The outcome of a round.
 enum Round {
     /// All that was to be done is done.
     Done,
@@ -139,7 +140,7 @@ impl Backfill {
         self.state().deadline.is_none_or(|deadline| Instant::now() < deadline)
     }
 
-    /// Embeds what has no vector, newest first, and links it.
+    /// Embeds messages without a vector, newest first, and links them.
     fn run_round(&self) -> Result<Round> {
         self.embedder.get()?;
         // A connection of its own: no turn has to wait for it.
@@ -160,7 +161,7 @@ impl Backfill {
         Ok(Round::Done)
     }
 
-    /// Links what has a vector by now, unless another process does.
+    /// Links the embedded messages, unless another process does.
     fn link(&self, store: &mut dyn Store) -> Result<()> {
         let Some(plan) = Plan::from_settings(store, &self.config.settings, None, None)? else {
             return Ok(());
@@ -169,15 +170,15 @@ impl Backfill {
         synapse::grow(store, &plan, &Scopes::All, ROUND_MESSAGES, &mut |_, _| {}, &mut |_| Ok(()))
     }
 
-    /// Reports an error; in detail only where there is no model, and nobody asked for one.
+    /// Reports an error; only as a detail if no model is installed and none was requested.
     fn report(&self, error: Error) {
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;
         let is_named = settings.text("embed.model").is_some();
         let is_local = settings.text("embed.via").is_none_or(|via| via == "local");
         if is_local && !is_named && self.embedder.get().is_err() {
-            diagnostics.detail(format_args!("messages get no vectors: {error}"));
+            diagnostics.detail(format_args!("messages are stored without vectors: {error}"));
         } else {
-            diagnostics.fault(&error.at("messages stay without a vector"));
+            diagnostics.fault(&error.at("cannot add vectors to messages"));
         }
     }
 }

@@ -11,7 +11,7 @@ use hyper::HeaderMap;
 use hyper::http::request::Parts;
 use std::sync::{Arc, Weak};
 
-/// The header by which a client says what is recalled.
+/// The header by which a client chooses the records to recall.
 const RECALL_HEADER: &str = "x-rsv-recall";
 
 /// A setting that holds for one request.

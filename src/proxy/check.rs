@@ -1,4 +1,4 @@
-//! `rsv-proxy --check`: whether all that the proxy needs is there, and what to do if it is not.
+//! `rsv-proxy --check`: checks everything that the proxy needs, with remedies.
 
 use super::server::Proxy;
 use crate::doctor::{self, Finding};
@@ -20,7 +20,7 @@ impl Proxy {
         self.upstream.check_not_own(address)?;
         let bound = tokio::net::TcpListener::bind(address).await;
         bound.map(|_| format!("http://{address}")).map_err(|e| {
-            Error::new(format!("cannot listen on {address}")).because(e).hint("name another with --port")
+            Error::new(format!("cannot listen on {address}")).because(e).hint("choose another with --port")
         })
     }
 }

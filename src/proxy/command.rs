@@ -1,4 +1,4 @@
-//! `GET …/command/search/{n}` and `GET …/command/view/{n}`: what rsv-search and rsv-view print for a scope, as one
+//! `GET …/command/search/{n}` and `GET …/command/view/{n}`: the output of rsv-search and rsv-view for a scope, as one
 //! JSON array.
 
 use super::blocking_pool::BlockingPool;
@@ -48,7 +48,7 @@ impl SearchQuery {
     }
 }
 
-/// The value of a parameter, if it is there.
+/// The value of a parameter, if the query has it.
 fn parameter(query: &str, name: &str) -> Result<Option<String>> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let Some((_, value)) = { pairs }.find(|pair| pair.0 == name) else { return Ok(None) };
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_is_read() {
+    fn parameters_of_a_command_are_read() {
         let query =
             SearchQuery::parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3).unwrap();
         assert_eq!((query.term.as_str(), query.semantic, query.hybrid), ("green tea=é+", false, true));

@@ -14,10 +14,10 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// How long to wait if no connection can be accepted, for want of descriptors.
+/// The wait if no connection can be accepted for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How many connections are accepted before their requests are looked at, so that the first client does not wait for
-/// all that connect with it, nor the last one for every answer.
+/// The number of connections that are accepted before their requests are read, so that the first client does not wait
+/// for all that connect with it, nor the last one for every answer.
 const ACCEPT_BATCH: usize = 8;
 
 /// Accepts connections.
@@ -39,7 +39,7 @@ impl Connections {
         Connections { router, loops, permits, max_header }
     }
 
-    /// Accepts connections until `ended` resolves. Returns what waits for the open ones.
+    /// Accepts connections until `ended` resolves. Returns a future that waits for the open ones.
     pub(super) async fn accept_until(
         self,
         listener: TcpListener,

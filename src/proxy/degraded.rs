@@ -1,5 +1,5 @@
-//! Decides whether memory is degraded, and for which reason, by how recall and storing go. The turn pipeline, the
-//! store queue, the header of responses and `GET /health` all ask here.
+//! Decides whether memory is degraded, and for which reason, by the results of recall and storing: for the turn
+//! pipeline, the store queue, the header of responses and `GET /health`.
 
 use crate::backfill;
 use crate::config::Settings;
@@ -13,7 +13,7 @@ use tokio::time::error::Elapsed;
 
 /// The header that gives the reason.
 pub(super) const DEGRADED_HEADER: &str = "x-rsv-degraded";
-/// How long one attempt to store turns may take before the store counts as too slow.
+/// The time that one attempt to store turns may take before the store counts as too slow.
 const SLOW_WRITE: Duration = Duration::from_secs(2);
 
 /// Judges a recall that could take as long as `limit`.
@@ -28,8 +28,8 @@ pub(super) fn judge_recall<T>(
     }
 }
 
-/// Judges the embedder of a recall. It degrades nothing if it is loaded, or if none is installed and nobody asked for
-/// one. Errors if the store cannot be read.
+/// Judges the embedder of a recall. Nothing is degraded if it is loaded, or if none is installed and none was
+/// requested. Errors if the store cannot be read.
 pub(super) fn judge_embedder(
     embedder: &Result<Embedder>,
     store: &mut dyn Store,
@@ -52,7 +52,7 @@ pub(super) fn judge_storing(last_error: Option<&String>, attempt: Option<Instant
     waited.map(Degraded::StoreSlow)
 }
 
-/// Judges the store as a whole, by whether it can be read, and how storing goes.
+/// Judges the store as a whole, by whether it can be read, and the state of storing.
 pub(super) fn judge_store(read: Result<()>, storing: impl FnOnce() -> Option<Degraded>) -> Option<Degraded> {
     match read {
         Ok(()) => storing(),
@@ -65,14 +65,14 @@ fn reason_in_account(account: &Account) -> Option<Degraded> {
     account.degraded.clone().map(Degraded::Enrichment)
 }
 
-/// Which reason a response gives if recall and storing both have one.
+/// The reason that a response gives if recall and storing both have one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Precedence {
     Recall,
     Storing,
 }
 
-/// Judges a turn, by the account of its enrichment, if it has one, and how storing goes.
+/// Judges a turn, by the account of its enrichment, if it has one, and the state of storing.
 pub(super) fn judge_turn(
     account: Option<&Account>,
     storing: Option<Degraded>,

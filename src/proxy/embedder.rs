@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long to wait before looking again for an embedder that could not be loaded.
+/// The wait before the next attempt to load an embedder.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The embedder that all parts share.
@@ -151,7 +151,7 @@ mod tests {
     use crate::config;
 
     #[test]
-    fn a_proxy_knows_itself() {
+    fn a_proxy_recognises_its_own_address() {
         let mut settings = config::load(&Common::default()).unwrap();
         let own = "127.0.0.1:3017".parse().unwrap();
         for (via, expected) in [

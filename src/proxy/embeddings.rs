@@ -24,15 +24,16 @@ pub(super) struct EmbeddingsRequest {
 /// The most texts in a request, as OpenAI limits them.
 const MAX_TEXTS: usize = 2048;
 
-/// How many texts are embedded before another request gets its turn.
+/// The number of texts that are embedded before another request gets its turn.
 const BATCH_TEXTS: usize = 32;
 
-/// The bytes of a token for a model whose tokenizer is not known, by OpenAI's rule of thumb: nobody is charged for
-/// these tokens, so that no encoder's table is built to estimate them.
+/// The bytes of a token for a model with an unknown tokenizer, by OpenAI's rule of thumb: these tokens are not charged,
+/// so that an encoder's table is not worth building.
 const BYTES_PER_TOKEN: usize = 4;
 
 impl EmbeddingsRequest {
     /// Parses a request. Errors begin with the member at fault.
+    // By hand: serde's errors do not begin with the member.
     pub(super) fn parse(body: &Object) -> Result<EmbeddingsRequest> {
         let form = match body.text("encoding_format")?.as_deref() {
             None | Some("float") => VectorFormat::Numbers,

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long background work gives way, so that it makes progress under constant load too.
+/// The longest time for which background work gives way, so that it makes progress under constant load too.
 const MAX_IDLE_WAIT: Duration = Duration::from_secs(1);
 
 /// The number of requests that use the store or the embedder, or wait for them.

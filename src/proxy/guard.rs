@@ -59,7 +59,7 @@ impl Guard {
             return Some(response::error(StatusCode::FORBIDDEN, "host_not_allowed", &text));
         }
         if let Some(origin) = origin(&head.headers).filter(|origin| !self.admits_origin(origin, head)) {
-            let text = format!("pages of {origin} may not ask here: add it to proxy.origins");
+            let text = format!("pages of {origin} may not call this server: add it to proxy.origins");
             return Some(response::error(StatusCode::FORBIDDEN, "origin_not_allowed", &text));
         }
         if head.method == Method::OPTIONS {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_asked_for_and_is_nobodys_key() {
+    fn the_token_is_required_and_is_not_taken_for_a_key() {
         let guard = guard();
         let mut headers = HeaderMap::new();
         assert_eq!(status(&guard, "/", &[]), 401);

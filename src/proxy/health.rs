@@ -1,4 +1,4 @@
-//! `GET /health`: the state of what the proxy needs.
+//! `GET /health`: the state of the parts that the proxy needs.
 
 use super::degraded;
 use super::embedder::SharedEmbedder;

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// A connection on which every error has a body, and no write waits for ever.
+// By hand: futures-util has no adapter that replaces what is written.
 pub(super) struct ErrorBodies<S> {
     stream: S,
     /// Whether the next bytes that are read begin a request.
@@ -21,9 +22,9 @@ pub(super) struct ErrorBodies<S> {
     is_ollama: bool,
     /// The rest of the response that replaces hyper's.
     replacement: Vec<u8>,
-    /// How long a client may read nothing.
+    /// The time for which a client may read nothing.
     write_timeout: Duration,
-    /// When that time is over, for a client that reads nothing now.
+    /// The end of that time, for a client that reads nothing at present.
     write_deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -89,7 +90,7 @@ fn with_body(head: &[u8], status: StatusCode, is_ollama: bool) -> Vec<u8> {
             "header_too_large",
             "the header is longer than the limit (proxy.header_bytes), or has too many lines",
         ),
-        _ => ("invalid_request", "this cannot be read as a request of HTTP/1.1"),
+        _ => ("invalid_request", "this is not a valid request of HTTP/1.1"),
     };
     let body = if is_ollama {
         response::ollama_error_body(text)

@@ -1,4 +1,4 @@
-//! The headers by which the response to a turn says what memory did.
+//! The headers by which the response to a turn reports the work of memory.
 
 use super::degraded::DEGRADED_HEADER;
 use super::memory_mode::{MEMORY_HEADER, MemoryMode};
@@ -6,9 +6,9 @@ use super::response::{HttpResponse, set_header};
 use crate::enrich::Degraded;
 use crate::record::Account;
 
-/// The header that says how many messages were recalled.
+/// The header with the number of recalled messages.
 pub(super) const RECALLED_HEADER: &str = "x-rsv-recalled";
-/// The header that says how many tokens the request had as it left.
+/// The header with the number of tokens of the enriched request.
 pub(super) const TOKENS_HEADER: &str = "x-rsv-tokens";
 
 /// Sets the headers of a turn: the account of its enrichment, why memory is degraded, and its mode.

@@ -1,11 +1,11 @@
-//! Whether memory recalls and stores for a request: the header `x-rsv-memory` says it, else the partition's settings.
+//! Whether memory recalls and stores for a request: by the header `x-rsv-memory`, else by the partition's settings.
 
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::record::Scope;
 use hyper::HeaderMap;
 
-/// The header by which a client chooses the mode, and by which it is told the mode.
+/// The header by which a client chooses the mode, and a response reports it.
 pub(super) const MEMORY_HEADER: &str = "x-rsv-memory";
 
 /// The memory mode of one request.

@@ -3,15 +3,16 @@
 use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
 use super::upstream::Upstream;
-use crate::http::{self, RelayRequest};
+use crate::http::RelayRequest;
 use crate::provider::Target;
 use crate::record::Object;
+use futures_util::future::join_all;
 use http_body_util::{BodyExt, Limited};
 use hyper::StatusCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a provider may take.
+/// The time limit for a provider.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Lists models.
@@ -34,7 +35,7 @@ impl ModelsApi {
             Err(_) => false,
         });
         let targets: Vec<Target> = targets.collect();
-        let lists = http::join_all(targets.iter().map(|target| self.models_of(target))).await;
+        let lists = join_all(targets.iter().map(|target| self.models_of(target))).await;
         let mut models = Vec::new();
         let mut failed = Vec::new();
         for (target, list) in targets.iter().zip(lists) {
@@ -61,6 +62,7 @@ impl ModelsApi {
         }
     }
 
+    /// The models of a provider, with all that it says of them, in its order and spelling: hence no derived struct.
     async fn models_of(&self, target: &Target) -> Result<Vec<Object>, String> {
         let address = target.sibling("models", None);
         let address = address.ok_or("its address names chat completions only")?;

@@ -1,7 +1,7 @@
 //! `POST /api/chat` and `POST /api/generate` with memory, and all else of Ollama's without.
 //!
-//! Ollama is asked in its own format, so that its options keep their meaning: nothing of a request changes but for the
-//! block that is recalled, and the answer passes as it arrives. It is translated to OpenAI's format only to be stored.
+//! Requests are sent in Ollama's own format, so that its options keep their meaning: only the recalled block is added,
+//! and the answer is relayed unchanged. It is translated to OpenAI's format only to be stored.
 
 use super::chat_request::{ChatRequest, Override};
 use super::degraded::{self, Precedence};
@@ -36,7 +36,7 @@ pub(super) struct OllamaApi {
     pipeline: Arc<TurnPipeline>,
 }
 
-/// A request for a turn, as it came.
+/// A request for a turn, unchanged.
 pub(super) struct OllamaRequest<'a> {
     pub(super) method: OllamaMethod,
     pub(super) head: &'a Parts,
@@ -153,7 +153,7 @@ impl OllamaApi {
         self.relay_passing(name, head.uri.query(), passing).await
     }
 
-    /// Relays a request to Ollama as it came.
+    /// Relays a request to Ollama unchanged.
     pub(super) async fn relay_passing(
         &self,
         name: &str,
@@ -182,7 +182,7 @@ struct Recorder {
     client: Arc<()>,
     /// The request's member `rsv`.
     rsv: Object,
-    /// When the request was sent, in milliseconds.
+    /// The time at which the request was sent, in milliseconds.
     started_at: i64,
     decoder: Decoder,
     /// Whether an error can be appended to the answer.
@@ -213,13 +213,13 @@ impl Recorder {
         });
         let takes_error = self.takes_error && is_partial && !ollama_format::ends_in_error(&plain);
         takes_error.then(|| {
-            let error = response::ollama_error_body("the answer of Ollama broke off: it came to no end");
+            let error = response::ollama_error_body("the answer of Ollama broke off before its end");
             format!("\n{error}").into()
         })
     }
 }
 
-/// A refusal of Ollama's: as it came, if its clients can read it, else in the proxy's words.
+/// A refusal of Ollama's: unchanged if its clients can read it, else worded by the proxy.
 async fn refusal(target: &Target, answered: Response<RelayBody>) -> Result<HttpResponse, Failure> {
     let (head, body) = answered.into_parts();
     let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());

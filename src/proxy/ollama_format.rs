@@ -50,7 +50,7 @@ impl OllamaMethod {
         Ok(Some(request))
     }
 
-    /// The request as it is sent to Ollama: the client's `body`, with what is recalled in the enriched `line`.
+    /// The request as it is sent to Ollama: the client's `body`, with the recalled text of the enriched `line`.
     pub(super) fn enriched_body(self, body: &Object, line: &Object) -> Result<Object> {
         let mut sent = line.clone();
         sent.take("rsv");
@@ -118,7 +118,7 @@ impl OllamaMethod {
     }
 }
 
-/// The context window that a request sets itself, and what it reserves for the answer, as settings.
+/// The context window that a request itself sets, and its reserve for the answer, as settings.
 pub(super) fn window_overrides(body: &Object) -> Vec<Override> {
     let options = body.object("options").ok().flatten().unwrap_or_default();
     let model = quote(&body.text("model").ok().flatten().unwrap_or_default());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_of_ollama_stays_as_it_was_but_for_the_prompt() {
+    fn a_request_for_ollama_changes_only_in_its_prompt() {
         let body = object(
             r#"{"model":"m","prompt":"why?","system":"Be brief","images":["aGk="],"options":{"seed":1.0}}"#,
         );

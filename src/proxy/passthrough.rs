@@ -25,8 +25,8 @@ impl Passthrough {
         Passthrough { upstream: upstream.clone() }
     }
 
-    /// Relays a request to `/v1/NAME` with its `bytes` as they came, but for the provider's name before the model's
-    /// and the member `rsv`. `body` is the object of the bytes, `key` the caller's.
+    /// Relays a request to `/v1/NAME` with its `bytes` unchanged, except the provider's name before the model's and the
+    /// member `rsv`. `body` is the object of the bytes, `key` the caller's.
     pub(super) async fn relay(
         &self,
         name: &str,

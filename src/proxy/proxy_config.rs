@@ -1,4 +1,4 @@
-//! The settings, the clock and the notes, which the parts of the proxy share.
+//! The settings, the clock and the diagnostics, which the parts of the proxy share.
 
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -8,7 +8,7 @@ use crate::record::Clock;
 pub(super) struct ProxyConfig {
     pub(super) settings: Settings,
     pub(super) clock: Clock,
-    /// Where the proxy reports what a person should know.
+    /// The diagnostics of the proxy for people.
     pub(super) diagnostics: Diagnostics,
 }
 

@@ -1,4 +1,4 @@
-//! Which headers are relayed: from a client's request to a provider, and from a provider's answer to the client.
+//! Selects the headers to relay: from a client's request to a provider, and from a provider's answer to the client.
 
 use crate::config::Secret;
 use crate::forward::Caller;
@@ -8,8 +8,8 @@ use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 
-/// The headers of a client's request that are sent to a provider, beside those that begin with one of
-/// `REQUEST_PREFIXES`. This lists what may pass, since nobody can list all headers that hold a key.
+/// The headers of a client's request that are sent to a provider, in addition to those that begin with one of
+/// `REQUEST_PREFIXES`. This is an allowlist, since nobody can list all headers that hold a key.
 const REQUEST_HEADERS: [&str; 6] =
     ["accept", "accept-encoding", "content-encoding", "content-type", "idempotency-key", "user-agent"];
 const REQUEST_PREFIXES: [&str; 2] = ["openai-", "x-stainless-"];

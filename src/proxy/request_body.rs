@@ -11,11 +11,11 @@ use serde::de::IgnoredAny;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// The whole body may take so many times as long as one piece.
+/// The time limit for the whole body, as a multiple of that for one piece.
 const TOTAL_TIMEOUT_FACTOR: u32 = 10;
 
-/// Reads a body of at most `limit` bytes, of which each piece comes within `idle_timeout`. A body whose declared length is
-/// greater is refused before it is read.
+/// Reads a body of at most `limit` bytes, each piece of which must arrive within `idle_timeout`. A body with a greater
+/// declared length is refused unread.
 pub(super) async fn read(
     body: Incoming,
     limit: usize,

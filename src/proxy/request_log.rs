@@ -1,4 +1,4 @@
-//! Writes one line a request to standard error: its method, its path and how it went, never what was said in it.
+//! Writes one line a request to standard error: its method, its path and its outcome, never its content.
 
 use super::degraded::DEGRADED_HEADER;
 use super::memory_headers::{RECALLED_HEADER, TOKENS_HEADER};
@@ -9,7 +9,7 @@ use crate::record::{Object, Scope};
 use hyper::http::request::Parts;
 use std::time::Instant;
 
-/// How requests are logged.
+/// The format of the log.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LogFormat {
     None,
@@ -51,7 +51,7 @@ impl LoggedRequest {
 }
 
 impl RequestLog {
-    /// A log in `format`, which goes where `notes` go.
+    /// A log in `format`, which is written to `diagnostics`.
     pub(super) fn new(format: LogFormat, diagnostics: Diagnostics) -> RequestLog {
         RequestLog { format, diagnostics }
     }

@@ -16,7 +16,7 @@ pub(super) type HttpBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send
 /// A response to a client.
 pub(super) type HttpResponse = Response<HttpBody>;
 
-/// The message of one of the proxy's own errors, kept beside its body.
+/// The message of one of the proxy's own errors, kept in addition to its body.
 #[derive(Clone)]
 struct ErrorMessage(String);
 
@@ -134,12 +134,12 @@ pub(super) fn set_header(response: &mut HttpResponse, name: &'static str, value:
     }
 }
 
-/// The response where a thread or a task did not finish.
+/// The response if a thread or a task did not finish.
 pub(super) fn cut_short() -> HttpResponse {
-    error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a step was cut short")
+    error(StatusCode::INTERNAL_SERVER_ERROR, "internal", "a task of the proxy panicked")
 }
 
-/// The response where the proxy lacks something that it needs; the error's hint goes with it.
+/// The response if the proxy lacks something that it needs; includes the error's hint.
 pub(super) fn unavailable(code: &str, cause: &Error) -> HttpResponse {
     let text = match cause.remedy() {
         Some(remedy) => format!("{cause}: {remedy}"),
@@ -148,7 +148,7 @@ pub(super) fn unavailable(code: &str, cause: &Error) -> HttpResponse {
     error(StatusCode::SERVICE_UNAVAILABLE, code, &text)
 }
 
-/// The response where the path is known and the method is not.
+/// The response if the path is known and the method is not.
 pub(super) fn wrong_method(allowed: &'static str) -> HttpResponse {
     let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &format!("use {allowed}"));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The longest time between two attempts at the same turn.
 const RETRY_WINDOW: Duration = Duration::from_secs(600);
-/// How many turns are remembered.
+/// The number of turns that are remembered.
 const MAX_TURNS: usize = 4096;
 
 /// The SHA-256 of a scope and its messages.
@@ -21,7 +21,7 @@ type TurnKey = [u8; 32];
 pub(super) struct RetryDedup(Mutex<HashMap<TurnKey, UnansweredTurn>>);
 
 struct UnansweredTurn {
-    /// When the last attempt began.
+    /// The time at which the last attempt began.
     last_attempt: Instant,
     attempts: usize,
     identity: Option<TurnIdentity>,
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_got_an_answer_to_is_the_same_turn() {
+    fn a_retry_of_an_unanswered_request_is_the_same_turn() {
         let dedup = RetryDedup::default();
         let scope = Scope::new(None, None).unwrap();
         let first = dedup.begin(&scope, "a");

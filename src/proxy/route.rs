@@ -1,11 +1,11 @@
-//! Parses the path of a request, in the shapes that Reservoir's documents and its program have. Every route may stand
-//! behind a scope's prefix, since clients keep the path of their base address.
+//! Parses the path of a request, in the shapes that Reservoir's documents and its program have. Every route may follow
+//! a scope's prefix, since clients keep the path of their base address.
 
 use crate::error::{Error, Result};
 use crate::record::Scope;
 use percent_encoding::percent_decode_str;
 
-/// How many messages a command returns if its address does not say.
+/// The number of messages that a command returns by default.
 const DEFAULT_COUNT: usize = 5;
 
 /// The segments by which one path means another.
@@ -34,7 +34,7 @@ impl Command {
 pub(super) enum Route {
     /// A chat completion.
     Chat,
-    /// A command, and how many messages it returns at most.
+    /// A command, and the greatest number of messages that it returns.
     Command(Command, usize),
     /// Vectors, which are the same in every scope.
     Embeddings,

@@ -40,7 +40,7 @@ pub(super) struct Router {
     pub(super) scope: Scope,
     /// The longest body, in bytes.
     pub(super) max_body: usize,
-    /// How long a client may be silent in the middle of a request.
+    /// The time for which a client may be silent in the middle of a request.
     pub(super) idle_timeout: Duration,
     pub(super) chat: ChatApi,
     pub(super) ollama: OllamaApi,

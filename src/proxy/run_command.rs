@@ -22,7 +22,7 @@ const OPENAI_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_API_BASE", "API_
 const OLLAMA_VARIABLES: [&str; 2] = ["OLLAMA_HOST", "OLLAMA_API_BASE"];
 /// The variables that list the hosts to ask without the network's proxy: some clients read the one, some the other.
 const NO_PROXY_VARIABLES: [&str; 2] = ["no_proxy", "NO_PROXY"];
-/// How long a running proxy may take to report its health.
+/// The time limit for the health report of a running proxy.
 const HEALTH_TIMEOUT: &str = "1s";
 /// The longest health report, in bytes.
 const HEALTH_LIMIT: usize = 1 << 20;
@@ -72,7 +72,7 @@ impl ClientCommand {
         let mut child = match command.spawn() {
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 let error = Error::new(format!("{name}: command not found"));
-                return Err(error.hint("without a command rsv-proxy serves until it is ended"));
+                return Err(error.hint("without a command, rsv-proxy serves until it is stopped"));
             }
             child => child.context(format_args!("cannot run {name}"))?,
         };
@@ -105,7 +105,7 @@ pub async fn is_served(address: SocketAddr, settings: &Settings) -> Result<bool>
     Ok(is_healthy && ["store", "upstreams", "version"].iter().all(|member| report.get(member).is_some()))
 }
 
-/// The address at which to reach a server that listens at `address`, which may stand for all of the machine's.
+/// The address at which to reach a server that listens at `address`, which may be the unspecified one.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

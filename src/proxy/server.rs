@@ -1,4 +1,4 @@
-//! The proxy from its settings to its end: it puts the parts together, serves, and stores what was answered.
+//! The proxy from its settings to its end: it puts the parts together, serves, and stores the answered turns.
 
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
@@ -34,7 +34,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// How long a client may be silent, if the settings do not say.
+/// The default of the time for which a client may be silent.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A proxy that is configured, and not started yet.
@@ -77,9 +77,9 @@ impl Proxy {
         self
     }
 
-    /// Serves on `address` as long as `work` goes on, and returns what that returns; requests that were accepted are
-    /// answered and stored first. `work` gets the address that was bound, and the signals that ask for the end.
-    /// Errors if it cannot listen there, or if a turn that was answered could not be stored.
+    /// Serves on `address` until `work` ends, and returns its result; accepted requests are answered and stored first.
+    /// `work` gets the address that was bound, and the signals that ask for the end. Errors if it cannot listen there,
+    /// or if a turn that was answered could not be stored.
     pub async fn serve<T>(
         mut self,
         address: SocketAddr,
@@ -87,14 +87,14 @@ impl Proxy {
     ) -> Result<T> {
         self.may_listen(address)?;
         if address.port() != 0 {
-            // This error says better who has the port than the one of listening.
+            // This error names the owner of the port, which the error of listening does not.
             self.upstream.check_not_own(address)?;
         }
         let listener = TcpListener::bind(address).await.context(format_args!("cannot listen on {address}"));
-        let hint = "'rsv-config doctor' tells who listens there; or name another port with --port";
+        let hint = "'rsv-config doctor' shows which program uses it; or choose another port with --port";
         let listener = listener.map_err(|e| e.hint(hint))?;
         let mut signals = StopSignals::new()?;
-        let bound = listener.local_addr().context("cannot tell the address")?;
+        let bound = listener.local_addr().context("cannot determine the address")?;
         self.upstream.check_not_own(bound)?;
         if embedder::is_own_address(&self.config.settings, bound) {
             self.config.settings.set_override("embed.via", "--listen", "local")?;
@@ -106,10 +106,10 @@ impl Proxy {
         let accepting = tokio::spawn(connections.accept_until(listener, ended));
         let done = work(bound, &mut signals).await;
         drop(end);
-        let graceful = accepting.await.context("a step was cut short")?;
+        let graceful = accepting.await.context("a task of the proxy panicked")?;
         tokio::select! {
             () = graceful.shutdown() => {}
-            // A second signal means that nobody wants to wait for answers.
+            // After a second signal, pending answers are not awaited.
             _ = signals.recv() => {}
         }
         server.finish().await?;
@@ -121,7 +121,7 @@ impl Proxy {
         if address.ip().is_loopback() || self.guard.needs_token() {
             return Ok(());
         }
-        Err(Error::new(format!("{address} is not a loopback address, and anybody could ask there"))
+        Err(Error::new(format!("{address} is not a loopback address, so other machines could use the proxy"))
             .hint("set RSV_PROXY_TOKEN, which clients then must send, or listen on 127.0.0.1"))
     }
 
@@ -157,7 +157,7 @@ impl Proxy {
 }
 
 impl Server {
-    /// Stores what was answered.
+    /// Stores the answered turns.
     async fn finish(&self) -> Result<()> {
         let lost = self.queue.finish().await;
         if !self.backfill.finish().await {

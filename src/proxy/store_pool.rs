@@ -1,4 +1,4 @@
-//! The connections to the store by which turns read it side by side, on threads that may block.
+//! The connections by which turns read the store concurrently, on threads that may block.
 
 use super::blocking_pool::BlockingPool;
 use super::foreground::Foreground;
@@ -8,7 +8,7 @@ use crate::store::{self, OpenMode, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// How many turns read the store at the same time: more would have to wait for processors and for the disk anyway.
+/// The number of turns that read the store at the same time: more would only wait for processors and for the disk.
 const MAX_READERS: usize = 4;
 
 /// Opens the store, and keeps connections to it.
@@ -56,7 +56,7 @@ impl StorePool {
     pub(super) async fn check(self: &Arc<StorePool>) -> Result<()> {
         let pool = self.clone();
         let checked = self.blocking.spawn(move || Ok(pool.open_to_read()?.scope_of("").map(drop)?));
-        checked.await.context("a step was cut short")?
+        checked.await.context("a task of the proxy panicked")?
     }
 
     /// Runs `work` with a connection on a thread that may block.
@@ -64,7 +64,7 @@ impl StorePool {
         self: &Arc<StorePool>,
         work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let reader = self.readers.clone().acquire_owned().await.context("a step was cut short")?;
+        let reader = self.readers.clone().acquire_owned().await.context("a task of the proxy panicked")?;
         let pool = self.clone();
         let done = self.blocking.spawn(move || {
             let (_reader, _active) = (reader, pool.foreground.enter());
@@ -77,6 +77,6 @@ impl StorePool {
             pool.idle().push(store);
             Ok(done)
         });
-        done.await.context("a step was cut short")?
+        done.await.context("a task of the proxy panicked")?
     }
 }

@@ -23,10 +23,10 @@ use tokio::sync::Notify;
 /// The first and the longest pause between two attempts.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
-/// How many turns are written at once, and how many bytes of them, unless one alone has more.
+/// The greatest number of turns in a batch, and of their bytes, unless one alone has more.
 const BATCH_TURNS: usize = 64;
 const BATCH_BYTES: usize = 8 << 20;
-/// How long the end of the proxy waits for the turns that are still to be stored.
+/// The longest wait at the end of the proxy for turns that are still to be stored.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The turns that wait to be stored.
@@ -52,12 +52,12 @@ struct QueueState {
     /// In the order of their answers; the first are being written.
     waiting: VecDeque<Arc<QueuedTurn>>,
     bytes: usize,
-    /// How many turns are under way and may still come to be stored.
+    /// The number of turns under way that may still be queued.
     pending: usize,
     is_running: bool,
-    /// When the present attempt began.
+    /// The time at which the present attempt began.
     attempt: Option<Instant>,
-    /// Why the last attempt failed, if it did.
+    /// The error of the last attempt, if it failed.
     last_error: Option<String>,
     deadline: Option<Instant>,
     lost: usize,
@@ -117,13 +117,13 @@ impl StoreQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many turns are under way, or wait to be stored.
+    /// The number of turns that are under way, or wait to be stored.
     pub(super) fn pending(&self) -> usize {
         let state = self.state();
         state.waiting.len() + state.pending
     }
 
-    /// Why nothing can be stored at present, if so.
+    /// The reason why nothing can be stored at present, if there is one.
     pub(super) fn degraded(&self) -> Option<Degraded> {
         self.state().degraded()
     }
@@ -172,14 +172,14 @@ impl StoreQueue {
             Some(turn) => {
                 self.state().lost += 1;
                 let reason = refusal.map(|reason| reason.to_string()).unwrap_or_default();
-                self.report_lost(&turn.trace_id, &format!("too many wait for the store: {reason}"));
+                self.report_lost(&turn.trace_id, &format!("too many turns wait for the store: {reason}"));
             }
             None => self.start_worker(),
         }
     }
 
-    /// Waits until all is stored, within bounds. A turn that was answered and is not stored then is lost. Returns how
-    /// many were lost since the beginning.
+    /// Waits until all is stored, within bounds. A turn that was answered and is not stored then is lost. Returns the
+    /// number of turns that were lost since the beginning.
     pub(super) async fn finish(&self) -> usize {
         self.state().deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
         self.ending.notify_all();
@@ -187,7 +187,7 @@ impl StoreQueue {
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, done).await;
         let mut state = self.state();
         let reason = state.degraded().map(|reason| reason.to_string());
-        let reason = reason.unwrap_or_else(|| "there was no time left".to_owned());
+        let reason = reason.unwrap_or_else(|| "rsv-proxy stopped before it could be stored".to_owned());
         for turn in std::mem::take(&mut state.waiting) {
             self.report_lost(&turn.trace_id, &reason);
             state.lost += 1;
@@ -211,6 +211,7 @@ impl StoreQueue {
 
     /// Writes the turns that wait, until none does or the proxy has ended.
     fn work(&self) {
+        // By hand: a success starts the delays anew, which a delay of backon cannot do.
         let mut backoff = MIN_BACKOFF;
         while let Some(turns) = self.next_batch() {
             match self.write(&turns) {
@@ -275,7 +276,7 @@ impl StoreQueue {
                 state.bytes -= turn.bytes;
             }
             if state.last_error.take().is_some() {
-                self.config.diagnostics.note("the store can be written again");
+                self.config.diagnostics.note("the store can be written to again");
             }
         }
         self.changed.notify_waiters();

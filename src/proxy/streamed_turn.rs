@@ -8,19 +8,17 @@ use super::turn_pipeline::{ActiveTurn, TurnPipeline};
 use crate::forward::{Failure, Stream};
 use crate::record::{Account, Object, quote};
 use bytes::Bytes;
+use futures_util::TryStreamExt;
+use futures_util::stream::poll_fn;
+use http_body_util::StreamBody;
 use hyper::StatusCode;
-use hyper::body::{Body, Frame};
+use hyper::body::Frame;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Sender, channel};
 
-/// How many pieces are buffered for a slow client before its provider has to wait.
+/// The number of pieces that are buffered for a slow client before its provider has to wait.
 const BUFFERED_PIECES: usize = 16;
-
-/// The body of a streamed response.
-struct StreamedBody(Receiver<Result<Bytes, BrokenStream>>);
 
 /// The stream ended before its end.
 #[derive(Debug)]
@@ -31,18 +29,6 @@ impl std::error::Error for BrokenStream {}
 impl fmt::Display for BrokenStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the answer broke off")
-    }
-}
-
-impl Body for StreamedBody {
-    type Data = Bytes;
-    type Error = BrokenStream;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenStream>>> {
-        self.0.poll_recv(context).map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 }
 
@@ -74,8 +60,9 @@ pub(super) async fn run(
         Ok(stream) => stream,
         Err(failure) => return (response::failure(&failure), account),
     };
-    let (sender, receiver) = channel(BUFFERED_PIECES);
-    let response = response::stream(stream.head(), StreamedBody(receiver));
+    let (sender, mut receiver) = channel(BUFFERED_PIECES);
+    let pieces = poll_fn(move |context| receiver.poll_recv(context));
+    let response = response::stream(stream.head(), StreamBody::new(pieces.map_ok(Frame::data)));
     let relay = Relay { pipeline: pipeline.clone(), turn, stream, sender, client, config: config.clone() };
     tokio::spawn(relay.run());
     (response, account)

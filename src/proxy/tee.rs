@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 /// Passes a body on and gathers it. When the body has ended, or was dropped, `on_end` gets what was gathered, and
 /// whether that is all, once. The bytes that it returns are appended, if the length of the body was not declared.
+// By hand: futures-util can inspect the pieces of a stream, but does not say that one was dropped before its end.
 pub(super) struct Tee<B, F: FnOnce(Vec<u8>, bool) -> Option<Bytes>> {
     inner: B,
     limit: usize,

@@ -77,7 +77,7 @@ impl TurnPipeline {
         }
     }
 
-    /// Runs all steps of a turn whose answer comes whole. If memory fails, that is reported on standard error, and
+    /// Runs all steps of a turn whose answer is not streamed. A failure of memory is reported on standard error, and
     /// the turn goes on without it.
     pub(super) async fn run(self: &Arc<TurnPipeline>, request: ChatRequest) -> TurnOutcome {
         let caller = request.caller.clone();
@@ -162,13 +162,13 @@ impl TurnPipeline {
         self.config.settings.boolean("enrich.strict") == Some(true)
     }
 
-    /// Why turns cannot be stored at present, if so.
+    /// The reason why turns cannot be stored at present, if there is one.
     pub(super) fn storing_degraded(&self) -> Option<Degraded> {
         self.queue.degraded()
     }
 
-    /// The request with what is recalled; without it, and saying so, if memory fails or takes too long. Turns of the
-    /// scope that were answered before are stored first.
+    /// Enriches the request; if memory fails or takes too long, passes it on without recalled text, and reports that.
+    /// Turns of the scope that were answered before are stored first.
     async fn enrich(
         self: &Arc<TurnPipeline>,
         request: Request,
@@ -198,7 +198,7 @@ impl TurnPipeline {
         let without_memory = self.blocking.spawn(move || {
             pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options)
         });
-        Ok(without_memory.await.unwrap_or_else(|_| Err(Error::new("a step was cut short")))?)
+        Ok(without_memory.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?)
     }
 
     /// Enriches a request on a thread that may block, from the store if there is one.

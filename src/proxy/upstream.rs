@@ -1,4 +1,4 @@
-//! Sends requests to providers as they came, and their answers back as they arrive.
+//! Sends requests to providers unchanged, and their answers back as they arrive.
 
 use super::relay_headers;
 use super::response::{self, HttpResponse};
@@ -96,7 +96,7 @@ impl Upstream {
     ) -> HttpResponse {
         let Some(address) = address else {
             let text = format!(
-                "the address of {} ends in no {CHAT_PATH}: nothing else is known there",
+                "the address of {} does not end in {CHAT_PATH}, so other paths there are unknown",
                 target.title()
             );
             return response::error(StatusCode::NOT_FOUND, "not_found", &text);
@@ -131,7 +131,7 @@ impl Upstream {
             target.address()
         ));
         Err(error.hint(match target.name() {
-            "ollama" => "start Ollama elsewhere (OLLAMA_HOST=127.0.0.1:11435 ollama serve) and say so: \
+            "ollama" => "start Ollama on another port (OLLAMA_HOST=127.0.0.1:11435 ollama serve), then run: \
                          rsv-config set ollama_base_url http://127.0.0.1:11435"
                 .to_owned(),
             _ => format!("correct {}", target.address_setting()),

@@ -1,4 +1,4 @@
-//! Accounts: what enrichment did for one request.
+//! Accounts: records of the enrichment of one request.
 
 use super::Scope;
 use super::id;
@@ -7,7 +7,7 @@ use super::object::{Object, quote};
 use super::stored::{Draft, RecordKind, StoredRecord, TextSource};
 use crate::error::{Error, Result};
 
-/// The kind of accounts: what enrichment did for one request.
+/// The kind of accounts, which record the enrichment of one request.
 pub static ACCOUNT: RecordKind = RecordKind {
     name: "account",
     label: "RsvAccount",
@@ -48,7 +48,7 @@ fn write(record: &StoredRecord, out: &mut Vec<u8>) {
     record.members.write_members(out);
 }
 
-/// An account of what enrichment did for one request. All sizes are in tokens.
+/// The account of the enrichment of one request. All sizes are in tokens.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Account {
     /// The model's window.
@@ -59,7 +59,7 @@ pub struct Account {
     pub counted: u64,
     /// The counter: the name of an encoder, `estimate` or `bound`.
     pub counter: String,
-    /// The request as it came.
+    /// The original request.
     pub request: u64,
     /// The fence around the recalled text.
     pub fence: u64,
@@ -83,9 +83,9 @@ pub struct Account {
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecalledPart {
     pub id: String,
-    /// The score of the search; `None` for what is only recent.
+    /// The score of the search; `None` for a message that is only recent.
     pub score: Option<f64>,
-    /// How many steps from a hit it was found along links.
+    /// The number of links between it and a hit.
     pub hop: usize,
     pub tokens: u64,
 }

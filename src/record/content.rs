@@ -1,4 +1,4 @@
-//! The content of a message: a text, the parts of OpenAI's protocol, or nothing beside tool calls.
+//! The content of a message: a text, the parts of OpenAI's protocol, or nothing but tool calls.
 
 use super::object::{Object, quote, unexpected};
 use crate::error::{Error, Result};
@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
     Text(String),
-    /// OpenAI's array of parts (text, images, …) as JSON text, kept as it came.
+    /// OpenAI's array of parts (text, images, …) as unchanged JSON text.
     Parts(Box<str>),
-    /// Nothing, beside tool calls.
+    /// Nothing but tool calls.
     Null,
 }
 

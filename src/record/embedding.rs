@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The longest vector that is taken: twice what any known model makes.
+/// The longest vector that is accepted: twice that of any known model.
 const MAX_DIM: usize = 16_384;
 
 /// A vector, the record it is of (any kind), and the canonical id of the model that made it.
@@ -15,7 +15,7 @@ pub struct Embedding {
     pub of: String,
     pub model: String,
     pub vector: Vec<f32>,
-    /// Members that rsv does not know, as they came.
+    /// Members that rsv does not know, unchanged.
     pub extra: Object,
 }
 
@@ -26,7 +26,7 @@ pub struct Vector {
     pub numbers: Vec<f32>,
 }
 
-/// How vectors are written.
+/// The format of written vectors.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum VectorFormat {
     /// An array of numbers, each the shortest that reads back as the same f32.

@@ -1,4 +1,4 @@
-//! Inputs read ahead by a thread, so that their pauses are noticed and parsing goes on beside the work.
+//! Reads inputs ahead in a thread, so that pauses are noticed and parsing runs in parallel with the work.
 
 use super::lines::TextLines;
 use super::reader::{LocatedObject, READ_BUFFER_BYTES, Reader};
@@ -29,7 +29,7 @@ type Batch = VecDeque<Result<LocatedObject>>;
 /// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
 
-/// How many batches wait at most; each holds about a `READ_BUFFER_BYTES` of text, or one longer object.
+/// The number of batches to read ahead; each holds about `READ_BUFFER_BYTES` of text, or one longer object.
 const PREFETCHED_BATCHES: usize = 4;
 
 impl Feed {
@@ -84,7 +84,7 @@ trait ObjectSource {
     fn next(&mut self) -> Option<Result<LocatedObject>>;
     /// Whether the next object may not have arrived yet.
     fn drained(&self) -> bool;
-    /// How many bytes have been consumed.
+    /// The number of consumed bytes.
     fn consumed(&self) -> u64;
 }
 

@@ -28,14 +28,14 @@ pub struct HitEvidence {
     pub around: Option<f64>,
     /// The estimated probability that it is related to the question.
     pub relevance: Option<f64>,
-    /// How it was reached from another hit, if it was.
+    /// The link by which it was reached, unless it is a hit itself.
     pub via: Option<LinkHop>,
 }
 
-/// How a record was reached along links.
+/// The last step on the way from a hit to a record along links.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkHop {
-    /// How many steps it is away from a hit, from 1.
+    /// The number of steps from the hit, from 1.
     pub hop: usize,
     /// The id of the record before it.
     pub from: String,
@@ -82,7 +82,7 @@ impl Hit {
         Hit { record, score: cosine, why, parts: vec![(SIMILARITY.to_owned(), cosine)] }
     }
 
-    /// How many steps from a hit it was found along links; 0 for a hit itself.
+    /// The number of links from a hit to this record; 0 for a hit itself.
     pub fn hop(&self) -> usize {
         self.why.via.as_ref().map_or(0, |via| via.hop)
     }
@@ -112,7 +112,7 @@ impl Hit {
         write_found(&self.record, HIT_KIND, &members, &why, query, out);
     }
 
-    /// Appends a record that stands around the hit as one line.
+    /// Appends a neighbour of the hit as one line.
     pub fn write_neighbour(&self, record: &StoredRecord, query: Option<&Query>, out: &mut Vec<u8>) {
         let mut why = Object::default();
         why.set_text("context", &self.record.id);
@@ -123,11 +123,11 @@ impl Hit {
 /// The kind of the line of a hit.
 const HIT_KIND: &str = "hit";
 
-/// The kind of what was found where a hit does not say it.
+/// The kind of the found record if a hit does not name it.
 const DEFAULT_HIT_RECORD: &str = "message";
 
-/// The members that a search adds: what a record itself has under these names, because it was found once and
-/// kept, would stand there twice.
+/// The members that a search adds. Members of the record with these names, from an earlier search whose hit was stored,
+/// are left out.
 const SEARCH_MEMBERS: [&str; 4] = ["rank", "score", "why", "query"];
 
 /// Appends a record that a search found as one line; `members` come first, with a comma in front.

@@ -4,17 +4,16 @@ use super::digest;
 use super::time::Clock;
 use crate::error::{Context, Result};
 
-/// The id of a record that these `parts` make unique at `ms`: the same record has the same id wherever
-/// and however often it is written, which makes every write repeatable. The 74 bits that RFC 9562 leaves
-/// free come from SHA-256 over the parts, each preceded by its length.
+/// The id of a record that these `parts` make unique at `ms`: the same record has the same id wherever and however
+/// often it is written, which makes writes idempotent. The 74 bits that RFC 9562 leaves free come from SHA-256 over the
+/// parts, each preceded by its length.
 pub fn derived(ms: i64, parts: &[&str]) -> String {
     let mut bits = [0; 10];
     bits.copy_from_slice(&digest::bytes(parts)[..10]);
     v7(ms, bits)
 }
 
-/// A new id for something that nothing else names, such as a trace. With a clock that stands still it
-/// is derived from `salt`.
+/// A new id for something without a natural key, such as a trace. With a fixed clock it is derived from `salt`.
 pub fn fresh(clock: &Clock, salt: &str) -> Result<String> {
     if clock.is_fixed() {
         return Ok(derived(clock.now(), &["fresh", salt]));

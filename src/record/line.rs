@@ -20,7 +20,7 @@ pub enum Line {
     Request(Object),
     /// A provider's whole answer.
     Response(Object),
-    /// Hits, queries, chunks, errors and kinds that are not stored: passed on as they came.
+    /// Hits, queries, chunks, errors and kinds that are not stored: passed on unchanged.
     Other(Object),
 }
 
@@ -62,7 +62,7 @@ fn shape(line: &Object) -> Option<&'static str> {
     }
 }
 
-/// Anything that a store is given, or gives: a record, or what hangs on records.
+/// An item of a store: a record, an embedding of one, or a link between two.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Record {
     Stored(StoredRecord),
@@ -85,7 +85,7 @@ impl Record {
         }
     }
 
-    /// The ids of the records that it hangs on.
+    /// The ids of the records that it refers to.
     pub fn references(&self) -> Vec<&str> {
         match self {
             Record::Stored(_) | Record::Tombstone(_) => Vec::new(),

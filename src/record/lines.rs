@@ -77,7 +77,7 @@ impl<R: Read> TextLines<R> {
         }
     }
 
-    /// Whether no whole line is left of what has been read.
+    /// Whether the buffer holds no whole line.
     pub(super) fn drained(&self) -> bool {
         memchr::memchr(b'\n', self.input.buffer()).is_none()
     }

@@ -4,7 +4,7 @@ use super::object::Object;
 use super::time;
 use crate::error::{Error, Result};
 
-/// A name that, if it is there, must not be empty.
+/// An optional name, which must not be empty.
 pub(super) fn name(line: &Object, member: &str) -> Result<Option<String>> {
     match line.text(member)? {
         Some(text) if text.is_empty() => Err(Error::new(format!("{member}: is empty"))),
@@ -25,7 +25,7 @@ pub fn timestamp(line: &Object) -> Result<Option<i64>> {
     }
 }
 
-/// A member that is a time, a number of milliseconds or RFC 3339, if it is there.
+/// An optional time, in milliseconds or RFC 3339.
 pub(super) fn time_member(line: &Object, member: &str) -> Result<Option<i64>> {
     let read = match line.get(member) {
         None | Some("null") => None,

@@ -1,4 +1,4 @@
-//! A JSON object as it came: its members in their order, each value in its own spelling.
+//! A JSON object that keeps its members in order, and each value in its own spelling.
 
 use crate::error::{Error, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-/// Members in the order of the input. A value is kept as its compact JSON text, so that a number
-/// written `1.0` or with forty digits leaves as it came.
+/// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as `1.0` or one
+/// with forty digits is written unchanged.
 #[derive(Clone, Default, Debug)]
 pub struct Object {
     /// All names and values, one after the other: two allocations an object, however many members.
@@ -16,7 +16,7 @@ pub struct Object {
     members: Vec<Member>,
 }
 
-/// Where in the text a name and its value lie.
+/// The position of a name and its value in the text.
 #[derive(Clone, Debug)]
 struct Member {
     name: Range<usize>,
@@ -45,14 +45,14 @@ impl Object {
         self.get(name).is_some()
     }
 
-    /// Takes a member out.
+    /// Removes a member and returns it.
     pub fn take(&mut self, name: &str) -> Option<Box<str>> {
         let at = self.position(name)?;
         let member = self.members.remove(at);
         Some(self.text[member.value].into())
     }
 
-    /// Replaces a member where it stands, or appends it. `json` must be valid JSON text.
+    /// Replaces a member in its place, or appends it. `json` must be valid JSON text.
     pub fn set(&mut self, name: &str, json: impl AsRef<str>) {
         match self.position(name) {
             Some(at) => self.members[at].value = self.keep(json.as_ref()),
@@ -80,7 +80,7 @@ impl Object {
         self.set(name, quote(text));
     }
 
-    /// A member that must be a string if it is there; `null` counts as absent.
+    /// An optional member that must be a string; `null` counts as absent.
     pub fn text(&self, name: &str) -> Result<Option<String>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -90,7 +90,7 @@ impl Object {
         }
     }
 
-    /// A member that must be a whole number if it is there; `null` counts as absent.
+    /// An optional member that must be a whole number; `null` counts as absent.
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -101,7 +101,7 @@ impl Object {
         }
     }
 
-    /// A member that must be a number if it is there; `null` counts as absent.
+    /// An optional member that must be a number; `null` counts as absent.
     pub fn number(&self, name: &str) -> Result<Option<f64>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -112,7 +112,7 @@ impl Object {
         }
     }
 
-    /// A member that must be an object if it is there; `null` counts as absent.
+    /// An optional member that must be an object; `null` counts as absent.
     pub fn object(&self, name: &str) -> Result<Option<Object>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
@@ -213,14 +213,14 @@ fn describe(error: &serde_json::Error) -> String {
     }
 }
 
-/// The first name that stands twice, in time that grows with the number of members.
+/// The first name that occurs twice; takes linear time.
 fn repeated(object: &Object) -> Option<&str> {
     let mut names: Vec<&str> = object.iter().map(|(name, _)| name).collect();
     names.sort_unstable();
     names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
-/// Takes out the white space between tokens, so that a value fits on one line.
+/// Removes the white space between tokens, so that a value fits on one line.
 fn compact(json: &str) -> Cow<'_, str> {
     let nested = json.starts_with(['{', '[']);
     if !nested || memchr::memchr3(b' ', b'\n', b'\t', json.as_bytes()).is_none() && !json.contains('\r') {

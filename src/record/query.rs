@@ -6,7 +6,7 @@ use super::reader::SourceLocation;
 use super::{Role, Scopes};
 use crate::error::{Error, Result};
 
-/// A question as a line. What it does not say is taken from the command line.
+/// A question as a line. Missing members are taken from the command line.
 #[derive(Clone, Debug)]
 pub struct Query {
     pub text: String,
@@ -63,7 +63,7 @@ impl Query {
     }
 }
 
-/// A member that must be a name or an array of names if it is there.
+/// An optional member that must be a name or an array of names.
 fn names(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
     match line.get(member) {
         None | Some("null") => Ok(None),

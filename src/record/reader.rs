@@ -44,20 +44,20 @@ pub struct Reader<R> {
     input: R,
     limit: usize,
     buffer: Vec<u8>,
-    /// How many bytes of `buffer` have been consumed.
+    /// The number of bytes of `buffer` that have been consumed.
     start: usize,
-    /// The line on which `start` stands, from 1.
+    /// The line of `start`, from 1.
     line: u64,
     in_array: bool,
     /// Whether the last element of the array was followed by a comma, or there was none yet.
     ended: bool,
     /// Whether the input itself failed, after which nothing can follow.
     failed: bool,
-    /// How many bytes were consumed before `buffer`.
+    /// The number of bytes that were consumed before `buffer`.
     pub(super) consumed: u64,
 }
 
-/// How many bytes are read at a time.
+/// The number of bytes to read at a time.
 pub(super) const READ_BUFFER_BYTES: usize = 1 << 16;
 
 impl<R: Read> Reader<R> {
@@ -83,7 +83,7 @@ impl<R: Read> Reader<R> {
         self.advance().transpose()
     }
 
-    /// Whether no whole line is left of what has been read, so that the next object may have to be waited for.
+    /// Whether the buffer holds no whole line, so that the next object may not have arrived yet.
     pub(super) fn drained(&self) -> bool {
         let rest = self.buffer[self.start..].trim_ascii_start();
         memchr::memchr(b'\n', rest).is_none()
@@ -128,8 +128,8 @@ impl<R: Read> Reader<R> {
         Error::new(text).at(self.location(line))
     }
 
-    /// The first byte of the next value, at `start`; steps over white space, a byte order mark, and what
-    /// stands between the elements of an array.
+    /// The first byte of the next value, at `start`; skips white space, a byte order mark, and the separators of an
+    /// array.
     fn next_significant_byte(&mut self) -> Result<Option<u8>> {
         loop {
             if self.start == self.buffer.len() && !self.fill_buffer()? {
@@ -161,8 +161,8 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// The length of the object at `start`, by brackets and strings alone, or the offset and name of what
-    /// shows that none stands there, so that a line cut short does not swallow those after it.
+    /// The length of the object at `start`, by brackets and strings alone; or the offset and name of the token that
+    /// shows that it is none, so that a truncated line does not swallow those after it.
     fn object_length(&mut self) -> Result<Measured> {
         let mut scan = ObjectScanner::default();
         let mut offset = 0;
@@ -189,8 +189,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Goes on after a value that is none: on the next line, or, if the fault showed on a later line than
-    /// the value began, on the next line that begins an object.
+    /// Resumes after an invalid value: on the next line, or, if the error is on a later line than the beginning of the
+    /// value, on the next line that begins an object.
     fn recover(&mut self, later: bool) -> Result<()> {
         self.skip_line()?;
         self.ended = true;
@@ -208,7 +208,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Drops what is left of the line at `start`, without holding it.
+    /// Skips the rest of the line at `start`, without buffering it.
     fn skip_line(&mut self) -> Result<()> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.start..]) {
@@ -259,7 +259,7 @@ fn count_newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// A scan for the end of an object that goes on where its last piece ended.
+/// An incremental scan for the end of an object.
 #[derive(Default)]
 struct ObjectScanner {
     /// The brackets that are open.
@@ -270,7 +270,7 @@ struct ObjectScanner {
     after_value: bool,
 }
 
-/// The length of an object, or the offset and name of what shows that there is none.
+/// The length of an object, or the offset and name of the token that shows that it is none.
 type Measured = std::result::Result<usize, (usize, String)>;
 
 enum ScanStep {
@@ -343,7 +343,7 @@ impl ObjectScanner {
 mod tests {
     use super::*;
 
-    /// Reads `input` in pieces of `piece` bytes: what was found, by line.
+    /// Reads `input` in pieces of `piece` bytes; returns the results by line.
     fn read(input: &str, piece: usize, limit: usize) -> Vec<String> {
         struct Pieces<'a>(&'a [u8], usize);
         impl Read for Pieces<'_> {
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_dropped_without_being_held() {
+    fn a_line_that_is_too_long_is_dropped_without_being_buffered() {
         let input = format!("{{\"a\":\"{}\"}}\n{{\"b\":1}}\n", "x".repeat(1 << 20));
         assert_eq!(
             read(&input, 4096, 1 << 17),
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_inside_something_is_a_fault() {
+    fn an_unexpected_end_of_input_is_an_error() {
         assert_eq!(read("{\"a\":", 10, 100), ["in:1: the input ends inside an object"]);
         assert_eq!(read("[{\"a\":1}", 10, 100), ["in:1 {\"a\":1}", "in:1: the input ends inside an array"]);
     }

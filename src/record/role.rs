@@ -18,6 +18,9 @@ impl Role {
     /// Every role there is.
     pub const ALL: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
 
+    /// The names of all roles, for messages.
+    pub(crate) const NAMES: &str = "user, assistant, system or tool";
+
     /// The name in records and in the OpenAI protocol.
     pub fn name(self) -> &'static str {
         match self {
@@ -42,6 +45,6 @@ impl FromStr for Role {
         Role::ALL
             .into_iter()
             .find(|role| role.name() == text)
-            .ok_or_else(|| unexpected("role", "user, assistant, system or tool", &quote(text)))
+            .ok_or_else(|| unexpected("role", Role::NAMES, &quote(text)))
     }
 }

@@ -1,4 +1,4 @@
-//! Where a record belongs: a partition (a project, a person) and an instance in it (a task, a device).
+//! The scope of a record: a partition (a project, a person) and an instance in it (a task, a device).
 
 use crate::error::{Error, Result};
 use std::fmt;
@@ -20,8 +20,8 @@ impl fmt::Display for Scope {
 }
 
 impl Scope {
-    /// The scope to write to: an instance that is not named has the partition's name; with neither,
-    /// default/default; an instance alone is in partition default.
+    /// The scope to write to: a missing instance has the partition's name; with neither, default/default; an instance
+    /// alone is in partition default.
     pub fn new(partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
         for (name, value) in [("partition", partition), ("instance", instance)] {
             if value == Some("") {

@@ -26,7 +26,7 @@ pub struct StoredRecord {
     pub role: Option<Role>,
     /// The text, which may be empty.
     pub text: String,
-    /// All other members of its line, as they came.
+    /// All other members of its line, unchanged.
     pub members: Object,
     /// A vector that travels with it; a store keeps it as an embedding of the record.
     pub vector: Option<Vector>,
@@ -70,7 +70,7 @@ impl StoredRecord {
         out.push(b'}');
     }
 
-    /// Appends its members, from `kind` on, without the braces; `kind` is the name to stand there.
+    /// Appends its members, from `kind` on, without the braces; `kind` is the value of that member.
     pub(super) fn write_members(&self, kind: &str, out: &mut Vec<u8>) {
         let head = [
             ("kind", kind),
@@ -244,7 +244,7 @@ impl Draft {
     }
 }
 
-/// The id of a record that came without one, derived from its contents.
+/// The id of a record without one, derived from its contents.
 fn derived_id(record: &StoredRecord) -> String {
     let parts = match record.kind.natural_key {
         Some(key) => key(record),

@@ -3,14 +3,14 @@
 use crate::error::{Error, Result};
 use jiff::Timestamp;
 
-/// Where "now" comes from: the system, or one fixed instant in tests.
+/// The source of the current time: the system, or a fixed instant in tests.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Clock {
     fixed: Option<i64>,
 }
 
 impl Clock {
-    /// A clock that stands still at `ms`.
+    /// A clock that is fixed at `ms`.
     pub fn fixed(ms: i64) -> Clock {
         Clock { fixed: Some(ms) }
     }
@@ -20,13 +20,13 @@ impl Clock {
         self.fixed.unwrap_or_else(|| Timestamp::now().as_millisecond())
     }
 
-    /// Whether time stands still, so that nothing else may be random either.
+    /// Whether time is fixed, so that nothing else may be random either.
     pub fn is_fixed(&self) -> bool {
         self.fixed.is_some()
     }
 }
 
-/// The years 1 to 9999, in milliseconds: what RFC 3339 can write.
+/// The years 1 to 9999, which RFC 3339 can represent, in milliseconds.
 const REPRESENTABLE_MILLIS: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_207_200_999;
 
 /// Checks that a number of milliseconds can be written as a date.

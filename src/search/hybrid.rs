@@ -1,9 +1,9 @@
 //! Hybrid search: words and meaning together, and the neighbours of a hit in its conversation.
 //!
 //! A record's score is its own score (see the store's evidence) and a part of the own scores of its neighbours: of the
-//! better one of the two at one step, and of the better one of the two at two steps, since the answer to a question
-//! often stands next to a record that resembles the question. A record that asks something itself seldom answers: it
-//! counts less, and gives more to the next record.
+//! better one of the two at one step, and of the better one of the two at two steps, since the answer to a question is
+//! often next to a record that resembles the question. A record that is itself a question seldom answers: it counts
+//! less, and gives more to the next record.
 //!
 //! `scripts/bench recall` measures the worth of each of these, and of ways that were tried and left out.
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::record::{Hit, HitEvidence, StoredRecord};
 use crate::store::{Around, Candidate, Evidence, Plan, Question, Select, Store};
 
-/// How many steps away a neighbour contributes to a score.
+/// The greatest distance at which a neighbour contributes to a score.
 const NEIGHBOUR_REACH: usize = 2;
 /// The part of a neighbour's own score that it contributes, at one step and at two.
 const NEIGHBOUR_WEIGHT: [f64; NEIGHBOUR_REACH] = [0.5, 0.3];
@@ -19,12 +19,12 @@ const NEIGHBOUR_WEIGHT: [f64; NEIGHBOUR_REACH] = [0.5, 0.3];
 const QUESTION_WEIGHT: f64 = 0.8;
 /// The names of the parts of a score: words, meaning, and neighbours at one step and at two.
 const PART_NAMES: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
-/// How many candidates words and meaning find each: at least, and for each hit that is wanted.
+/// The number of candidates that words and meaning find each: the least, and that for each wanted hit.
 const MIN_CANDIDATES: usize = 40;
 const CANDIDATES_PER_HIT: usize = 2;
-/// The neighbours of at least so many of the best candidates are read: the others have next to nothing to contribute.
+/// The least number of best candidates whose neighbours are read: the others contribute next to nothing.
 const MIN_SEEDS: usize = 60;
-/// The neighbours of at least so many of the best candidates are compared with the question's vector.
+/// The least number of best candidates whose neighbours are compared with the question's vector.
 const MIN_MEASURED: usize = 20;
 
 /// The best records of a selection by words and, if the question has a vector, by meaning, best first. `evidence` is
@@ -44,17 +44,17 @@ pub(super) fn search(
     Ok(rank(evidence, question, wanted.limit))
 }
 
-/// What is wanted of a search.
+/// The options of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    /// At most so many hits.
+    /// The greatest number of hits.
     pub(super) limit: usize,
     /// Whether the links of the hits are followed next.
     pub(super) link: bool,
 }
 
 impl Wanted {
-    /// The amount of work for so many hits.
+    /// The plan for the wanted number of hits.
     fn plan(self) -> Plan {
         let Wanted { limit, link } = self;
         let several = limit.saturating_mul(CANDIDATES_PER_HIT);
@@ -107,10 +107,10 @@ fn rank(evidence: &Evidence, question: &Question, limit: usize) -> Vec<Hit> {
 /// floor and 1.
 const SHARE_WEIGHT: f64 = 0.5;
 
-/// The relevance of each candidate: how likely it has to do with the question at all, which its score, as a part of the
-/// best one's, does not say. It is the position of its cosine between the floor (0) and 1, plus half of the share of
-/// the question's words that it holds; without a vector, that share alone. A neighbour is as relevant as the record
-/// that it stands next to.
+/// The relevance of each candidate: the likelihood that it is related to the question at all, which its score, relative
+/// to the best one, does not tell. It is the position of its cosine between the least similarity (0) and 1, plus half
+/// of the share of the question's words that it holds; without a vector, that share alone. A neighbour is as relevant
+/// as the record next to it.
 fn relevance(evidence: &Evidence, around: &[(usize, &Around)], min_similarity: f64) -> Vec<f64> {
     let own = |one: &Candidate| match one.similarity {
         Some(cosine) => (cosine - min_similarity) / (1.0 - min_similarity) + SHARE_WEIGHT * one.share,

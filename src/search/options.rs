@@ -1,14 +1,14 @@
-//! How a search ranks, and which of its hits are wanted.
+//! The ranking and the filters of a search.
 
 use crate::cli::Diagnostics;
 use crate::embed::Embedder;
 use crate::record::Hit;
 use std::collections::HashSet;
 
-/// How a search ranks.
+/// The ranking of a search.
 pub enum By<'a> {
-    /// By words: a hit holds every word of the question, perhaps as a part of a longer word; words between double
-    /// quotes stand together.
+    /// By words: a hit holds every word of the question, possibly as a part of a longer word; words between double
+    /// quotes are a phrase.
     Words,
     /// By the cosine of a model's vectors.
     Meaning(&'a mut Embedder, Option<CatchUp<'a>>),
@@ -24,10 +24,10 @@ pub struct CatchUp<'a> {
     pub diagnostics: &'a Diagnostics,
 }
 
-/// Which of the hits are wanted.
+/// The filters of the hits.
 #[derive(Clone)]
 pub struct Options<'a> {
-    /// At most so many.
+    /// The greatest number of hits.
     pub limit: usize,
     /// None of a lower score.
     pub min_score: Option<f64>,
@@ -37,7 +37,7 @@ pub struct Options<'a> {
     pub link: bool,
     /// Only those that the caller admits.
     pub admits: &'a dyn Fn(&Hit) -> bool,
-    /// At most so many hits are fetched: where nearly all say the same, fewer hits than are wanted may remain.
+    /// The greatest number of hits to fetch: if nearly all are duplicates, fewer than `limit` may remain.
     pub max_fetched: usize,
 }
 

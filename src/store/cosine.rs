@@ -1,13 +1,13 @@
-//! The cosine of two vectors: estimated from four-bit codes, and exact.
+//! The cosine of two vectors: estimated from four-bit codes, or exact.
 //!
-//! A code is of the vector rotated (`rotated`), so that no number of it stands out and the steps are as small as they
-//! can be. Turning changes no cosine.
+//! A vector is rotated (`rotate`) before it is quantized, so that no number stands out and the steps are as small as
+//! possible. A rotation changes no cosine.
 
-/// A vector, rotated and brought to length 1, in whole steps of one size: `x ≈ scale · (2·code - 15)`.
+/// A vector, rotated, normalized to length 1 and quantized uniformly: `x ≈ scale · (2·code - 15)`.
 pub(super) struct Quantized {
-    /// The 15th part of the largest number; 0 if all are.
+    /// The largest magnitude divided by 15; 0 for a vector of zeros.
     pub(super) scale: f32,
-    /// Two numbers a byte: the first half of them in the lower four bits, the second in the upper.
+    /// Two numbers a byte: the first half of the vector in the lower four bits, the second half in the upper.
     pub(super) codes: Vec<u8>,
 }
 
@@ -36,8 +36,7 @@ pub(super) fn width(dim: usize) -> usize {
 pub(super) struct QuantizedQuery {
     numbers: Vec<f64>,
     length: f64,
-    /// The vector as `Quantized` has it, but for its steps: 127 of them to the largest number, which is `x ≈ scale ·
-    /// code`.
+    /// The vector, rotated and quantized to 8 bits: `x ≈ scale · code`, with 127 steps to the largest magnitude.
     scale: f32,
     lower: Vec<i8>,
     /// As long as `lower`.
@@ -70,7 +69,7 @@ impl QuantizedQuery {
         self.cosine_with(stored.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)))
     }
 
-    /// The same with the numbers of a vector.
+    /// The cosine with the numbers of a stored vector.
     #[inline(always)]
     pub(super) fn cosine_with(&self, numbers: impl Iterator<Item = f32>) -> f64 {
         let (mut dot, mut square) = (0.0, 0.0);
@@ -83,7 +82,7 @@ impl QuantizedQuery {
         if lengths > 0.0 { (dot / lengths).clamp(-1.0, 1.0) } else { 0.0 }
     }
 
-    /// The products of some vectors with a block of codes, one after the other: each code is read once for all.
+    /// The dot products of some vectors with each code of a block: each code is read once for all vectors.
     #[allow(unsafe_code)] // The one loop that every search runs over all vectors: AVX2 does it ten times as fast.
     pub(super) fn products<const N: usize>(
         queries: [&QuantizedQuery; N],
@@ -101,7 +100,7 @@ impl QuantizedQuery {
         products.extend(codes.map(|code| queries.map(|query| query.product(code, 0))));
     }
 
-    /// The product with a code, from one of its bytes on.
+    /// The dot product with a code, from byte `from` on.
     #[inline(always)]
     fn product(&self, code: &[u8], from: usize) -> i32 {
         let bytes = self.lower[from..].iter().zip(&self.upper[from..]).zip(&code[from..]);
@@ -109,10 +108,9 @@ impl QuantizedQuery {
         bytes.map(|((lower, upper), byte)| of(byte & 15, *lower) + of(byte >> 4, *upper)).sum()
     }
 
-    /// The cosine as the codes have it, and how far it may be off: the rounding of a number is even between
-    /// half a scale below and above, so that the error of a product with a vector of length 1 is
-    /// sub-Gaussian with the variance step²/12, and both vectors' together leave twice √(step² + step²)
-    /// once in 10¹⁰ (2·exp(-2²·12/2)). Up to eight numbers never.
+    /// The cosine of the codes, and its error bound. Rounding errors are uniform within half a step, so that the error
+    /// of a dot product with a vector of length 1 is sub-Gaussian with variance step²/12, and the errors of both
+    /// vectors together exceed 2·√(step² + step²) once in 10¹⁰ (2·exp(-2²·12/2)); with up to eight numbers never.
     pub(super) fn estimate(&self, product: i32, scale: f32) -> (f32, f32) {
         let whole = 2.0 * scale;
         let product = 2 * product - self.offset;
@@ -128,15 +126,15 @@ fn largest(vector: &[f32]) -> f32 {
     vector.iter().fold(0.0, |largest, x| largest.max(x.abs()))
 }
 
-/// How often a vector is rotated: models have numbers that are ten times as large as the others, in the same places
-/// of all vectors, and two rotations spread them evenly.
+/// The number of rotations. Some models make numbers ten times as large as the others, in the same dimensions of all
+/// vectors; two rotations spread them evenly.
 const ROTATIONS: u64 = 2;
 
-/// The vector, normalized to length 1, in a basis in which its numbers are as if drawn at random: some change their
-/// sign, then the first ones and the last ones, a power of two of them each, go through a Hadamard transform.
-/// (Ailon and Chazelle 2009, The fast Johnson-Lindenstrauss transform.)
+/// The vector, normalized to length 1 and rotated pseudo-randomly: random signs are applied, then a Hadamard transform
+/// to the first numbers and to the last ones, a power of two of each. (Ailon and Chazelle 2009, The fast
+/// Johnson-Lindenstrauss transform.)
 fn rotate(vector: &[f32]) -> Vec<f32> {
-    // In the wider numbers, so that neither huge nor tiny ones are lost.
+    // In f64, so that huge and tiny numbers are not lost.
     let length = Some(length(vector)).filter(|length| *length > 0.0).unwrap_or(1.0);
     let mut rotated: Vec<f32> = vector.iter().map(|x| (f64::from(*x) / length) as f32).collect();
     let Some(power) = vector.len().checked_ilog2() else { return rotated };
@@ -156,8 +154,7 @@ fn rotate(vector: &[f32]) -> Vec<f32> {
     rotated
 }
 
-/// Whether a number changes its sign, for each position always the same: the highest bit of splitmix64 (Steele, Lea
-/// and Flood 2014).
+/// Whether the number at a position changes its sign: the highest bit of splitmix64 (Steele, Lea and Flood 2014).
 fn random_sign(number: u64) -> bool {
     let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -193,7 +190,7 @@ fn products_avx2<const N: usize>(
     products.extend(codes.map(|code| product_avx2(queries, code)));
 }
 
-/// The products of some vectors with one code, 64 numbers at a time.
+/// The dot products of some vectors with one code, 64 numbers at a time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -213,7 +210,7 @@ fn product_avx2<const N: usize>(queries: [&QuantizedQuery; N], code: &[u8]) -> [
         let lower = _mm256_and_si256(both, four_bits);
         let upper = _mm256_and_si256(_mm256_srli_epi16::<4>(both), four_bits);
         for (sum, part) in sums.iter_mut().zip(&parts) {
-            // No more than 4 · 15 · 127, which sixteen bits hold.
+            // At most 4 · 15 · 127, which fits into sixteen bits.
             let pairs = _mm256_add_epi16(
                 _mm256_maddubs_epi16(lower, load(&part.0[at])),
                 _mm256_maddubs_epi16(upper, load(&part.1[at])),
@@ -240,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_are_as_one_after_the_other_and_as_without_registers() {
+    fn batched_and_simd_estimates_equal_single_and_scalar_ones() {
         for length in [1, 15, 16, 17, 63, 64, 65, 384, 1000] {
             let queries = [1, 2, 3, 4].map(|seed| QuantizedQuery::new(&numbers(length, seed)));
             let block: Vec<u8> =
@@ -258,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cosine_lies_where_the_estimate_says_also_where_some_numbers_stand_out() {
+    fn an_exact_cosine_lies_within_the_error_bound() {
         for length in [1, 2, 3, 8, 100, 384, 1024] {
             let standing_out = |seed| {
                 let mut vector = numbers(length, seed);

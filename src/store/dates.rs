@@ -2,7 +2,7 @@
 
 use crate::record::time;
 
-/// By the three letters that begin it in English; what is longer must be the name as far as it goes.
+/// The English names. Three letters or more of the beginning are enough.
 const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -18,7 +18,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// When something was said, as far as a question tells.
+/// The time that a question names.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dates {
     /// From 1 to 12.
@@ -27,7 +27,7 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// What a question names: months of English by name or by three letters or more of it, years of four
+    /// Finds the dates in a question: English months by name or by at least its first three letters, and years of four
     /// digits from 1900 to 2099.
     pub fn named(question: &str) -> Dates {
         let mut dates = Dates::default();
@@ -41,7 +41,7 @@ impl Dates {
         dates
     }
 
-    /// Whether a time (milliseconds since 1970, UTC) agrees with all that was named, if anything was.
+    /// Whether any date was named, and a time (milliseconds since 1970, UTC) agrees with all of them.
     pub fn hold(&self, timestamp: i64) -> bool {
         if self.months.is_empty() && self.years.is_empty() {
             return false;

@@ -6,11 +6,11 @@ use std::fmt;
 /// A result of a store.
 pub(super) type Result<T> = std::result::Result<T, StoreError>;
 
-/// An attempt at a store, and why it failed.
+/// A failed attempt, with its cause.
 #[derive(Clone, Debug)]
 pub struct StoreError {
     pub kind: ErrorKind,
-    /// Such as `cannot open store sqlite:/x`; empty where the cause says all.
+    /// Such as `cannot open store sqlite:/x`; empty if the cause is the whole message.
     attempt: String,
     cause: String,
 }
@@ -18,15 +18,15 @@ pub struct StoreError {
 /// The kinds of failures; each has its remedy.
 #[derive(Clone, Debug)]
 pub enum ErrorKind {
-    /// The address is none that a store can have.
+    /// The address is not one of a store.
     NotAnAddress,
     /// The address names a directory.
     Directory,
     /// A file or a directory cannot be found or made.
     NotFound,
-    /// The system does not allow it.
+    /// The system does not permit writing.
     ReadOnly,
-    /// The file is no database.
+    /// The file is not a database.
     NotADatabase,
     /// The database belongs to another program.
     ForeignFile,
@@ -46,13 +46,13 @@ pub enum ErrorKind {
     WrongProtocol,
     /// One side speaks TLS, the other does not.
     Tls,
-    /// A certificate that nobody vouches for.
+    /// The certificate is not trusted.
     Certificate,
-    /// The server is too old; the release that is needed.
+    /// The server is too old; contains the oldest supported release.
     ServerTooOld(&'static str),
     /// The server does not know the user, or the password.
     Unauthenticated,
-    /// The user may not do it.
+    /// The user lacks the permission.
     Forbidden,
     /// The password must be changed first.
     PasswordExpired,
@@ -60,9 +60,9 @@ pub enum ErrorKind {
     SecretInAddress,
     /// The server has no such database.
     NoDatabase,
-    /// The server takes no writes.
+    /// The server accepts no writes.
     NotLeader,
-    /// It may succeed later.
+    /// A retry may succeed.
     Transient,
     /// A query took too long.
     TimedOut,
@@ -79,12 +79,12 @@ pub enum ErrorKind {
 }
 
 impl StoreError {
-    /// A failure of a kind; `attempt` is what was tried, `cause` why it failed.
+    /// A failure of a kind: `attempt` is the failed action, `cause` the reason.
     pub(super) fn new(kind: ErrorKind, attempt: impl Into<String>, cause: impl Into<String>) -> StoreError {
         StoreError { kind, attempt: attempt.into(), cause: cause.into() }
     }
 
-    /// A question's vector has another length than those of its model, in numbers.
+    /// The error of a question's vector with another dimension than those of its model.
     pub(super) fn other_dimension(model: &str, given: usize, dim: usize) -> StoreError {
         let cause = format!("the question's vector has {given} numbers, but those of {model} have {dim}");
         StoreError::invalid(cause)
@@ -96,7 +96,7 @@ impl StoreError {
     }
 }
 
-/// A visitor's own error ends a walk.
+/// The error with which a visitor ends a walk.
 impl From<Error> for StoreError {
     fn from(error: Error) -> StoreError {
         StoreError::new(ErrorKind::Stopped(error.clone()), "", error.to_string())
@@ -114,30 +114,32 @@ impl ErrorKind {
             }
             ErrorKind::NotADatabase | ErrorKind::ForeignFile => "name another store with --store",
             ErrorKind::OtherVersion => {
-                "export it with the version that made it, then import that: rsv-export > FILE, rsv-import FILE"
+                "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE"
             }
-            ErrorKind::Locked => "find the program that holds it, and run it again",
-            ErrorKind::Full => "free some space and run it again; nothing is half-written",
+            ErrorKind::Locked => "stop the program that locks it, then try again",
+            ErrorKind::Full => "free some space and try again; nothing is half-written",
             ErrorKind::Corrupt => "restore a backup, or save what can be read with rsv-export",
-            ErrorKind::Unexpected => "something else changed the graph? rsv-config doctor",
+            ErrorKind::Unexpected => "did another program change the graph? check with: rsv-config doctor",
             ErrorKind::Unreachable => "is Neo4j running there? name another store with --store",
             ErrorKind::WrongProtocol => "give the port of Bolt, which is 7687 by default",
-            ErrorKind::Tls => "an address with +s is for a server with TLS, one without it for one without",
-            ErrorKind::Certificate => "an address with +ssc trusts a certificate that nobody vouches for",
+            ErrorKind::Tls => {
+                "use an address with +s for a server with TLS, and without it for one without TLS"
+            }
+            ErrorKind::Certificate => "use an address with +ssc to accept a self-signed certificate",
             ErrorKind::ServerTooOld(needed) => needed,
             ErrorKind::Unauthenticated | ErrorKind::SecretInAddress => {
                 "set NEO4J_USERNAME and NEO4J_PASSWORD"
             }
-            ErrorKind::Forbidden => "set NEO4J_USERNAME and NEO4J_PASSWORD, or give that user the right",
+            ErrorKind::Forbidden => "set NEO4J_USERNAME and NEO4J_PASSWORD, or grant that user the privilege",
             ErrorKind::PasswordExpired => {
-                "give the user a password of its own: ALTER CURRENT USER SET PASSWORD, in cypher-shell"
+                "set a new password in cypher-shell: ALTER CURRENT USER SET PASSWORD"
             }
             ErrorKind::NoDatabase => "set NEO4J_DATABASE, or unset it for the server's default",
             ErrorKind::NotLeader => "give the address of the leader",
             ErrorKind::Transient => "try again; the server may be starting",
             ErrorKind::TimedOut => "try again, or raise neo4j_query_timeout",
             ErrorKind::NoConnection => "raise neo4j_max_connections",
-            ErrorKind::Server => "what the server means by that is in its log",
+            ErrorKind::Server => "see the log of the server",
             ErrorKind::Stopped(error) => return error.remedy(),
             ErrorKind::Invalid | ErrorKind::Other => return None,
         })

@@ -1,10 +1,10 @@
 //! The evidence for the records that may answer a question, typed: the hits by words and by meaning, the cosines, the
 //! neighbours of the best candidates, and their links.
 //!
-//! A record's own score is its BM25 as a part of the best one's, and `MEANING_WEIGHT` times its place between the
-//! lowest cosine of all candidates and the best, if its cosine reaches the model's floor: models differ in where
-//! their cosines lie. Without a vector its words count for both. If the question names a month or a year, records of
-//! that time count `DATE_BOOST` times as much.
+//! A record's own score is its BM25 divided by the best one, plus `MEANING_WEIGHT` times the position of its cosine
+//! between the lowest and the highest of all candidates, if the cosine reaches the model's minimum similarity: the
+//! range of cosines depends on the model. Without a vector its words count for both. If the question names a month or a
+//! year, scores of records of that time are multiplied by `DATE_BOOST`.
 
 use super::question::Question;
 use crate::record::{Hit, Link, StoredRecord};
@@ -18,18 +18,18 @@ const DATE_BOOST: f64 = 1.5;
 /// The cosines of a vector with those of records, by their ids.
 pub type Cosines = Vec<(String, f64)>;
 
-/// The amount of work for a question.
+/// The limits of the work for one question.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plan {
     /// The number of candidates by words, and by meaning.
     pub candidates: usize,
-    /// The neighbours of so many of the best candidates are read.
+    /// The number of best candidates whose neighbours are read.
     pub seeds: usize,
     /// The number of neighbours on each side.
     pub reach: usize,
-    /// The neighbours of so many of the best are compared with the question's vector.
+    /// The number of best candidates whose neighbours are compared with the question's vector.
     pub measured: usize,
-    /// The links of so many of the best are read.
+    /// The number of best candidates whose links are read.
     pub links: usize,
 }
 
@@ -53,13 +53,13 @@ pub struct Candidate {
     pub record: StoredRecord,
     /// Its score by words; 0 if they did not find it.
     pub keyword: f64,
-    /// The part of the question's words that it holds, weighed by their rarity.
+    /// The share of the question's words that it holds, weighted by idf.
     pub share: f64,
-    /// The cosine of its vector with the question's, where that is known.
+    /// The cosine of its vector with the question's, if known.
     pub similarity: Option<f64>,
 }
 
-/// All that is known about the records that may answer a question.
+/// The evidence for all records that may answer a question.
 #[derive(Debug, Default)]
 pub struct Evidence {
     /// Each record once, in the order in which they were found.
@@ -67,7 +67,7 @@ pub struct Evidence {
     positions: HashMap<String, usize>,
     /// The candidates whose neighbours are read, best first.
     pub seeds: Vec<usize>,
-    /// The neighbours of records, by the ids of these.
+    /// Records and their neighbours, by the record's id.
     around: HashMap<String, (StoredRecord, Around)>,
     /// The cosines of neighbours.
     measured: Cosines,
@@ -79,8 +79,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Begins with the neighbours that an earlier, smaller plan for the same question read, so that they are not read
-    /// again.
+    /// Starts with the neighbours that an earlier, smaller plan for the same question has read.
     pub(super) fn after(earlier: Evidence, plan: &Plan) -> Evidence {
         let Evidence { around, measured, links, linked, reach, .. } = earlier;
         if reach == plan.reach {
@@ -183,7 +182,7 @@ impl Evidence {
         self.linked.contains(id).then(|| self.links.iter().filter(of_record))
     }
 
-    /// The own scores of the candidates by their words and by their meaning, 0 where neither speaks for one.
+    /// The own scores of the candidates, by words and by meaning.
     pub fn own_scores(&self, question: &Question) -> Vec<[f64; 2]> {
         let min_similarity = question.min_similarity();
         let keyword = self.candidates.iter().map(|one| one.keyword).fold(f64::MIN_POSITIVE, f64::max);
@@ -200,14 +199,14 @@ impl Evidence {
             let words = one.keyword / keyword;
             match one.similarity {
                 Some(cosine) => [dated * words, dated * MEANING_WEIGHT * meaning(cosine)],
-                // It has no vector yet: its words stand for its meaning.
+                // Without a vector the words count for the meaning too.
                 None => [dated * (1.0 + MEANING_WEIGHT) * words, 0.0],
             }
         };
         self.candidates.iter().map(score).collect()
     }
 
-    /// The records before and after each record of which both are known.
+    /// The record before and the record after each record whose neighbours are known.
     pub fn neighbours(&self) -> HashMap<&str, [Option<&StoredRecord>; 2]> {
         let mut sides: HashMap<&str, [Option<Option<&StoredRecord>>; 2]> = HashMap::new();
         for (record, around) in self.around.values() {
@@ -266,8 +265,8 @@ mod tests {
                 known.push(at);
             }
         }
-        // Those that were asked for, those beside them, and where two that were asked for stand near each other, all
-        // between them.
+        // The neighbours are known for the requested records, for those next to them, and for all between two that are
+        // close.
         assert_eq!(known, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 16, 19, 20, 21, 27, 28, 29]);
     }
 }

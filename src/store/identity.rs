@@ -1,4 +1,4 @@
-//! When two records are the same, and why one cannot be written: the rules of every store, and their words.
+//! The rules of every store for when two records are the same and when one is refused, with the wording.
 
 use crate::record::{Link, RESPONDED_WITH, StoredRecord};
 
@@ -7,21 +7,22 @@ use crate::record::{Link, RESPONDED_WITH, StoredRecord};
 pub enum Written {
     /// It is new.
     New,
-    /// It was there; under this id.
+    /// It exists already, under this id.
     Same(String),
-    /// It took the place of another version.
+    /// It replaced another version.
     Replaced,
-    /// Something else is there under its id, or another vector of its model, which stays.
+    /// Its id belongs to another record, or it has another vector of the model; the existing one stays.
     Differs,
-    /// It was forgotten and stays so, or hangs on what was.
+    /// It was forgotten, or it is a vector or link of a forgotten record.
     KeptOut,
-    /// It is a tombstone, with which so many records have gone.
+    /// It is a tombstone, and this many records were removed.
     Removed(u64),
-    /// It cannot be written, and why.
+    /// It cannot be written, for this reason.
     Refused(String),
 }
 
-/// What becomes of a record: `under_id` is what has its id, `twin` the id of what has its natural key.
+/// The outcome of writing a record: `under_id` is the record with its id, `twin` the id of the record with its natural
+/// key.
 pub(super) fn write_outcome(
     record: &StoredRecord,
     under_id: Option<&StoredRecord>,
@@ -51,7 +52,7 @@ pub(super) fn replace_outcome(
     }
 }
 
-/// Whether two records of one id are the same. Trace and time do not count: the id stands for them.
+/// Whether two records with one id are the same. Trace and time do not count, since the id implies them.
 fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
     let content = || {
         there.scope == record.scope
@@ -61,28 +62,31 @@ fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
     there.kind == record.kind && (record.kind.natural_key.is_none() || content())
 }
 
-/// The outcome of writing a vector if its record has one of its model already.
+/// The outcome of writing a vector if its record has one of the model already.
 pub(super) fn vector_outcome(of: &str, there: &[f32], vector: &[f32]) -> Written {
     let same = there.iter().map(|x| x.to_bits()).eq(vector.iter().map(|x| x.to_bits()));
     if same { Written::Same(of.to_owned()) } else { Written::Differs }
 }
 
-/// The refusal of what hangs on a record that is not there; `member` names it.
+/// The refusal of an embedding or a link whose record is missing; `member` names the record.
 pub(super) fn unknown_record(member: &str, id: &str) -> Written {
     Written::Refused(format!("{member}: the store has no record {id}"))
 }
 
-/// Why a vector cannot be one of its model's: it has another length than the others, in numbers.
+/// The reason to refuse a vector with another dimension than the others of its model.
 pub(super) fn other_dimension(model: &str, dim: usize, known: usize) -> Option<String> {
     (dim != known).then(|| format!("embedding: has {dim} numbers, but those of {model} have {known}"))
 }
 
-/// Whether a question may have one such link, and an answer one.
+/// Whether a relation is one-to-one: a question has one such link, and an answer too.
 pub(super) fn is_one_to_one(rel: &str) -> bool {
     rel == RESPONDED_WITH
 }
 
 /// The refusal of a second answer to a question, or of a second question to an answer.
 pub(super) fn second_answer(link: &Link) -> Written {
-    Written::Refused(format!("{}: one of the two is linked to another already, which stays", link.rel))
+    Written::Refused(format!(
+        "{}: one of the two records is already linked to another, which is kept",
+        link.rel
+    ))
 }

@@ -1,11 +1,11 @@
 //! Records in a Neo4j graph, shared by any number of processes on any number of machines. Reservoir's graph is
-//! extended, not changed: what rsv adds stands beside it.
+//! extended, not changed: rsv adds its own nodes, labels and properties to it.
 //!
-//! From the top down, a file uses only those of later lines: `retrieval` the store as a whole; `records`, `words`,
-//! `vectors`, `links` and `state` a capability each; `around`, `compare`, `nearest` and `read` what these share to
-//! read, `write` to write: it has `existing` read what is there of a batch, and `batch` work out what follows, with
-//! `fulltext` and `rows`; `graph` the store that they all are about; `schema` what must be there before; `lock` the
-//! writers' lock; `server` the connection, with `selection`, `changes`, `statements`, `values` and `error`.
+//! A file uses only files that are named after it here. `retrieval` implements the store as a whole; `records`,
+//! `words`, `vectors`, `links` and `state` implement a capability each. `around`, `compare`, `nearest` and `read` hold
+//! the shared reads. `write` writes a batch: `existing` reads the records that exist, and `batch`, with `fulltext` and
+//! `rows`, works out the changes. `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the
+//! writers' lock; `server` holds the connections, with `selection`, `changes`, `statements`, `values` and `error`.
 
 mod around;
 mod batch;
@@ -41,14 +41,13 @@ use server::Server;
 /// The schemes of server addresses.
 pub(super) const SCHEMES: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
 
-/// Opens the graph, and adds to it what is missing, however it is opened: every statement counts on the constraints
-/// and indexes.
+/// Opens the graph, and makes missing constraints and indexes in every mode, since every statement relies on them.
 pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Store>> {
     if place.address.contains('@') {
         return Err(StoreError::new(
             ErrorKind::SecretInAddress,
             "",
-            "cannot open the store: a name and a password have no place in its address",
+            "cannot open the store: its address must not hold a user name or a password",
         ));
     }
     let server = Server::for_location(place).and_then(|server| server.reach().map(|()| server));

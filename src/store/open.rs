@@ -7,7 +7,7 @@ use crate::cli::Io;
 use crate::config::{Settings, StoreLocation};
 use crate::record::Scope;
 
-/// The scopes of a store, as far as they can be told at once: nothing is made or waited for, and no server is asked.
+/// The scopes of a store if they can be read at once: makes nothing, waits for nothing and queries no server.
 pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
     match place.address.split_once(':') {
         Some(("sqlite", path)) => sqlite::peek_scopes(path.as_ref()),
@@ -15,13 +15,13 @@ pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
     }
 }
 
-/// Opens a store for a tool that only reads. That the one which a flag names is not there is told: its name may be
-/// misspelt, and else nothing would show that.
+/// Opens a store for a tool that only reads. If the store that a flag names is missing, prints a note, since nothing
+/// else would show a misspelt name.
 pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
     let store = open(&place, OpenMode::Existing)?;
     if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
-        io.note(format_args!("there is nothing at {}", place.address));
+        io.note(format_args!("there is no store at {}", place.address));
     }
     Ok(store)
 }

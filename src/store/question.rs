@@ -1,10 +1,10 @@
-//! A question, parsed once: its words, the dates that it names, and what it means to a model.
+//! A question, parsed once: its words, its dates, and its vector.
 
 use super::dates::Dates;
 use super::terms::Term;
 
-/// Words that say nothing about what a question is about, and that are in most messages: they cost more
-/// to look up than all others together.
+/// Words that tell nothing about the topic of a question, and that are in most messages: looking them up would cost
+/// more than all others together.
 const STOP_WORDS: &str = "a about all also am an and any are as at be been but by can could did do does done for from \
     get got had has have he her him his how i if in into is it its just like me my no not of on or our out say said \
     she should so some tell than that the their them then there these they this to too up us was we were what when \
@@ -13,10 +13,10 @@ const STOP_WORDS: &str = "a about all also am an and any are as at be been but b
 /// The number of words of a long text that are looked up.
 const MAX_TERMS: usize = 64;
 
-/// A question as retrieval takes it.
+/// The input of retrieval.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The words that tell what it is about.
+    /// The words that carry its topic.
     pub terms: Vec<Term>,
     /// The months and years that it names.
     pub dates: Dates,
@@ -30,7 +30,7 @@ pub struct QuestionVector {
     /// The canonical id of the model.
     pub model: String,
     pub numbers: Vec<f32>,
-    /// The cosine from which on a record may have to do with it.
+    /// The least cosine of a record that may be related to the question.
     pub min_similarity: f64,
 }
 
@@ -40,16 +40,16 @@ impl Question {
         Question { terms: content_terms(text), dates: Dates::named(text), vector }
     }
 
-    /// The cosine from which on a record may have to do with the question; none has where no model tells.
+    /// The least cosine of a record that may be related to the question; infinite without a model.
     pub fn min_similarity(&self) -> f64 {
         self.vector.as_ref().map_or(f64::INFINITY, |vector| vector.min_similarity)
     }
 }
 
-/// The words that say what a text is about.
+/// The words of a text that carry its topic.
 fn content_terms(text: &str) -> Vec<Term> {
     let mut terms = Term::content(text);
-    // The part after an apostrophe is no content word either: `what's`.
+    // The part after an apostrophe is not a content word either: `what's`.
     let stops = |token: &String| STOP_WORDS.split(' ').any(|stop| token == stop);
     terms.retain(|term| {
         let cut_off = |token: &String| token.len() == 1 && term.tokens.len() > 1;

@@ -1,5 +1,5 @@
-//! How documents are ranked by their words, in any store: BM25 within what was asked for, times the part of it that
-//! a document holds. A store finds which documents hold a token, and how many there are.
+//! Ranks documents by their words, in any store: BM25 within the selection, times the share of the question that a
+//! document holds. The store finds the documents that hold a token, and their number.
 
 use super::terms::{self, Occur, Term};
 use crate::record::{Hit, StoredRecord};
@@ -11,19 +11,19 @@ use std::collections::BinaryHeap;
 /// The weight of a word that only contains the token.
 const SUBSTRING_WEIGHT: f32 = 0.5;
 
-/// Okapi BM25's constants, as Anserini has them (Yang, Fang and Lin 2017): documents are short, and their
-/// length says little.
+/// The constants of Okapi BM25 as in Anserini (Yang, Fang and Lin 2017): documents are short, and their length means
+/// little.
 const K1: f64 = 0.9;
 const B: f64 = 0.4;
 
-/// So many tokens are looked up at most. Of a longer question the rest is looked for in the documents themselves,
-/// or does not count.
+/// The greatest number of tokens that are looked up. The rest of a longer question is searched in the documents
+/// themselves, or does not count.
 const MAX_TOKENS: usize = 128;
 
-/// A run of letters and digits of the question, and where it occurs.
+/// A run of letters and digits of the question, and the documents in which it occurs.
 pub(super) struct QueryToken<'a> {
     pub(super) text: &'a str,
-    /// Where words of the same stem count, that stem.
+    /// Its stem, if words of the same stem count.
     pub(super) stem: Option<Cow<'a, str>>,
     /// Documents that hold it: all of them, or those that may be among the best.
     pub(super) docs: Vec<Doc>,
@@ -32,8 +32,8 @@ pub(super) struct QueryToken<'a> {
 }
 
 impl QueryToken<'_> {
-    /// Of these one is in every word that counts; where words of the same stem count, it is what they begin with.
-    /// A word may not begin as its stem does (`dying`, `die`).
+    /// Every word that counts contains one of these pieces: the beginning that words of the stem share, and the token
+    /// itself, since a word may begin in another way than its stem (`dying`, `die`).
     pub(super) fn pieces(&self) -> impl Iterator<Item = &str> {
         let piece = self.stem.as_deref().map_or(self.text, terms::beginning);
         std::iter::once(piece).chain((!self.text.contains(piece)).then_some(self.text))
@@ -59,7 +59,7 @@ pub(super) struct Doc {
     pub(super) length: u32,
 }
 
-/// The number of documents, and of their words.
+/// The number of documents, and the number of their words.
 #[derive(Default)]
 pub(super) struct Corpus {
     pub(super) docs: f64,
@@ -67,18 +67,18 @@ pub(super) struct Corpus {
 }
 
 impl Corpus {
-    /// The inverse document frequency of a token that so many documents hold.
+    /// The inverse document frequency of a token that `docs` documents hold.
     pub(super) fn idf(&self, docs: usize) -> f64 {
         let docs = docs as f64;
         (1.0 + (self.docs - docs + 0.5) / (docs + 0.5)).ln()
     }
 
-    /// The sum of the inverse document frequencies of tokens, as far as any document holds them.
+    /// The sum of the inverse document frequencies of the tokens that any document holds.
     pub(super) fn idf_of(&self, tokens: &[QueryToken]) -> f64 {
         tokens.iter().filter(|token| token.doc_freq > 0).map(|token| self.idf(token.doc_freq)).sum()
     }
 
-    /// The BM25 of a token that so many documents hold, for one of these.
+    /// The BM25 of a token that `docs` documents hold, as a function of one of them.
     fn bm25(&self, docs: usize) -> impl Fn(&Doc) -> f64 {
         let average = (self.words / self.docs.max(1.0)).max(1.0);
         let idf = self.idf(docs);
@@ -90,7 +90,7 @@ impl Corpus {
     }
 }
 
-/// The tokens of the terms that can tell documents apart, as far as `tells` does not say otherwise; each once.
+/// The selective tokens of the terms, each once; `tells` rejects others.
 pub(super) fn query_tokens<'a, E>(
     terms: &'a [Term],
     occur: Occur,
@@ -116,8 +116,8 @@ pub(super) fn query_tokens<'a, E>(
     Ok(tokens)
 }
 
-/// Looks for the tokens in a document that no index has, and calls `visit` for each that it holds. Gives its length in
-/// words.
+/// Looks for the tokens in a document that is not indexed, and calls `visit` for each that it holds. Returns its length
+/// in words.
 pub(super) fn scan_document(
     (n, timestamp): (i64, i64),
     folded: &str,
@@ -137,14 +137,14 @@ pub(super) fn scan_document(
     words.len()
 }
 
-/// The best of the scored documents that `read` gives, with all that are equal to the last, of the same time too; and
-/// which number is where among them.
+/// The best of the scored documents that `read` returns, with all that tie with the last one in score and time; and the
+/// position of each number among them.
 pub(super) fn best<E>(
     scored: Vec<Scored>,
     limit: usize,
     mut read: impl FnMut(i64) -> Result<Option<StoredRecord>, E>,
 ) -> Result<(Vec<Hit>, FxHashMap<i64, usize>), E> {
-    // Few of very many are wanted: a heap gives them without putting all in order.
+    // A heap yields the few best of very many without sorting all.
     let mut scored = BinaryHeap::from(scored);
     let mut hits: Vec<Hit> = Vec::new();
     let mut positions = FxHashMap::default();
@@ -161,13 +161,13 @@ pub(super) fn best<E>(
     Ok((hits, positions))
 }
 
-/// A document and its score: the greatest is the best, of equals the newest.
+/// A document and its score, ordered by score; of equals the newest is the greatest.
 pub(super) struct Scored {
     n: i64,
     timestamp: i64,
     score: f64,
-    /// Where any of the tokens is enough: the idf of those that it holds, as a part of that of all and of one more
-    /// that no document holds, so that a single word is not all there is to ask for.
+    /// With `Occur::Any`: the idf of the tokens that it holds, divided by that of all tokens and of one more that no
+    /// document holds, so that the share of a single word is below 1.
     share: Option<f64>,
 }
 
@@ -198,19 +198,19 @@ struct Matches {
     tokens: usize,
     timestamp: i64,
     score: f64,
-    /// The idf of the tokens together.
+    /// The sum of their idf.
     idf: f64,
 }
 
-/// What was found in each document: side by side where the numbers of the documents lie close, as those of a
-/// collection mostly do.
+/// The matches of each document: an array if the numbers of the documents are dense, as those of a collection mostly
+/// are; else a map.
 enum Accumulators {
     Dense(i64, Vec<Matches>),
     Sparse(FxHashMap<i64, Matches>),
 }
 
 impl Accumulators {
-    /// For documents from one number to another, in which `count` tokens were found.
+    /// For documents from `first` to `last`, with `count` postings.
     fn new(first: i64, last: i64, count: usize) -> Accumulators {
         match usize::try_from(last - first) {
             Ok(width) if width < count.saturating_mul(MAX_SPARSENESS) => {
@@ -227,7 +227,7 @@ impl Accumulators {
         }
     }
 
-    /// Those in which at least so many tokens were found.
+    /// The documents in which at least `wanted` tokens were found.
     fn with(self, wanted: usize) -> Vec<(i64, Matches)> {
         let holds = |(_, matches): &(i64, Matches)| matches.tokens >= wanted;
         match self {
@@ -237,17 +237,17 @@ impl Accumulators {
     }
 }
 
-/// The greatest number of places in an array for each that is taken: such an array costs no more than a map.
+/// The greatest number of array slots for each one in use: such an array costs no more than a map.
 const MAX_SPARSENESS: usize = 4;
 
-/// BM25 of every document that holds all tokens, or any; times the part that it holds of what is asked for, each
-/// token counting as much as it is rare: a document that holds half of it says less than half.
+/// The score of every document that holds all tokens, or any: its BM25 times the share of the question that it holds,
+/// weighted by idf, since a document that holds half of a question is worth less than half.
 pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
     let wanted = if occur == Occur::All { tokens.len() } else { 1 };
     let numbers = || tokens.iter().flat_map(|token| &token.docs).map(|doc| doc.n);
     let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else { return Vec::new() };
     let mut found = Accumulators::new(first, last, tokens.iter().map(|token| token.docs.len()).sum());
-    // A token that no document holds cannot be found, and still is part of the question.
+    // A token that no document holds is still part of the question.
     let (mut found_idf, mut missing_idf) = (0.0, corpus.idf(0));
     for (at, token) in tokens.iter().enumerate() {
         let (idf, bm25) = (corpus.idf(token.doc_freq), corpus.bm25(token.doc_freq));
@@ -274,8 +274,8 @@ pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> V
     all.map(scored).collect()
 }
 
-/// How many of the tokens, the rarest first, are looked at next: as many as hold twice as many documents as before,
-/// and `least` at least.
+/// The number of tokens, rarest first, whose postings are read next: at least one more than before, and as many as have
+/// together at most twice the postings of those before, or `least`.
 pub(super) fn next_tokens(tokens: &[QueryToken], looked: usize, least: usize) -> usize {
     let mut documents: usize = 2 * tokens[..looked].iter().map(|token| token.doc_freq).sum::<usize>();
     documents = documents.max(least);
@@ -287,38 +287,38 @@ pub(super) fn next_tokens(tokens: &[QueryToken], looked: usize, least: usize) ->
     within.count().max(looked + 1).min(tokens.len())
 }
 
-/// The most that a document can score whose tokens are together that rare, of `all` that is asked for: BM25 gives a
-/// token less than `K1 + 1` times its idf.
+/// The upper bound of the score of a document whose tokens have this idf together, if those of the question have `all`:
+/// BM25 gives a token less than `K1 + 1` times its idf.
 pub(super) fn max_score(idf: f64, all: f64) -> f64 {
     (K1 + 1.0) * idf * idf / all.max(f64::MIN_POSITIVE)
 }
 
-/// How rare the tokens are together at least of a document that scores so much: a little less, so that what is less
-/// rare scores less, however it is rounded.
+/// The lower bound of the idf of a document with this score: a little less than exact, so that rounding cannot exclude
+/// one.
 pub(super) fn min_idf(score: f64, all: f64) -> f64 {
     (score * all / (K1 + 1.0)).sqrt() * (1.0 - 1e-9)
 }
 
-/// The numbers of the scored documents, the best first.
+/// The numbers of the scored documents, best first.
 pub(super) fn in_order(scored: &[Scored]) -> Vec<i64> {
     let mut order: Vec<&Scored> = scored.iter().collect();
     order.sort_unstable_by(|one, other| other.cmp(one));
     order.into_iter().map(|one| one.n).collect()
 }
 
-/// The least score of the best `limit` documents, if there are so many.
+/// The score of the last of the best `limit` documents, if there are so many.
 pub(super) fn reached(scored: &[Scored], limit: usize) -> Option<f64> {
     let mut scores: Vec<f64> = scored.iter().map(|one| one.score).collect();
     let nth = limit.checked_sub(1).filter(|nth| *nth < scores.len())?;
     Some(*scores.select_nth_unstable_by(nth, |one, other| other.total_cmp(one)).1)
 }
 
-/// Whether the best `limit` of the scored documents, if all of them are wanted, score more than any other can.
+/// Whether `limit` of the scored documents score more than `most`, the upper bound of all others.
 pub(super) fn can_stop(scored: &[Scored], limit: usize, most: f64) -> bool {
     scored.iter().filter(|one| one.score > most).take(limit).count() == limit
 }
 
-/// Tells of each hit what each token gave to its score.
+/// Sets the parts of each hit's score: the contribution of each token.
 pub(super) fn explain(
     hits: &mut [Hit],
     positions: &FxHashMap<i64, usize>,

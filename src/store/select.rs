@@ -16,7 +16,7 @@ pub struct Select {
     pub kinds: Vec<&'static RecordKind>,
     pub scopes: Scopes,
     pub trace_id: Option<String>,
-    /// Any of these; none means every role, and what has none.
+    /// Any of these; if empty, every role, and records without one.
     pub roles: Vec<Role>,
     /// The value of the kind's lookup key.
     pub key: Option<String>,
@@ -24,7 +24,7 @@ pub struct Select {
     pub since: Option<i64>,
     /// The latest timestamp.
     pub until: Option<i64>,
-    /// Only what stands before this position.
+    /// Only records before this position.
     pub before: Option<Position>,
     /// Only records that have one of these ids.
     pub only: Option<Vec<String>>,
@@ -62,12 +62,12 @@ impl Select {
         }
     }
 
-    /// Whether there is no condition but kind and scope.
+    /// Whether kind and scope are the only conditions.
     pub(super) fn is_whole(&self) -> bool {
         *self == Select::records(self.kinds.clone(), self.scopes.clone())
     }
 
-    /// Whether a record meets every condition but kind, scope and lookup key.
+    /// Whether a record meets every condition, kind, scope and lookup key aside.
     pub(super) fn admits(&self, record: &StoredRecord) -> bool {
         self.trace_id.as_ref().is_none_or(|trace| *trace == record.trace_id)
             && (self.roles.is_empty() || record.role.is_some_and(|role| self.roles.contains(&role)))
@@ -84,9 +84,9 @@ impl Select {
 #[derive(Clone, Debug)]
 pub struct Walk {
     pub which: Select,
-    /// Whether the tombstones of its scopes and times come first.
+    /// Whether the tombstones of its scopes and times are visited, first of all.
     pub tombstones: bool,
-    /// Whether each record carries the vector of the model that has the most.
+    /// Whether each record carries its vector of the model with the most vectors.
     pub vectors: bool,
     pub embeddings: bool,
     pub links: bool,

@@ -46,10 +46,10 @@ pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Box<dyn Store>> {
     Ok(Box::new(Sqlite::open(path, mode)?))
 }
 
-/// The scopes that a file holds, if they can be read at once.
+/// The scopes in a file, if they can be read at once.
 pub(super) fn peek_scopes(path: &Path) -> Vec<Scope> {
     let read = || -> rusqlite::Result<Vec<Scope>> {
-        // SQLite would make a file that is missing if it could write.
+        // With write access SQLite would make a missing file.
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
         connection.busy_timeout(Duration::ZERO)?;

@@ -2,7 +2,7 @@
 
 use super::select::Collection;
 
-/// Between which records there is a synapse.
+/// The rule by which two records get a synapse.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rule {
     /// The least similarity (raw cosine).
@@ -15,9 +15,9 @@ pub struct Rule {
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkState {
     pub collection: Collection,
-    /// By which rule it was linked, if it was.
+    /// The rule by which it was linked, if it was.
     pub rule: Option<Rule>,
-    /// Whether there may be synapses that the rule does not allow, because they came from elsewhere.
+    /// Whether there may be imported synapses that the rule does not allow.
     pub foreign_synapses: bool,
     /// The number of records with vectors that are not linked yet.
     pub unlinked: u64,
@@ -26,13 +26,13 @@ pub struct LinkState {
 /// The records that are compared with others.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Compare {
-    /// The first so many of those that are not linked yet.
+    /// The first so many unlinked records.
     Unlinked(usize),
-    /// All, as if none were linked.
+    /// All records, as if none were linked.
     All,
 }
 
-/// A record that is not linked yet, and what it resembles.
+/// An unlinked record, and the records that it resembles.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compared {
     pub id: String,
@@ -40,11 +40,11 @@ pub struct Compared {
     pub near: Vec<Near>,
     /// The store's own name of the record.
     pub(super) n: i64,
-    /// The version of the vector that this holds of.
+    /// The version of the vector that was compared.
     pub(super) version: i64,
 }
 
-/// The records that a record resembles.
+/// A record that another resembles.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Near {
     pub id: String,
@@ -56,7 +56,7 @@ pub struct Near {
 }
 
 impl Compared {
-    /// The time of a synapse with what is near: that of the later record.
+    /// The time of the synapse between the two: that of the later record.
     pub fn time_with(&self, near: &Near) -> i64 {
         self.timestamp.max(near.timestamp)
     }
@@ -65,7 +65,7 @@ impl Compared {
 /// The changes that follow from comparing records.
 #[derive(Debug, Default)]
 pub struct Changes<'a> {
-    /// The pairs that get a synapse.
+    /// The pairs to link.
     pub add: Vec<(&'a Compared, &'a Near)>,
     /// Synapses that stronger ones displaced, by their ends.
     pub remove: Vec<(String, String)>,

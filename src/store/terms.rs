@@ -1,5 +1,5 @@
-//! The words of a text and the terms of a question: what keyword search compares. Text and question go through the same
-//! folding, so that case, accents and width do not matter.
+//! The words of a text and the terms of a question for keyword search. Both are folded in the same way, so that case,
+//! accents and width do not matter.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
@@ -9,11 +9,11 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Words longer than this many characters are indexed as overlapping windows of this length.
 const WINDOW_CHARS: usize = 64;
-/// The step of the windows: any part of at most this length is whole in one of them.
+/// The step of the windows: any part up to this length lies whole in one of them.
 const WINDOW_STEP: usize = WINDOW_CHARS / 2;
 
-/// Lower case, compatibility forms taken apart (NFKD), the accents of Latin, Greek and Cyrillic dropped;
-/// the sigma that ends a Greek word is as any other.
+/// Folds a text: lower case, compatibility decomposition (NFKD), without the accents of Latin, Greek and Cyrillic, and
+/// with the final sigma of Greek as any other sigma.
 pub(super) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -34,7 +34,7 @@ pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
     folded.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).flat_map(windows)
 }
 
-/// A word, or the windows of a long one. There is hardly one that is long, and so nothing is allocated.
+/// A word, or the windows of a long one. Nothing is allocated, since long words are rare.
 fn windows(run: &str) -> impl Iterator<Item = &str> {
     let short = run.len() <= WINDOW_CHARS;
     let windows = if short { Vec::new() } else { windows_of_long(run) };
@@ -49,7 +49,7 @@ fn windows_of_long(run: &str) -> Vec<&str> {
     firsts.map(|first| &run[starts[first]..starts[(first + WINDOW_CHARS).min(count)]]).collect()
 }
 
-/// The stem of a word of English (Porter's second algorithm); of any other writing the word itself.
+/// The stem of an English word (Porter's second algorithm); a word in another script is its own stem.
 pub(super) fn stem(word: &str) -> Cow<'_, str> {
     static ENGLISH: LazyLock<Stemmer> = LazyLock::new(|| Stemmer::create(Algorithm::English));
     if word.bytes().all(|b| b.is_ascii_lowercase()) { ENGLISH.stem(word) } else { Cow::Borrowed(word) }
@@ -63,8 +63,8 @@ pub(super) fn beginning(stem: &str) -> &str {
     }
 }
 
-/// Whether a character is of a writing that sets no spaces between words, or joins much to them: Thai, Lao,
-/// Burmese, Khmer, Korean (whose syllables folding has taken apart), kana, and Chinese.
+/// Whether a character is of a script without spaces between words, or with long compounds: Thai, Lao, Burmese, Khmer,
+/// Korean (whose syllables folding decomposes), kana, and Chinese.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}'
         | '\u{1780}'..='\u{17ff}' | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30ff}'
@@ -72,15 +72,15 @@ fn is_unspaced(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// The parts of a run whose words stand without spaces: of such writing each two characters that stand
-/// together, since most words have two, and what is of other writing whole.
+/// Splits a run into pieces: each two adjacent characters of a script without spaces (bigrams, since most words have
+/// two characters), and each part of another script whole.
 fn pieces(run: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = run;
     while let Some(first) = rest.chars().next() {
         let end = rest.find(|c| is_unspaced(c) != is_unspaced(first)).unwrap_or(rest.len());
         let (part, after) = rest.split_at(end);
-        // A Korean syllable begins with a consonant that stands for a beginning.
+        // A Korean syllable begins with an initial consonant; the others are within it.
         let within = |c: char| ('\u{1160}'..='\u{11ff}').contains(&c);
         let mut starts: Vec<usize> =
             part.char_indices().filter(|(_, c)| !within(*c)).map(|(at, _)| at).collect();
@@ -95,7 +95,7 @@ fn pieces(run: &str) -> Vec<&str> {
     pieces
 }
 
-/// How the terms of a question must occur in a record.
+/// The condition on the terms of a question in a record.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Occur {
     /// Every term.
@@ -104,21 +104,20 @@ pub enum Occur {
     Any,
 }
 
-/// One word of a question, as the user separated it by white space, or words between quotes: it must occur
-/// somewhere.
+/// One word of a question, delimited by white space, or a phrase between quotes: it must occur somewhere.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Term {
     /// The folded text that must occur; a space in it stands for any white space.
     pub text: String,
-    /// The letters and digits in it, each token short enough to lie within one word of the index.
+    /// Its runs of letters and digits, each token short enough to lie within one word of the index.
     pub tokens: Vec<String>,
-    /// Whether every word counts that holds a token; else those that are of one stem with it do.
+    /// Whether every word that contains a token counts; else the words with its stem.
     pub within: bool,
 }
 
 impl Term {
-    /// What a text is related by, each once, in its order: its words, to be found as a whole. Where they stand
-    /// without spaces it is what `pieces` gives, to be found within them.
+    /// The terms of a text for finding related ones, each once, in order: its words, matched whole; in a script without
+    /// spaces its `pieces`, matched within words.
     pub fn content(text: &str) -> Vec<Term> {
         let folded = fold(text);
         let mut terms = Vec::new();
@@ -133,8 +132,8 @@ impl Term {
         Term::each(terms)
     }
 
-    /// The terms of a question, each once, in their order. Words between double quotes are one term: the first
-    /// quote begins a word, the second ends one. A quote that has no other is itself.
+    /// The terms of a question, each once, in their order. Words between double quotes are one term: the opening quote
+    /// begins a word, the closing one ends a word. An unpaired quote stands for itself.
     pub fn parse(question: &str) -> Vec<Term> {
         let folded = fold(question);
         let mut terms = Vec::new();
@@ -142,7 +141,7 @@ impl Term {
         let mut closed = true;
         while !rest.is_empty() {
             let end = if closed && rest.starts_with('"') { quoted(rest) } else { None };
-            // Where no quote closes this one, none closes a later one.
+            // If no quote closes this one, none closes a later one.
             closed &= end.is_some() || !rest.starts_with('"');
             let phrase = end.map(|end| spaced(&rest[1..end])).filter(|phrase| !phrase.is_empty());
             let length = match (&phrase, end) {
@@ -167,7 +166,7 @@ impl Term {
         Term { text, tokens, within }
     }
 
-    /// Whether the index alone can tell that the term occurs.
+    /// Whether the index alone proves that the term occurs.
     pub fn is_plain(&self) -> bool {
         self.tokens.len() == 1 && self.tokens[0] == self.text
     }
@@ -179,13 +178,14 @@ impl Term {
     }
 }
 
-/// Where the quote that a text begins with is closed: by the next that white space or the end follows.
+/// The position of the quote that closes the one at the beginning of a text: the next that is followed by white space
+/// or the end.
 fn quoted(text: &str) -> Option<usize> {
     let ends = |at: &usize| text[at + 1..].chars().next().is_none_or(char::is_whitespace);
     memchr::memchr_iter(b'"', text.as_bytes()).skip(1).find(ends)
 }
 
-/// Text with one space for all white space that stands together, and none around it.
+/// Collapses each run of white space into one space, and trims the text.
 fn spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

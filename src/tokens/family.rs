@@ -5,7 +5,7 @@ use tiktoken_rs::CoreBPE;
 /// Models with one tokenizer and one way to lay out a conversation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Family {
-    /// gpt-4o and all that came after it, gpt-oss too.
+    /// gpt-4o and all later models, gpt-oss too.
     O200k,
     /// gpt-3.5 and gpt-4.
     Cl100k,
@@ -27,14 +27,14 @@ pub(super) enum Family {
     Other,
 }
 
-/// How a family counts: `percent` and `bound` in hundredths, the others in tokens.
+/// The counting rule of a family: `percent` and `bound` in hundredths, the others in tokens.
 pub(super) struct CountingRule {
     pub(super) encoder: Encoder,
-    /// Of the encoder's tokens, what the family's own tokenizer makes.
+    /// The family's own tokens for a hundred of the encoder's.
     pub(super) percent: usize,
     /// Of a text's bytes, the most tokens that it can have.
     pub(super) bound: usize,
-    /// The tokens around a message beside its role.
+    /// The tokens around a message, its role aside.
     pub(super) message: usize,
     /// The tokens at the beginning of the request and of the answer.
     pub(super) request: usize,
@@ -66,12 +66,12 @@ impl Family {
     /// Llama2      111  126  128  126  142  122  102   98  108  134  110  112  108   138
     /// ```
     ///
-    /// The percentage is rounded up so that no chat and no code is counted short, and nothing else by more
-    /// than 3 in 100. Claude's tokenizers are not published since Claude 3: these are counts of the package
-    /// ctok 1.3.0, which reconstructs them from what Anthropic's counter answers. What is not measured (grok,
-    /// command, granite, glm, kimi ...) counts as Llama2, the one that makes most of a text; phi-4 and llama 4
-    /// as Llama3, which their form follows. Layouts: OpenAI's cookbook, "How to count tokens with tiktoken",
-    /// for its own, checked by its example; for the others upper guesses from the chat templates.
+    /// The percentage is rounded up so that no chat and no code is counted short, and nothing else by more than 3 in
+    /// 100. Claude's tokenizers are not published since Claude 3: these are counts of the package ctok 1.3.0, which
+    /// reconstructs them from what Anthropic's counter answers. Families that are not measured (grok, command, granite,
+    /// glm, kimi ...) count as Llama2, which makes the most tokens of a text; phi-4 and llama 4 as Llama3, which their
+    /// form follows. Layouts: OpenAI's cookbook, "How to count tokens with tiktoken", for its own, checked by its
+    /// example; for the others upper guesses from the chat templates.
     pub(super) fn rule(self) -> CountingRule {
         let rule = |percent, message, request, tools| {
             let encoder = if self == Family::O200k { Encoder::O200k } else { Encoder::Cl100k };
@@ -103,15 +103,14 @@ impl Family {
 }
 
 impl CountingRule {
-    /// The most tokens that a text can have: no token is shorter than a byte, and SentencePiece may put a
-    /// space in front. What is normalised first (by Claude, Qwen) is not thought of: of a hundred rare
-    /// characters it makes longer ones.
+    /// The most tokens that a text can have: no token is shorter than a byte, and SentencePiece may put a space in
+    /// front. The normalisation of Claude and Qwen is not considered: it makes only some hundred rare characters
+    /// longer.
     pub(super) fn bound(&self, text: &str) -> usize {
         if text.is_empty() { 0 } else { (text.len() * self.bound).div_ceil(100) + 1 }
     }
 
-    /// The tokens of a text, never more than `bound`; what looks like a special token counts as the text
-    /// that it is.
+    /// The tokens of a text, never more than `bound`; a special token in it counts as text.
     pub(super) fn count(&self, text: &str) -> usize {
         let encoder = self.encoder.get();
         let tokens: usize = blocks(text).map(|block| encoder.count_ordinary(block)).sum();
@@ -142,8 +141,8 @@ fn blocks(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first block ends: before a line that begins with a letter or a number, for no token goes across
-/// its beginning. Where there is none, anywhere: some two tokens a block are counted too many then.
+/// The end of the first block: before a line that begins with a letter or a number, since no token spans its beginning.
+/// Without such a line it is anywhere, and about two tokens too many are counted for each block.
 fn block_end(text: &str) -> usize {
     if text.len() <= BLOCK_BYTES {
         return text.len();

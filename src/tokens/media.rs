@@ -65,7 +65,7 @@ impl Images {
     }
 }
 
-/// How many squares cover an image, with so many more for each row.
+/// The number of squares that cover an image, plus `row` for each row.
 fn cells((width, height): (u32, u32), side: u32, row: u32) -> usize {
     (width.div_ceil(side) as usize + row as usize) * height.div_ceil(side) as usize
 }
@@ -86,8 +86,8 @@ fn shrunk((width, height): (u32, u32), from: u32, to: u32) -> (u32, u32) {
 const DEFAULT_BYTE_RATE: usize = 4_000;
 const MIN_BYTE_RATE: usize = 1_000;
 
-/// A file that is not text is taken for pages of 25 000 bytes and 2 500 tokens (Anthropic, "PDF support", 2026:
-/// 1500 to 3000 a page), one that is only named for ten of them: nobody publishes a rule by size.
+/// A file that is not text is taken for pages of 25 000 bytes and 2 500 tokens (Anthropic, "PDF support", 2026: 1500 to
+/// 3000 a page), one that is only named for ten of them: no provider publishes a rule by size.
 pub(super) const BYTES_PER_TOKEN: usize = 10;
 const NAMED_FILE_TOKENS: usize = 25_000;
 

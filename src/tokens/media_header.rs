@@ -28,7 +28,7 @@ impl<'a> Base64Data<'a> {
         }
     }
 
-    /// How many bytes it is.
+    /// The number of decoded bytes.
     pub(super) fn len(self) -> usize {
         self.0.len() / 4 * 3
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_has_no_size() {
+    fn a_truncated_picture_has_no_size() {
         for (bytes, _) in pictures() {
             let header = if bytes.len() > 1000 { bytes.len() - 1 } else { 22.min(bytes.len() - 4) };
             for end in (0..header).step_by(1 + header / 40) {

@@ -1,10 +1,10 @@
-//! The models, one row each: how they count, what an image costs them, their windows.
+//! The models, one row each: the family of their tokenizer, the cost of an image, and their windows.
 
 use super::family::Family::{self, *};
 use super::media::Images::{self, *};
 use super::media::small_patches;
 
-/// A model's window and what of it is kept free for the answer, in tokens.
+/// A model's window and the part of it that is reserved for the answer, in tokens.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limits {
     pub window: usize,
@@ -36,21 +36,20 @@ const MISTRAL: Images = Grid { side: 28, edge: 1_540, row: 1, most: 3_080 };
 const QWEN: Images = Grid { side: 28, edge: u32::MAX, row: 0, most: 16_384 };
 // Gemini 3 and its "Media resolution", and the largest budget of gemma 4.
 const GEMINI3: Images = Fixed(1_120);
-// Seventeen tiles of llama 4 with 144 tokens each, and what separates them.
+// Seventeen tiles of llama 4 with 144 tokens each, and their separators.
 const LLAMA: Images = Fixed(2_500);
 // xAI, "Image understanding": seven tiles of 256.
 const GROK: Images = Fixed(1_792);
-// The five views of LLaVA-NeXT with 576 each: the most of what is published for models without a row.
+// The five views of LLaVA-NeXT with 576 each: the highest published cost for models without a row.
 const OTHER: Images = Fixed(2_880);
 
-/// How a model's name begins, how it counts text and images, its window and the reserve. The first row that
-/// fits counts. Sources: LiteLLM's table of models, release 1.109.1 (2026-11), which follows the providers'
-/// pages, for a model with several hosts what its maker says; for gpt-3.5, gpt-4, gpt-4-turbo, gpt-4o,
-/// llama3.1, mistral and codellama what Reservoir's documents say. From memory of the model cards, not
-/// looked up: llama 1, falcon, vicuna, gemini 1.5, deepseek v2, phi 2, smollm, olmo 2, solar, yi, and the rules
-/// for images of gpt-5, the o-series, Mistral, Qwen, llama and grok. A family's
-/// last row is its nearest relative for what is newer or rarer. The reserve is what the makers let a model
-/// answer where that is taken off the window (gpt-5 and later), else a sixteenth to a quarter of it.
+/// The prefix of a model's name, its family, the cost of its images, its window and the reserve. The first matching row
+/// counts. Sources: LiteLLM's table of models, release 1.109.1 (2026-11), which follows the providers' pages, and its
+/// maker's figures for a model with several hosts; Reservoir's documents for gpt-3.5, gpt-4, gpt-4-turbo, gpt-4o,
+/// llama3.1, mistral and codellama. From memory of the model cards, not looked up: llama 1, falcon, vicuna, gemini 1.5,
+/// deepseek v2, phi 2, smollm, olmo 2, solar, yi, and the rules for images of gpt-5, the o-series, Mistral, Qwen, llama
+/// and grok. A family's last row is the fallback for newer or rarer models. The reserve is the longest answer that the
+/// maker allows if that is taken from the window (gpt-5 and later), else a sixteenth to a quarter of the window.
 pub(super) const MODELS: &[(&str, Family, Images, usize, usize)] = &[
     ("gpt-3.5-turbo-16k", Cl100k, GPT4, 16_385, 2_048),
     ("gpt-35-turbo-16k", Cl100k, GPT4, 16_385, 2_048),
@@ -307,7 +306,7 @@ pub(super) fn for_model(model: &str) -> Model {
     Model { family, images, limits: Limits { window, reserve } }
 }
 
-/// A name without what some put in front of it: regions and makers with a point behind, Meta with a dash.
+/// A name without a prefix: a region or a maker with a dot after it, or Meta with a dash.
 fn bare(name: &str) -> &str {
     match name.split_once('.') {
         Some((head, rest)) if !head.is_empty() && head.bytes().all(|byte| byte.is_ascii_lowercase()) => {

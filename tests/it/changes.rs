@@ -47,12 +47,12 @@ const WORDS: [&str; 26] = [
     "42",
 ];
 
-/// BM25, told anew: its constants, and how much a word counts that only contains what was asked for.
+/// The constants of BM25, written again for the test, and the weight of a word that only contains the token.
 const K1: f64 = 0.9;
 const B: f64 = 0.4;
 const PIECE: f32 = 0.5;
 
-/// What is in a store: records with their vectors, and links.
+/// The contents of a store: records with their vectors, and links.
 #[derive(Default)]
 struct Model {
     live: BTreeMap<String, (StoredRecord, Option<Vec<f32>>)>,
@@ -315,7 +315,7 @@ impl Changed<'_> {
             ids.into_iter().map(|id| (id, vector(&mut self.dice))).collect();
         for (id, vector) in &vectors {
             let Some((_, there)) = self.model.live.get_mut(id) else { continue };
-            // What the vector before gave goes with it.
+            // The synapses of the previous vector are removed with it.
             if there.replace(vector.clone()).is_some() {
                 self.model.cut(id);
             }

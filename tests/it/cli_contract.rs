@@ -1,4 +1,4 @@
-//! What every tool does alike: help, version, bad flags, closed and full outputs, terminals.
+//! The contract of every tool: help, version, bad flags, closed and full outputs, terminals.
 
 use crate::support::{Home, readers, tools};
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ fn a_bad_flag_is_named_with_advice() {
         let lines: Vec<&str> = ran.stderr.lines().collect();
         assert_eq!(lines[0], format!("{tool}: error: unexpected argument '--no-such-flag' found"));
         assert_eq!(lines[1..], [format!("{tool}: hint: see '{tool} --help'")]);
-        // A slip of the pen is met with what was meant.
+        // A misspelt flag gets a suggestion.
         let near = Home::new().run(&tool, &["--verbos"], "").trouble();
         assert_eq!(
             near.lines().nth(1),
@@ -170,7 +170,7 @@ fn data_to_a_full_device_is_an_error() {
         let wanted = format!("{tool}: error: cannot write to standard output: no space left on device\n");
         assert_eq!(run_to_full_device(&home, tool, words, stdin), (2, wanted), "{words:?}");
     }
-    // What is stored before it is passed on is stored all the same.
+    // A tool that stores before it prints has stored its input.
     assert_eq!(home.contents("rsv-search", &["another"]), ["another"]);
 }
 

@@ -159,7 +159,7 @@ fn story(part: &str, program: &str, script: &str, retries: bool, printed: &str, 
     home.check();
 }
 
-/// What is stored of a message, its ids and times aside.
+/// The stored form of a message, without its ids and times.
 fn told(line: &Value) -> Value {
     let mut line = line.clone();
     let members = line.as_object_mut().unwrap();
@@ -189,7 +189,7 @@ fn turns<const N: usize>(questions: [&str; N]) -> Vec<Value> {
     questions.into_iter().flat_map(|question| [user(question), answer()]).collect()
 }
 
-/// What a client prints that speaks OpenAI's words.
+/// The output of a client of OpenAI's interface.
 const OPENAIS: &str = "plain: In Évora.
 streamed: In Évora.
 tools: locate {\"place\":\"chapel\"} In Évora.
@@ -198,7 +198,7 @@ refused: 400 nobody may ask this
 busy: In Évora.
 ";
 
-/// What it leaves behind: nothing of what was refused, and once what was tried again.
+/// The messages that it leaves behind: none of a refused turn, and a retried turn once.
 fn of_openais() -> Vec<Value> {
     let called = json!({"id": "call-1", "type": "function",
         "function": {"name": "locate", "arguments": "{\"place\":\"chapel\"}"}});
@@ -249,7 +249,7 @@ fn litellm() {
     story("litellm/bin/python", "litellm/bin/python", "litellm.py", true, &printed, &stored);
 }
 
-/// What the command lines print that always stream.
+/// The output of the command lines that always stream.
 const BY_LINE: &str = "plain: In Évora.\nbusy: In Évora.\nrefused: nobody may ask this\n";
 
 #[test]
@@ -272,12 +272,12 @@ fn aichat() {
     story("bin/aichat", "bash", "aichat.sh", false, printed, &stored);
 }
 
-/// What a client prints that speaks Ollama's words.
+/// The output of a client of Ollama's interface.
 fn ollamas() -> String {
     OPENAIS.replace("refused", "prompt: In Évora.\nrefused")
 }
 
-/// What it leaves behind.
+/// The messages that it leaves behind.
 fn of_ollamas() -> Vec<Value> {
     let called = json!({"function": {"name": "locate", "arguments": {"place": "chapel"}}});
     let mut image = user("image?");

@@ -28,7 +28,7 @@ fn furnished() -> Home {
 
 const ODD: &str = "my \"own\": it's $x";
 
-/// What a tool answers a shell that asks what the last of these words may become, and its exit status.
+/// The candidates that a tool prints for the last of these words, and its exit status.
 fn asked(home: &Home, shell: &str, words: &[&str]) -> (Vec<String>, i32) {
     let ran = home.env("RSV_COMPLETIONS", shell).run(words[0], &[&["--"], words].concat(), "");
     assert_eq!(ran.stderr, "");
@@ -43,7 +43,7 @@ fn offered(home: &Home, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_known_is_offered() {
+fn known_names_are_completed() {
     let home = furnished();
     for (words, wanted) in [
         (&["rsv-search", "-p", ""][..], &["code", "garden", ODD, "work"][..]),
@@ -91,7 +91,7 @@ fn completing_makes_nothing_and_asks_nobody() {
         asked(&home, "fish", words);
     }
     assert!(home.path("").read_dir().unwrap().next().is_none(), "something was made");
-    // A server that is not there would be waited for; settings that are wrong would be complained of.
+    // With a server that does not exist, a tool would wait; wrong settings would make it fail.
     let server = home.env("RSV_STORE", "neo4j://192.0.2.1");
     assert_eq!(offered(&server, &["rsv-view", "-p", ""]), [""; 0]);
     home.write("bad.toml", "= = =");
@@ -121,7 +121,7 @@ fn is_there(shell: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// What is typed to bash and zsh, with what must then be seen: tools that do as they are told.
+/// Keys to press in bash and zsh, and the text that must appear.
 const TYPED: [(&str, &str); 7] = [
     ("rsv-view -p gard\t -i she\t --form\t text\n", ": tomatoes"),
     ("rsv-view --partition=gard\t -i ben\t --format=te\t\n", ": beans"),
@@ -155,7 +155,7 @@ fn bash_completes() {
 }
 
 #[test]
-fn bash_finds_them_where_bash_completion_looks() {
+fn bash_completion_finds_the_files() {
     let home = furnished();
     if !Path::new("/usr/share/bash-completion/bash_completion").exists() {
         return;

@@ -31,7 +31,7 @@ fn each_layer_overrules_the_one_before() {
 }
 
 #[test]
-fn a_key_without_a_value_is_a_no() {
+fn getting_an_unset_key_exits_with_1() {
     assert_eq!(config(&Home::new(), &["get", "model"]).to_string(), "[1]");
     assert_eq!(config(&Home::new(), &["get", "models.x.reserve_tokens"]).to_string(), "[1]");
 }
@@ -51,7 +51,7 @@ fn the_list_has_every_key() {
 }
 
 #[test]
-fn the_place_is_found() {
+fn the_settings_file_is_found() {
     let home = Home::new();
     let path = |home: &Home, words: &[&str]| config(home, words).to_string();
     assert_eq!(path(&home, &["path"]), "~/.config/rsv/config.toml\n[0]");
@@ -75,7 +75,7 @@ fn without_a_home_there_are_still_defaults() {
     let home = Home::new().env("HOME", "");
     assert_eq!(get(&home, "reservoir_port"), "3017\n");
     assert_eq!(config(&home, &["get", "store"]).to_string(), "[1]");
-    let nowhere = "rsv-config: error: there is no place for the settings' file: HOME is not set\n\
+    let nowhere = "rsv-config: error: cannot locate the settings file: HOME is not set\n\
                    rsv-config: hint: set HOME, XDG_CONFIG_HOME or RSV_CONFIG, or give --config FILE\n[2]";
     assert_eq!(config(&home, &["set", "model", "m"]).to_string(), nowhere);
 }
@@ -105,7 +105,7 @@ fn a_change_leaves_all_else_as_it_was() {
 }
 
 #[test]
-fn the_file_is_for_its_owner() {
+fn the_settings_file_is_private() {
     let home = Home::new();
     let mode = |name: &str| home.path(name).metadata().unwrap().permissions().mode() & 0o777;
     config(&home, &["set", "model", "m"]).ok();
@@ -130,7 +130,7 @@ fn a_symbolic_link_stays_one() {
 }
 
 #[test]
-fn changes_at_once_do_not_undo_each_other() {
+fn concurrent_changes_do_not_undo_each_other() {
     let home = Home::new();
     let keys = ["model", "log", "neo4j_user", "neo4j_database", "reservoir_host", "web_search_time_range"];
     let started: Vec<_> =
@@ -144,7 +144,7 @@ fn changes_at_once_do_not_undo_each_other() {
 #[test]
 fn a_secret_is_neither_taken_from_nor_shown_at_the_command_line() {
     let home = Home::new();
-    let refused = "rsv-config: error: openai_api_key: is a secret, and others can see a command line\n\
+    let refused = "rsv-config: error: openai_api_key: is a secret, and other users can see a command line\n\
                    rsv-config: hint: 'rsv-config set openai_api_key -' reads it from standard input\n[2]";
     assert_eq!(config(&home, &["set", "openai_api_key", "sk-abc"]).to_string(), refused);
     home.run("rsv-config", &["set", "openai_api_key", "-"], "sk-abc\n").ok();
@@ -192,7 +192,7 @@ fn a_wrong_value_is_named_with_its_place() {
     }
     let home = Home::new().env("RESERVOIR_PORT", "abc");
     let fault = "rsv-config: error: RESERVOIR_PORT: expected a whole number from 1 to 65535, found \"abc\"\n\
-         rsv-config: hint: correct or unset RESERVOIR_PORT: man 5 rsv-config says what it may be\n[2]";
+         rsv-config: hint: correct or unset RESERVOIR_PORT; see 'man 5 rsv-config' for its values\n[2]";
     assert_eq!(config(&home, &["list"]).to_string(), fault);
 }
 
@@ -211,7 +211,7 @@ fn a_wrong_value_can_be_set_right() {
 }
 
 #[test]
-fn an_unknown_key_is_met_with_advice() {
+fn an_unknown_key_gets_a_suggestion() {
     for words in [&["get", "reservoir_prt"][..], &["set", "reservoir_prt", "1"], &["unset", "reservoir_prt"]]
     {
         let fault = "rsv-config: error: unknown key: reservoir_prt\n\
@@ -229,7 +229,7 @@ fn an_overruled_value_is_reported() {
 }
 
 #[test]
-fn something_must_be_asked_for() {
+fn a_subcommand_is_required() {
     let fault = "rsv-config: error: 'rsv-config' requires a subcommand but one was not provided \
                  [subcommands: get, set, unset, list, edit, path, init, doctor]\n\
                  rsv-config: hint: see 'rsv-config --help'\n[2]";
@@ -237,7 +237,7 @@ fn something_must_be_asked_for() {
 }
 
 #[test]
-fn a_variable_of_another_program_troubles_only_who_needs_it() {
+fn an_invalid_variable_fails_only_the_tools_that_read_it() {
     let home = Home::new().env("NEO4J_URI", "db.example:7687").env("OLLAMA_BASE_URL", "h:11434");
     assert_eq!(home.run("rsv-view", &[], "").ok(), "");
     let listed = home.run("rsv-config", &["list"], "");
@@ -254,7 +254,7 @@ fn a_variable_of_another_program_troubles_only_who_needs_it() {
 }
 
 #[test]
-fn an_editor_opens_the_file_and_what_it_left_is_checked() {
+fn the_file_is_checked_after_editing() {
     let home = Home::new().env("EDITOR", "cp own.toml");
     home.write("own.toml", "model = 'm'\n");
     assert_eq!(config(&home, &["edit"]).ok(), "");
@@ -273,7 +273,7 @@ fn an_editor_opens_the_file_and_what_it_left_is_checked() {
 }
 
 #[test]
-fn what_somebody_set_is_told_with_its_origin() {
+fn set_values_are_shown_with_their_origin() {
     let home = Home::new().env("RESERVOIR_PORT", "4000");
     config(&home, &["set", "model", "m"]).ok();
     let set = config(&home, &["list", "--set"]).ok();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub(crate) const NOW: i64 = 1_795_244_580_000;
 const DAY: i64 = 86_400_000;
 
-/// What is said, in the store and in requests: words that recur, and all that may be mistaken for rsv's own.
+/// Texts, in the store and in requests: recurring words, and everything that looks like a block of rsv's.
 const PIECES: [&str; 24] = [
     "owls",
     "hunt at night",
@@ -107,7 +107,7 @@ fn words() -> impl Strategy<Value = String> {
     prop_oneof![6 => few, 1 => many, 1 => block, 1 => any::<String>()]
 }
 
-/// What a message holds: a text, parts of every kind, or nothing.
+/// The content of a message: a text, parts of every kind, or nothing.
 fn content() -> impl Strategy<Value = Value> {
     let part = prop_oneof![
         4 => words().prop_map(|text| json!({"type": "text", "text": text})),

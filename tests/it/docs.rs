@@ -1,4 +1,4 @@
-//! The documentation says what the tools do: options, settings, completions, names.
+//! The documentation agrees with the tools: options, settings, completions, names.
 
 use crate::support::Home;
 use std::collections::BTreeSet;

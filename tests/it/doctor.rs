@@ -1,4 +1,4 @@
-//! rsv-config doctor and init: what a user could have wrong, and the first settings.
+//! rsv-config doctor and init: the checks, and the first settings.
 
 use crate::fake::{Answer, Fake, dead};
 use crate::support::{Home, MODEL, Ran, lines_of};
@@ -11,7 +11,7 @@ use std::path::Path;
 const FILE: &str = ".config/rsv/config.toml";
 const MESSAGE: &str = "{\"role\":\"user\",\"content\":\"an owl\"}\n";
 
-/// A port that nobody listens on.
+/// A port on which no process listens.
 fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
@@ -34,7 +34,7 @@ fn examine(home: &Home) -> (Vec<Value>, i32) {
     (lines_of(&ran.stdout), ran.status)
 }
 
-/// What was found of one thing: its state, what was told, the remedy.
+/// The finding of one check: its state, its text, its remedy.
 fn found(home: &Home, check: &str) -> (String, String, String) {
     of(&examine(home).0, check)
 }
@@ -46,7 +46,7 @@ fn of(lines: &[Value], check: &str) -> (String, String, String) {
     (member("state"), member("found"), member("remedy"))
 }
 
-/// Fails unless there is trouble with a thing, told so, with such a remedy, and the answer is no.
+/// Fails unless a check reports trouble with this text and this remedy, and the exit status is 1.
 fn trouble(home: &Home, check: &str, told: &str, remedy: &str) {
     let (lines, status) = examine(home);
     let (state, said, helps) = of(&lines, check);
@@ -57,7 +57,7 @@ fn trouble(home: &Home, check: &str, told: &str, remedy: &str) {
 }
 
 #[test]
-fn where_all_is_there_nothing_needs_doing() {
+fn a_healthy_setup_has_no_trouble() {
     let ollama = ollama("{\"id\":\"llama3.2:latest\"}");
     let home = healthy(Home::with_model(), &ollama.url());
     home.run("rsv-config", &["set", "model", "llama3.2"], "").ok();
@@ -75,9 +75,9 @@ fn where_all_is_there_nothing_needs_doing() {
 }
 
 #[test]
-fn looking_makes_no_store() {
+fn doctor_creates_no_store() {
     let home = healthy(Home::new(), &dead());
-    assert!(found(&home, "store").1.ends_with("which is made when something is stored"));
+    assert!(found(&home, "store").1.ends_with("which is created when something is stored"));
     assert!(!home.path(".local").exists());
 }
 
@@ -91,7 +91,7 @@ fn wrong_settings_are_found() {
     std::fs::set_permissions(home.path(FILE), PermissionsExt::from_mode(0o600)).unwrap();
     assert_eq!(found(&home, "secrets").0, "ok");
     assert!(!home.run("rsv-config", &["doctor"], "").to_string().contains("sk-canary"));
-    // What does not depend on the settings is looked at all the same.
+    // Checks that do not depend on the settings are still made.
     home.write(FILE, "= = =");
     trouble(&home, "settings", "config.toml:1: invalid TOML", "rsv-config edit");
     assert_eq!(found(&home, "tools").0, "ok");
@@ -100,7 +100,7 @@ fn wrong_settings_are_found() {
 }
 
 #[test]
-fn a_store_that_is_not_as_it_must_be_is_found() {
+fn trouble_with_the_store_is_found() {
     let home = healthy(Home::new(), &dead());
     home.ingest(&[], &(0..300).map(|n| MESSAGE.replace("owl", &format!("owl {n}"))).collect::<String>());
     std::fs::set_permissions(home.store(), PermissionsExt::from_mode(0o640)).unwrap();
@@ -128,7 +128,7 @@ fn a_store_that_is_not_as_it_must_be_is_found() {
 }
 
 #[test]
-fn a_model_that_is_damaged_or_not_there_is_found() {
+fn a_damaged_or_missing_model_is_found() {
     let home = healthy(Home::new(), &dead());
     assert_eq!(found(&home, "model").0, "advice");
     trouble(
@@ -148,7 +148,7 @@ fn a_model_that_is_damaged_or_not_there_is_found() {
         symlink(file.path(), own.join(file.file_name())).unwrap();
     }
     assert_eq!(found(&home, "model").0, "ok");
-    // As long as it was, but another.
+    // The same length, but other contents.
     let tokenizer = own.join("tokenizer.json");
     let text = std::fs::read_to_string(&tokenizer).unwrap().replacen("\"version\"", "\"noisrev\"", 1);
     std::fs::remove_file(&tokenizer).unwrap();
@@ -159,7 +159,7 @@ fn a_model_that_is_damaged_or_not_there_is_found() {
 }
 
 #[test]
-fn messages_that_wait_for_their_vectors_are_found() {
+fn messages_without_vectors_are_found() {
     let home = healthy(Home::with_model(), &dead()).env("RSV_EMBED_CATCH_UP", "1");
     home.ingest(&[], &(MESSAGE.to_owned() + &MESSAGE.replace("owl", "egg")));
     trouble(&home, "vectors", "2 messages have no vector", "rsv-embed --pending");
@@ -172,8 +172,12 @@ fn the_process_on_the_proxy_port_is_found() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let home = healthy(Home::new(), &dead()).env("RESERVOIR_PORT", &port);
-    // It takes connections, and answers none.
-    let thread = std::thread::spawn(move || taken.incoming().take(4).for_each(drop));
+    // It accepts connections and never answers.
+    let thread = std::thread::spawn(move || {
+        for connection in taken.incoming().take(4) {
+            drop(connection);
+        }
+    });
     let (state, told, remedy) = found(&home, "proxy");
     assert_eq!(state, "trouble");
     assert!(told.starts_with(&format!("127.0.0.1:{port} is taken by ")), "{told}");
@@ -190,7 +194,7 @@ fn the_process_on_the_proxy_port_is_found() {
     let proxy = health(version, "ok");
     assert_eq!(found(&at(&proxy), "proxy").1.split(" runs").next(), Some(&*format!("rsv-proxy {version}")));
     assert_eq!(proxy.seen()[0].path, "/health");
-    trouble(&at(&health("0.0.9", "ok")), "proxy", "rsv-proxy 0.0.9 runs", "start it anew");
+    trouble(&at(&health("0.0.9", "ok")), "proxy", "rsv-proxy 0.0.9 runs", "restart it");
     trouble(&at(&health(version, "disk full")), "proxy", "disk full", "rsv-proxy --check");
     trouble(
         &home.env("RESERVOIR_HOST", "192.0.2.1"),
@@ -201,7 +205,7 @@ fn the_process_on_the_proxy_port_is_found() {
 }
 
 #[test]
-fn providers_are_asked_and_what_they_say_is_judged() {
+fn providers_are_checked() {
     let home = healthy(Home::new(), &dead());
     trouble(&home, "ollama", "connection refused", "start it, or correct RSV_OLLAMA_BASE_URL");
     assert_eq!(found(&home, "openai").0, "advice");
@@ -211,7 +215,7 @@ fn providers_are_asked_and_what_they_say_is_judged() {
         "RSV_CUSTOM_BASE_URL: expected an address",
         "",
     );
-    // The provider of one's own model is needed.
+    // The provider of the model in the settings is required.
     trouble(
         &home.env("RSV_CONFIG", &model_in_file(&home, "gpt-4o")),
         "openai",
@@ -229,7 +233,7 @@ fn providers_are_asked_and_what_they_say_is_judged() {
         home.env("RSV_OLLAMA_BASE_URL", &other.url()).env("RSV_CONFIG", &model_in_file(&home, "qwen3"));
     trouble(&lacking, "ollama", "has no qwen3", "ollama pull qwen3");
     let none = Home::new().env("RSV_OLLAMA_BASE_URL", "https://ollama.invalid");
-    assert_eq!(found(&none, "ollama").2, "see whether the network is there, or correct RSV_OLLAMA_BASE_URL");
+    assert_eq!(found(&none, "ollama").2, "check the network, or correct RSV_OLLAMA_BASE_URL");
 }
 
 /// A settings' file that names a model.
@@ -238,9 +242,9 @@ fn model_in_file(home: &Home, model: &str) -> String {
 }
 
 #[test]
-fn tools_that_are_of_another_version_or_not_found_are_told_of() {
+fn tools_missing_or_of_another_version_are_found() {
     let home = healthy(Home::new(), &dead());
-    trouble(&home.env("PATH", "/nowhere"), "tools", "the shell finds no rsv-config", "export PATH=");
+    trouble(&home.env("PATH", "/nowhere"), "tools", "the shell cannot find rsv-config", "export PATH=");
     let older = home.write("older/rsv-embed", "#!/bin/sh\necho rsv-embed 0.0.1\n");
     std::fs::set_permissions(&older, PermissionsExt::from_mode(0o755)).unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display().to_string();
@@ -249,7 +253,7 @@ fn tools_that_are_of_another_version_or_not_found_are_told_of() {
 }
 
 #[test]
-fn manual_and_completions_are_looked_for() {
+fn missing_manual_and_completions_are_found() {
     let home = healthy(Home::new(), &dead()).env("SHELL", "/usr/bin/fish");
     for check in ["manual", "completions"] {
         let (state, _, remedy) = found(&home, check);
@@ -261,13 +265,13 @@ fn manual_and_completions_are_looked_for() {
 }
 
 #[test]
-fn people_are_told_in_text() {
+fn a_terminal_gets_the_checks_as_text() {
     let home = healthy(Home::new(), &dead());
     let Some(terminal) = Terminal::start(&home, "rsv-config", "doctor") else { return };
     let (seen, status) = terminal.end();
     assert_eq!(status, 1, "{seen}");
-    assert!(seen.starts_with("settings: \u{1b}[1;32mok\u{1b}[0m: all are known\n"), "{seen}");
-    assert!(seen.contains("ollama: \u{1b}[1;31mtrouble\u{1b}[0m: http://127.0.0.1:"), "{seen}");
+    assert!(seen.starts_with("settings: \u{1b}[1;32mok\u{1b}[0m: every key is known\n"), "{seen}");
+    assert!(seen.contains("ollama: \u{1b}[1;31mtrouble\u{1b}[0m: cannot reach http://127.0.0.1:"), "{seen}");
     assert!(seen.contains("\n  start it, or correct RSV_OLLAMA_BASE_URL\n"), "{seen}");
 }
 
@@ -276,20 +280,20 @@ fn init(home: &Home, words: &[&str]) -> Ran {
 }
 
 #[test]
-fn the_first_settings_are_made_without_a_question() {
+fn init_takes_its_answers_from_flags() {
     let home = Home::new();
     let nobody = init(&home, &[]).trouble();
     assert!(
-        nobody.contains("there is nobody to ask") && nobody.contains("init --model MODEL --fetch"),
+        nobody.contains("cannot ask for the settings") && nobody.contains("init --model MODEL --fetch"),
         "{nobody}"
     );
     assert!(!home.path(".config").exists());
     assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
-    // What is there is not overwritten before somebody says so.
+    // An existing value is overwritten only with --force.
     assert_eq!(init(&home, &["--model", "llama3.2", "-q"]).ok(), "");
     let there = init(&home, &["--model", "gpt-4o"]).trouble();
-    assert!(there.contains("model is llama3.2 already") && there.contains("--force"), "{there}");
+    assert!(there.contains("model is already set to llama3.2") && there.contains("--force"), "{there}");
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
     assert_eq!(init(&home, &["--model", "gpt-4o", "--force", "-q"]).ok(), "");
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\n");
@@ -298,13 +302,13 @@ fn the_first_settings_are_made_without_a_question() {
 }
 
 #[test]
-fn the_first_settings_are_asked_for_on_a_terminal() {
+fn init_asks_on_a_terminal() {
     let home = Home::new();
     let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
-    terminal.see("Which model do you talk to");
+    terminal.see("Which model do you use");
     terminal.see("? ");
     terminal.press("gpt-4o\n");
-    terminal.see("The key for OpenAI");
+    terminal.see("Key for OpenAI");
     terminal.see(": ");
     terminal.press("sk-canary\n");
     let typed = terminal.see("y or n [y] ");
@@ -313,9 +317,9 @@ fn the_first_settings_are_asked_for_on_a_terminal() {
     terminal.press("n\n");
     let (seen, status) = terminal.end();
     assert_eq!(status, 0, "{seen}");
-    assert!(seen.contains("'rsv-config doctor'"), "{seen}");
+    assert!(seen.contains("rsv-config doctor"), "{seen}");
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
-    // Asked again, it offers what is there, and no question that is answered already.
+    // A second run offers the existing values, and skips questions that are already answered.
     let mut terminal = Terminal::start(&home, "rsv-config", "init").unwrap();
     terminal.see("[gpt-4o] ");
     terminal.press("\n");
@@ -342,15 +346,15 @@ fn aborting_init_changes_nothing() {
 }
 
 #[test]
-fn who_leaves_where_nothing_is_shown_gets_the_terminal_back() {
+fn ctrl_c_at_a_hidden_prompt_restores_the_terminal() {
     let home = Home::new();
     let line = "stty -g > before; sh -c 'exec rsv-config init'; echo \"ended $?\"; stty -g > after";
-    for asked in ["The key for OpenAI", "y or n [y] "] {
+    for asked in ["Key for OpenAI", "y or n [y] "] {
         let Some(mut terminal) = Terminal::run(&home, 80, &format!("trap : INT; {line}")) else { return };
         terminal.see("? ");
         terminal.press("gpt-4o\n");
-        terminal.see("The key for OpenAI");
-        if asked != "The key for OpenAI" {
+        terminal.see("Key for OpenAI");
+        if asked != "Key for OpenAI" {
             terminal.see(": ");
             terminal.press("sk-canary\n");
             terminal.see(asked);

@@ -163,7 +163,7 @@ fn lines_without_text_pass_unchanged() {
 "#;
     assert_eq!(home.run("rsv-embed", &[], lines).ok(), lines);
     assert_eq!(home.run("rsv-embed", &[], "").ok(), "");
-    // Among bare vectors it would not be seen that there is none.
+    // In raw output, a missing vector would go unnoticed.
     let said =
         home.run("rsv-embed", &["--format", "raw"], "{\"role\":\"user\",\"content\":\"\"}\n").trouble();
     assert_eq!(said, "rsv-embed: error: <stdin>:1: there is no text to embed\n");
@@ -194,7 +194,7 @@ fn lines_keep_their_order_however_many() {
 }
 
 #[test]
-fn text_is_taken_by_lines_and_vectors_may_come_bare() {
+fn plain_lines_are_embedded_and_raw_vectors_printed() {
     let home = Home::with_model();
     home.write("one.txt", "\u{feff}a wall\r\n\nlast");
     let lines = lines_of(&home.run("rsv-embed", &["--text", "one.txt", "-"], "more\n").ok());
@@ -235,7 +235,7 @@ fn a_bad_line_is_named_and_the_others_go_on() {
 }
 
 #[test]
-fn one_thing_is_done_at_a_time() {
+fn flags_of_different_tasks_conflict() {
     let home = Home::with_model();
     for words in [
         &["--pending", "--models"][..],
@@ -296,7 +296,7 @@ fn a_second_backfill_waits_and_says_so() {
             command.args(words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
         let line = said.next().unwrap().unwrap();
-        assert_eq!(line, "rsv-embed: another rsv-embed works on this store: waiting");
+        assert_eq!(line, "rsv-embed: waiting for another rsv-embed that works on this store");
         // A search does not wait.
         finds(&home, "Invoice 3 for 3 boxes was paid after 3 days.");
         lock.unlock().unwrap();
@@ -315,7 +315,7 @@ fn a_search_embeds_some_first_and_says_what_is_left() {
     assert_eq!(finds(&home, newest), "rsv-search: 1 message has no vector yet: rsv-embed --pending\n");
     assert_eq!(finds(&home, newest), "");
     assert_eq!(stored(&home, MODEL).len(), 5);
-    // Which model is used is asked before anything is loaded, and told where there is none.
+    // The model is chosen before anything is loaded, and its absence is reported.
     let none = home.env("XDG_DATA_HOME", &home.path("none").display().to_string());
     let none = none.env("RSV_STORE", home.store().to_str().unwrap());
     let search = |words: &[&str]| none.run("rsv-search", &[&["-p", "p", "invoice"], words].concat(), "");
@@ -348,7 +348,7 @@ fn many_questions_are_answered_by_meaning() {
 }
 
 #[test]
-fn a_replay_by_the_same_model_goes_on_where_it_was_killed() {
+fn a_killed_replay_is_resumed() {
     let home = Home::with_model();
     ingest_many(&home, 500);
     home.run("rsv-embed", &["--pending"], "").ok();
@@ -362,7 +362,7 @@ fn a_replay_by_the_same_model_goes_on_where_it_was_killed() {
     let half = stored(&home, MODEL);
     let done: Vec<bool> = half.iter().zip(&right).map(|(made, right)| made == right).collect();
     assert!(done.contains(&true) && done.contains(&false));
-    // The newest was done first: what goes on leaves it alone.
+    // The newest was embedded first, and the resumed run does not embed it again.
     damage("record = (SELECT n FROM record ORDER BY timestamp DESC LIMIT 1)");
     home.run("rsv-embed", &["--replay"], "").ok();
     let whole = stored(&home, MODEL);
@@ -384,20 +384,20 @@ fn a_store_changes_its_model_twice() {
     home.run("rsv-embed", &["--pending"], "").ok();
     assert_eq!(finds(&home, question), "");
 
-    // The change is told of once; the store's own model goes on.
+    // The change is reported once, and searches continue with the store's own model.
     let told = finds(&other, question);
-    assert!(told.contains("are of all-minilm-l6-v2-int8, and the model is now other"), "{told}");
+    assert!(told.contains("are of all-minilm-l6-v2-int8, but the model is set to other"), "{told}");
     assert!(told.contains("rsv-embed --replay") && told.lines().count() == 1, "{told}");
     assert_eq!(finds(&other, question), "");
 
-    // Killed half way: vectors of both are there, and those before are searched.
+    // Killed half way: the store has vectors of both models, and searches use the previous ones.
     let some = "SELECT count(*) FROM embedding JOIN model ON model.n = model WHERE name = 'other'";
     kill_when(&other, &["--replay"], some);
     let half = stored(&home, OTHER).len();
     assert!(half > 0 && half < 500 && stored(&home, MODEL).len() == 500, "{half}");
     assert_eq!(finds(&other, question), "");
     let narrowed = other.run("rsv-embed", &["--replay", "-p", "nobody"], "");
-    assert!(narrowed.stderr.contains(" messages have no vector of other yet; until then "), "{narrowed}");
+    assert!(narrowed.stderr.contains(" messages have no vector of other yet; until they do, "), "{narrowed}");
 
     other.run("rsv-embed", &["--replay"], "").ok();
     assert_eq!((stored(&home, OTHER).len(), stored(&home, MODEL).len()), (500, 0));
@@ -409,7 +409,7 @@ fn a_store_changes_its_model_twice() {
     let best = vector(&other, nearest[0]["content"].as_str().unwrap());
     assert!((cosine(&asked, &best) - found[0]).abs() < 1e-4 && found.is_sorted_by(|a, b| a >= b));
 
-    // And back, with what was there kept.
+    // And back, keeping the previous vectors.
     home.run("rsv-embed", &["--replay", MODEL, "--keep"], "").ok();
     assert_eq!((stored(&home, OTHER).len(), stored(&home, MODEL).len()), (500, 500));
     assert_eq!(model_of(&home), MODEL);
@@ -424,7 +424,7 @@ fn model_of(home: &Home) -> String {
 }
 
 #[test]
-fn a_change_that_was_stopped_at_its_end_is_brought_to_it() {
+fn an_interrupted_change_of_the_model_is_completed() {
     let home = two_models();
     ingest_many(&home, 20);
     home.run("rsv-embed", &["--pending"], "").ok();
@@ -440,7 +440,7 @@ fn a_change_that_was_stopped_at_its_end_is_brought_to_it() {
 }
 
 #[test]
-fn a_store_whose_model_is_gone_is_searched_by_another() {
+fn a_store_whose_model_is_missing_is_searched_by_another() {
     let home = two_models();
     ingest_many(&home, 10);
     named(&home, OTHER).run("rsv-embed", &["--pending"], "").ok();
@@ -459,7 +459,7 @@ fn a_store_whose_model_is_gone_is_searched_by_another() {
 }
 
 #[test]
-fn a_message_that_a_server_does_not_take_keeps_no_other_from_its_vector() {
+fn a_message_that_a_server_rejects_does_not_block_others() {
     let vectors = |count: usize| {
         let data: Vec<Value> =
             (0..count).map(|n| json!({"index": n, "embedding": [0.6, 0.8, n as f64]})).collect();
@@ -483,6 +483,6 @@ fn a_store_is_searched_by_its_own_model_though_the_settings_name_a_server() {
     let away = named(&home.env("RSV_EMBED_VIA", &(dead() + "/v1")), "m");
     let question = "Invoice 2 for 2 boxes was paid after 2 days.";
     let told = finds(&away, question);
-    assert!(told.contains("the model is now m") && told.lines().count() == 1, "{told}");
+    assert!(told.contains("the model is set to m") && told.lines().count() == 1, "{told}");
     assert_eq!(finds(&away, question), "");
 }

@@ -48,7 +48,7 @@ fn the_proxy_embeds_in_openais_shape() {
 }
 
 #[test]
-fn what_cannot_be_embedded_is_an_error_in_openais_shape() {
+fn embedding_errors_have_openais_shape() {
     let server = Fake::new([vectors(json!([[0, 1]])), Answer::new(418, "{}")]);
     let proxy = Proxy::start(&home(&server));
     for (body, wanted, code, says) in [
@@ -78,7 +78,7 @@ fn without_a_model_the_proxy_says_what_to_run() {
 }
 
 #[test]
-fn a_proxy_does_not_ask_itself() {
+fn a_proxy_does_not_embed_through_itself() {
     let home = Home::new().env("RSV_EMBED_VIA", "proxy").env("RSV_EMBED_MODEL", "m");
     let proxy = Proxy::start(&home);
     let (status, body) = ask(&proxy, json!({"input": "x"}));
@@ -101,7 +101,7 @@ fn one_proxy_asks_another_for_its_model() {
 }
 
 #[test]
-fn a_key_goes_where_it_may() {
+fn a_key_is_sent_only_over_tls_or_loopback() {
     let server = Fake::new(vec![vectors(json!([[0, 1]])); 3]);
     let home = home(&server).env("CANARY", "canary-key");
     home.write(".config/rsv/config.toml", "embed.key_variable = 'CANARY'\n");
@@ -115,7 +115,7 @@ fn a_key_goes_where_it_may() {
     ask(&Proxy::start(&ollama), json!({"input": "x"}));
     let seen = &server.seen()[2];
     assert_eq!((seen.header("Authorization"), seen.path.as_str()), (None, "/api/embed"));
-    // Nobody has to answer: the key is held back before anything is sent.
+    // No server is needed: the key is refused before anything is sent.
     let plain = home.env("RSV_EMBED_VIA", "http://192.0.2.1");
     let (_, body) = ask(&Proxy::start(&plain), json!({"input": "x"}));
     assert!(body["error"]["message"].as_str().unwrap().contains("in the clear"), "{body}");
@@ -123,7 +123,7 @@ fn a_key_goes_where_it_may() {
 }
 
 #[test]
-fn what_a_server_repeats_holds_no_key() {
+fn a_key_that_a_server_repeats_is_masked() {
     let refusal = r#"{"error":{"message":"canary-key is no key"}}"#;
     let server = Fake::new([Answer::new(401, refusal)]);
     let home = home(&server).env("CANARY", "canary-key");
@@ -134,7 +134,7 @@ fn what_a_server_repeats_holds_no_key() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told() {
+fn an_unreachable_embedding_server_is_reported() {
     let home = Home::new().env("RSV_EMBED_VIA", &dead()).env("RSV_EMBED_MODEL", "m");
     let (status, body) = ask(&Proxy::start(&home), json!({"input": "x"}));
     assert_eq!(status, 503);
@@ -145,7 +145,7 @@ fn a_server_that_is_not_there_is_told() {
 }
 
 #[test]
-fn what_the_proxy_stores_gets_vectors_and_synapses_before_its_end() {
+fn stored_turns_get_vectors_and_synapses_before_exit() {
     let provider = Fake::new(vec![Answer::new(200, r#"{"choices":[{"message":{"content":"yes"}}]}"#); 2]);
     // The first turn has nothing to recall; the second asks for its question's vector too.
     let pair = || vectors(json!([[0, 1], [1, 0]]));
@@ -167,7 +167,7 @@ fn what_the_proxy_stores_gets_vectors_and_synapses_before_its_end() {
 }
 
 #[test]
-fn an_embedder_that_fails_stops_no_turn() {
+fn a_failing_embedder_stops_no_turn() {
     let provider = Fake::new([Answer::new(200, r#"{"choices":[{"message":{"content":"yes"}}]}"#)]);
     let server = Fake::new([Answer::new(400, "{}"), Answer::new(400, "{}")]);
     let home = home(&server).env("RSV_OLLAMA_BASE_URL", &provider.url());
@@ -191,7 +191,7 @@ fn the_tool_asks_a_server() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_trouble() {
+fn an_invalid_embedding_answer_is_an_error() {
     let one = |embedding| json!({"data": [{"index": 0, "embedding": embedding}]}).to_string();
     for (body, says) in [
         ("{\"data\":[]}".to_owned(), "0 vectors for 1 texts"),
@@ -203,7 +203,7 @@ fn an_answer_that_is_none_is_trouble() {
         let ran = home(&server).run("rsv-embed", &["--text"], "x\n");
         assert_eq!(ran.stdout, "");
         let said = ran.trouble();
-        assert!(said.contains("/v1/embeddings: the answer is wrong: ") && said.contains(says), "{said}");
+        assert!(said.contains("/v1/embeddings: invalid answer: ") && said.contains(says), "{said}");
     }
     let server = Fake::new([Answer::new(200, "{}").after(Duration::from_secs(2))]);
     let said =
@@ -212,7 +212,7 @@ fn an_answer_that_is_none_is_trouble() {
 }
 
 #[test]
-fn a_proxy_lends_its_model_and_may_go() {
+fn embedding_via_a_proxy_falls_back_to_the_local_model() {
     let home = Home::with_model();
     let mut proxy = Proxy::start(&home);
     let via = home.env("RSV_EMBED_VIA", "proxy").env("RESERVOIR_PORT", &proxy.port().to_string());
@@ -226,12 +226,16 @@ fn a_proxy_lends_its_model_and_may_go() {
         }
     };
     agree(embed(&via));
-    // The proxy is asked indeed: without a library the tool could not do it alone.
+    // The proxy does embed: without the library the tool could not.
     let unable = via.env("RSV_EMBED_LIBRARY", "/nowhere");
     agree(embed(&unable));
     assert_eq!(proxy.end(), Some(0));
     agree(embed(&via));
     let ran = via.run("rsv-embed", &["--text", "-v"], text);
-    assert!(ran.stderr.contains("connection refused") && ran.stderr.contains("is loaded here"), "{ran}");
+    assert!(
+        ran.stderr.contains("connection refused")
+            && ran.stderr.contains("; using all-minilm-l6-v2-int8 on this machine"),
+        "{ran}"
+    );
     assert!(unable.run("rsv-embed", &["--text"], text).trouble().contains("/nowhere"));
 }

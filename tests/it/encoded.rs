@@ -21,7 +21,7 @@ const FORMS: [(&str, &str); 7] = [
     ("br", "br"),
     ("zstd", "zstd"),
 ];
-/// What a client offers that takes all there is, and more than can be read here.
+/// The Accept-Encoding of a client that accepts every encoding, also some that rsv cannot decode.
 const OFFERED: &str = "zstd, br;q=0.9, gzip, deflate, compress, dcb";
 const KNOWN: &str = "zstd, br;q=0.9, gzip, deflate";
 
@@ -45,7 +45,7 @@ impl Write for Sink {
     }
 }
 
-/// What a server sends that flushes its encoder behind each piece; the last is its end.
+/// The body of a server that flushes its encoder after each piece; the last piece is the end.
 pub(crate) fn encoded(form: &str, pieces: &[&str]) -> Vec<Vec<u8>> {
     let (sink, level) = (Sink::default(), Compression::default());
     let to = sink.clone();
@@ -86,7 +86,7 @@ fn every_encoding_is_read_in_pieces_of_any_length() {
 }
 
 #[test]
-fn what_is_flushed_is_decoded_at_once() {
+fn flushed_data_is_decoded_at_once() {
     let texts = ["data: one\n\n", "data: two\n\n", "data: three\n\n"];
     for (form, name) in FORMS {
         let mut decoder = Decoder::for_encoding(Some(name));
@@ -99,7 +99,7 @@ fn what_is_flushed_is_decoded_at_once() {
 }
 
 #[test]
-fn no_more_is_held_than_was_asked_for() {
+fn decoding_stops_at_its_limit() {
     let long = "x".repeat(10 << 20);
     for (form, name) in FORMS {
         let (mut decoder, mut out) = (Decoder::for_encoding(Some(name)), Vec::new());
@@ -110,7 +110,7 @@ fn no_more_is_held_than_was_asked_for() {
 }
 
 #[test]
-fn what_is_no_such_encoding_is_refused() {
+fn a_body_of_another_encoding_is_refused() {
     // A frame of zstd's that wants a window of 128 MiB.
     let wide = b"\x28\xb5\x2f\xfd\x00\x88\x01\x00\x00";
     for (name, bytes) in [
@@ -193,7 +193,7 @@ fn chunked(from: &mut BufReader<TcpStream>, length: usize) -> Vec<u8> {
     body
 }
 
-/// What is stored, in order; none of it broke off.
+/// The stored messages in order; none may be partial.
 fn stored(home: &Home, proxy: &Proxy) -> Vec<Value> {
     proxy.settle();
     let lines = lines_of(&home.run("rsv-view", &["99"], "").ok());
@@ -273,7 +273,7 @@ fn a_whole_answer_in_any_encoding_is_read_and_stored_in_the_clear() {
 }
 
 #[test]
-fn what_a_provider_encodes_as_it_was_not_asked_to_passes_and_is_not_taken_for_an_answer() {
+fn an_unrequested_encoding_passes_through_and_is_not_stored() {
     let provider = crate::fake::Fake::answering(|_| {
         Answer::new(200, "sealed")
             .header("Content-Type", "text/event-stream")

@@ -188,7 +188,7 @@ fn stands(
             prop_assert!(is_system(&out[0]));
         }
         Placement::Head if options.compress => {
-            // What the user says last, and all after it, stays; so does what the first system message says first.
+            // The last user message, all after it, and the beginning of the first system message stay.
             prop_assert_eq!(&out[out.len() - (own.len() - user)..], &own[user..]);
             if is_system(&own[0]) {
                 prop_assert!(chat::text(&out[0]).starts_with(&chat::text(&own[0])));
@@ -228,7 +228,7 @@ fn calls_are_whole(given: &[Object], out: &[Object]) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// What holds for whatever came of a request.
+/// Checks the invariants of any outcome of a request.
 fn holds(messages: &[Value], line: &Object, options: &Options) -> Result<Came, TestCaseError> {
     let given = written(messages);
     let told = LineOutput::of(line);
@@ -268,7 +268,7 @@ fn stays_so(
     scope: &Scope,
     options: &Options,
 ) -> Result<(), TestCaseError> {
-    // Who said nothing at all is then one who says an empty text.
+    // A missing content becomes an empty text.
     let silent = messages.iter().any(|message| message["content"].is_null());
     let whole = !line.has("choices") && LineOutput::of(line).dropped.is_empty();
     if whole && options.placement != Placement::Head && !silent {
@@ -278,7 +278,7 @@ fn stays_so(
     Ok(())
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy)]
 enum Came {
     AsItWas,
@@ -300,7 +300,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 #[test]
-fn for_any_conversation_what_is_recalled_fits_and_all_else_stays() {
+fn for_any_conversation_the_recall_fits_and_the_rest_is_unchanged() {
     let home = Home::new();
     let store = RefCell::new(filled(&home));
     let came = RefCell::new([0; 4]);
@@ -317,7 +317,7 @@ fn for_any_conversation_what_is_recalled_fits_and_all_else_stays() {
 }
 
 #[test]
-fn what_the_encoder_joins_to_the_block_is_counted() {
+fn tokens_joined_across_the_blocks_edge_are_counted() {
     let home = Home::new();
     let mut store = filled(&home);
     let options = options().new_tree(&mut TestRunner::deterministic()).unwrap().current();

@@ -1,4 +1,4 @@
-//! What is given up first where a window is too small for all.
+//! The order in which messages are left out when the window is too small.
 
 use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn request() -> Value {
     json!({"messages": messages})
 }
 
-/// What is enriched in windows of so many tokens; all in one run, since the encoder's table takes its time.
+/// The enriched requests for windows of these sizes in tokens; one run, since building the encoder's table takes time.
 fn within(home: &Home, windows: &[usize]) -> Vec<Value> {
     let mut settings = "semantic_context_size = 12\nrecent_context_size = 4\n".to_owned();
     let mut requests = String::new();
@@ -64,7 +64,7 @@ fn by_worth(line: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_linked_goes_before_what_is_similar_and_that_before_what_was_said_last() {
+fn linked_messages_come_before_similar_ones_and_those_before_recent_ones() {
     let home = home();
     let line = within(&home, &[100_000]).remove(0);
     let all = by_worth(&line);

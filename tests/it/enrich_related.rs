@@ -111,7 +111,7 @@ const ABOUT: [(&str, usize); 40] = [
     ("How much money do I owe the old lady?", 54),
 ];
 
-/// Questions about nothing that was said.
+/// Questions that no stored message is about.
 const ELSEWHERE: [&str; 40] = [
     "What is the capital of Mongolia?",
     "Write a function that reverses a linked list in Rust.",
@@ -167,7 +167,7 @@ fn remembering(home: Home) -> Home {
     home
 }
 
-/// What is recalled for each question, as numbers of messages, best first.
+/// The messages that are recalled for each question, as numbers, best first.
 fn recalled<'a>(home: &Home, questions: impl Iterator<Item = &'a str>) -> Vec<Vec<usize>> {
     let asked =
         |question: &str| json!({"model": "gpt-4o", "messages": [{"role": "user", "content": question}]});
@@ -212,7 +212,7 @@ fn rates(home: &Home) -> Rates {
 /// Measured: 4 of 40, 35 of 40, 30 of 30 and 5 of 10. A model this small does not tell "Why is the sky blue?" from
 /// cobalt blue tiles, nor who "fits the wiring" from anybody else.
 #[test]
-fn by_meaning_what_has_nothing_to_do_with_the_question_is_seldom_recalled() {
+fn by_meaning_unrelated_messages_are_seldom_recalled() {
     let home = remembering(Home::with_model());
     home.run("rsv-embed", &["--quiet", "--pending"], "").ok();
     let rates = rates(&home);
@@ -222,7 +222,7 @@ fn by_meaning_what_has_nothing_to_do_with_the_question_is_seldom_recalled() {
 
 /// Measured: 5 of 40, 32 of 40, 30 of 30 and 1 of 10, since other words are other words.
 #[test]
-fn by_words_what_has_nothing_to_do_with_the_question_is_seldom_recalled() {
+fn by_words_unrelated_messages_are_seldom_recalled() {
     let rates = rates(&remembering(Home::new()));
     assert!(rates.elsewhere <= 7 && rates.about >= 30 && rates.answered >= 29, "{rates:?}");
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 const REPLY: &str = r#"{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":{"prompt_tokens":40,"completion_tokens":1,"total_tokens":41}}"#;
 const ASKED: &str = r#"{"model":"llama3.1","messages":[{"role":"user","content":"What do owls do?"}]}"#;
 
-/// A home in whose scope `w` something was said.
+/// A home with messages in the scope `w`.
 fn remembering(home: Home) -> Home {
     let line = |text: &str| json!({"role": "user", "content": text}).to_string() + "\n";
     home.ingest(&["-p", "w"], &(line("Owls hunt at night.") + &line("Herons stand in the reeds.")));
@@ -61,7 +61,7 @@ fn goes_on(home: &Home, why: &str) {
 }
 
 #[test]
-fn a_store_that_is_no_store_stops_no_request() {
+fn an_unusable_store_stops_no_request() {
     let home = Home::new();
     home.write(".local/share/rsv/store.db", &"no database at all ".repeat(1000));
     goes_on(&home, "cannot open store");
@@ -77,7 +77,7 @@ fn a_store_that_is_no_store_stops_no_request() {
 }
 
 #[test]
-fn a_store_that_another_keeps_locked_stops_no_request() {
+fn a_locked_store_stops_no_request() {
     let home = remembering(Home::new().env("RSV_ENRICH_TIMEOUT", "300ms"));
     let provider = ollama();
     let proxy = Proxy::start(&at(&home, &provider));
@@ -184,7 +184,7 @@ fn a_request_that_is_too_long_is_answered_by_the_pipe_and_the_proxy() {
 }
 
 #[test]
-fn strictly_a_request_that_is_too_long_is_an_error() {
+fn with_strict_a_request_that_is_too_long_is_an_error() {
     let home = remembering(Home::new());
     home.write(".config/rsv/config.toml", SMALL);
     let ran = home.run("rsv-enrich", &["-p", "w", "--strict"], long());
@@ -228,7 +228,7 @@ fn ollama_is_asked_for_its_window_only_if_that_matters() {
         assert_eq!((&account["window"], &account["reserve"]), (&json!(window), &json!(2048.min(window / 4))));
         let wanted = ["GET /api/ps", "POST /api/show"];
         assert_eq!(asked_of(&provider), wanted[..1 + usize::from(shown.is_some())]);
-        // What the settings say is not asked for.
+        // A window in the settings is not asked for.
         home.write(".config/rsv/config.toml", "[models.'llama3.1']\nmax_context_tokens = 100000\n");
         home.run("rsv-enrich", &["-p", "w"], &long).ok();
         assert!(asked_of(&provider).len() <= 2);
@@ -236,7 +236,7 @@ fn ollama_is_asked_for_its_window_only_if_that_matters() {
 }
 
 #[test]
-fn what_a_provider_cuts_in_silence_is_told_once_and_recorded() {
+fn silent_truncation_by_a_provider_is_reported_once_and_recorded() {
     let provider = Fake::new([Answer::new(200, REPLY), Answer::new(200, REPLY)]);
     let home = at(&remembering(Home::new()), &provider);
     home.write(".config/rsv/config.toml", "[models.'llama3.1']\nmax_context_tokens = 100000\n");

@@ -12,7 +12,7 @@ const END: &str = "\n</rsv-memory>\n\n";
 const ANIMALS: [&str; 10] =
     ["owl", "heron", "badger", "otter", "lynx", "marten", "viper", "salmon", "beaver", "swift"];
 
-/// A home in which something was said of every animal, long ago; its Ollama is this provider.
+/// A home with an old message about every animal; its Ollama is this provider.
 fn home_of(provider: &Fake) -> Home {
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
     let line = |(n, animal): (usize, &&str)| {
@@ -38,7 +38,7 @@ fn reply(text: &str) -> String {
     .to_string()
 }
 
-/// What a chat says in its last message.
+/// The text of the last message of a chat.
 fn prompt(body: &Value) -> String {
     text(&body["messages"].as_array().unwrap().last().unwrap()["content"])
 }
@@ -69,7 +69,7 @@ fn conversed(placement: &str) -> (Vec<String>, Vec<String>) {
     (sent, chats.map(|seen| seen.text().to_owned()).collect())
 }
 
-/// The bytes of a request up to what the user said last.
+/// The bytes of a request before the last user message.
 fn before_question(body: &str) -> usize {
     let opening = "{\"role\":\"user\",\"content\":\"";
     body.rfind(opening).unwrap() + opening.len()
@@ -122,7 +122,7 @@ fn copied(turn: usize, prompt: &str) -> Option<(String, String)> {
     }
 }
 
-/// What is said in a turn, and what is to be stored of it.
+/// The messages of a turn, and those that must be stored.
 #[derive(Default)]
 struct Said {
     sent: Vec<String>,
@@ -155,7 +155,7 @@ fn fifty_turns(mut ask: impl FnMut(usize, &str) -> String) -> (Said, Said) {
         }
         let answer: Value = serde_json::from_str(&ask(turn, &request(&messages))).unwrap();
         let sent = text(&answer["choices"][0]["message"]["content"]);
-        // Which of the assistant's ways it was is told by its words.
+        // The text tells which behaviour of the assistant it was.
         let own = match (sent.strip_prefix(BEGIN), sent.split_once("\n\n<rsv-memory>\n")) {
             (Some(rest), _) => rest.split_once(END).unwrap().1.to_owned(),
             (None, Some((own, _))) => own.to_owned(),
@@ -166,12 +166,12 @@ fn fifty_turns(mut ask: impl FnMut(usize, &str) -> String) -> (Said, Said) {
     (user, assistant)
 }
 
-/// What an assistant answers to a chat.
+/// The answer of an assistant to a chat.
 fn answer(turn: usize, body: &Value) -> String {
     copied(turn, &prompt(body)).map_or(format!("Plain answer {turn}."), |(said, _)| said)
 }
 
-/// Fails unless exactly what was said is stored, beside what was there.
+/// Fails unless exactly the messages of the turns were added to the store.
 fn is_stored(home: &Home, user: &Said, assistant: &Said) {
     let records = lines_of(&home.export());
     let of = |role: &str| -> Vec<String> {

@@ -10,11 +10,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What is run by what runs this test, and so not by it.
+/// Commands that run this test, and that it therefore does not run.
 const LEFT_OUT: [&str; 3] =
     ["cargo build --locked", "cargo test --locked --test it search::", "scripts/test"];
 
-/// What stands for programs that would leave this machine, change it, ask its user, or never end.
+/// Fakes of programs that would leave this machine, change it, ask its user, or never end.
 const STAND_INS: [(&str, &str); 14] = [
     // The hours of a line for cron come first.
     ("0", r#"while [ "$1" != rsv-export ]; do shift; done; exec "$@""#),
@@ -61,7 +61,7 @@ fn home(document: &str) -> Home {
     for (name, body) in STAND_INS {
         executable(&home.write(&format!("stand-ins/{name}"), &format!("#!/bin/sh\n{body}\n")));
     }
-    // What is installed here does nothing; what the examples run is built.
+    // These installed programs do nothing; the examples run the built tools.
     for tool in tools() {
         executable(&home.write(&format!("bin/{tool}"), "#!/bin/sh\n"));
     }
@@ -125,7 +125,7 @@ fn commands(document: &str) -> String {
             goes_on = command.is_some_and(|command| command.ends_with('\\'));
         }
     }
-    // What is defined is used.
+    // Functions that an example defines are called.
     commands + if document == "README.md" { "ask 'Where are they?' | grep -q 'By the wall.'\n" } else { "" }
 }
 
@@ -185,7 +185,7 @@ fn blocks(part: &str) -> String {
     escapes.iter().fold(script, |script, (escape, sign)| script.replace(escape, sign))
 }
 
-/// What comes before the examples of a page, for them to run.
+/// The preparation that the examples of a page need.
 fn preparation(name: &str, page: &str) -> String {
     match name {
         "rsv-shell.7" => {

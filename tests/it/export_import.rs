@@ -261,12 +261,12 @@ fn bad_lines_are_named_and_the_rest_is_imported() {
     rsv-import: error: <stdin>:3: timestamp: is missing
     rsv-import: error: <stdin>:4: partition: is missing
     rsv-import: error: <stdin>:5: role: expected user, assistant, system or tool, found "usr"
-    rsv-import: error: <stdin>:6: kind: is none that can be imported
-    rsv-import: hint: messages, accounts, embeddings and links can; rsv-ingest takes the others
-    rsv-import: error: <stdin>:7: kind: is none that can be imported
-    rsv-import: hint: messages, accounts, embeddings and links can; rsv-ingest takes the others
-    rsv-import: error: <stdin>:8: kind: is none that can be imported
-    rsv-import: hint: messages, accounts, embeddings and links can; rsv-ingest takes the others
+    rsv-import: error: <stdin>:6: kind: cannot be imported
+    rsv-import: hint: rsv-import reads messages, accounts, embeddings and links; give other kinds to rsv-ingest
+    rsv-import: error: <stdin>:7: kind: cannot be imported
+    rsv-import: hint: rsv-import reads messages, accounts, embeddings and links; give other kinds to rsv-ingest
+    rsv-import: error: <stdin>:8: kind: cannot be imported
+    rsv-import: hint: rsv-import reads messages, accounts, embeddings and links; give other kinds to rsv-ingest
     rsv-import: error: <stdin>:9: a string is not closed
     rsv-import: error: <stdin>:11: expected a JSON object, found '#'
     rsv-import: hint: each line is a JSON object: man 5 rsv-record
@@ -312,7 +312,7 @@ fn files_and_standard_input_are_read_in_their_order() {
         (
             &["none.json"][..],
             "cannot open none.json: no such file or directory\n\
-             rsv-import: hint: operands name files; text is piped in",
+             rsv-import: hint: operands are names of files; pipe text in",
         ),
         (&["."], "cannot read .: is a directory\nrsv-import: hint: name the files in it"),
         (&["-", "-"], "standard input ('-') is named more than once"),
@@ -381,7 +381,7 @@ fn roles_and_times_narrow_an_export() {
 }
 
 #[test]
-fn spreadsheets_and_people_have_formats_of_their_own() {
+fn csv_and_markdown_are_written() {
     let home = Home::new();
     let line = |n: i64, role: &str, content: &str| {
         let m =

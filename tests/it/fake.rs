@@ -40,7 +40,7 @@ impl Answer {
         for (name, value) in self.headers {
             response.add_header(Header::from_bytes(name, value).unwrap());
         }
-        // Who asked may have gone.
+        // The client may have gone.
         let _ = to.respond(response);
     }
 }
@@ -112,7 +112,7 @@ impl Fake {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What was asked so far.
+    /// The requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }

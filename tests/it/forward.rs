@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// The key that must be seen by nobody but the provider.
+/// The key that only the provider may see.
 const CANARY: &str = "sk-canary-7f3a";
 
 /// The least body that is a request.
@@ -134,7 +134,7 @@ fn bad_lines_are_named_and_the_next_is_read() {
 }
 
 #[test]
-fn requests_that_nobody_can_answer_are_not_sent() {
+fn requests_without_a_usable_provider_are_not_sent() {
     let fake = Fake::new([]);
     for (ask, said) in [
         (r#"{"kind":"request","model":"gpt-4o"}"#, "messages: is missing"),
@@ -236,14 +236,14 @@ fn a_route_has_headers_of_its_own_which_are_no_place_for_a_key() {
         set(&format!("routes.\"gpt-*\".headers.{name}"), CANARY);
         let ran = forward(&home, ASK);
         let said = format!(
-            "rsv-forward: error: routes.\"gpt-*\".headers.\"{name}\": this header is not taken from here\n\
+            "rsv-forward: error: routes.\"gpt-*\".headers.\"{name}\": this header cannot be set here\n\
              rsv-forward: hint: name the variable that holds a key in key_variable\n[2]"
         );
         assert_eq!(ran.to_string(), said);
         home.run("rsv-config", &["unset", &format!("routes.\"gpt-*\".headers.{name}")], "").ok();
     }
     set("routes.\"gpt-*\".headers.\"a b\"", "x");
-    assert!(forward(&home, ASK).trouble().contains("is no name of a header"));
+    assert!(forward(&home, ASK).trouble().contains("is not the name of a header"));
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn anthropic_is_spoken_to_as_openai_is() {
 }
 
 #[test]
-fn what_a_provider_did_not_take_is_sent_again() {
+fn rejected_requests_are_retried() {
     let soon = |status| Answer::new(status, "later").header("Retry-After", "0");
     for script in [
         vec![soon(429), Answer::new(200, YES)],
@@ -277,7 +277,7 @@ fn what_a_provider_did_not_take_is_sent_again() {
 }
 
 #[test]
-fn a_request_is_sent_again_so_often_and_no_more() {
+fn retries_are_limited() {
     let soon = |status| Answer::new(status, "").header("Retry-After", "0");
     for (retries, script, asked, status) in [
         ("2", vec![soon(503), soon(429), soon(503), Answer::new(200, YES)], 3, 503),
@@ -300,7 +300,7 @@ fn a_request_is_sent_again_so_often_and_no_more() {
 }
 
 #[test]
-fn who_is_not_there_yet_is_asked_again() {
+fn an_unreachable_provider_is_retried() {
     let url = dead();
     let home = home(&url).env("RSV_RETRIES", "9");
     let mut command = home.command("rsv-forward");
@@ -311,7 +311,7 @@ fn who_is_not_there_yet_is_asked_again() {
     said.read_line(&mut String::new()).unwrap();
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
-    assert!(line.starts_with("rsv-forward: OpenAI: connection refused; again in "), "{line}");
+    assert!(line.starts_with("rsv-forward: OpenAI: connection refused; retrying in "), "{line}");
     let wire = Wire::at(&url);
     let mut call = wire.accept();
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"choices\":[]}");
@@ -320,7 +320,7 @@ fn who_is_not_there_yet_is_asked_again() {
 }
 
 #[test]
-fn a_whole_answer_that_stops_arriving_is_not_waited_for() {
+fn a_stalled_answer_times_out() {
     let stalled = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":", Duration::from_secs(5));
     let line = failed(&forward(&home(&stalled).env("RSV_IDLE_TIMEOUT", "100ms"), ASK));
     assert_eq!(line["message"], "the answer of OpenAI broke off: nothing more arrived within 100ms");
@@ -383,7 +383,7 @@ fn a_missing_key_is_named() {
 
 #[test]
 fn no_key_goes_to_another_machine_in_the_clear() {
-    // What would leave the machine goes to this proxy instead.
+    // Requests that would leave the machine go to this proxy instead.
     let fake = Fake::new([Answer::new(200, YES)]);
     let home = home("http://gateway.example/v1").env("HTTP_PROXY", &fake.url());
     let home = home.env("OLLAMA_BASE_URL", "http://ollama.example:11434");
@@ -391,7 +391,7 @@ fn no_key_goes_to_another_machine_in_the_clear() {
     assert_eq!((&line["code"], &line["status"]), (&"insecure_address".into(), &502.into()));
     assert_eq!(
         line["message"],
-        "the key for OpenAI would go to http://gateway.example/v1/chat/completions in the clear"
+        "the key for OpenAI would be sent to http://gateway.example/v1/chat/completions in the clear"
     );
     assert!(fake.seen().is_empty());
     forward(&home, ASK.replace("gpt-4o", "llama3")).ok();
@@ -401,7 +401,7 @@ fn no_key_goes_to_another_machine_in_the_clear() {
 }
 
 #[test]
-fn no_proxy_stands_before_our_own_machine() {
+fn loopback_addresses_bypass_the_network_proxy() {
     for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "HTTPS_PROXY"] {
         let fake = Fake::new(vec![Answer::new(200, YES); 2]);
         for url in [fake.url(), fake.url().replace("127.0.0.1", "localhost")] {
@@ -428,7 +428,7 @@ fn web_search_options_are_added_only_where_they_are_wanted_and_absent() {
 }
 
 #[test]
-fn what_a_provider_refuses_is_told_with_its_body() {
+fn a_refusal_is_reported_with_its_body() {
     let html = "<html>\n<b>502</b></html>";
     for (answer, said, body) in [
         (
@@ -522,7 +522,7 @@ fn a_provider_that_cannot_be_reached_is_named_without_its_secrets() {
 }
 
 #[test]
-fn a_provider_whose_name_nobody_knows_is_named() {
+fn an_unresolvable_provider_is_named() {
     let failed = failed(&forward(&home("https://provider.invalid"), ASK));
     assert_eq!((&failed["code"], &failed["status"]), (&"provider_unreachable".into(), &502.into()));
     let message = failed["message"].as_str().unwrap();
@@ -530,7 +530,7 @@ fn a_provider_whose_name_nobody_knows_is_named() {
 }
 
 #[test]
-fn a_connection_that_breaks_is_told_from_one_that_never_was() {
+fn a_broken_connection_is_distinguished_from_a_refused_one() {
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"choices\":";
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n";
     for (bytes, code, said) in [
@@ -548,14 +548,14 @@ fn a_connection_that_breaks_is_told_from_one_that_never_was() {
         assert_eq!((&line["code"], &line["status"]), (&code.into(), &502.into()));
         assert!(line["message"].as_str().unwrap().starts_with(said), "{ran}");
     }
-    // The status is known, so it is told.
+    // The status is known, so it is reported.
     let half = b"HTTP/1.1 429 Slow\r\nContent-Length: 100\r\n\r\n{\"e\":";
     let line = failed(&forward(&home(&raw(half, Duration::ZERO)), ASK));
     assert_eq!((&line["code"], &line["status"]), (&"provider_error".into(), &429.into()));
 }
 
 #[test]
-fn a_provider_that_is_late_is_not_waited_for() {
+fn a_late_provider_times_out() {
     let late = Fake::new([Answer::new(200, YES).after(Duration::from_millis(900))]);
     let stalled = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"a\":", Duration::from_secs(5));
     for (url, said) in [
@@ -571,7 +571,7 @@ fn a_provider_that_is_late_is_not_waited_for() {
 }
 
 #[test]
-fn a_connection_is_not_waited_for_either() {
+fn a_connection_attempt_times_out() {
     // It waits for the end of a request head, and never greets as TLS would.
     let url = raw(b"", Duration::ZERO).replace("http", "https");
     let line = failed(&forward(&home(&url).env("RSV_CONNECT_TIMEOUT", "100ms"), ASK));
@@ -582,7 +582,7 @@ fn a_connection_is_not_waited_for_either() {
 }
 
 #[test]
-fn the_key_is_shown_on_no_failure() {
+fn no_failure_shows_the_key() {
     let echo = format!("{{\"error\":{{\"message\":\"bad key {CANARY}\"}},\"k\":\"{CANARY}\"}}");
     let fake = Fake::new([
         Answer::new(401, echo.clone()),
@@ -611,7 +611,7 @@ fn the_key_is_shown_on_no_failure() {
 }
 
 #[test]
-fn details_are_told_if_they_are_asked_for() {
+fn verbose_prints_details() {
     let fake = Fake::new([Answer::new(200, YES)]);
     let ran = home(&fake.url()).run("rsv-forward", &["-v"], ASK);
     let told = [
@@ -658,7 +658,7 @@ fn an_answer_is_out_before_the_next_request_is_there() {
 }
 
 #[test]
-fn a_connection_that_the_provider_let_go_is_not_used_again() {
+fn a_connection_that_the_provider_closed_is_not_reused() {
     let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"choices\":[]}";
     let home = home(&raw(whole, Duration::from_millis(50)));
     let mut command = home.command("rsv-forward");
@@ -677,13 +677,13 @@ fn a_connection_that_the_provider_let_go_is_not_used_again() {
 }
 
 #[test]
-fn trouble_with_the_operands_comes_before_any_request() {
+fn bad_operands_are_reported_before_any_request() {
     let home = home("http://127.0.0.1:9");
     let ran = home.run("rsv-forward", &["missing.json"], ASK);
     assert_eq!(
         ran.to_string(),
         "rsv-forward: error: cannot open missing.json: no such file or directory\n\
-         rsv-forward: hint: operands name files; text is piped in\n[2]"
+         rsv-forward: hint: operands are names of files; pipe text in\n[2]"
     );
     let ran = home.env("OLLAMA_BASE_URL", "http://x:y:z").run("rsv-forward", &[], ASK);
     assert_eq!(

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Stands for cgip and ollama: notes what it is given, and answers, or not, as it is told.
+/// A fake of cgip and ollama: records its input, and answers or fails as the variables say.
 const STAND_IN: &str = r#"#!/bin/sh
 given=$(cat; echo .)
 { echo "$0" "$@" | sed 's,.*/,,'; printf '%s\n' "${given%??}"; } > asked
@@ -122,7 +122,7 @@ fn a_turn_is_stored_once_and_its_question_does_not_find_itself() {
         assert_eq!((&link["from"], &link["to"]), (&turn[0]["id"], &turn[1]["id"]));
         let account = records.iter().find(|r| r["kind"] == "account").unwrap();
         assert_eq!(account["trace_id"], turn[0]["trace_id"]);
-        // What was recalled is not stored a second time, and is recalled again.
+        // Recalled text is not stored again, and is recalled again.
         run(&home, shell, "olm -p work -m llama3.2 'And now?'", "").ok();
         let asked = home.read("asked");
         assert!(
@@ -242,7 +242,7 @@ fn an_answer_is_shown_as_it_comes() {
 }
 
 #[test]
-fn what_is_written_to_a_file_stays_in_order() {
+fn output_to_a_file_stays_in_order() {
     for shell in shells().into_iter().filter(|(shell, _)| *shell != "fish") {
         let home = home();
         run(
@@ -322,7 +322,7 @@ fn the_real_clients_answer_in_every_shell() {
 }
 
 #[test]
-fn at_a_prompt_nothing_is_read_and_ctrl_c_stores_nothing() {
+fn at_a_prompt_stdin_is_not_read_and_ctrl_c_stores_nothing() {
     for (shell, start) in [("bash", "exec bash --rcfile rc -i"), ("zsh", "exec zsh -i")] {
         if !shells().iter().any(|(there, _)| *there == shell) {
             continue;

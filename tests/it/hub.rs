@@ -29,7 +29,11 @@ impl Hub {
         std::thread::spawn({
             let state = state.clone();
             // A client that hangs up in the middle is its own affair.
-            move || listener.incoming().for_each(|stream| drop(state.serve(stream.unwrap())))
+            move || {
+                for stream in listener.incoming() {
+                    drop(state.serve(stream.unwrap()));
+                }
+            }
         });
         Hub { port, state }
     }

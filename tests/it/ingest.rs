@@ -50,7 +50,7 @@ fn a_text_keeps_its_lines_and_its_beginning() {
 }
 
 #[test]
-fn a_mark_of_the_byte_order_is_no_text() {
+fn a_byte_order_mark_is_not_text() {
     let home = Home::new();
     let lines = format!("\u{feff}{}", line("user", "a line"));
     assert_eq!(home.ingest(&[], &lines)[0]["content"], "a line");
@@ -62,7 +62,7 @@ fn a_mark_of_the_byte_order_is_no_text() {
 }
 
 #[test]
-fn with_a_role_json_is_the_text_it_is() {
+fn with_a_role_json_is_stored_as_text() {
     let home = Home::new();
     let answer = r#"{"role":"user","content":"not a message"}"#;
     let stored = home.ingest(&["--role", "assistant"], answer);
@@ -74,7 +74,7 @@ fn with_a_role_json_is_the_text_it_is() {
 }
 
 #[test]
-fn nothing_and_bad_roles_are_refused() {
+fn empty_text_and_invalid_roles_are_refused() {
     let home = Home::new();
     for (words, stdin) in [
         (&[][..], ""),
@@ -155,7 +155,7 @@ fn ids_are_uuids_that_sort_as_they_were_made() {
 }
 
 #[test]
-fn at_one_time_the_same_bytes_come_out() {
+fn the_same_input_at_the_same_time_gives_the_same_bytes() {
     let lines = format!("{}{}{}", line("user", "a"), line("assistant", "b"), line("user", "a"));
     let run = || {
         let home = Home::new().at("1795244580000");
@@ -212,7 +212,7 @@ fn a_question_has_one_answer_and_keeps_it() {
         let link = json!({"rel": "RESPONDED_WITH", "from": id(from), "to": id(to)});
         let said = ingest(&home, &[], &link.to_string()).trouble();
         assert!(
-            said.contains("<stdin>:1: RESPONDED_WITH: one of the two is linked to another already"),
+            said.contains("<stdin>:1: RESPONDED_WITH: one of the two records is already linked to another"),
             "{said}"
         );
         assert_eq!(links(&home), [pair("ask", "first")]);
@@ -318,7 +318,7 @@ fn a_response_of_any_client_is_stored_too() {
 }
 
 #[test]
-fn what_says_nothing_is_not_stored() {
+fn empty_messages_are_not_stored() {
     let home = Home::new().at("2000");
     home.ingest(&["-p", "w"], &line("user", "Owls hunt."));
     let request = r#"{"messages":[{"role":"user","content":"owls"}]}"#;
@@ -469,12 +469,12 @@ fn writing_existing_records_changes_nothing() {
 }
 
 #[test]
-fn an_id_keeps_what_it_said_first() {
+fn a_second_text_under_an_id_does_not_replace_the_first() {
     let home = Home::new();
     let said = |text: &str| format!("{{\"id\":\"m1\",\"role\":\"user\",\"content\":\"{text}\"}}\n");
     home.ingest(&[], &said("first"));
     let ran = ingest(&home, &[], &(said("first") + &said("second")));
-    let note = "rsv-ingest: <stdin>:2: something else is stored under this id already, and stays\n";
+    let note = "rsv-ingest: <stdin>:2: another record with this id is already stored, and is kept\n";
     assert_eq!((ran.status, ran.stderr.as_str()), (0, note));
     assert_eq!(home.contents("rsv-view", &[]), ["first"]);
     assert_eq!(ingest(&home, &["-q"], &said("second")).stderr, "");
@@ -587,7 +587,7 @@ fn recalled_text_is_not_stored_again() {
 }
 
 #[test]
-fn within_one_time_the_order_is_that_of_arrival() {
+fn equal_timestamps_keep_the_order_of_arrival() {
     let home = Home::new().env("RSV_TEST_NOW", "1700000000000");
     for n in 0..8 {
         let trace = format!("t{n}");

@@ -78,7 +78,7 @@ fn files(directory: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_is_installed_runs_and_is_taken_away_again() {
+fn an_installation_runs_and_uninstalls_without_a_trace() {
     let home = bare();
     let prefix = home.path(PREFIX);
     let from = real(&home, &["rsv-ingest", "rsv-view"]);
@@ -95,7 +95,7 @@ fn what_is_installed_runs_and_is_taken_away_again() {
     let alone = Home::new();
     run(&alone, prefix.join("bin/rsv-ingest"), &["A warm wall."]).ok();
     assert!(run(&alone, prefix.join("bin/rsv-view"), &[]).ok().contains("A warm wall."));
-    // What it says of a model that is missing leads to what was installed.
+    // The hint for a missing model names the installed script.
     let told = lines_of(&run(&alone, prefix.join("bin/rsv-config"), &["doctor"]).stdout);
     let of_model = told.iter().find(|line| line["check"] == "model").unwrap();
     let getter = prefix.join("lib/rsv/fetch-model").display().to_string().replace('\'', r"'\''");
@@ -151,7 +151,7 @@ fn what_is_installed_runs_and_is_taken_away_again() {
 }
 
 #[test]
-fn what_is_not_rsvs_is_not_touched() {
+fn files_of_others_are_not_touched() {
     let home = bare();
     let from = stand_ins(&home);
     let prefix = home.path(PREFIX);
@@ -182,7 +182,7 @@ fn what_is_not_rsvs_is_not_touched() {
     let ran = install(&home, &from, &[]);
     assert!(ran.status == 2 && ran.stderr.contains(&view), "{ran}");
 
-    // What was changed is left, and said.
+    // A changed file is left and named.
     let uninstall = script("uninstall");
     let ran = run(&home, &uninstall, &["--prefix", prefix.to_str().unwrap()]);
     assert_eq!(
@@ -209,7 +209,7 @@ fn a_package_is_put_together_below_another_directory() {
 }
 
 #[test]
-fn by_default_it_is_for_this_user_and_what_is_wrong_is_said() {
+fn the_default_is_the_users_home_and_errors_are_reported() {
     let home = bare();
     let from = stand_ins(&home);
     let from = from.to_str().unwrap();

@@ -76,7 +76,7 @@ const LINES: &str = r#"{"kind":"note","id":"n1","title":"Moss","content":"It gro
 "#;
 
 #[test]
-fn a_kind_of_ones_own_goes_through_everything() {
+fn a_new_kind_passes_through_every_tool() {
     for home in Home::of_each_store() {
         let home = home.and_model();
         let ran = home.test_process("kinds::notes_go_through_everything").output().unwrap();
@@ -108,14 +108,14 @@ fn notes_go_through_everything() {
 }
 
 #[test]
-fn what_reservoir_wrote_stays_whatever_kinds_come_beside_it() {
+fn new_kinds_leave_reservoirs_graph_unchanged() {
     let Some(home) = Home::in_graph() else { return };
     let graph = home.graph();
     for statement in RESERVOIRS {
         graph.run(statement);
     }
     let (before, foreign) = (graph.texts(READ_BY_RESERVOIR), graph.texts(NOT_OURS));
-    let ran = home.test_process("kinds::notes_come_beside_what_reservoir_wrote").output().unwrap();
+    let ran = home.test_process("kinds::notes_are_stored_beside_reservoirs_graph").output().unwrap();
     let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success() && told.contains("1 passed"), "{told}");
     assert_eq!((graph.texts(READ_BY_RESERVOIR), graph.texts(NOT_OURS)), (before, foreign));
@@ -125,7 +125,7 @@ fn what_reservoir_wrote_stays_whatever_kinds_come_beside_it() {
 
 #[test]
 #[ignore = "a process of its own, in which the kind is registered: another test starts it"]
-fn notes_come_beside_what_reservoir_wrote() {
+fn notes_are_stored_beside_reservoirs_graph() {
     if !is_test_process() {
         return;
     }
@@ -155,7 +155,7 @@ fn notes_come_beside_what_reservoir_wrote() {
     assert_eq!(store.replace(&[changed]).unwrap(), [Written::Replaced]);
     assert_eq!(store.remove(&["w0", "w1", "a0"]).unwrap(), 3);
     assert_eq!(seen(&mut *store), (6, 6, 6));
-    // What nobody has adopted is not rsv's to remove.
+    // rsv does not remove records that it has not adopted.
     let ids: Vec<String> = store.last_of(&owls, 1).unwrap().into_iter().map(|owl| owl.id).collect();
     assert_eq!(store.remove(&[&ids[0]]).unwrap(), 0);
     assert_eq!(seen(&mut *store), (6, 6, 6));
@@ -218,7 +218,7 @@ fn they_are_stored_and_passed_on(store: &mut dyn Store) {
     let moss = Select { key: Some("Moss".into()), ..Select::records(vec![&NOTE], Scopes::All) };
     assert_eq!(ids(&store.last_of(&moss, 9).unwrap()), ["n1", "n4"]);
     assert_eq!(ids(&store.get(&["n1", "m1"], &of_p(&NOTE)).unwrap()), ["n1"]);
-    // What stands around a note are notes.
+    // The neighbours of a note are notes.
     let around = store.around(&[&notes[1]], &both, 1).unwrap();
     assert_eq!((ids(&around[0].before), ids(&around[0].after)), (vec!["n1"], vec!["n3"]));
     // Scopes are counted by their messages.
@@ -349,7 +349,7 @@ fn they_are_shown(store: &mut dyn Store) {
              \"why\":{{\"keyword\":{score}}}}}\n"
         )
     );
-    // What a note has under the name of a member that a search adds would stand there twice.
+    // A member of a note with the name of one that a search adds would occur twice.
     let hits = found(store, By::Words, "winter", &NOTE, false);
     let mut line = Vec::new();
     hits[0].write_line(1, false, None, &mut line);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// A message with a vector of a model that nobody knows, whose threshold is 0.85.
+/// A message with a vector of an unknown model, whose threshold is 0.85.
 fn line(id: &str, instance: &str, timestamp: i64, vector: &[f32]) -> String {
     let (message, model) = (format!("says {id}"), "m");
     json!({
@@ -168,7 +168,7 @@ fn the_threshold_prunes_and_widens() {
 }
 
 #[test]
-fn a_rehearsal_writes_nothing_and_tells_all() {
+fn a_dry_run_writes_nothing_and_prints_every_link() {
     for home in Home::of_each_store() {
         let mut lines: String = (0..40).map(|n| line(&format!("m{n}"), "i", n, &at(n as f32))).collect();
         lines += &line("q", "i", 100, &at(200.0)).replace("trace of q", "t");
@@ -190,7 +190,7 @@ fn a_rehearsal_writes_nothing_and_tells_all() {
 }
 
 #[test]
-fn only_the_scope_that_is_named_is_linked() {
+fn only_the_named_scope_is_linked() {
     for home in Home::of_each_store() {
         let scopes = ["i", "j"];
         let lines = scopes.map(|scope| {
@@ -206,7 +206,7 @@ fn only_the_scope_that_is_named_is_linked() {
 }
 
 #[test]
-fn a_synapse_has_no_direction_and_is_one() {
+fn a_synapse_is_undirected_and_stored_once() {
     for home in Home::of_each_store() {
         import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(1.0))));
         import(
@@ -232,7 +232,7 @@ fn a_synapse_has_no_direction_and_is_one() {
 }
 
 #[test]
-fn what_is_exported_comes_back_with_its_synapses() {
+fn synapses_survive_export_and_import() {
     let (home, other) = (Home::new(), Home::new());
     let lines: String = (0..60).map(|n| line(&format!("m{n}"), "i", n, &at(n as f32 * 2.0))).collect();
     import(&home, &lines);
@@ -244,7 +244,7 @@ fn what_is_exported_comes_back_with_its_synapses() {
 }
 
 #[test]
-fn what_is_embedded_is_linked_and_linked_anew_when_the_model_changes() {
+fn embedded_messages_are_linked_and_relinked_when_the_model_changes() {
     let home = Home::with_model();
     let said =
         "Plant the tomatoes by the warm wall.\nTomatoes want a warm wall.\nThe tram to Belém is full.\n";
@@ -260,7 +260,7 @@ fn what_is_embedded_is_linked_and_linked_anew_when_the_model_changes() {
     home.run("rsv-embed", &["--replay"], "").ok();
     assert_eq!(synapses(&home), made);
     assert_eq!(link(&home, &[]), Vec::<Value>::new());
-    // What is said later is compared with all that was said before.
+    // A later message is compared with all earlier ones.
     home.run("rsv-ingest", &["A warm wall is what tomatoes want."], "").ok();
     home.run("rsv-embed", &["--pending"], "").ok();
     assert!(synapses(&home).len() > made.len());
@@ -297,7 +297,7 @@ fn the_strongest_path_is_found_or_there_is_none() {
 }
 
 #[test]
-fn the_numbers_of_a_graph_are_told() {
+fn graph_statistics_are_printed() {
     let home = four_in_a_row();
     let stats = link(&home, &["-p", "p", "-i", "i", "--stats"]);
     let [stats] = &stats[..] else { panic!("{stats:?}") };
@@ -325,7 +325,7 @@ fn the_numbers_of_a_graph_are_told() {
     assert_eq!(Home::new().run("rsv-link", &["--stats"], "").ok(), "");
 }
 
-/// What Graphviz makes of a graph, where it is installed.
+/// The graph as Graphviz reads it, if Graphviz is installed.
 fn drawn(dot: &str) -> Option<Ran> {
     let mut child = Command::new("dot")
         .arg("-Tsvg")
@@ -339,7 +339,7 @@ fn drawn(dot: &str) -> Option<Ran> {
 }
 
 #[test]
-fn a_graph_is_drawn_whatever_was_said() {
+fn any_text_can_be_drawn_in_a_graph() {
     let home = four_in_a_row();
     let odd = "He said \"go\" \\ </b> & \u{202e}\n\nthen\tleft\u{0}".repeat(9);
     let message = json!({"role": "assistant", "content": odd, "partition": "p", "instance": "i", "trace_id": "trace of e"});

@@ -231,7 +231,7 @@ fn a_damaged_installation_is_named_and_fetched_again() {
 }
 
 #[test]
-fn without_the_library_all_else_works_and_what_helps_is_said() {
+fn without_onnx_runtime_other_tools_work_and_a_hint_is_given() {
     let home = Home::new();
     let from = files(&home, "from").display().to_string();
     let said = home.fetch(&[MODEL, "--from", &from]).trouble();
@@ -294,7 +294,7 @@ fn two_fetches_at_once_do_it_once() {
 }
 
 #[test]
-fn a_model_of_ones_own_is_asked_as_its_files_say() {
+fn a_custom_model_is_run_as_its_files_say() {
     let home = with_library();
     let own = files(&home, "Own-Model");
     home.write("Own-Model/1_Pooling/config.json", r#"{"pooling_mode_cls_token": true}"#);
@@ -319,7 +319,7 @@ fn a_model_of_ones_own_is_asked_as_its_files_say() {
         "{prepared:?}"
     );
     let said = home.fetch(&["no-such-model"]).trouble();
-    assert!(said.contains("no embedding model is known as no-such-model"), "{said}");
+    assert!(said.contains("unknown embedding model: no-such-model"), "{said}");
     let said = home.env("RSV_EMBED_MODEL", "bge_large_en_v15").run("rsv-embed", &["--text"], "a\n").trouble();
     assert!(said.contains("hint: rsv-embed --fetch bge-large-en-v1.5\n"), "{said}");
 }
@@ -336,7 +336,7 @@ fn a_model_is_fetched_from_a_hub_and_goes_on_where_it_ended() {
     let model = home.path(".local/share/rsv/models/all-minilm-l6-v2/model.onnx");
     assert_eq!(fs::read(&model).unwrap(), fs::read(model_files().join("model.onnx")).unwrap());
 
-    // What a file was at first, it must be ever after: the hub has another one now.
+    // A file must keep its first checksum: the hub now has another one.
     let other = files(&home, "other");
     let mut bytes = fs::read(&model).unwrap();
     bytes[5_000_000] ^= 1;
@@ -356,7 +356,7 @@ fn a_fetch_that_fails_says_why_and_keeps_what_it_has() {
     let hub = Hub::new(model_files(), &[1000, 1000, 1000, 1000]);
     let said = home.env("HF_ENDPOINT", &hub.url()).fetch(&["all-minilm-l6-v2"]).trouble();
     assert!(
-        said.contains("cannot fetch all-minilm-l6-v2: ") && said.contains("it goes on where it ended"),
+        said.contains("cannot fetch all-minilm-l6-v2: ") && said.contains("run it again to continue"),
         "{said}"
     );
     assert!(!home.path(".local/share/rsv/models/all-minilm-l6-v2").exists());
@@ -369,5 +369,5 @@ fn a_fetch_that_fails_says_why_and_keeps_what_it_has() {
     let said = home.env("HF_ENDPOINT", &empty.url()).fetch(&["bge-small-en-v1.5"]).trouble();
     assert!(said.contains("status 404 Not Found"), "{said}");
     let said = home.fetch(&[MODEL]).trouble();
-    assert!(said.contains("is on no hub") && said.contains("or scripts/fetch-model"), "{said}");
+    assert!(said.contains("is not on a hub") && said.contains("else scripts/fetch-model"), "{said}");
 }

@@ -113,7 +113,7 @@ impl Graph {
         StoreLocation { address: self.address.clone(), server }
     }
 
-    /// What makes it the store of a tool.
+    /// The variables that make it the store of a tool.
     pub(crate) fn environment(&self) -> [(&'static str, &str); 2] {
         [("RSV_STORE", &self.address), ("NEO4J_PASSWORD", &self.password)]
     }
@@ -142,7 +142,7 @@ pub(crate) const RESERVOIRS: [&str; 4] = [
      CREATE (a)-[:SYNAPSE {score: 0.9, model: 'embedding1536'}]->(b)",
 ];
 
-/// What Reservoir reads of its messages.
+/// The properties of messages that Reservoir reads.
 pub(crate) const READ_BY_RESERVOIR: &str = "MATCH (m:MessageNode)-[:HAS_EMBEDDING]->(e:Embedding1024)
     RETURN m.trace_id + m.partition + m.instance + m.role + m.content + toString(m.timestamp)
       + toString(m.embedding[1]) + toString(size(m.embedding)) + toString(e.embedding[2]) AS text ORDER BY text";
@@ -179,7 +179,7 @@ fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
     graph.run("MATCH (m:MessageNode {content: 'Owl number 3'}) CREATE (d:MessageNode) SET d = properties(m)");
     for taken_over in ["6 messages", "0 messages"] {
         let said = home.run("rsv-link", &["--adopt", "-v"], "").stderr;
-        assert!(said.contains(&format!("{taken_over} were taken over")), "{said}");
+        assert!(said.contains(&format!("took over {taken_over}")), "{said}");
     }
     let left = graph.texts("MATCH (m:MessageNode) WHERE m.rsv_id IS NULL RETURN m.content AS text");
     assert_eq!(left, ["Owl number 3"]);
@@ -272,7 +272,7 @@ fn a_graph_recalls_what_a_file_does() {
         let wanted = other.retrieve(&question, &which, &plan, wanted.2).unwrap();
         same_evidence(&again, &wanted, &format!("{round}, once more"));
     }
-    // What is written is found at once: a vector, or a message.
+    // A new vector or message is found at once.
     let which = Select::messages(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
     let plan = Plan { candidates: 60, seeds: 60, reach: 2, measured: 20, links: 0 };
     let vector = vector();
@@ -325,7 +325,7 @@ fn same_evidence(found: &Evidence, wanted: &Evidence, told: &str) {
     for (id, (keyword, share, similarity)) in &one {
         let wanted = &other[id];
         assert!(near(*keyword, wanted.0) && near(*share, wanted.1), "{told}: {id}");
-        // Of what is near as well a store may tell the cosine though nobody needs it.
+        // A store may also give the cosine of a message that was found by its words.
         let same = similarity.zip(wanted.2).is_none_or(|(one, other)| near(one, other));
         assert!(same && similarity.is_some() == wanted.2.is_some(), "{told}: {id}");
     }
@@ -384,7 +384,7 @@ fn names_and_contents_are_never_read_as_statements() {
 }
 
 #[test]
-fn eight_that_write_at_once_leave_one_graph() {
+fn eight_concurrent_writers_leave_one_graph() {
     let Some(home) = Home::in_graph() else { return };
     let lines = |writer: usize| -> String {
         let turn = |n: usize| {
@@ -423,7 +423,7 @@ fn eight_that_write_at_once_leave_one_graph() {
 }
 
 #[test]
-fn what_fails_is_told_within_its_time() {
+fn neo4j_failures_are_reported_within_their_timeouts() {
     let Some(home) = Home::in_graph() else { return };
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("bolt://{}", silent.local_addr().unwrap());
@@ -434,13 +434,13 @@ fn what_fails_is_told_within_its_time() {
         (
             "NEO4J_PASSWORD",
             "hush",
-            "the server does not let neo4j in",
+            "the server rejects the user neo4j or the password",
             "set NEO4J_USERNAME and NEO4J_PASSWORD",
         ),
         ("NEO4J_DATABASE", "nowhere", "there is no database nowhere", "NEO4J_DATABASE"),
         ("RSV_STORE", closed, "connection refused", "is Neo4j running there?"),
         ("RSV_STORE", &silent, "no connection within 1 s", "is Neo4j running there?"),
-        ("RSV_STORE", &secure, "the server hung up", "is for a server with TLS"),
+        ("RSV_STORE", &secure, "the server closed the connection", "is for a server with TLS"),
     ] {
         let home = home.env("NEO4J_CONNECTION_TIMEOUT", "1s").env(name, value);
         for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {
@@ -479,7 +479,7 @@ const MANY: &str =
         partition: 'many', instance: 'many', timestamp: i, embedding: [1.0, rand(), rand(), rand()]})";
 
 #[test]
-fn three_among_very_many_are_found() {
+fn three_records_among_very_many_are_found() {
     let Some(home) = Home::in_graph() else { return };
     let line = |partition: &str, n: i32, first: f32| {
         let message = serde_json::json!({"id": format!("{partition}-{n}"), "partition": partition, "instance": partition,
@@ -528,8 +528,7 @@ fn a_graph_of_another_version_is_refused_and_left_as_it_is() {
         let stderr = home.run("rsv-ingest", &["An owl"], "").trouble();
         let wanted = format!("is of another version of rsv ({other}; this one reads {read})");
         assert!(stderr.contains(&wanted), "{stderr}");
-        let hint =
-            "export it with the version that made it, then import that: rsv-export > FILE, rsv-import FILE";
+        let hint = "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE";
         assert!(stderr.contains(hint), "{stderr}");
         assert_eq!((content(), home.graph().texts(version)), (before.clone(), vec![other.to_string()]));
     }
@@ -539,7 +538,7 @@ fn a_graph_of_another_version_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn what_the_index_finds_is_what_a_scan_finds() {
+fn the_neo4j_index_finds_what_a_scan_finds() {
     let Some(graph) = Home::in_graph() else { return };
     let file = Home::new();
     let homes = [&graph, &file];
@@ -626,7 +625,7 @@ fn letters(number: usize) -> String {
     number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
-/// What must not be there.
+/// Conditions that must not occur in the graph.
 const WRONG: [(&str, &str); 7] = [
     (
         "collections count their records",

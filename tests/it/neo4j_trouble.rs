@@ -1,4 +1,4 @@
-//! What may go wrong between rsv and a Neo4j server, what is told of it, and that nothing is lost or doubled.
+//! Failures between rsv and a Neo4j server: they are reported, and no record is lost or doubled.
 
 use crate::fake::{Answer, Fake};
 use crate::neo4j::Graph;
@@ -36,7 +36,7 @@ struct Wire {
 }
 
 struct State {
-    /// Whether nobody is connected any more.
+    /// Whether every connection is closed.
     dead: AtomicBool,
     cut: Mutex<Cut>,
     /// Whether it dies when it is cut by itself.
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    /// What becomes of bytes to the server: whether the wire is cut after them.
+    /// Whether the connection is cut after these bytes to the server.
     fn passes(&self, bytes: &[u8]) -> bool {
         let mut cut = self.cut.lock().unwrap();
         match &mut *cut {
@@ -81,7 +81,9 @@ impl State {
             let lost = !up && committing.load(Ordering::SeqCst) || up && !self.passes(bytes);
             if lost {
                 self.dead.store(self.mortal.load(Ordering::SeqCst), Ordering::SeqCst);
-                self.victim.lock().unwrap().take().into_iter().for_each(kill);
+                if let Some(victim) = self.victim.lock().unwrap().take() {
+                    kill(victim);
+                }
                 self.cut();
             }
             if read == 0 || lost || to.write_all(bytes).is_err() {
@@ -134,7 +136,7 @@ impl Wire {
         }));
     }
 
-    /// Is as a server that was stopped: nobody is connected, and nobody can connect.
+    /// Acts like a stopped server: it closes its connections and accepts none.
     fn stop(&mut self) {
         self.state.dead.store(true, Ordering::SeqCst);
         self.state.cut();
@@ -293,16 +295,16 @@ fn the_proxy_answers_without_its_server_and_stores_when_it_is_back() {
 }
 
 #[test]
-fn what_waits_too_long_is_told_and_nothing_else_stands_still() {
+fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     let Some(home) = Home::in_graph() else { return };
     let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
     home.ingest(&[], r#"{"role":"user","content":"before"}"#);
-    // Whoever writes waits for this one.
+    // Writers wait for this transaction.
     let held = home.graph().hold("MATCH (store:RsvStore) SET store.locked = true");
     let hasty = home.env("NEO4J_QUERY_TIMEOUT", "1s");
     let said = hasty.run("rsv-ingest", &["a text"], "").trouble();
     assert!(said.contains("no answer within 1 s") && said.contains("neo4j_query_timeout"), "{said}");
-    // Whoever reads does not wait.
+    // Readers do not wait.
     assert_eq!(home.contents("rsv-view", &["9"]), ["before"]);
 
     // Long enough for a machine that has much to do to make a connection.
@@ -314,7 +316,7 @@ fn what_waits_too_long_is_told_and_nothing_else_stands_still() {
     assert!(first.starts_with("HTTP/1.1 200") && !first.contains("x-rsv-degraded"), "{first}");
     // The turn that waits to be stored has the only connection.
     let other = ask(&format!("/v1/partition/other/instance/other{}", CHAT.trim_start_matches("/v1")));
-    assert!(other.starts_with("HTTP/1.1 200") && other.contains("all connections are taken"), "{other}");
+    assert!(other.starts_with("HTTP/1.1 200") && other.contains("all connections are in use"), "{other}");
     home.graph().release(held);
     while !proxy.get("/health").1.contains("\"pending\":0,") {
         std::thread::yield_now();
@@ -323,7 +325,7 @@ fn what_waits_too_long_is_told_and_nothing_else_stands_still() {
 }
 
 #[test]
-fn who_waited_too_long_keeps_nobody_waiting() {
+fn a_timed_out_write_releases_its_connection() {
     let Some(home) = Home::in_graph() else { return };
     home.ingest(&[], r#"{"role":"user","content":"before"}"#);
     let held = home.graph().hold("MATCH (store:RsvStore) SET store.locked = true");
@@ -398,18 +400,18 @@ fn old() -> String {
 }
 
 #[test]
-fn what_is_no_such_server_is_named() {
+fn a_server_that_is_not_neo4j_is_named() {
     let http = says(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     let port = "hint: give the port of Bolt, which is 7687 by default";
     let newer = "hint: use Neo4j 5.26 or a later one";
     for (address, cause, hint) in [
-        (&http, "what answers there is no Neo4j", port),
-        (&says(b"SSH-2.0-OpenSSH_9.7\r\n"), "what answers there is no Neo4j", port),
+        (&http, "the server there is not Neo4j", port),
+        (&says(b"SSH-2.0-OpenSSH_9.7\r\n"), "the server there is not Neo4j", port),
         (&says(&[0, 0, 0, 0]), "the server is too old for Bolt 4.4", newer),
         (&says(&[0, 0, 0, 3]), "the server is too old for Bolt 4.4", newer),
         (&old(), "the server is Neo4j 4.4.0, which is too old", newer),
         (&says(&[0x15, 3, 3, 0, 2, 2, 70]), "the server wants TLS", "hint: an address with +s"),
-        (&says(b""), "the server hung up", "hint: an address with +s"),
+        (&says(b""), "the server closed the connection", "hint: an address with +s"),
     ] {
         let home = Home::new().env("NEO4J_CONNECTION_TIMEOUT", "5s").env("RSV_STORE", address);
         for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {

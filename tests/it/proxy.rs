@@ -233,8 +233,8 @@ data: [DONE]
 "#;
 
 #[test]
-fn what_clients_send_has_the_same_bytes_by_the_pipe_and_by_the_proxy() {
-    // What the clients of the module `clients` sent, in their own spelling.
+fn requests_of_clients_give_the_same_bytes_by_pipe_and_proxy() {
+    // Requests as the clients of the module `clients` sent them.
     let requests: Vec<Object> =
         include_str!("clients/requests.jsonl").lines().map(|line| Object::parse(line).unwrap()).collect();
     assert_eq!(requests.len(), 30);
@@ -314,7 +314,7 @@ fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
     }
 }
 
-/// What a command tells, as JSON.
+/// The answer to a command, as JSON.
 fn command(proxy: &Proxy, path: &str) -> Vec<Value> {
     let (status, body) = proxy.get(path);
     assert_eq!(status, 200, "{path}: {body}");
@@ -322,7 +322,7 @@ fn command(proxy: &Proxy, path: &str) -> Vec<Value> {
 }
 
 #[test]
-fn commands_tell_what_the_tools_tell() {
+fn http_commands_return_what_the_tools_print() {
     let home = Home::with_model();
     let lines: String = [
         ("user", "The bones chapel is in Evora", "i"),
@@ -387,7 +387,7 @@ fn commands_tell_what_the_tools_tell() {
 }
 
 #[test]
-fn a_command_that_cannot_be_done_says_why() {
+fn a_failing_http_command_says_why() {
     let home = Home::new();
     let proxy = Proxy::start(&home);
     for (path, wanted, says) in [
@@ -412,7 +412,7 @@ fn a_command_that_cannot_be_done_says_why() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_an_error_in_openais_shape() {
+fn proxy_errors_have_openais_shape() {
     let provider =
         Fake::new([Answer::new(429, r#"{"error":{"message":"slow down","type":"t","code":null}}"#)]);
     let home = home(&provider).env("RSV_MISTRAL_BASE_URL", &dead()).env("MISTRAL_API_KEY", "canary-key");
@@ -440,7 +440,7 @@ fn what_cannot_be_answered_is_an_error_in_openais_shape() {
 }
 
 #[test]
-fn how_long_a_provider_wants_to_be_left_alone_is_told() {
+fn retry_after_is_passed_on() {
     let busy = || Answer::new(429, "{\"error\":{\"message\":\"slow down\"}}").header("Retry-After", "120");
     let provider = Fake::new([busy(), busy(), busy()]);
     // It is not asked again after two minutes.
@@ -460,7 +460,7 @@ fn how_long_a_provider_wants_to_be_left_alone_is_told() {
 }
 
 #[test]
-fn nobody_outside_chooses_a_scope() {
+fn the_member_rsv_of_a_client_chooses_no_scope() {
     let provider = Fake::new([Answer::new(200, REPLY)]);
     let home = home(&provider);
     let proxy = Proxy::start(&home);

@@ -25,7 +25,7 @@ fn asking(question: &str, streamed: bool) -> String {
         .to_string()
 }
 
-/// What the provider says to a question.
+/// The provider's answer to a question.
 fn said(question: &str) -> String {
     format!("This is what there is to say of {question}")
 }
@@ -34,7 +34,7 @@ fn said(question: &str) -> String {
 fn answered(seen: &Seen) -> Answer {
     let request: Value = serde_json::from_str(seen.text()).unwrap();
     let asked = text(&request["messages"].as_array().unwrap().last().unwrap()["content"]);
-    // What is recalled stands before it, and tells of other questions.
+    // The recalled messages before it contain other questions.
     let text = said(asked.rsplit('\n').next().unwrap());
     if request["stream"] == false {
         let choice =
@@ -96,7 +96,7 @@ fn check(home: &Home, questions: &[String]) {
 }
 
 #[test]
-fn many_clients_are_answered_and_stored_once_though_the_end_comes() {
+fn many_clients_are_answered_and_stored_once_despite_a_shutdown() {
     let provider = Fake::answering(answered);
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
     let mut proxy = Proxy::start(&home);

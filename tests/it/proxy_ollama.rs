@@ -12,7 +12,7 @@ use std::time::Duration;
 const PIECES: &str = "{\"model\":\"llama3.1\",\"created_at\":\"x\",\"message\":{\"role\":\"assistant\",\"content\":\"In \"},\"done\":false}\n\
     {\"model\":\"llama3.1\",\"message\":{\"role\":\"assistant\",\"content\":\"\\u00c9vora.\"},\"done\":true,\"done_reason\":\"stop\",\"eval_count\":1.0}\n";
 
-/// What is stored, as role and content.
+/// The stored messages, as role and content.
 fn stored(home: &Home) -> Vec<(Value, Value)> {
     let lines = lines_of(&home.run("rsv-view", &["--all", "99"], "").ok());
     lines.iter().map(|line| (line["role"].clone(), line["content"].clone())).collect()
@@ -88,10 +88,10 @@ fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
     let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
     let answer = proxy.whole(&post("/api/chat", "", body));
     assert!(answer.contains("In "), "{answer}");
-    let last = "{\"error\":\"the answer of Ollama broke off: it came to no end\"}\n\r\n0\r\n\r\n";
+    let last = "{\"error\":\"the answer of Ollama broke off before its end\"}\n\r\n0\r\n\r\n";
     assert!(answer.ends_with(last), "{answer}");
     proxy.settle();
-    // Whoever asks again is told the rest, if there is more.
+    // A second request gets the rest, if there is more.
     assert!(proxy.post("/api/chat", "", body).1.ends_with(last));
     let lines = lines_of(&home.run("rsv-view", &[], "").ok());
     assert_eq!((&lines[1]["content"], &lines[1]["partial"]), (&json!("In "), &json!(true)), "{lines:?}");
@@ -99,7 +99,7 @@ fn an_answer_that_breaks_off_is_stored_as_far_as_it_came() {
 }
 
 #[test]
-fn what_ollama_says_of_a_break_is_not_said_twice() {
+fn an_error_in_ollamas_stream_is_not_repeated() {
     let said = "{\"message\":{\"content\":\"In \"},\"done\":false}\n{\"error\":\"out of memory\"}\n";
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n";
     let ollama = raw(Box::leak(format!("{head}{said}").into_boxed_str()).as_bytes(), Duration::ZERO);
@@ -110,7 +110,7 @@ fn what_ollama_says_of_a_break_is_not_said_twice() {
 }
 
 #[test]
-fn what_ollama_refuses_without_words_is_told_in_its_words() {
+fn a_refusal_of_ollamas_without_a_message_gets_one() {
     let said =
         [(429, ""), (503, "<html>busy</html>"), (404, "{\"error\":\"no such model\"}"), (429, ""), (429, "")];
     let ollama = Fake::new(said.map(|(status, body)| Answer::new(status, body)));
@@ -199,7 +199,7 @@ fn the_rest_of_ollama_passes_on() {
 }
 
 #[test]
-fn what_a_model_is_made_of_passes_on_however_long_it_is() {
+fn model_blobs_of_any_size_are_passed_on() {
     let ollama = Fake::new([Answer::new(201, "")]);
     let proxy = Proxy::start(&home(&ollama).env("RSV_MAX_LINE_BYTES", "1000"));
     let blob = "many words ".repeat(100_000);
@@ -234,7 +234,7 @@ fn the_proxy_does_not_call_itself() {
         let said = home.run("rsv-proxy", &["--ollama", "--port", &port], "").trouble();
         assert!(said.contains("which is rsv-proxy's own address") && said.contains("OLLAMA_HOST="), "{said}");
     }
-    // Where Ollama itself has the port, that is what is told.
+    // If Ollama itself uses the port, the error says so.
     let ollama = Fake::new([]);
     let port = ollama.url().rsplit(':').next().unwrap().to_owned();
     let said = home(&ollama).run("rsv-proxy", &["--ollama", "--port", &port], "").trouble();

@@ -101,7 +101,7 @@ fn the_models_of_all_providers_are_one_list() {
         .iter()
         .map(|model| (model["id"].as_str().unwrap(), model["owned_by"].as_str().unwrap()))
         .collect();
-    // What a name alone would lead elsewhere with is listed with its provider.
+    // A model whose name alone would select another provider is listed with its provider.
     let wanted = [
         ("gpt-4o", "openai"),
         ("openai/whisper-1", "openai"),
@@ -115,7 +115,7 @@ fn the_models_of_all_providers_are_one_list() {
 }
 
 #[test]
-fn models_are_an_error_only_if_nobody_tells_any() {
+fn listing_models_fails_only_if_every_provider_fails() {
     let none = Proxy::start(&Home::new().env("RSV_OLLAMA_BASE_URL", ""));
     let (status, body) = none.get("/v1/models");
     // On a machine of its own Ollama may run where it is by default.
@@ -126,7 +126,7 @@ fn models_are_an_error_only_if_nobody_tells_any() {
 }
 
 #[test]
-fn what_is_not_known_passes_on_unchanged() {
+fn unknown_routes_pass_through_unchanged() {
     let kept = "{ \"model\" : \"gpt-4o\", \"input\": 1.0 }";
     let openai = Fake::new([
         Answer::new(418, "event: x\ndata: {\"a\": 1.0}\n\n")
@@ -176,7 +176,7 @@ fn what_is_not_known_passes_on_unchanged() {
     );
     assert_eq!(proxy.raw(&asked("GET", "/v1/models/gpt-4o", bearer)).0, 200);
     assert_eq!(openai.seen()[2].path, "/v1/models/gpt-4o");
-    // What a line of ours says of its scope goes nowhere.
+    // The member rsv is not sent to the provider.
     for (path, headers) in [("/v1/chat/completions", "x-rsv-memory: off\r\n"), ("/api/embed", "")] {
         let line = r#"{"model":"m","messages":[],"rsv":{"partition":"p"}}"#;
         assert_eq!(proxy.raw(&post(path, headers, line)).0, 200);
@@ -188,7 +188,7 @@ fn what_is_not_known_passes_on_unchanged() {
 }
 
 #[test]
-fn what_passes_on_goes_where_chat_does_and_with_the_same() {
+fn passed_through_requests_use_the_routes_and_headers_of_chat() {
     let house = Fake::answering(|_| Answer::new(200, r#"{"data":[{"id":"gpt-4o"},{"id":"whisper-1"}]}"#));
     let ollama = Fake::new(vec![Answer::new(200, "{}"); 2]);
     let home = home(&ollama);
@@ -218,13 +218,13 @@ fn what_passes_on_goes_where_chat_does_and_with_the_same() {
         );
     }
     assert_eq!(seen[0].header("user-agent"), Some("theirs"));
-    // What names no model is no matter of the routes.
+    // Routes do not apply to a request that names no model.
     assert_eq!(proxy.get("/api/tags").0, 200);
     assert_eq!(ollama.seen().iter().map(|seen| &*seen.path).collect::<Vec<_>>(), ["/v1/models", "/api/tags"]);
 }
 
 #[test]
-fn what_a_provider_did_not_take_is_sent_again_without_memory_too() {
+fn rejected_requests_are_retried_without_memory_too() {
     let provider = Fake::new([Answer::new(429, "").header("retry-after", "0"), Answer::new(200, REPLY)]);
     let proxy = Proxy::start(&home(&provider));
     let (status, body) = proxy.raw(&post("/v1/chat/completions", "x-rsv-memory: off\r\n", &asking("x")));
@@ -232,7 +232,7 @@ fn what_a_provider_did_not_take_is_sent_again_without_memory_too() {
 }
 
 #[test]
-fn what_either_side_says_beside_it_passes_with_memory_too() {
+fn headers_of_both_sides_pass_with_memory_too() {
     let told = |answer: Answer| {
         answer
             .header("x-request-id", "r1")
@@ -347,7 +347,7 @@ fn memory_does_what_the_request_or_its_partition_says() {
 }
 
 #[test]
-fn what_is_no_json_is_named_by_its_place() {
+fn invalid_json_is_reported_with_its_place() {
     let proxy = Proxy::start(&Home::new());
     for (path, body, says) in [
         ("/v1/chat/completions", "{\"model\":\"m\",\n \"messages\": [,]}", "at line 2 column 15"),
@@ -369,7 +369,7 @@ fn what_is_no_json_is_named_by_its_place() {
 }
 
 #[test]
-fn health_tells_of_all_that_is_needed() {
+fn health_reports_every_component() {
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &dead()).env("OPENAI_API_KEY", "canary-key");
     let proxy = Proxy::start(&home);
     let (status, body) = proxy.get("/health");

@@ -1,4 +1,4 @@
-//! What rsv-proxy must survive, and whom it must not let in.
+//! Attacks and accidents that rsv-proxy must survive, and clients that it must refuse.
 
 use crate::fake::{Answer, Fake, dead};
 use crate::proxy::{Proxy, REPLY, answer, asked, asking, home, post};
@@ -52,14 +52,14 @@ fn many_connect_at_once_and_all_are_answered() {
 }
 
 #[test]
-fn it_listens_to_this_machine_only() {
+fn the_proxy_listens_on_loopback_only() {
     let ran = Home::new().run("rsv-proxy", &["--listen", "0.0.0.0", "--port", "0"], "");
     assert_eq!((ran.status, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("0.0.0.0:0 is not a loopback address"), "{}", ran.stderr);
 }
 
 #[test]
-fn others_than_this_machine_need_the_token() {
+fn other_machines_need_the_token() {
     let openai = Fake::new(vec![Answer::new(200, REPLY); 2]);
     let home = Home::new()
         .env("RSV_OPENAI_BASE_URL", &openai.url())
@@ -140,7 +140,7 @@ fn a_connection_over_the_limit_waits() {
 }
 
 #[test]
-fn who_dribbles_or_idles_is_hung_up_on() {
+fn slow_and_idle_clients_are_disconnected() {
     let home = Home::new().env("RSV_PROXY_IDLE_TIMEOUT", "200ms");
     let proxy = Proxy::start(&home);
     for begun in ["", "GET /health HT", "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
@@ -166,7 +166,7 @@ fn who_dribbles_or_idles_is_hung_up_on() {
 }
 
 #[test]
-fn every_way_to_speak_http_is_answered() {
+fn every_form_of_http_1_is_answered() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
     let proxy = Proxy::start(&home(&provider));
     let body = asking("hello");
@@ -223,7 +223,7 @@ fn a_body_over_the_limit_is_refused() {
 }
 
 #[test]
-fn it_recovers_from_a_want_of_descriptors() {
+fn the_proxy_recovers_from_running_out_of_descriptors() {
     let home = Home::new();
     let tool = home.command("rsv-proxy");
     let mut command = Command::new("sh");
@@ -236,7 +236,7 @@ fn it_recovers_from_a_want_of_descriptors() {
 }
 
 #[test]
-fn a_line_is_told_of_each_request_and_nothing_of_what_was_said() {
+fn the_request_log_has_a_line_per_request_and_no_content() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
     let home = home(&provider);
     let mut proxy = Proxy::start_with(&home, &["--log", "json"]);
@@ -264,7 +264,7 @@ fn a_line_is_told_of_each_request_and_nothing_of_what_was_said() {
 }
 
 #[test]
-fn requests_and_answers_are_told_if_details_are_asked_for() {
+fn verbose_logs_requests_and_answers() {
     for (words, told) in [(&["-v"][..], true), (&[], false)] {
         let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
         let mut proxy = Proxy::start_with(&home(&provider), words);
@@ -310,7 +310,7 @@ fn check_says_what_is_missing_and_what_to_do() {
 }
 
 #[test]
-fn an_error_has_the_shape_of_those_who_ask_wherever_it_comes_from() {
+fn errors_have_the_shape_of_the_clients_interface() {
     let home = Home::new().env("RSV_MAX_LINE_BYTES", "1000").env("RSV_OLLAMA_BASE_URL", &dead());
     let proxy = Proxy::start(&home.env("RSV_RETRIES", "0").env("RSV_ENRICH_TIMEOUT", "60s"));
     let long = "x".repeat(1001);
@@ -362,7 +362,7 @@ fn an_error_has_the_shape_of_those_who_ask_wherever_it_comes_from() {
 }
 
 #[test]
-fn a_key_is_told_to_its_provider_and_to_nobody_else() {
+fn a_key_is_sent_to_its_provider_and_nowhere_else() {
     let openai = Fake::answering(|seen| {
         let key = seen.header("authorization").unwrap_or_default();
         if seen.text().contains("refused?") {
@@ -395,7 +395,7 @@ fn a_key_is_told_to_its_provider_and_to_nobody_else() {
             let messages = json!([{"role": "user", "content": question}]);
             let body = json!({"model": model, "stream": stream, "messages": messages}).to_string();
             for path in [CHAT, "/v1/responses", "/api/chat"] {
-                // What is passed on unchanged is the provider's own affair.
+                // The contents of an unchanged answer are the provider's responsibility.
                 if path == CHAT || question != "refused?" {
                     told += &proxy.whole(&post(&format!("{path}?api_key=canary-asked"), headers, &body));
                 }

@@ -1,4 +1,4 @@
-//! What rsv-proxy stores, when, and how often.
+//! The turns that rsv-proxy stores: which, when, and how often.
 
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, answer, asking, home, post};
@@ -47,7 +47,7 @@ fn stored(home: &Home) -> Vec<Value> {
 }
 
 #[test]
-fn what_was_asked_is_answered_and_stored_before_the_end() {
+fn requests_in_flight_are_answered_and_stored_before_exit() {
     for signal in ["-TERM", "-INT"] {
         let provider = Fake::new([Answer::new(200, REPLY).after(Duration::from_millis(500))]);
         let home = home(&provider);
@@ -103,7 +103,7 @@ fn an_answer_does_not_wait_for_the_store() {
 }
 
 #[test]
-fn the_next_request_sees_what_was_answered_before_it() {
+fn the_next_request_sees_the_previous_answer() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 20]);
     let proxy = Proxy::start(&Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()));
     for turn in 0..10 {
@@ -118,7 +118,7 @@ fn the_next_request_sees_what_was_answered_before_it() {
 }
 
 #[test]
-fn a_store_that_comes_back_gets_what_waited() {
+fn a_store_that_comes_back_gets_the_queued_turns() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
     let home = home(&provider);
     std::fs::create_dir(home.path("here.db")).unwrap();
@@ -138,7 +138,7 @@ fn a_store_that_comes_back_gets_what_waited() {
 }
 
 #[test]
-fn what_finds_no_room_or_no_store_is_told_by_its_trace() {
+fn lost_turns_are_reported_by_trace() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
     let home = home(&provider).env("RSV_PROXY_QUEUE", "1");
     std::fs::create_dir(home.path("directory")).unwrap();
@@ -180,7 +180,7 @@ fn a_turn_that_is_tried_again_is_stored_once() {
     let lines = stored(&home);
     let said: Vec<&Value> = lines.iter().map(|line| &line["content"]).collect();
     assert_eq!(said, ["Where is it?", "In Évora."]);
-    // What is said again after it was answered is said anew.
+    // The same message after its answer is a new turn.
     let mut third = proxy.connect();
     third.write_all(&request).unwrap();
     give(provider.recv().unwrap(), REPLY);
@@ -201,17 +201,21 @@ fn a_turn_that_a_provider_refused_keeps_its_trace() {
     let lines = stored(&home);
     let answered: Value = serde_json::from_str(&body).unwrap();
     assert_eq!((lines.len(), &lines[0]["trace_id"]), (2, &answered["rsv"]["trace_id"]));
-    // The user said it when it was first asked.
+    // The user's message has the time of the first request.
     assert!(lines[0]["timestamp"].as_i64() <= answered["rsv"]["account"]["timestamp"].as_i64());
     assert_eq!(proxy.end(), Some(0));
 }
 
 #[test]
-fn whoever_is_answered_is_stored_once_though_the_end_comes() {
+fn answered_turns_are_stored_once_despite_a_shutdown() {
     let (url, provider) = gate();
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &url);
     let mut proxy = Proxy::start(&home);
-    std::thread::spawn(move || provider.into_iter().for_each(|stream| give(stream, REPLY)));
+    std::thread::spawn(move || {
+        for stream in provider {
+            give(stream, REPLY);
+        }
+    });
     let answered: Vec<String> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..8)
             .map(|client| {
@@ -250,7 +254,7 @@ fn whoever_is_answered_is_stored_once_though_the_end_comes() {
 }
 
 #[test]
-fn what_tools_told_is_stored_if_it_is_to_be() {
+fn tool_results_are_stored_only_if_keep_tools_is_set() {
     let body = json!({"model": "llama3.1", "messages": [
         {"role": "user", "content": "weather?"},
         {"role": "assistant", "content": null, "tool_calls": [{"id": "0"}]}, {"role": "tool", "tool_call_id": "0", "content": "old"},

@@ -75,7 +75,7 @@ fn body_of(proxy: &Proxy, request: &str) -> (u16, String) {
 }
 
 #[test]
-fn every_piece_comes_before_the_next_is_there_and_the_turn_is_stored_at_the_end() {
+fn each_piece_is_passed_on_at_once_and_the_turn_is_stored_at_the_end() {
     let wire = Wire::new();
     let home = home(&wire.url());
     let proxy = Proxy::start(&home);
@@ -139,7 +139,7 @@ fn a_stream_that_only_passes_ends_when_nothing_more_arrives() {
 }
 
 #[test]
-fn what_came_of_a_broken_stream_is_stored_and_the_client_is_told() {
+fn the_part_of_a_broken_stream_is_stored_and_the_client_gets_an_error() {
     let (home, proxy, mut arriving, call) = underway();
     drop(call);
     let last = arriving.piece();
@@ -197,7 +197,7 @@ fn a_stream_that_breaks_while_it_is_encoded_does_not_look_whole() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_is_hung_up_on() {
+fn a_client_that_reads_nothing_is_disconnected() {
     for headers in ["", "x-rsv-memory: off\r\n"] {
         let wire = Wire::new();
         let home = home(&wire.url()).env("RSV_PROXY_IDLE_TIMEOUT", "300ms");

@@ -67,7 +67,7 @@ fn script(name: &str) -> String {
     format!("{}/scripts/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a command line prints.
+/// The output of a command line.
 enum Shape {
     Nothing,
     /// `ISO [trace] role: content`, so many times.
@@ -77,7 +77,7 @@ enum Shape {
     /// `Saved message with trace_id: …`.
     Saved,
     Text(&'static str),
-    /// What holds of it, in words of jq.
+    /// A jq condition that it fulfils.
     Json(&'static str),
 }
 
@@ -211,7 +211,7 @@ fn a_replay_links_what_it_embeds() {
 }
 
 #[test]
-fn start_serves_also_where_ollama_is_looked_for() {
+fn start_also_listens_on_ollamas_port() {
     let reply = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"Here."}}]}"#;
     let provider = Fake::new([Answer::new(200, reply)]);
     let home = Home::new().env("OLLAMA_BASE_URL", &provider.url());
@@ -231,16 +231,16 @@ fn start_serves_also_where_ollama_is_looked_for() {
     let port = taken.local_addr().unwrap().port().to_string();
     let said = Desk { home: desk.home.env("RESERVOIR_PORT", &port) }.run("reservoir start").trouble();
     assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
-    // Where Ollama itself is said to be, nobody else can be.
+    // The proxy cannot use the address of Ollama in the settings.
     let own = Desk { home: desk.home.env("OLLAMA_BASE_URL", "http://localhost:11434") };
     for line in ["reservoir start --ollama", "reservoir start -o"] {
         let said = own.run(line).trouble();
-        assert!(said.contains("rsv-proxy: hint: start Ollama elsewhere"), "{said}");
+        assert!(said.contains("rsv-proxy: hint: start Ollama on another port"), "{said}");
     }
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_what_helps() {
+fn errors_of_the_reservoir_function_have_hints() {
     let desk = Desk::new();
     for (line, said) in [
         ("reservoir", "reservoir: error: no command is given\nreservoir: hint: see 'reservoir --help'\n"),
@@ -274,7 +274,7 @@ fn what_cannot_be_done_is_said_with_what_helps() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_trouble_and_a_terminal_is_not_moved() {
+fn a_closed_reader_is_no_error_and_the_terminal_is_unchanged() {
     if !can_run_examples() {
         return;
     }
@@ -315,13 +315,13 @@ fn the_page_names_each_target_service_and_setting_of_the_documents() {
     for name in [targets, services, settings, variables].iter().flat_map(|names| names.split_whitespace()) {
         assert!(words.contains(&name), "{name} is not in rsv-reservoir(7)");
     }
-    // What is said to be the same is a setting here, or a variable of one.
+    // Each item described as "The same" is a setting of rsv, or a variable of one.
     let rows = std::fs::read_to_string(script("../src/config/table.rs")).unwrap();
     for item in described.split(".It ").skip(1) {
         let (term, text) = item.split_once('\n').unwrap();
         let names = term.split([' ', ',']).filter(|name| name.contains('_') || name.contains(".*."));
-        names.filter(|_| text.starts_with("The same")).for_each(|name| {
-            assert!(rows.contains(&format!("\"{name}\"")), "{name} is no setting");
-        });
+        for name in names.filter(|_| text.starts_with("The same")) {
+            assert!(rows.contains(&format!("\"{name}\"")), "{name} is not a setting");
+        }
     }
 }

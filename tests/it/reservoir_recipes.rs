@@ -159,7 +159,7 @@ RSV_STORE=increments.db reservoir import "$BACKUP_DIR"/incremental_*.json"#,
         "TOPIC=database; reservoir search --link --semantic \"$TOPIC\" > \"search_results_$TOPIC.txt\"",
         "reservoir view 20 | grep -i \"$TOPIC\" | head -3 && test $(wc -l < search_results_database.txt) = 2",
     ),
-    // What has another way here: see the table in the manual.
+    // Recipes that rsv does in another way: see the table in the manual.
     (
         "reservoir export --time iso | jq -r '.[] | .timestamp[0:10]' | sort | uniq -c | sort -nr > days",
         "grep -w '3 2024-01-15' days",
@@ -176,7 +176,7 @@ RSV_STORE=increments.db reservoir import "$BACKUP_DIR"/incremental_*.json"#,
 ];
 
 #[test]
-fn the_recipes_on_exports_do_what_they_are_for() {
+fn the_recipes_on_exports_work() {
     if !can_run_examples() {
         return;
     }

@@ -1,4 +1,4 @@
-//! What must not break the store: being killed, many at once, bad input, bad stores, a full disk.
+//! The store survives kills, concurrent processes, bad input, bad files and a full disk.
 
 use crate::support::{Dice, Home, Ran, lines_of, readers, text};
 use serde_json::{Value, json};
@@ -60,14 +60,14 @@ fn by_trace(home: &Home) -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn what_was_acknowledged_survives_being_killed() {
+fn acknowledged_records_survive_a_kill() {
     let home = Home::new().at("1000");
     let mut dice = Dice(200);
     let mut waiting: VecDeque<usize> = VecDeque::new();
     let (mut next, mut acknowledged) = (0, Vec::new());
     for round in 0..200 {
         let mut stream = home.talk("rsv-ingest", &[]);
-        // What was not acknowledged is sent again, as a client would.
+        // Lines that were not acknowledged are sent again, as a client would.
         while waiting.len() < 40 {
             waiting.push_back(next);
             next += 1;
@@ -107,7 +107,7 @@ fn what_was_acknowledged_survives_being_killed() {
 }
 
 #[test]
-fn sixteen_write_at_once_while_others_read() {
+fn sixteen_concurrent_writers_and_readers_agree() {
     let home = Home::new();
     let done = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|threads| {
@@ -401,7 +401,7 @@ fn the_limit_of_a_line_can_be_set() {
     assert_eq!(home.ingest(&[], &exact).len(), 1);
 }
 
-/// What each tool that needs the store is asked for in these tests.
+/// The command line of each tool that needs the store.
 const USERS: [(&str, &[&str], &str); 7] = [
     ("rsv-ingest", &["hello"], ""),
     ("rsv-ingest", &[], "{\"role\":\"user\",\"content\":\"x\"}"),
@@ -469,8 +469,7 @@ fn a_store_of_another_version_is_refused_and_left_alone() {
         other.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(other);
         let cause = format!("is of another version of rsv ({version}; this one reads 7)");
-        let hint =
-            "export it with the version that made it, then import that: rsv-export > FILE, rsv-import FILE";
+        let hint = "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE";
         refused(&home, &name, &cause, hint);
     }
 }
@@ -521,7 +520,7 @@ fn a_store_is_a_file_whatever_it_is_called() {
 }
 
 #[test]
-fn a_damaged_store_is_told_of() {
+fn a_damaged_store_is_reported() {
     let home = Home::new();
     let lines: String = (0..2000)
         .map(|n| json!({"role": "user", "content": format!("hello {n}")}).to_string() + "\n")
@@ -559,7 +558,7 @@ fn a_damaged_store_is_told_of() {
 }
 
 #[test]
-fn a_full_disk_is_told_of_and_nothing_is_half_written() {
+fn a_full_disk_is_reported_and_nothing_is_half_written() {
     let (home, intact) = holding();
     let line = |n: usize| {
         json!({"kind": "message", "role": "user", "content": format!("{n} {}", "x".repeat(1000)), "trace_id": "t",
@@ -576,7 +575,7 @@ fn a_full_disk_is_told_of_and_nothing_is_half_written() {
             let passed_on = lines_of(&ran.stdout).len();
             let stderr = ran.trouble();
             assert!(stderr.contains("store sqlite:") && stderr.contains("disk"), "{blocks}: {stderr}");
-            assert!(stderr.contains("hint: free some space and run it again"), "{stderr}");
+            assert!(stderr.contains("hint: free some space and try again"), "{stderr}");
             intact();
             // Whole batches only, and all that was acknowledged.
             let stored = home.contents("rsv-view", &["5000", "-p", "p"]).len();
@@ -597,7 +596,7 @@ fn a_store_cannot_be_made_on_a_full_disk() {
     let home = Home::new();
     let ran = shell(&home, "rsv-ingest", "ulimit -f 0; exec \"$TOOL\" hello", |_| Ok(()));
     assert!(ran.trouble().contains("disk"));
-    // What was left behind is no obstacle.
+    // Files of the failed attempt are no obstacle.
     home.run("rsv-ingest", &["hello"], "").ok();
     assert_eq!(home.contents("rsv-view", &[]), ["hello"]);
 }
@@ -618,7 +617,7 @@ fn closed_streams_are_no_panic() {
 }
 
 #[test]
-fn what_rsv_makes_is_for_its_owner_alone() {
+fn created_files_are_private_to_their_owner() {
     let home = Home::new();
     shell(&home, "rsv-ingest", "umask 000; exec \"$TOOL\" hello", |_| Ok(())).ok();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;

@@ -1,4 +1,4 @@
-//! What is in one scope is never seen from another, whatever its name.
+//! No tool sees the records of another scope, whatever its name.
 
 use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};

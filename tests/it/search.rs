@@ -200,7 +200,7 @@ fn long_words_are_found_by_any_part() {
 }
 
 #[test]
-fn the_better_hit_stands_before() {
+fn better_hits_come_first() {
     let filler = "and so it goes on about this and that for a while";
     let texts: Vec<String> = (0..50).map(|n| format!("common {n} {filler}")).collect();
     let mut texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -289,7 +289,7 @@ fn excluded_hits_leave_room_for_others() {
 const WAYS: [&[&str]; 3] = [&[], &["--semantic"], &["--hybrid"]];
 
 #[test]
-fn what_says_the_same_is_found_once_and_makes_room() {
+fn duplicate_hits_are_collapsed_and_replaced_by_others() {
     let home = Home::with_model();
     let line = |n: usize| {
         let (role, said) = match n {
@@ -416,7 +416,7 @@ fn a_hit_is_shown_in_its_conversation() {
     assert_eq!(found(&["owl", "--context", "1"], ""), wanted);
     let narrowed = ["owl", "--context", "1", "--role", "user", "--exclude-trace", "1", "--exclude", "a1"];
     assert_eq!(found(&narrowed, ""), wanted[..5]);
-    // Each is told once, at the better hit; and once a question.
+    // Each neighbour is printed once per question, at the better hit.
     let wide = found(&["--context", "18446744073709551615"], "{\"query\":\"owl\"}\n{\"query\":\"seven\"}\n");
     assert_eq!((wide.len(), wide[8].as_str(), wide[14].as_str()), (16, "message a0 of a6", "hit a6"));
     let lines =
@@ -441,7 +441,7 @@ fn a_hit_is_shown_in_its_conversation() {
 }
 
 #[test]
-fn what_was_found_and_kept_is_found_again() {
+fn stored_hits_are_found_again() {
     let home = home_of(&["an owl", "a cat"]);
     let found = home.run("rsv-search", &["owl", "--context", "1"], "").ok();
     home.run("rsv-ingest", &["--store", "other"], &found).ok();
@@ -609,7 +609,7 @@ fn line(id: &str, partition: &str, timestamp: i64, text: &str) -> String {
 }
 
 #[test]
-fn what_is_linked_comes_after_the_hits_and_stays_in_the_scope() {
+fn linked_messages_come_after_the_hits_and_stay_in_the_scope() {
     let home = Home::new();
     let mut lines = String::new();
     for (id, text) in [
@@ -659,12 +659,12 @@ fn what_is_linked_comes_after_the_hits_and_stays_in_the_scope() {
 }
 
 #[test]
-fn two_write_and_three_search_and_nothing_is_missing_wrong_or_foreign() {
+fn searches_during_writes_are_complete_and_stay_in_scope() {
     const SECONDS: u64 = 30;
     let home = Home::with_model();
     let begun = std::time::Instant::now();
     let over = || begun.elapsed().as_secs() >= SECONDS;
-    // What each writer was told is stored, and when.
+    // The acknowledged messages of each writer, with the times.
     let stored: [std::sync::Mutex<Vec<std::time::Instant>>; 2] = Default::default();
     let count = std::sync::atomic::AtomicUsize::new(0);
     let text = |writer: usize, n: usize| format!("common words of writer{writer} and unique{writer}x{n}x");
@@ -708,7 +708,7 @@ fn two_write_and_three_search_and_nothing_is_missing_wrong_or_foreign() {
                         home.run("rsv-search", &[&["-q", "-p", &partition, &unique], kind].concat(), "");
                     let hits = lines_of(&found.ok());
                     let wanted = |hit: &serde_json::Value| hit["content"] == json!(text(writer, n));
-                    // What has no vector yet may stand behind what has one.
+                    // A message without a vector may rank after one with a vector.
                     let first = if searcher == 2 { hits.len() } else { 1 };
                     assert!(hits[..first].iter().any(wanted), "{unique}: {hits:?}");
                     assert!(hits.iter().all(|hit| hit["partition"] == json!(partition)), "{hits:?}");

@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 use anstyle_svg::Term;
 use std::process::{Command, Stdio};
 
-/// What is seen of the commands, each after a prompt; `None` where there is no terminal to be had.
+/// The terminal output of the commands, each after a prompt; `None` if no terminal can be made.
 fn seen(commands: &str) -> Option<String> {
     let home = Home::new();
     home.write("demo.jsonl", &read("scripts/demo.jsonl"));

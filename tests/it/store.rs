@@ -1,4 +1,4 @@
-//! What every backend does, told as one story.
+//! One sequence of operations that every backend must pass.
 
 use crate::support::Home;
 use rsv::record::{
@@ -20,9 +20,9 @@ fn every_store_does_the_same() {
 
 fn story(open: &Open) {
     nothing_is_there(open);
-    what_is_written_is_there(open);
-    what_is_there_changes_nothing(open);
-    what_leads_nowhere_is_refused(open);
+    written_records_are_read_back(open);
+    existing_records_stay_unchanged(open);
+    references_to_missing_records_are_refused(open);
     a_question_has_one_answer(open);
     the_last_come_oldest_first(open);
     words_are_found(open);
@@ -138,7 +138,7 @@ fn nothing_is_there(open: &Open) {
     assert_eq!(store.write(&[], Forgotten::KeepOut).unwrap(), []);
 }
 
-fn what_is_written_is_there(open: &Open) {
+fn written_records_are_read_back(open: &Open) {
     let mut extra = Object::default();
     extra.set("number", "1.0");
     extra.set("nested", "{\"b\":[1e5],\"a\":12345678901234567890123}");
@@ -169,7 +169,7 @@ fn what_is_written_is_there(open: &Open) {
     assert_eq!(all(open), wanted);
 }
 
-fn what_is_there_changes_nothing(open: &Open) {
+fn existing_records_stay_unchanged(open: &Open) {
     let before = all(open);
     let same = |id: &str| Written::Same(id.into());
     let written = open().write(&before, Forgotten::KeepOut).unwrap();
@@ -199,7 +199,7 @@ fn what_is_there_changes_nothing(open: &Open) {
     assert_eq!(open().write(&twice, Forgotten::KeepOut).unwrap(), [Written::New, same("m4"), same("m4")]);
 }
 
-fn what_leads_nowhere_is_refused(open: &Open) {
+fn references_to_missing_records_are_refused(open: &Open) {
     let before = all(open);
     let refused = |why: &str| Written::Refused(why.into());
     let vector = Some(Vector { model: "small".into(), numbers: vec![1.0] });
@@ -209,7 +209,7 @@ fn what_leads_nowhere_is_refused(open: &Open) {
         Record::Link(link("SYNAPSE", "none", "m1")),
         Record::Link(link("SYNAPSE", "m1", "none")),
         Record::Stored(StoredRecord { vector, ..message("m6", 5000, Role::User, "with a misfit") }),
-        // What stands later in a batch is not there yet.
+        // A record later in the batch does not exist yet.
         Record::Link(link("SYNAPSE", "m1", "m7")),
         user("m7", 6000, "next"),
         Record::Link(link("SYNAPSE", "m7", "m1")),
@@ -240,7 +240,7 @@ fn a_question_has_one_answer(open: &Open) {
     let before = all(open);
     assert_eq!(write(pair("m7", "b1")), Written::Same("m7".into()));
     for (from, to) in [("m7", "b2"), ("q2", "b1")] {
-        let why = "RESPONDED_WITH: one of the two is linked to another already, which stays";
+        let why = "RESPONDED_WITH: one of the two records is already linked to another, which is kept";
         assert_eq!(write(pair(from, to)), Written::Refused(why.into()));
     }
     assert_eq!(all(open), before, "the first link stays");

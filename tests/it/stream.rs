@@ -13,7 +13,7 @@ use std::process::Stdio;
 
 const ASK: &str = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"rsv":{"partition":"p","instance":"i","trace_id":"t","user":{"role":"user","content":"hi"}}}"#;
 
-/// What the provider is to see of it.
+/// The request that the provider must get.
 const SEEN: &str = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"stream":true}"#;
 
 fn home(url: &str) -> Home {
@@ -82,7 +82,7 @@ fn each_event_is_printed_before_the_next_arrives_and_the_whole_answer_follows() 
 }
 
 #[test]
-fn text_is_printed_as_it_comes_and_nothing_else() {
+fn text_output_is_printed_as_it_arrives() {
     let wire = Wire::new();
     let home = home(&wire.url());
     let mut command = home.command("rsv-forward");
@@ -90,7 +90,7 @@ fn text_is_printed_as_it_comes_and_nothing_else() {
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     writeln!(input, "{ASK}\n{{\"kind\":\"link\",\"rel\":\"X\",\"from\":\"a\",\"to\":\"b\"}}").unwrap();
-    // What rsv-enrich itself answers is an answer, too.
+    // A refusal that rsv-enrich prints counts as an answer, too.
     let own =
         r#"{"choices":[{"message":{"role":"assistant","content":"too long"}}],"rsv":{"provider":"rsv"}}"#;
     writeln!(input, "{own}").unwrap();
@@ -160,7 +160,7 @@ fn a_provider_that_does_not_stream_is_understood() {
 }
 
 #[test]
-fn what_is_no_stream_is_refused_before_anything_is_printed() {
+fn an_answer_that_is_not_a_stream_is_refused_before_output() {
     for (answer, code, status) in [
         (Answer::new(200, "<html>").header("Content-Type", "text/html"), "invalid_answer", 502),
         (Answer::new(200, events(&[STOP])).header("Content-Type", "text/plain"), "invalid_answer", 502),
@@ -189,7 +189,7 @@ fn what_is_no_stream_is_refused_before_anything_is_printed() {
 }
 
 #[test]
-fn what_broke_off_is_told_and_stored_as_a_part() {
+fn a_broken_answer_is_reported_and_stored_as_partial() {
     let wire = Wire::new();
     for (last, code, said) in [
         ("", "invalid_answer", "the answer of OpenAI broke off: "),
@@ -230,7 +230,7 @@ fn what_broke_off_is_told_and_stored_as_a_part() {
 }
 
 #[test]
-fn an_answer_that_is_there_is_whole_though_the_connection_breaks() {
+fn a_finished_answer_is_whole_even_if_the_connection_breaks() {
     for last in [STOP, "[DONE]"] {
         let wire = Wire::new();
         let mut tool = home(&wire.url()).talk("rsv-forward", &["--text"]);
@@ -246,7 +246,7 @@ fn an_answer_that_is_there_is_whole_though_the_connection_breaks() {
 }
 
 #[test]
-fn a_stream_may_last_but_not_stand_still() {
+fn a_stream_times_out_only_if_it_stalls() {
     let wire = Wire::new();
     let home = home(&wire.url()).env("RSV_REQUEST_TIMEOUT", "1ms").env("RSV_IDLE_TIMEOUT", "300ms");
     let mut tool = home.talk("rsv-forward", &["--stream"]);
@@ -276,7 +276,7 @@ fn a_slow_start_times_out() {
 }
 
 #[test]
-fn a_stream_is_asked_for_again_only_until_it_begins() {
+fn a_stream_is_retried_only_until_it_begins() {
     let fake = Fake::new([
         Answer::new(429, "").header("Retry-After", "0"),
         streamed(events(&[&chunk("half")])),
@@ -309,7 +309,7 @@ fn an_event_cannot_pass_for_a_record() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_the_request() {
+fn a_closed_reader_cancels_the_request() {
     let wire = Wire::new();
     let home = home(&wire.url());
     let mut command = home.command("rsv-forward");
@@ -326,7 +326,7 @@ fn a_reader_that_leaves_ends_the_request() {
 }
 
 #[test]
-fn a_very_long_answer_is_not_held() {
+fn a_very_long_answer_is_not_buffered() {
     const MIB: usize = 1 << 20;
     let wire = Wire::new();
     let home = home(&wire.url()).env("RSV_MAX_LINE_BYTES", &(2 * MIB).to_string());
@@ -359,7 +359,7 @@ fn a_very_long_answer_is_not_held() {
 }
 
 #[test]
-fn what_is_held_of_an_answer_is_bounded() {
+fn the_memory_for_an_answer_is_bounded() {
     let body = events(&[&chunk(&"x".repeat(40_000)), &chunk(&"y".repeat(40_000)), STOP]);
     let fake = Fake::new([streamed(body.clone()), streamed(events(&[&chunk(&"x".repeat(70_000)), STOP]))]);
     let home = home(&fake.url()).env("RSV_MAX_LINE_BYTES", "65536");
@@ -375,7 +375,7 @@ fn what_is_held_of_an_answer_is_bounded() {
 }
 
 #[test]
-fn the_bytes_pass_as_they_are_and_what_they_say_is_read_beside() {
+fn a_stream_passes_unchanged_while_its_events_are_parsed() {
     let sent = [&chunk("a"), &chunk("b"), STOP].map(|chunk| format!(": odd\r\ndata:{chunk}\r\n\r\n"));
     let pieces = encoded("gzip", &sent.each_ref().map(String::as_str));
     let wire = Wire::new();

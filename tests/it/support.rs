@@ -186,7 +186,7 @@ impl Home {
         lines_of(&self.run("rsv-ingest", words, lines).ok())
     }
 
-    /// What the whole store holds, as export writes it.
+    /// The contents of the whole store, as export writes them.
     pub(crate) fn export(&self) -> String {
         self.run("rsv-export", &["--vectors"], "").ok()
     }
@@ -207,7 +207,7 @@ impl Home {
         let sound: String = store.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(sound, "ok");
         let mut astray = store.prepare("PRAGMA foreign_key_check").unwrap();
-        assert!(astray.query([]).unwrap().next().unwrap().is_none(), "a reference leads nowhere");
+        assert!(astray.query([]).unwrap().next().unwrap().is_none(), "a reference names a missing record");
     }
 
     /// Starts a tool that is talked to line by line.
@@ -263,7 +263,7 @@ impl Talk {
         self.output.next().map(Result::unwrap)
     }
 
-    /// Ends the input and waits for the tool: its status and what it said on standard error.
+    /// Ends the input and waits for the tool: its status and standard error.
     pub(crate) fn end(mut self) -> (ExitStatus, String) {
         drop(self.input.take());
         for _ in self.output {}
@@ -330,7 +330,7 @@ impl Ran {
 }
 
 impl Ran {
-    /// Standard error of a run that met trouble, and said so as the tools do.
+    /// Standard error of a run that failed with exit status 2 and an error message.
     pub(crate) fn trouble(self) -> String {
         let name = |line: &str| line.starts_with("rsv-") && line.contains(": ");
         assert!(self.status == 2 && self.stderr.contains(": error: "), "{self}");

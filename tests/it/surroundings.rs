@@ -44,7 +44,7 @@ fn the_bytes_are_the_same_in_every_locale() {
 }
 
 #[test]
-fn a_mask_that_takes_all_from_others_is_no_obstacle() {
+fn a_restrictive_umask_is_no_obstacle() {
     let home = Home::new();
     let tool = home.command("rsv-ingest");
     let bin = Path::new(tool.get_program()).parent().unwrap();
@@ -60,7 +60,7 @@ fn a_mask_that_takes_all_from_others_is_no_obstacle() {
 }
 
 #[test]
-fn without_a_home_the_tools_say_what_to_set_and_do_what_needs_none() {
+fn without_a_home_the_tools_say_what_to_set() {
     for none in [Home::new().env("HOME", ""), Home::new().without("HOME")] {
         for tool in tools() {
             none.run(&tool, &["--help"], "").ok();
@@ -75,7 +75,7 @@ fn without_a_home_the_tools_say_what_to_set_and_do_what_needs_none() {
         ] {
             let said = none.run(tool, words, stdin).trouble();
             let wanted = format!(
-                "{tool}: error: there is no place for the store: HOME is not set\n\
+                "{tool}: error: cannot locate the store: HOME is not set\n\
                  {tool}: hint: set HOME, XDG_DATA_HOME or RSV_STORE, or give --store PATH\n"
             );
             assert_eq!(said, wanted);
@@ -127,7 +127,7 @@ fn a_home_that_cannot_be_written_can_be_read() {
     let bare = home.env("HOME", "/proc");
     assert_eq!(bare.contents("rsv-view", &[]), [""; 0]);
     assert!(
-        bare.run("rsv-ingest", &["hello"], "").trouble().contains("cannot make /proc/.local/share/rsv: ")
+        bare.run("rsv-ingest", &["hello"], "").trouble().contains("cannot create /proc/.local/share/rsv: ")
     );
     assert!(bare.run("rsv-config", &["set", "retries", "3"], "").trouble().contains("/proc/.config"));
     for directory in ["", ".local", ".local/share", ".local/share/rsv", ".config", ".config/rsv"] {
@@ -182,7 +182,7 @@ fn the_directory_for_temporary_files_is_not_needed() {
 }
 
 #[test]
-fn a_path_may_hold_any_sign() {
+fn a_path_may_hold_any_character() {
     let outer = Home::new();
     let inner = outer.path(ODD);
     std::fs::create_dir(&inner).unwrap();

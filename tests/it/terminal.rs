@@ -1,4 +1,4 @@
-//! The tools on a real terminal: its keys, its width, and what is left on it.
+//! The tools on a real terminal: keys, width, and the state in which they leave it.
 
 use crate::fake::Wire;
 use crate::support::{Home, readers};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// A terminal on which a line of shell runs (util-linux' script makes it), and what was seen on it.
+/// A terminal that runs a line of shell (made by util-linux' script), and its output so far.
 pub(crate) struct Terminal {
     child: Child,
     keys: ChildStdin,
@@ -105,7 +105,7 @@ fn talkative() -> Home {
 }
 
 #[test]
-fn text_keeps_to_the_width_of_the_terminal_also_when_that_changes() {
+fn text_follows_the_terminals_width() {
     let home = talkative();
     for columns in [40, 80, 120, 200] {
         let Some(terminal) = Terminal::run(&home, columns, "rsv-view && rsv-search owl") else { return };
@@ -124,7 +124,7 @@ fn text_keeps_to_the_width_of_the_terminal_also_when_that_changes() {
 }
 
 #[test]
-fn nothing_is_paged_and_no_colour_is_left_on() {
+fn no_pager_runs_and_colours_are_reset() {
     let home = Home::new();
     let lines: String =
         (0..300).map(|n| json!({"role": "user", "content": format!("owl {n}")}).to_string() + "\n").collect();
@@ -144,7 +144,7 @@ fn nothing_is_paged_and_no_colour_is_left_on() {
 }
 
 #[test]
-fn what_is_typed_up_to_ctrl_d_is_read() {
+fn typed_text_is_read_up_to_ctrl_d() {
     let home = Home::new();
     let Some(mut terminal) = Terminal::run(&home, 80, "echo ready; cat | rsv-ingest > /dev/null") else {
         return;
@@ -161,7 +161,7 @@ fn what_is_typed_up_to_ctrl_d_is_read() {
 }
 
 #[test]
-fn ctrl_c_ends_what_waits_and_the_terminal_is_as_it_was() {
+fn ctrl_c_stops_a_waiting_tool_and_restores_the_terminal() {
     let provider = Wire::new();
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
     let request = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).to_string();
@@ -193,7 +193,7 @@ fn waiting(count: usize) -> Home {
 }
 
 #[test]
-fn a_bar_is_gone_when_the_work_is_done() {
+fn a_progress_bar_is_cleared_at_the_end() {
     let home = waiting(400);
     let Some(mut terminal) = Terminal::run(&home, 100, "rsv-embed --pending; echo done; rsv-view 1") else {
         return;
@@ -208,7 +208,7 @@ fn a_bar_is_gone_when_the_work_is_done() {
 }
 
 #[test]
-fn a_bar_keeps_to_the_width_while_that_changes() {
+fn a_progress_bar_follows_the_terminals_width() {
     let home = waiting(600);
     // The terminal gets another width while the tool works, each time that something is typed.
     let line = "stty -echo; rsv-embed --pending & \
@@ -234,7 +234,7 @@ fn a_bar_keeps_to_the_width_while_that_changes() {
 }
 
 #[test]
-fn ctrl_c_while_a_bar_is_drawn_ends_the_work_and_what_was_done_stays() {
+fn ctrl_c_during_a_progress_bar_keeps_committed_work() {
     let home = waiting(400);
     let line = "stty -g > before; sh -c 'exec rsv-embed --pending'; echo \"ended $?\"; stty -g > after";
     let Some(mut terminal) = Terminal::run(&home, 100, &format!("trap : INT; {line}")) else { return };

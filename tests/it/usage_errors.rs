@@ -1,8 +1,8 @@
-//! Mistakes that a new user makes, and whether the answer says what to do next.
+//! Errors of new users: each message has a hint that says what to do next.
 
 use crate::support::{Home, lines_of};
 
-/// A command line, its standard input, what the error must say, and what the hint must.
+/// A command line, its standard input, a part of the error, and a part of the hint.
 type UsageError = (&'static str, &'static [&'static str], &'static str, &'static str, &'static str);
 
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
@@ -12,33 +12,33 @@ const USAGE_ERRORS: [UsageError; 66] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
-    ("rsv-search", &["--limit", "-1", "owl"], "", "unexpected argument '-1'", "no number is negative here"),
+    ("rsv-search", &["--limit", "-1", "owl"], "", "unexpected argument '-1'", "negative numbers are not allowed"),
     ("rsv-search", &["--hybrid", "--semantic", "owl"], "", "'--hybrid' cannot be used with '--semantic'", "--help"),
     ("rsv-search", &["--format", "csv", "owl"], "", "[possible values: jsonl, text]", "--help"),
     ("rsv-search", &["--since", "yesterday", "owl"], "", "expected a time such as 2026-11-21T07:03:00Z", "--help"),
     ("rsv-search", &["--role", "bot", "owl"], "", "expected user, assistant, system or tool", "--help"),
     ("rsv-search", &[], "", "there is nothing to search for", "give a word"),
-    ("rsv-view", &["-5"], "", "unexpected argument '-5'", "no number is negative here"),
+    ("rsv-view", &["-5"], "", "unexpected argument '-5'", "negative numbers are not allowed"),
     ("rsv-view", &["--partiton", "x"], "", "unexpected argument '--partiton'", "did you mean '--partition'?"),
     // A flag of another tool.
     ("rsv-view", &["--limit", "3"], "", "unexpected argument '--limit'", "see 'rsv-view --help'"),
     ("rsv-forward", &["--model", "gpt-4o"], "", "unexpected argument '--model'", "see 'rsv-forward --help'"),
-    ("rsv-ingest", &["two", "words"], "", "unexpected argument 'words'", "what has spaces in it goes in quotes"),
+    ("rsv-ingest", &["two", "words"], "", "unexpected argument 'words'", "put quotes around an argument with spaces"),
     ("rsv-ingest", &[], "", "there is no text", "as an argument or on standard input"),
     ("rsv-embed", &["--fetch"], "", "a value is required for '--fetch <MODEL>'", "--help"),
     ("rsv-proxy", &["start"], "", "start: command not found", "without a command"),
-    ("rsv-proxy", &["--token", "x"], "", "unexpected argument '--token'", "others can see a command line"),
-    ("rsv-proxy", &["--listen", "localhost:3017"], "", "cannot find localhost:3017", "a port goes to --port"),
-    ("rsv-search", &["-tomato"], "", "unexpected argument '-t'", "stands after '--'"),
+    ("rsv-proxy", &["--token", "x"], "", "unexpected argument '--token'", "other users can see a command line"),
+    ("rsv-proxy", &["--listen", "localhost:3017"], "", "cannot find localhost:3017", "and the port with --port"),
+    ("rsv-search", &["-tomato"], "", "unexpected argument '-t'", "put '--' before an argument"),
     ("rsv-search", &["owl", "--partition"], "", "a value is required for '--partition <NAME>'", "--help"),
     ("rsv-search", &["-p", "", "owl"], "", "partition: is empty", "give it a name, or leave it out"),
     ("rsv-view", &["last"], "", "invalid value 'last'", "--help"),
     ("rsv-view", &["--format", "json"], "", "[possible values: jsonl, text]", "--help"),
     ("rsv-export", &["out.jsonl"], "", "unexpected argument 'out.jsonl'", "to write one: rsv-export > FILE"),
     ("rsv-export", &["--since", "2026-13-01"], "", "a time such as 2026-11-21T07:03:00Z, a date", "--help"),
-    ("rsv-import", &["missing.jsonl"], "", "cannot open missing.jsonl: no such file", "operands name files"),
+    ("rsv-import", &["missing.jsonl"], "", "cannot open missing.jsonl: no such file", "operands are names of files"),
     ("rsv-import", &["directory"], "", "cannot read directory: is a directory", "name the files in it"),
-    ("rsv-forward", &["Where are my tomatoes?"], "", "cannot open Where are my tomatoes?", "text is piped in"),
+    ("rsv-forward", &["Where are my tomatoes?"], "", "cannot open Where are my tomatoes?", "pipe text in"),
     ("rsv-link", &["--threshold", "2"], "", "expected a cosine above 0, at most 1, found 2", ""),
     ("rsv-embed", &["--pending", "now"], "", "'--pending' cannot be used with '[FILE]...'", "--help"),
     // Settings.
@@ -52,7 +52,7 @@ const USAGE_ERRORS: [UsageError; 66] = [
     ("rsv-config", &["--get", "model"], "", "unexpected argument '--get'", "without dashes: rsv-config get"),
     ("rsv-config", &["get", "modle"], "", "unknown key: modle", "did you mean 'model'?"),
     ("rsv-config", &["get", "models.gpt-3.5-turbo.reserve_tokens"], "", "unknown key", "models.\"gpt-3.5-turbo\".reserve_tokens"),
-    ("rsv-config", &["set", "openai_api_key", "sk-x"], "", "others can see a command line", "rsv-config set openai_api_key -"),
+    ("rsv-config", &["set", "openai_api_key", "sk-x"], "", "other users can see a command line", "rsv-config set openai_api_key -"),
     ("rsv-config", &["set", "model", ""], "", "model: is empty", "rsv-config unset 'model'"),
     ("rsv-config", &["--config", "/proc/x/y.toml", "set", "model", "m"], "", "cannot create /proc/x", "--config"),
     ("rsv-config", &["--config", "broken.toml", "list"], "", "broken.toml:1: invalid TOML", "rsv-config edit"),
@@ -60,12 +60,12 @@ const USAGE_ERRORS: [UsageError; 66] = [
     // Stores.
     ("rsv-search", &["--store", "directory", "owl"], "", "sqlite:directory: is a directory", "--store DIRECTORY/store.db"),
     ("rsv-search", &["--store", "broken.toml", "owl"], "", "is not an rsv store", "another store with --store"),
-    ("rsv-ingest", &["--store", "/proc/x/y.db", "hi"], "", "cannot make /proc/x", "another store with --store"),
+    ("rsv-ingest", &["--store", "/proc/x/y.db", "hi"], "", "cannot create /proc/x", "another store with --store"),
     ("rsv-ingest", &["--store", "postgres://x", "hi"], "", "postgres://x: not an address", "sqlite:PATH or bolt://HOST"),
     ("rsv-ingest", &["--store", "bolt://127.0.0.1:1", "hi"], "", "connection refused", "is Neo4j running there?"),
     // Models.
     ("rsv-search", &["--semantic", "owl"], "", "no embedding model is installed", "rsv-embed --fetch"),
-    ("rsv-embed", &["--fetch", "bge-m4"], "", "no embedding model is known as bge-m4", "rsv-embed --models"),
+    ("rsv-embed", &["--fetch", "bge-m4"], "", "unknown embedding model: bge-m4", "rsv-embed --models"),
     ("rsv-embed", &["--replay", "nonsense"], "", "nonsense is not installed", "rsv-embed --models"),
     ("rsv-embed", &["--replay", "bge-m3"], "", "bge-m3 is not installed", "rsv-embed --fetch bge-m3"),
     ("rsv-forward", &[], "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n", "model: is missing", "rsv-config set model MODEL"),
@@ -79,7 +79,7 @@ const USAGE_ERRORS: [UsageError; 66] = [
     ("rsv-enrich", &[], "{\"prompt\":\"hi\"}\n", "<stdin>:1: messages: is missing", "a request has {"),
     ("rsv-ingest", &["--trace", "t"], "{\"role\":\"User\",\"content\":\"x\"}\n", "expected user, assistant, system or tool, found", ""),
     // The network.
-    ("rsv-proxy", &["--listen", "0.0.0.0"], "", "anybody could ask there", "RSV_PROXY_TOKEN"),
+    ("rsv-proxy", &["--listen", "0.0.0.0"], "", "other machines could use the proxy", "RSV_PROXY_TOKEN"),
     ("rsv-proxy", &["--listen", "nobody.invalid"], "", "cannot find nobody.invalid", "such as 127.0.0.1"),
     ("rsv-proxy", &["--port", "99999"], "", "99999 is not in 0..=65535", "--help"),
 ];
@@ -106,7 +106,7 @@ fn a_misspelt_store_is_reported() {
         [("rsv-search", &["owl"][..], 1), ("rsv-view", &[], 0), ("rsv-export", &[], 0)]
     {
         let ran = home.run(tool, &[words, &["--store", "stroe.db"]].concat(), "");
-        let wanted = format!("{tool}: there is nothing at sqlite:stroe.db\n");
+        let wanted = format!("{tool}: there is no store at sqlite:stroe.db\n");
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr), (status, "", wanted));
     }
     assert!(!home.path("stroe.db").exists());
@@ -115,10 +115,10 @@ fn a_misspelt_store_is_reported() {
 #[test]
 fn an_invalid_variable_is_named_with_its_remedy() {
     let home = Home::new().env("RSV_ENRICH_RECALL", "everything");
-    let remedy = "correct or unset RSV_ENRICH_RECALL: man 5 rsv-config says what it may be";
+    let remedy = "correct or unset RSV_ENRICH_RECALL; see 'man 5 rsv-config' for its values";
     let said = home.run("rsv-view", &[], "").trouble();
     assert!(said.contains("found \"everything\"") && said.ends_with(&format!("hint: {remedy}\n")), "{said}");
-    // The doctor, too, has a remedy for all that needs doing.
+    // Each finding of the doctor has a remedy, too.
     for line in lines_of(&home.run("rsv-config", &["doctor"], "").stdout) {
         assert!(line["state"] == "ok" || line["remedy"].is_string(), "{line}");
         assert!(line["check"] != "settings" || line["remedy"] == remedy, "{line}");

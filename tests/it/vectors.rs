@@ -1,4 +1,4 @@
-//! The vectors of a store: what is nearest, what lacks one, and what becomes of those of a model.
+//! The vectors of a store: nearest neighbours, records without a vector, and the change of a model.
 
 use crate::support::{Dice, Home};
 use rsv::config::StoreLocation;
@@ -47,7 +47,7 @@ fn ids(messages: &[StoredRecord]) -> Vec<&str> {
     messages.iter().map(|message| message.id.as_str()).collect()
 }
 
-/// The ids and similarities of what is nearest.
+/// The ids and similarities of the nearest records.
 fn nearest(
     store: &mut dyn Store,
     model: &str,
@@ -161,7 +161,7 @@ impl Shadow {
     }
 }
 
-/// Whether a message is of a selection, said anew.
+/// Whether a selection admits a message, written again for the test.
 fn meets(message: &StoredRecord, which: &Select) -> bool {
     which.scopes.contains(&message.scope)
         && which.trace_id.as_ref().is_none_or(|trace| message.trace_id == *trace)
@@ -245,7 +245,7 @@ fn nearest_finds_what_a_scan_finds() {
             );
             astray += shadow.check(&mut *store, "m", &mut dice);
         }
-        // What is there stays, and others can be put in the place of any.
+        // Existing vectors stay, and any of them can be replaced.
         let twice: Vec<Record> = shadow.0[..50]
             .iter()
             .map(|(m, _)| Record::Embedding(embedding(&m.id, "m", &vec![9.0; dim])))
@@ -311,7 +311,7 @@ fn a_few_among_many_are_found() {
 }
 
 #[test]
-fn of_equals_the_newest_is_first_however_many_there_are() {
+fn among_equal_vectors_the_newest_comes_first() {
     let home = Home::new();
     let mut store = open(&home);
     let records: Vec<Record> = (0..900)
@@ -457,7 +457,7 @@ fn killed_import(home: &Home, round: usize, dice: &mut Dice) {
     stream.child.wait().unwrap();
 }
 
-/// What another program, or a broken disk, may do to the vectors and their index.
+/// Damage that another program or a broken disk may do to the vectors and their index.
 const DAMAGE: [&str; 6] = [
     "DELETE FROM embedding WHERE rowid = (SELECT rowid FROM embedding ORDER BY random() LIMIT 1)",
     "DELETE FROM embedding WHERE rowid IN (SELECT rowid FROM embedding ORDER BY random() LIMIT 20)",
@@ -814,7 +814,7 @@ fn all_of(partition: &str) -> Select {
 }
 
 #[test]
-fn a_model_is_forgotten_with_all_it_made() {
+fn removing_a_model_removes_its_vectors_and_links() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
         let synapse = |from: &str, to: &str, rel: &str, model: &str| {
@@ -858,7 +858,7 @@ fn a_model_is_forgotten_with_all_it_made() {
 }
 
 #[test]
-fn facts_are_remembered_until_they_are_not() {
+fn facts_can_be_set_and_cleared() {
     for home in Home::of_each_store() {
         open(&home).set_fact("model", Some("m'1")).unwrap();
         open(&home).set_fact("other", Some("")).unwrap();
@@ -872,7 +872,7 @@ fn facts_are_remembered_until_they_are_not() {
 }
 
 #[test]
-fn a_job_is_one_process_at_a_time() {
+fn a_job_is_run_by_one_process_at_a_time() {
     let home = Home::new();
     let (mut one, mut other) = (open(&home), open(&home));
     let claim = one.claim("embed").unwrap();

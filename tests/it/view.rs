@@ -127,7 +127,7 @@ fn json_lines_are_whole_records() {
 }
 
 #[test]
-fn what_was_recalled_is_seen_afterwards() {
+fn accounts_show_what_was_recalled() {
     let home = Home::new().at("2026-11-21T07:03:00Z");
     home.ingest(&["-p", "w"], &json!({"role": "user", "content": "Owls hunt."}).to_string());
     let ask = |words: &[&str], text: &str| {

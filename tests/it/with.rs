@@ -9,14 +9,14 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-/// The port in an address that was told.
+/// The port in a reported address.
 fn port_of(told: &str) -> u16 {
     told.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().trim().parse().unwrap()
 }
 
 #[test]
 fn a_command_is_served_and_nothing_is_left_running() {
-    // Nobody listens where the proxy of the settings would be.
+    // No proxy listens at the address in the settings.
     let nowhere = port_of(&crate::fake::dead()).to_string();
     for shell in shells() {
         let home = home().env("RESERVOIR_PORT", &nowhere);
@@ -35,7 +35,7 @@ fn a_command_is_served_and_nothing_is_left_running() {
 }
 
 #[test]
-fn a_proxy_that_runs_and_is_well_is_used() {
+fn a_healthy_running_proxy_is_used() {
     let home = home();
     let proxy = Proxy::start(&home);
     let home = home.env("RESERVOIR_PORT", &proxy.port().to_string());
@@ -48,7 +48,7 @@ fn a_proxy_that_runs_and_is_well_is_used() {
         base(&["-i", "x"]),
         format!("http://127.0.0.1:{}/partition/default/instance/x/v1\n", proxy.port())
     );
-    // What says where to listen, or by which settings, wants one of its own.
+    // A flag for the address or the settings requires a proxy of its own.
     for words in [&["--store", "other.db"][..], &["--port", "0"]] {
         assert_ne!(port_of(&base(words)), proxy.port(), "{words:?}");
     }
@@ -60,7 +60,7 @@ fn a_proxy_that_runs_and_is_well_is_used() {
 }
 
 #[test]
-fn a_command_gets_a_key_that_is_nobodys_unless_it_has_one() {
+fn a_command_without_a_key_gets_a_placeholder() {
     let provider = provider();
     let key =
         |home: &Home| home.run("rsv-proxy", &["--port", "0", "sh", "-c", "echo $OPENAI_API_KEY"], "").ok();
@@ -99,7 +99,7 @@ fn a_command_that_cannot_be_run_is_named() {
     assert_eq!(
         said,
         "rsv-proxy: error: no-such-command: command not found\n\
-         rsv-proxy: hint: without a command rsv-proxy serves until it is ended\n"
+         rsv-proxy: hint: without a command, rsv-proxy serves until it is stopped\n"
     );
     home.write("plain", "no program");
     assert!(

@@ -61,15 +61,15 @@ impl Endpoint {
             (None, Some(variable)) => Err(Error::new(format!("no key for {address}: {variable} is not set"))
                 .hint(format!("set {variable}"))),
             (Some(_), _) if address.is_plaintext() && !address.is_loopback() => {
-                Err(Error::new(format!("the key for {address} would go there in the clear"))
+                Err(Error::new(format!("the key for {address} would be sent there in the clear"))
                     .hint(format!("give an https address: {}", self.setting)))
             }
             _ => Ok(self),
         }
     }
 
-    /// How many texts, and how many bytes of them, are sent at once. OpenAI takes 2048 texts of together
-    /// 300 000 tokens, of which none is shorter than a byte; the others work while one waits.
+    /// The greatest number of texts, and of bytes, in one request. OpenAI takes 2048 texts of together 300 000 tokens,
+    /// none of which is shorter than a byte; other servers compute while the client waits.
     pub(super) fn limits(&self) -> (usize, usize) {
         match self.kind {
             EmbeddingApi::OpenAi => (2048, 256 << 10),
@@ -122,7 +122,7 @@ fn proxy(settings: &Settings) -> Result<Endpoint> {
 
 fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     if !text.contains("://") {
-        return Err(Error::new(format!("embed.via: {text:?} is no server"))
+        return Err(Error::new(format!("embed.via: {text:?} is not a server"))
             .hint("set it to local, proxy, openai, ollama, or an address: http://HOST:PORT/v1"));
     }
     let address = Address::parse(text).map_err(|e| e.at("embed.via"))?;
@@ -137,8 +137,8 @@ fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     })
 }
 
-/// Where embeddings are made, by the address of the chat completions, or by a base for both, with or without
-/// `/v1`. An address of another shape is taken as it is.
+/// The address for embeddings, derived from the address of the chat completions, or from a base address with or without
+/// `/v1`. Any other address is used unchanged.
 fn embeddings_address(address: Address, version: &str, endpoint: &str) -> Address {
     let path = address.path().trim_end_matches('/');
     let base = path.strip_suffix("/chat/completions").unwrap_or(path);
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_key_is_asked_for_and_goes_nowhere_in_the_clear() {
         let error_text = |lines| endpoint(lines).err().map(|e| e.to_string());
-        // HOME is a variable that is there, and holds no secret.
+        // HOME is a variable that exists, and holds no secret.
         let with_key = "\nembed.key_variable = 'HOME'";
         for (lines, error) in [
             ("embed.via = 'http://h'", None),
@@ -216,7 +216,7 @@ mod tests {
                 "embed.via = 'https://h'\nembed.key_variable = 'RSV_NOT_SET'",
                 Some("no key for https://h/v1/embeddings: RSV_NOT_SET is not set"),
             ),
-            ("embed.via = 'Remote'", Some("embed.via: \"Remote\" is no server")),
+            ("embed.via = 'Remote'", Some("embed.via: \"Remote\" is not a server")),
             (
                 "embed.via = 'ftp://h'",
                 Some("embed.via: invalid address: expected http://HOST or https://HOST"),
@@ -225,7 +225,7 @@ mod tests {
             assert_eq!(error_text(lines).as_deref(), error, "{lines}");
         }
         let plain = error_text(&format!("embed.via = 'http://u:pw@h'{with_key}")).unwrap();
-        assert_eq!(plain, "the key for http://h/v1/embeddings would go there in the clear");
+        assert_eq!(plain, "the key for http://h/v1/embeddings would be sent there in the clear");
     }
 
     #[test]

@@ -3,45 +3,62 @@
 use super::super::chunking;
 use super::endpoint::EmbeddingApi;
 use crate::error::{Error, Result};
-use crate::record::{Object, read_vector};
+use crate::record::read_vector;
+use serde::Deserialize;
 use serde_json::value::RawValue;
+
+/// OpenAI's answer, whose elements say which text they are of.
+#[derive(Deserialize)]
+struct OpenAiAnswer<'a> {
+    #[serde(borrow)]
+    data: Vec<OpenAiVector<'a>>,
+}
+
+#[derive(Deserialize)]
+struct OpenAiVector<'a> {
+    index: Option<i64>,
+    #[serde(borrow)]
+    embedding: &'a RawValue,
+}
+
+/// Ollama's answer, in the texts' order.
+#[derive(Deserialize)]
+struct OllamaAnswer<'a> {
+    #[serde(borrow)]
+    embeddings: Vec<&'a RawValue>,
+}
 
 /// Reads the vectors of `count` texts, in the texts' order, and makes each of length 1. Errors say what the
 /// answer is that it must not be.
 pub(super) fn vectors(kind: EmbeddingApi, body: &[u8], count: usize) -> Result<Vec<Vec<f32>>> {
-    let body = Object::parse_bytes(body).map_err(|e| e.at("no JSON object"))?;
     let vectors = match kind {
-        EmbeddingApi::Ollama => in_order(&body, count)?,
-        EmbeddingApi::OpenAi | EmbeddingApi::Proxy => by_index(&body, count)?,
+        EmbeddingApi::Ollama => in_order(parse(body)?, count)?,
+        EmbeddingApi::OpenAi | EmbeddingApi::Proxy => by_index(parse(body)?, count)?,
     };
     let unit = |(at, vector)| unit(vector).map_err(|e| e.at(format_args!("vector {at}")));
     vectors.into_iter().enumerate().map(unit).collect()
 }
 
-/// OpenAI's `data`, whose elements say which text they are of.
-fn by_index(body: &Object, count: usize) -> Result<Vec<Vec<f32>>> {
-    let data = body.objects("data")?.ok_or_else(|| Error::new("data: is missing"))?;
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(body)
+        .map_err(|e| Error::new(if e.is_data() { "unexpected JSON" } else { "no JSON object" }).because(e))
+}
+
+fn by_index(OpenAiAnswer { data }: OpenAiAnswer, count: usize) -> Result<Vec<Vec<f32>>> {
     enough(data.len(), count)?;
     let mut vectors = vec![Vec::new(); count];
-    for (at, element) in data.iter().enumerate() {
-        let index = element.integer("index")?.map_or(Some(at), |index| usize::try_from(index).ok());
+    for (at, OpenAiVector { index, embedding }) in data.into_iter().enumerate() {
+        let index = index.map_or(Some(at), |index| usize::try_from(index).ok());
         let place = index.and_then(|index| vectors.get_mut(index)).filter(|place| place.is_empty());
-        let place = place.ok_or_else(|| Error::new("index: is of no text, or comes twice"))?;
-        *place = element
-            .get("embedding")
-            .ok_or_else(|| Error::new("embedding: is missing"))
-            .and_then(read_vector)?;
+        let place = place.ok_or_else(|| Error::new("index: belongs to no text, or occurs twice"))?;
+        *place = read_vector(embedding.get())?;
     }
     Ok(vectors)
 }
 
-/// Ollama's `embeddings`.
-fn in_order(body: &Object, count: usize) -> Result<Vec<Vec<f32>>> {
-    let json = body.get("embeddings").ok_or_else(|| Error::new("embeddings: is missing"))?;
-    let vectors: Vec<&RawValue> =
-        serde_json::from_str(json).map_err(|_| Error::new("embeddings: is no array"))?;
-    enough(vectors.len(), count)?;
-    vectors.into_iter().map(|vector| read_vector(vector.get())).collect()
+fn in_order(OllamaAnswer { embeddings }: OllamaAnswer, count: usize) -> Result<Vec<Vec<f32>>> {
+    enough(embeddings.len(), count)?;
+    embeddings.into_iter().map(|vector| read_vector(vector.get())).collect()
 }
 
 fn enough(found: usize, count: usize) -> Result<()> {
@@ -78,18 +95,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_almost_of_length_1_keeps_its_numbers() {
+    fn nearly_normalized_vectors_keep_their_numbers() {
         let x = f32::from_bits(0.6f32.to_bits() + 1);
         assert_eq!(unit(vec![x, 0.8]).unwrap(), [x, 0.8]);
     }
 
     #[test]
-    fn what_is_no_vector_is_refused() {
+    fn invalid_vectors_are_refused() {
         for (body, error) in [
             ("<html>", "no JSON object: "),
-            ("{}", "data: is missing"),
+            ("{}", "unexpected JSON: missing field `data`"),
             (r#"{"data":[]}"#, "0 vectors for 1 texts"),
-            (r#"{"data":[{"index":0}]}"#, "embedding: is missing"),
+            (r#"{"data":[{"index":0}]}"#, "unexpected JSON: missing field `embedding`"),
             (r#"{"data":[{"index":0,"embedding":null}]}"#, "vector: expected an array of numbers"),
             (r#"{"data":[{"index":0,"embedding":[1,null]}]}"#, "vector: expected an array of numbers"),
             (r#"{"data":[{"index":0,"embedding":[1,NaN]}]}"#, "no JSON object: "),
@@ -97,15 +114,15 @@ mod tests {
             (r#"{"data":[{"index":0,"embedding":"AADAfw=="}]}"#, "vector: holds a number that is not finite"),
             (r#"{"data":[{"index":0,"embedding":[]}]}"#, "vector: expected 1 to "),
             (r#"{"data":[{"index":0,"embedding":[0,0]}]}"#, "vector 0: has no direction"),
-            (r#"{"data":[{"index":1,"embedding":[1]}]}"#, "index: is of no text"),
-            (r#"{"data":[{"index":-1,"embedding":[1]}]}"#, "index: is of no text"),
+            (r#"{"data":[{"index":1,"embedding":[1]}]}"#, "index: belongs to no text"),
+            (r#"{"data":[{"index":-1,"embedding":[1]}]}"#, "index: belongs to no text"),
         ] {
             let error_text = openai(body, 1).unwrap_err().to_string();
             assert!(error_text.starts_with(error), "{body}: {error_text}");
         }
         let twice = r#"{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}"#;
-        assert!(openai(twice, 2).unwrap_err().to_string().contains("comes twice"));
+        assert!(openai(twice, 2).unwrap_err().to_string().contains("occurs twice"));
         let ollama = vectors(EmbeddingApi::Ollama, br#"{"embedding":[1]}"#, 1).unwrap_err();
-        assert_eq!(ollama.to_string(), "embeddings: is missing");
+        assert!(ollama.to_string().starts_with("unexpected JSON: missing field `embeddings`"), "{ollama}");
     }
 }

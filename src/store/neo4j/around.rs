@@ -17,10 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The number of bytes that a position takes in a request without its id.
 const POSITION_BYTES: usize = 16;
 
-/// What stands beside a record: beside which, whether before it, what it is, and how near its vector is.
+/// A neighbour: the position of the record whose neighbour it is, whether it precedes that record, the neighbour
+/// itself, and the nearness of its vector.
 type Neighbour = (usize, bool, ListedRecord, Option<f64>, Option<Vec<f64>>);
 
-/// The vector of a model that what stands around the first so many records is measured by.
+/// The vector of a model with which the neighbours of the first so many records are compared.
 #[derive(Clone, Copy)]
 pub(super) struct MeasureFirst<'a> {
     pub(super) model: &'a str,
@@ -29,7 +30,7 @@ pub(super) struct MeasureFirst<'a> {
 }
 
 impl Neo4j {
-    /// The neighbours of records, each in its collection; and the cosines of those that are compared.
+    /// Reads the neighbours of records, each in its collection, and the cosines of those that are compared.
     pub(super) fn read_around(
         &self,
         records: &[&StoredRecord],
@@ -58,7 +59,7 @@ impl Neo4j {
         Ok((around, cosines.into_iter().collect()))
     }
 
-    /// The same of records of one kind.
+    /// As `read_around`, for records of one kind.
     fn read_around_of_kind(
         &self,
         kind: &'static RecordKind,
@@ -102,7 +103,7 @@ impl Neo4j {
     }
 }
 
-/// Where records stand, as a statement is asked about it.
+/// The positions of records as parameters.
 fn with_positions(params: Params, records: &[&StoredRecord]) -> Params {
     let scopes: BTreeSet<&Scope> = records.iter().map(|record| &record.scope).collect();
     let scopes = Vec::from_iter(scopes);

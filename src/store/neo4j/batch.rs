@@ -30,13 +30,13 @@ pub(super) enum Twin {
     Unadopted(String),
 }
 
-/// A version that another takes the place of, or that is removed: what was counted of it.
+/// A version that is replaced or removed, with the values that were counted for it.
 #[derive(Clone)]
 pub(super) struct OldVersion {
     pub(super) n: i64,
     pub(super) kind: &'static RecordKind,
     pub(super) scope: Scope,
-    /// Its text in the index of words, and the number of its words.
+    /// Its text in the full-text index, and the number of its words.
     pub(super) indexed: Option<String>,
     pub(super) length: i64,
     /// The models that it has vectors of.
@@ -54,7 +54,7 @@ pub(super) struct Batch {
     pub(super) models: Models,
     pub(super) vectors: HashMap<(String, String), Vec<f32>>,
     pub(super) links: HashSet<LinkKey>,
-    /// What has a link that it may have only one of: relation and id, as its source, and as its target.
+    /// The records that have a one-to-one link, by relation and id: as its source, and as its target.
     pub(super) sources: HashSet<(String, String)>,
     pub(super) targets: HashSet<(String, String)>,
     pub(super) old_versions: HashMap<String, OldVersion>,
@@ -74,26 +74,26 @@ pub(super) struct New {
     pub(super) vectors: BTreeMap<VectorLabels, Vec<Params>>,
     pub(super) links: BTreeMap<String, Vec<Params>>,
     pub(super) models: BTreeSet<String>,
-    /// Ends of synapses that came from elsewhere.
+    /// The ends of imported synapses.
     pub(super) foreign: BTreeSet<String>,
     pub(super) counts: Counts,
 }
 
-/// By how much there is more of something, or less.
+/// Changes of the counts; a removal counts negatively.
 #[derive(Default)]
 pub(super) struct Counts {
     /// Records and their words.
     pub(super) collections: BTreeMap<CollectionKey, (i64, i64)>,
-    /// Records that hold a word of a stem, by the number and the kind of their collection.
+    /// The number of records with a word of each stem, by the number and the kind of their collection.
     pub(super) words: BTreeMap<(i64, &'static str), BTreeMap<String, i64>>,
     /// Vectors, by model.
     pub(super) vectors: BTreeMap<String, i64>,
-    /// Vectors that are searched for, by the number of their model and their collection.
+    /// Searchable vectors, by the number of their model and their collection.
     pub(super) collection_vectors: BTreeMap<(i64, &'static str, Scope), i64>,
 }
 
 impl Counts {
-    /// Counts a record that goes.
+    /// Subtracts a removed record from the counts.
     pub(super) fn subtract(&mut self, old: &OldVersion, models: &Models) {
         let counted = self.collections.entry((old.kind.name, old.scope.clone())).or_default();
         *counted = (counted.0 - 1, counted.1 - old.length);
@@ -108,7 +108,7 @@ impl Counts {
         }
     }
 
-    /// Counts vectors of a model.
+    /// Adds to the number of a model's vectors.
     pub(super) fn add_vectors(
         &mut self,
         (name, models): (&str, &Models),
@@ -124,7 +124,7 @@ impl Counts {
 }
 
 impl Batch {
-    /// The outcome of a record; its changes are kept to be written.
+    /// Adds a record to the batch and returns the outcome.
     pub(super) fn add(&mut self, record: &Record) -> Written {
         if let Some(refused) = too_long(record) {
             return refused;
@@ -137,7 +137,7 @@ impl Batch {
         }
     }
 
-    /// Adds a record and the vector that came with it, or neither.
+    /// Adds a record and the vector that it carries, or neither.
     fn record(&mut self, record: &StoredRecord) -> Written {
         if let Some(refused) = self.wrong_dimension(record) {
             return refused;
@@ -165,7 +165,7 @@ impl Batch {
         written
     }
 
-    /// The outcome of replacing a record.
+    /// Adds the replacement of a record and returns the outcome.
     pub(super) fn replace(&mut self, record: &StoredRecord) -> Written {
         let as_record = Record::Stored(record.clone());
         if let Some(refused) = too_long(&as_record).or_else(|| self.wrong_dimension(record)) {
@@ -193,7 +193,7 @@ impl Batch {
         written
     }
 
-    /// Keeps the vector that came with a record; a late one is of a record that was there without it.
+    /// Adds the vector that a record carries. It is late if the record existed without it.
     fn vector_of(&mut self, record: &StoredRecord, of: String, late: bool) {
         if let Some(vector) = &record.vector {
             let (model, vector) = (vector.model.clone(), vector.numbers.clone());
@@ -201,7 +201,7 @@ impl Batch {
         }
     }
 
-    /// Writes a node.
+    /// Adds a new node.
     fn create(&mut self, record: &StoredRecord) {
         let n = self.number();
         let properties = for_reservoir(record, self.properties(record, n));
@@ -211,7 +211,7 @@ impl Batch {
         self.note(record);
     }
 
-    /// Makes a node of Reservoir's rsv's own.
+    /// Takes over a node that Reservoir wrote.
     fn adopt(&mut self, record: &StoredRecord, element: String) {
         let n = self.number();
         let properties = BoltType::Map(self.properties(record, n).into());
@@ -221,7 +221,7 @@ impl Batch {
         self.note(record);
     }
 
-    /// Has a node say something else: all its vectors go.
+    /// Replaces the content of a node and removes all its vectors.
     fn put_in_place(&mut self, record: &StoredRecord) {
         let Some(old) = self.old_versions.remove(&record.id) else { return };
         self.new.counts.subtract(&old, &self.models);
@@ -237,7 +237,7 @@ impl Batch {
         self.note(record);
     }
 
-    /// Removes a record that is there; tells whether it is.
+    /// Removes a record; returns whether it existed.
     pub(super) fn remove(&mut self, id: &str) -> bool {
         let Some(old) = self.old_versions.remove(id) else { return false };
         self.new.counts.subtract(&old, &self.models);
@@ -252,7 +252,7 @@ impl Batch {
         }
     }
 
-    /// The models of which a record lacks a vector when it has one of `model`.
+    /// The models of which a record lacks a vector if it has one of `model`.
     fn missing_models(&self, record: &StoredRecord, model: Option<&str>) -> Vec<i64> {
         if record.embedded_text().is_none() {
             return Vec::new();
@@ -261,7 +261,7 @@ impl Batch {
         others.map(|(_, (n, _))| *n).collect()
     }
 
-    /// The properties of a record's node, whose number is given; they are counted.
+    /// Counts a record and returns the properties of its node, which gets the number `n`.
     fn properties(&mut self, record: &StoredRecord, n: i64) -> Params {
         let (kind, scope) = (record.kind, &record.scope);
         let collection = self.collection(kind, scope);
@@ -298,7 +298,7 @@ impl Batch {
         properties
     }
 
-    /// Adds a vector; a late one is of a record that was there without it.
+    /// Adds a vector. It is late if its record existed without it.
     fn embedding(&mut self, embedding: &Embedding, late: bool) -> Written {
         let (kind, scope, timestamp) = match self.records.get(&embedding.of) {
             None => return identity::unknown_record("of", &embedding.of),
@@ -388,7 +388,7 @@ impl Batch {
     }
 }
 
-/// What Reservoir wants of a message: it reads none without an embedding, nor one whose `id` is no number.
+/// Adds the properties that Reservoir needs: it reads no message without an embedding, nor one whose `id` is no number.
 fn for_reservoir(record: &StoredRecord, properties: Params) -> Params {
     match *record.kind == MESSAGE {
         true => properties.with("embedding", BoltType::from_iter([0.0; 0])),

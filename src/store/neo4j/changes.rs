@@ -1,11 +1,11 @@
-//! Every statement that changes the graph, and what is read before: what is there already.
+//! Every statement that changes the graph, and those that read the existing records first.
 
 use super::statements::{for_model, fulltext_index, kind_position};
 use crate::record::{MESSAGE, RecordKind};
 
-/// Takes the writers' lock; the first of so many numbers, and the models. The numbers of everything that is written
-/// come from one node. Whoever writes holds it from the beginning of the transaction, so that a number is seen after
-/// all smaller ones, and no two writers wait for each other twice.
+/// Takes the writers' lock, reserves `$count` numbers, and returns the first of them and the models. All numbers come
+/// from one node, which a writer locks from the beginning of its transaction. So a number becomes visible after all
+/// smaller ones, and two writers never deadlock.
 macro_rules! lock {
     () => {
         "MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
@@ -15,13 +15,13 @@ macro_rules! lock {
     };
 }
 pub(super) const LOCK: &str = concat!(lock!(), "RETURN n, models");
-/// What the store says of itself, and the version of the server.
+/// The version of the store, and that of the server.
 pub(super) const STORE: &str = "
     CALL dbms.components() YIELD name, versions WITH versions[0] AS server LIMIT 1
     OPTIONAL MATCH (store:RsvStore {one: true})
     RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
 
-/// What must be there before anything is written; each is made once, and stays.
+/// The constraints and indexes that must exist before anything is written; each is made once.
 pub(super) const SCHEMA: [&str; 8] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
@@ -53,7 +53,7 @@ pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 /// Holds a job as long as the transaction lasts.
 pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.taken = true";
 
-/// What is there of what is to be written: one row of lists. It is read after `n` is known, with the lock.
+/// The existing records of a batch: one row of lists. It is read after `n` is known, while the lock is held.
 macro_rules! existing {
     () => {
         "CALL (n) {
@@ -86,8 +86,8 @@ macro_rules! existing {
 }
 const EXISTING: &str = concat!("WITH 0 AS n ", existing!());
 const LOCK_AND_EXISTING: &str = concat!(lock!(), existing!(), ", n, models");
-/// What may be the same as a record of a kind with a natural key: it has the same time, scope, trace and role. Of two
-/// the one with more links is first.
+/// The nodes that may be the same as a record of a kind with a natural key: they have the same time, scope, trace and
+/// role. Nodes with more links come first.
 const TWINS: &str = "
     UNWIND $twins{at} AS row
     MATCH (m:{label}) USING INDEX m:{label}({index}) WHERE {trace} m.timestamp = row.timestamp
@@ -102,8 +102,8 @@ const TWINS: &str = "
 const COLLECT_TWINS: &str = "
     CALL () { {each} } RETURN collect([i, element, record, vector]) AS twins";
 
-/// What is there of records: with the lock, or after it was taken. Those of the kinds in `keyed` may be there under
-/// another id.
+/// Reads the existing records; takes the lock if `with_lock`, else it must be held. Records of the kinds in `keyed` may
+/// exist under another id.
 pub(super) fn existing(with_lock: bool, kinds: &[&RecordKind], keyed: &[&RecordKind]) -> String {
     let of_kind = |(at, kind): (usize, &&RecordKind)| {
         let (index, trace) = if kind.traced {
@@ -126,7 +126,7 @@ pub(super) fn existing(with_lock: bool, kinds: &[&RecordKind], keyed: &[&RecordK
     statement.replace("{kind}", &kind_position("r", kinds)).replace("{twins}", &twins)
 }
 
-/// The versions that others take the place of, or that are removed: what was counted of each.
+/// The versions that are replaced or removed, with the values that were counted for each.
 const OLD_VERSIONS: &str = "
     UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) WITH DISTINCT r
     OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e:RsvVector) WITH r, collect(e.model) AS models
@@ -136,7 +136,7 @@ pub(super) fn old_versions(kinds: &[&RecordKind]) -> String {
     OLD_VERSIONS.replace("{kind}", &kind_position("r", kinds))
 }
 
-/// What is new.
+/// Adds collections.
 pub(super) const ADD_COLLECTIONS: &str = "
     UNWIND $rows AS row MERGE (c:RsvCollection {kind: row.kind, partition: row.partition, instance: row.instance})
     ON CREATE SET c.n = row.n, c.documents = 0, c.words = 0
@@ -146,7 +146,7 @@ pub(super) const ADD_WORDS: &str = "
     UNWIND $rows AS row UNWIND row.stems AS each
     MERGE (w:RsvWord {stem: each[0], collection: row.collection}) ON CREATE SET w.documents = 0, w.kind = row.kind
     SET w.documents = w.documents + each[1]";
-/// The same with numbers below 0: what no record holds any more is not kept.
+/// As `ADD_WORDS`, with negative numbers: a stem that no record holds any more is deleted.
 pub(super) const SUBTRACT_WORDS: &str = "
     UNWIND $rows AS row UNWIND row.stems AS each
     MATCH (w:RsvWord {stem: each[0], collection: row.collection}) SET w.documents = w.documents + each[1]
@@ -156,35 +156,37 @@ pub(super) const ADD_RECORDS: &str = "
 pub(super) const ADOPT: &str = "
     UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element
     SET m{labels} SET m += row.properties";
-/// A node stays what it is, with its links, and says something else.
+/// Replaces the content of nodes, which keep their ids and links.
 pub(super) const REPLACE_RECORDS: &str = "
     UNWIND $rows AS row MATCH (m:RsvRecord {rsv_id: row.rsv_id}) {reset} SET m{labels} SET m = row";
 pub(super) const REMOVE_RECORDS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e)
     WITH r, collect(e) AS vectors FOREACH (e IN vectors | DETACH DELETE e) DETACH DELETE r";
-/// Reservoir that imports what it exported holds all of it twice. Of two that are the same one is taken over.
+/// A Reservoir that imported its own export holds every message twice. One of each two is taken over.
 pub(super) const MARK_DOUBLES: &str = "
     MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble AND EXISTS {
       (o:MessageNode&RsvRecord) WHERE o.trace_id = m.trace_id AND o.timestamp = m.timestamp AND o.partition = m.partition
       AND o.instance = m.instance AND o.role = m.role AND o.content = m.content
     } SET m:RsvDouble RETURN count(m) AS count";
-/// As numbers of 32 bits, which are read faster than the 64 of a list.
+/// Numbers of 32 bits are read faster than the 64-bit numbers of a list.
 const ADD_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})
     CREATE (r)-[:HAS_EMBEDDING]->(e:RsvVector{labels}) SET e = row.properties {late}
     WITH e, row CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)";
 const REMOVE_UNEMBEDDED_LABEL: &str = "REMOVE r:RsvLacks{model}";
-/// A message that Reservoir wrote has an embedding of Reservoir's, which would take a second one for another message's.
+/// A message that Reservoir wrote has an embedding of Reservoir's already: Reservoir would count a second one as that
+/// of another message.
 const LABEL_FOR_RESERVOIR: &str = "
     FOREACH (_ IN CASE WHEN size(r.embedding) > 0 THEN [] ELSE [1] END | SET e:Embedding{dim})";
-/// One statement for each relation: of a type that is a value the server (5.26.0) keeps the first that it was given.
+/// One statement for each relation: if the type is a parameter, the server (5.26.0) caches the first value that it
+/// gets.
 const ADD_LINKS: &str = "
     UNWIND $rows AS row MATCH (a:RsvRecord {rsv_id: row.from}) MATCH (b:RsvRecord {rsv_id: row.to})
     CREATE (a)-[l:{rel}]->(b) SET l = row.properties";
 pub(super) const ADD_MODELS: &str = "
     UNWIND $rows AS row MERGE (m:RsvModel {name: row.name}) ON CREATE SET m.n = row.n, m.dim = row.dim, m.vectors = 0
     SET m.vectors = m.vectors + row.vectors";
-/// Models that have no vectors any more are as if there never had been any.
+/// Deletes models without vectors, and every trace of them.
 pub(super) const DELETE_EMPTY_MODELS: &str = "
     UNWIND $names AS name MATCH (m:RsvModel {name: name}) WHERE m.vectors <= 0
     WITH m, m.n AS n DELETE m RETURN n";
@@ -195,22 +197,22 @@ pub(super) const ADD_VECTOR_COUNTS: &str = "
 /// Every record with a text to embed lacks a vector of a new model.
 pub(super) const BEGIN_UNEMBEDDED: &str = "
     MATCH (m:RsvRecord) WHERE m.blank IS NULL SET m:RsvLacks{model}";
-/// Synapses came from elsewhere.
+/// Notes that synapses were imported.
 pub(super) const NOTE_FOREIGN: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})
     WITH DISTINCT r.partition AS partition, r.instance AS instance
     MATCH (s:RsvVectorCount {partition: partition, instance: instance}) SET s.foreign = true";
 
-/// The vectors of a model, in the index as numbers of 8 bits. The server (5.26) keeps what it has indexed since it
-/// started in buffers of a kilobyte, and each vector that goes across two of them costs an exception: of numbers of 32
-/// bits that is every one, and a thousand turns made a question to the index take five times as long.
+/// The vector index of a model, quantized to 8 bits. The server (5.26) keeps vectors that it has indexed since it
+/// started in buffers of a kilobyte, and each vector that spans two of them costs an exception. With 32-bit numbers
+/// every vector does, and a thousand turns made a query five times as slow.
 pub(super) const MAKE_VECTOR_INDEX: &str = "
     CREATE VECTOR INDEX rsv_vector_{model} IF NOT EXISTS FOR (e:RsvVector{model}) ON (e.embedding)
     OPTIONS {indexConfig: {`vector.dimensions`: $dim, `vector.similarity_function`: 'cosine',
       `vector.quantization.enabled`: true}}";
 pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
 
-/// What records are, and where.
+/// The kinds, scopes and times of records.
 const PLACES: &str = "
     UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})
     RETURN r.rsv_id AS id, {kind} AS kind, r.partition AS partition, r.instance AS instance,
@@ -220,12 +222,12 @@ pub(super) fn places(kinds: &[&RecordKind]) -> String {
     PLACES.replace("{kind}", &kind_position("r", kinds))
 }
 
-/// Removes vectors with the synapses that they gave.
+/// Removes vectors and the synapses that were derived from them.
 pub(super) const REMOVE_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.of})-[:HAS_EMBEDDING]->(e:RsvVector {model: row.model})
     CALL (r, row) { MATCH (r)-[l:SYNAPSE {model: row.model}]-() DELETE l }
     DETACH DELETE e RETURN row.of AS of, row.model AS model";
-/// All that records have, those of Reservoir's too.
+/// Removes all vectors of records, those of Reservoir too.
 pub(super) const REMOVE_ALL_VECTORS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id})-[:HAS_EMBEDDING]->(e)
     CALL (r, e) { MATCH (r)-[l:SYNAPSE]-() WHERE l.model = e.model DELETE l }
@@ -241,7 +243,7 @@ pub(super) const MARK_LINKED: &str = "
     REMOVE e:RsvUnlinked{model} RETURN count(e) AS count";
 pub(super) const CUT_SYNAPSES: &str = "
     UNWIND $rows AS row MATCH (:RsvRecord {rsv_id: row.from})-[l:SYNAPSE]->(:RsvRecord {rsv_id: row.to}) DELETE l";
-/// One that has got another vector meanwhile is compared with the others when its turn comes.
+/// A record that has got another vector meanwhile is compared later, when its own turn comes.
 pub(super) const ADD_SYNAPSES: &str = "
     UNWIND $rows AS row MATCH (near:RsvRecord {rsv_id: row.near})
     WHERE NOT EXISTS { (near)-[:HAS_EMBEDDING]->(:RsvUnlinked{model}) }
@@ -253,7 +255,7 @@ pub(super) const BEGIN_RULE: &str = "
 pub(super) const SET_RULE: &str = "
     MATCH (s:RsvVectorCount {model: $model, kind: $kind, partition: $partition, instance: $instance})
     SET s.threshold = $threshold, s.degree = $degree, s.foreign = false";
-/// Those between a record of the collection and any other.
+/// Removes synapses between a record of the collection and any other.
 pub(super) const PRUNE: &str = "
     MATCH (r:{label}) WHERE r.partition = $partition AND r.instance = $instance
     MATCH (r)-[l:SYNAPSE]-(:RsvRecord)
@@ -280,12 +282,12 @@ pub(super) fn indexes_of(kind: &RecordKind) -> Vec<String> {
     wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, statement)| of_kind(statement)).collect()
 }
 
-/// A statement about a relation, which stands in it as `{rel}`; `None` if that is no name in capitals.
+/// Puts a relation in place of `{rel}`; `None` if it is no name in capitals.
 fn for_relation(statement: &str, rel: &str) -> Option<String> {
     is_relation(rel).then(|| statement.replace("{rel}", rel))
 }
 
-/// Whether the name of a relation is one in capitals.
+/// Whether a name is the name of a relation: letters in capitals.
 pub(super) fn is_relation(rel: &str) -> bool {
     !rel.is_empty() && rel.bytes().all(|b| b.is_ascii_uppercase() || b == b'_')
 }
@@ -295,14 +297,15 @@ pub(super) fn add_links(rel: &str) -> Option<String> {
     for_relation(ADD_LINKS, rel)
 }
 
-/// A statement that writes records of a kind which lack vectors of some models: their labels stand in it as `{labels}`.
+/// Puts the labels of a kind's records in place of `{labels}`; `missing_models` are the models of which they lack a
+/// vector.
 pub(super) fn for_labels(statement: &str, kind: &RecordKind, missing_models: &[i64]) -> String {
     let own = if *kind == MESSAGE { ":RsvMessage" } else { "" };
     let labels = format!(":{}:RsvRecord{own}{}", kind.label, unembedded_labels(missing_models));
     statement.replace("{labels}", &labels)
 }
 
-/// The statement that replaces records of a kind; `models` are all that there are.
+/// The statement that replaces records of a kind; `models` are the numbers of all models.
 pub(super) fn replace_records(kind: &RecordKind, missing_models: &[i64], models: &[i64]) -> String {
     let reset = match models {
         [] => String::new(),
@@ -320,11 +323,11 @@ fn unembedded_labels(models: &[i64]) -> String {
 pub(super) struct VectorLabels {
     pub(super) model: i64,
     pub(super) dim: usize,
-    /// Whether its kind has vectors: only those are searched for and compared.
+    /// Whether its kind is embedded: only such vectors are searched and compared.
     pub(super) searched: bool,
-    /// Whether Reservoir may read it: it is a message's.
+    /// Whether it belongs to a message, so that Reservoir may read it.
     pub(super) of_message: bool,
-    /// Whether its record was there without it.
+    /// Whether its record existed without it.
     pub(super) late: bool,
 }
 
@@ -349,7 +352,7 @@ pub(super) fn add_vectors(labels: &VectorLabels) -> String {
     ADD_VECTORS.replace("{labels}", &(for_reservoir + &own)).replace("{late}", &afterwards)
 }
 
-/// Several statements as one; the rows of the first stand in it as `$rows0`, and so on.
+/// Combines statements into one; `$rows0` are the rows of the first, and so on.
 pub(super) fn together<'a>(statements: impl Iterator<Item = &'a str>) -> String {
     let with_own_rows = |(i, statement): (usize, &str)| {
         format!("CALL () {{ {} }}\n", statement.replace("$rows", &format!("$rows{i}")))

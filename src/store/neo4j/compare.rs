@@ -1,17 +1,16 @@
-//! What vectors resemble: those whose turn it is are compared with the others of their collection, or with what the
-//! index has near to each.
+//! Compares unlinked vectors with the others of their collection, or with their nearest neighbours in the vector index.
 
 use crate::store::cosine::QuantizedQuery;
 use crate::store::synapses::{Compare, Compared, Near};
 use std::collections::HashSet;
 
-/// How far a cosine of numbers of 32 bits may be off.
+/// The error bound of a cosine of 32-bit numbers.
 const ERROR_BOUND: f32 = 1e-4;
 
-/// How far what the index says of how near one is may be off, from 0 to 1: its numbers have 8 bits.
+/// The error bound of a nearness (0 to 1) from the index, whose numbers have 8 bits.
 const INDEX_ERROR_BOUND: f64 = 0.01;
 
-/// A record and its vector as they are listed: n, id, timestamp, version, numbers, whether it is not linked yet.
+/// A record and its vector as a statement lists them: n, id, timestamp, version, numbers, whether it is unlinked.
 pub(super) type ListedVector = (i64, String, i64, i64, Vec<f64>, bool);
 
 /// A record and its vector.
@@ -22,7 +21,7 @@ pub(super) struct Vector {
     version: i64,
     unlinked: bool,
     pub(super) numbers: Vec<f32>,
-    /// The same, brought to length 1.
+    /// The numbers, normalized to length 1.
     unit: Vec<f32>,
 }
 
@@ -39,15 +38,15 @@ impl Vector {
     }
 }
 
-/// What the index has near to a vector, as far as it is of the collection; and how near the last is that it gave, from
-/// 0 to 1.
+/// The vectors of the collection that the index found near a vector, and the nearness (0 to 1) of the last one that it
+/// returned.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) least: f64,
     pub(super) vectors: Vec<Vector>,
 }
 
-/// About the cosine of two vectors of length 1: several sums at a time, which the processor takes together.
+/// The approximate cosine of two vectors of length 1, in several partial sums, so that it is vectorized.
 fn product(one: &[f32], other: &[f32]) -> f32 {
     let (ones, others) = (one.as_chunks::<16>(), other.as_chunks::<16>());
     let mut sums = [0.0_f32; 16];
@@ -82,15 +81,15 @@ impl Comparison<'_> {
         }
     }
 
-    /// Keeps the best, of equals the newest.
+    /// Keeps the best; ties by time, newest first.
     fn keep_best(&mut self, limit: usize) {
         self.near.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.timestamp.cmp(&a.timestamp)));
         self.near.truncate(limit);
     }
 }
 
-/// Compares those whose turn it is with the others, or with what the index has near to each; `None` if that may lack
-/// some.
+/// Compares unlinked vectors with the others, or with the neighbours that the index found; `None` if the index may have
+/// missed some.
 pub(super) fn compare(
     vectors: &[Vector],
     which: Compare,
@@ -126,7 +125,7 @@ pub(super) fn compare(
             }
         }
         comparison.keep_best(limit);
-        // What is of other collections, or not linked itself, may stand before some that count.
+        // Vectors that do not count, of other collections or unlinked, may have displaced some that do.
         if comparison.near.len() < limit && 2.0 * (least + INDEX_ERROR_BOUND) - 1.0 >= min_similarity {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The errors between rsv and a server, whether to retry, and their words for people.
+//! The errors of a server and its driver: which to retry, and how they are worded.
 
 use crate::config::StoreLocation;
 use crate::error::Error;
@@ -13,12 +13,12 @@ const TRANSIENT: &str = "Neo.TransientError.";
 /// A server with TLS answers a client that speaks without it with these bytes first: an alert, of TLS 1.
 const TLS_ALERT: u32 = 0x1503;
 
-/// An error of the server, before it is put into words for people.
+/// An error of the server, before it is worded for people.
 #[derive(Debug)]
 pub(super) enum DbError {
-    /// The driver or the server says so.
+    /// The driver or the server reported an error.
     Driver(Driver),
-    /// No connection could be had within this time.
+    /// No connection became available within this time.
     ConnectTimeout(Duration),
     /// A query took longer than this.
     QueryTimeout(Duration),
@@ -62,12 +62,12 @@ impl DbError {
         StoreError::new(kind, format!("cannot {attempt} store {}", place.address), cause)
     }
 
-    /// Whether a procedure of the server failed: an index is not there.
+    /// Whether a procedure of the server failed, since an index does not exist.
     pub(super) fn is_of_procedure(&self) -> bool {
         matches!(self, DbError::Driver(Driver::Neo4j(error)) if error.code().contains(".Procedure."))
     }
 
-    /// Whether the server says that the same may succeed later.
+    /// Whether the server says that a retry may succeed.
     pub(super) fn is_transient(&self) -> bool {
         let transient = |code: &str| code.starts_with(TRANSIENT) || code.ends_with(".NotALeader");
         matches!(self, DbError::Driver(Driver::Neo4j(error)) if transient(error.code()))
@@ -79,18 +79,19 @@ impl DbError {
             if detail.kind() != io::ErrorKind::ConnectionRefused)
     }
 
-    /// Whether something that was to be made is there already.
+    /// Whether the thing to make exists already.
     pub(super) fn is_already_there(&self) -> bool {
         matches!(self, DbError::Driver(Driver::Neo4j(error)) if error.code().ends_with("AlreadyExists"))
     }
 }
 
-/// The kind and the cause of an error of the driver, in words for somebody who knows no Neo4j.
+/// The kind and the cause of an error of the driver, worded for people who do not know Neo4j.
 fn describe_driver_error(error: &Driver, place: &StoreLocation) -> (ErrorKind, String) {
     match error {
-        Driver::AuthenticationError(_) => {
-            (ErrorKind::Unauthenticated, format!("the server does not let {} in", place.server.user))
-        }
+        Driver::AuthenticationError(_) => (
+            ErrorKind::Unauthenticated,
+            format!("the server rejects the user {} or the password", place.server.user),
+        ),
         Driver::Neo4j(error) => describe_server_error(error.code(), error.message(), place),
         Driver::UnsupportedVersion(..) => {
             let hint = "use Neo4j 5.26 or a later one";
@@ -99,13 +100,11 @@ fn describe_driver_error(error: &Driver, place: &StoreLocation) -> (ErrorKind, S
         Driver::ProtocolMismatch(answer) if answer >> 16 == TLS_ALERT => {
             (ErrorKind::Tls, "the server wants TLS".to_owned())
         }
-        Driver::ProtocolMismatch(_) => {
-            (ErrorKind::WrongProtocol, "what answers there is no Neo4j".to_owned())
-        }
+        Driver::ProtocolMismatch(_) => (ErrorKind::WrongProtocol, "the server there is not Neo4j".to_owned()),
         Driver::ConnectionTimedOut => (ErrorKind::Unreachable, "the server does not answer".to_owned()),
-        Driver::ConnectionError => (ErrorKind::NoConnection, "all connections are taken".to_owned()),
+        Driver::ConnectionError => (ErrorKind::NoConnection, "all connections are in use".to_owned()),
         Driver::IOError { detail } => match detail.kind() {
-            io::ErrorKind::UnexpectedEof => (ErrorKind::Tls, "the server hung up".to_owned()),
+            io::ErrorKind::UnexpectedEof => (ErrorKind::Tls, "the server closed the connection".to_owned()),
             io::ErrorKind::InvalidData => (ErrorKind::Certificate, detail.to_string()),
             _ => (ErrorKind::Unreachable, detail.to_string()),
         },
@@ -113,7 +112,7 @@ fn describe_driver_error(error: &Driver, place: &StoreLocation) -> (ErrorKind, S
     }
 }
 
-/// The kind and the cause of an error that the server gave a code.
+/// The kind and the cause of an error with a code of the server.
 fn describe_server_error(code: &str, message: &str, place: &StoreLocation) -> (ErrorKind, String) {
     let settings = &place.server;
     if code.ends_with("DatabaseNotFound") {
@@ -122,7 +121,7 @@ fn describe_server_error(code: &str, message: &str, place: &StoreLocation) -> (E
     } else if code.ends_with("CredentialsExpired") {
         (ErrorKind::PasswordExpired, message.to_owned())
     } else if code.contains(".Security.") {
-        (ErrorKind::Forbidden, format!("the server does not let {} do this: {message}", settings.user))
+        (ErrorKind::Forbidden, format!("the server does not permit {} to do this: {message}", settings.user))
     } else if code.ends_with(".NotALeader") || code.ends_with("ReadOnlyDatabase") {
         (ErrorKind::NotLeader, message.to_owned())
     } else if code.starts_with(TRANSIENT) {

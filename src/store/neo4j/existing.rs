@@ -1,4 +1,4 @@
-//! Reads the existing records that a batch is about, with the writers' lock.
+//! Reads the existing records of a batch while the writers' lock is held.
 
 use super::batch::{Batch, OldVersion, Twin, natural_key};
 use super::changes;
@@ -11,14 +11,14 @@ use crate::record::{Link, Record, RecordKind, Scope, StoredRecord, kind_named, k
 use crate::store::identity::is_one_to_one;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many rows are sent in one statement.
+/// The number of rows in one statement.
 pub(super) const ROWS: usize = 500;
 
-/// How many numbers a record of a batch needs: its own, that of the vector that comes with it, of a new collection, and
-/// of a new model.
+/// The number of numbers that a record of a batch needs: one each for itself, its vector, a new collection and a new
+/// model.
 const NUMBERS: usize = 4;
 
-/// Takes the writers' lock, and reads all that the records of a batch name.
+/// Takes the writers' lock, and reads all records that a batch names.
 pub(super) fn read(transaction: &mut Transaction, batch: &[Record]) -> DbResult<Batch> {
     let mut there = Batch::default();
     let (kinds, count) = (kinds(), NUMBERS * batch.len());
@@ -35,7 +35,7 @@ pub(super) fn read(transaction: &mut Transaction, batch: &[Record]) -> DbResult<
     Ok(there)
 }
 
-/// Takes the writers' lock, and reads the versions that are to be removed, if `ids` name any.
+/// Takes the writers' lock, and reads the records to remove.
 pub(super) fn read_to_remove(transaction: &mut Transaction, ids: &[&str]) -> DbResult<Batch> {
     let mut there = Batch::default();
     (there.next, there.models) = lock(transaction, 0)?;
@@ -43,7 +43,7 @@ pub(super) fn read_to_remove(transaction: &mut Transaction, ids: &[&str]) -> DbR
     Ok(there)
 }
 
-/// Reads what was counted of records that others may take the place of.
+/// Reads the values that were counted for records that may be replaced.
 pub(super) fn read_old_versions(
     transaction: &mut Transaction,
     there: &mut Batch,
@@ -54,7 +54,7 @@ pub(super) fn read_old_versions(
     for ids in ids.chunks(ROWS) {
         for row in transaction.rows(&statement, Params::new().with_texts("ids", ids.iter().copied()))? {
             let (kind, id, n, partition, instance, indexed, length, models): Counted = row.get("row")?;
-            // What this process knows nothing of it leaves alone.
+            // Records of a kind that this process does not know stay as they are.
             let Some(kind) = kind.and_then(|kind| kinds.get(kind).copied()) else { continue };
             let (scope, length) = (Scope { partition, instance }, length.unwrap_or_default());
             there.old_versions.insert(id, OldVersion { n, kind, scope, indexed, length, models });
@@ -63,14 +63,16 @@ pub(super) fn read_old_versions(
     Ok(())
 }
 
-/// What was counted of a record: the position of its kind, id, n, partition, instance, words, length, models.
+/// The values that were counted for a record: the position of its kind, id, n, partition, instance, words, length,
+/// models.
 type Counted = (Option<usize>, String, i64, String, String, Option<String>, Option<i64>, Vec<String>);
 
-/// A record that is there: id, the position of its kind, partition, instance, timestamp, role; and, if it is to be
+/// An existing record: id, the position of its kind, partition, instance, timestamp, role; and, if it is to be
 /// compared, content and extra.
 type Existing = (String, Option<usize>, String, String, i64, Option<String>, Option<String>, Option<String>);
 
-/// What may be the same as a record: which, where it is, what it is, and its vector.
+/// A node that may be the same as a record of the batch: the position of that record, the node's element id, the node,
+/// and its vector.
 type ListedTwin = (usize, String, ListedRecord, Option<Vec<f64>>);
 
 /// Adds the values of a row.
@@ -84,7 +86,7 @@ fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Reco
             (kind, id, None, partition, instance, role, content, Some(timestamp), None, extra, None)
         });
         let record = listed.map(|listed| values::record(listed, kinds)).transpose()?;
-        // An earlier part of the batch knows its records better.
+        // Records that the batch itself has added are more recent.
         if compare || !there.records.contains_key(&id) {
             there.records.insert(id, record);
         }
@@ -119,14 +121,14 @@ fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Reco
 /// The ids and keys to read for some records: their own, and those of the records that they name.
 #[derive(Default)]
 struct Wanted<'a> {
-    /// Ids, and whether what has them is to be compared.
+    /// Ids, and whether their records are to be compared.
     ids: BTreeMap<&'a str, bool>,
-    /// The kinds of those that may be there under another id, or under none.
+    /// The kinds whose records may exist under another id, or without one.
     keyed: Vec<&'static RecordKind>,
-    /// These, each with the position of its kind.
+    /// The records of these kinds, each with the position of its kind.
     twins: Vec<(usize, &'a StoredRecord)>,
     collections: BTreeSet<(&'static str, &'a Scope)>,
-    /// Of what, and of which model.
+    /// Vectors, by the id of their record and their model.
     vectors: Vec<(&'a str, &'a str)>,
     links: Vec<&'a Link>,
 }

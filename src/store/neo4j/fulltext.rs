@@ -1,24 +1,26 @@
 //! The text of a record in the server's full-text index, and the queries to that index.
 //!
-//! It has the collection of a record, each of its words, and the stem of each, so that what it finds is what counts.
+//! The indexed text is the collection of a record, its words, and their stems, so that a match in the index is a match
+//! of the search.
 
 use crate::store::ranking::{Corpus, QueryToken};
 use crate::store::terms::{self, Occur};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// In a question to the index so many words stand within one another at most, and so many in all: it takes 1024
-/// (Lucene's `maxClauseCount`), and a word and its stem are two.
+/// The greatest depth of nested clauses in a query, and their greatest number: Lucene takes 1024 (`maxClauseCount`),
+/// and a word and its stem are two.
 const MAX_DEPTH: usize = 3;
 const MAX_CLAUSES: usize = 400;
 
-/// The stems of words, as far as the words begin as they do.
+/// The stems of those words that begin with their stem.
 pub(super) fn stems<'a>(words: &[&'a str]) -> BTreeSet<Cow<'a, str>> {
     let stems = words.iter().map(|word| (word, terms::stem(word)));
     stems.filter(|(word, stem)| word.starts_with(terms::beginning(stem))).map(|(_, stem)| stem).collect()
 }
 
-/// What the index has of a record: `@` and the number of its collection, its words, and after `_` their stems.
+/// The indexed text of a record: `@` and the number of its collection, its words, and their stems, each preceded by
+/// `_`.
 pub(super) fn indexed(collection: i64, stems: &BTreeSet<Cow<str>>, words: &[&str]) -> String {
     let words: BTreeSet<&str> = words.iter().copied().collect();
     let stems = stems.iter().map(|stem| format!("_{stem}"));
@@ -26,18 +28,18 @@ pub(super) fn indexed(collection: i64, stems: &BTreeSet<Cow<str>>, words: &[&str
     collection.chain(stems).chain(words.into_iter().map(str::to_owned)).collect::<Vec<_>>().join(" ")
 }
 
-/// The number of the collection and the stems, of what the index has of a record.
+/// The number of the collection and the stems in an indexed text.
 pub(super) fn indexed_stems(indexed: &str) -> Option<(i64, Vec<&str>)> {
     let collection = indexed.strip_prefix('@')?.split(' ').next()?.parse().ok()?;
     Some((collection, indexed.split(' ').filter_map(|word| word.strip_prefix('_')).collect()))
 }
 
-/// The stem of a token that is a word of its stem: what holds the token holds that.
+/// The stem of a token that begins with it: every record that holds the token holds that stem.
 pub(super) fn whole_stem<'a>(token: &'a QueryToken) -> Option<&'a str> {
     token.stem.as_deref().filter(|stem| token.text.starts_with(terms::beginning(stem)))
 }
 
-/// A token as the index is asked for it. Tokens are of letters and digits, which mean nothing else there.
+/// The clause for a token. It needs no escaping, since tokens consist of letters and digits.
 pub(super) fn pattern(token: &QueryToken) -> String {
     match &token.stem {
         Some(stem) if whole_stem(token).is_some() => format!("_{stem}"),
@@ -46,27 +48,27 @@ pub(super) fn pattern(token: &QueryToken) -> String {
     }
 }
 
-/// The tokens as the index is asked for all of them, or any.
+/// The query for all of the tokens, or for any.
 pub(super) fn joined(tokens: &[QueryToken], occur: Occur) -> String {
     let operator = if occur == Occur::All { " AND " } else { " OR " };
     tokens.iter().map(pattern).collect::<Vec<_>>().join(operator)
 }
 
-/// A question for the records whose tokens have together at least that idf, or for some more where to tell them would
-/// take too many words.
+/// The query for the records whose tokens together have at least the idf `min_idf`; for some more where an exact query
+/// would have too many clauses.
 pub(super) fn with_min_idf(tokens: &[QueryToken], corpus: &Corpus, min_idf: f64) -> String {
     let occurring = tokens.iter().filter(|token| token.doc_freq > 0);
     let clauses: Vec<(String, f64)> =
         occurring.map(|token| (pattern(token), corpus.idf(token.doc_freq))).collect();
-    // What is within a word is looked for in all that there are: once is enough.
+    // A part of a word is looked up in all words of the index, which is done only once.
     let deepest = if tokens.iter().all(|token| token.stem.is_some()) { MAX_DEPTH } else { 0 };
     let question = |depth| combinations(&clauses, min_idf, depth, &mut MAX_CLAUSES.clone());
     let question = (0..=deepest).rev().find_map(question).filter(|question| !question.is_empty());
     question.unwrap_or_else(|| joined(tokens, Occur::Any))
 }
 
-/// The same with clauses within one another so deep; empty if there can be none, and `None` if it takes more clauses
-/// than are left.
+/// The clauses of such a query, nested up to `depth`; empty if no combination reaches `min_idf`, `None` if it needs
+/// more clauses than are left.
 fn combinations(clauses: &[(String, f64)], min_idf: f64, depth: usize, left: &mut usize) -> Option<String> {
     let mut rest: f64 = clauses.iter().map(|(_, idf)| idf).sum();
     let mut any = Vec::new();
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_those_are_asked_for_that_hold_enough() {
+    fn only_documents_with_enough_idf_are_asked_for() {
         let clauses = [("rare", 5.0), ("some", 3.0), ("many", 1.0)].map(|(text, idf)| (text.to_owned(), idf));
         let question = |min_idf, depth, mut left| combinations(&clauses, min_idf, depth, &mut left);
         let wanted = |question: &str| Some(question.to_owned());

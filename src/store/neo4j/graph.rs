@@ -1,4 +1,4 @@
-//! A store on a server: the graph, and what a process knows of it.
+//! A store on a server: its connections, and the cached numbers of its models.
 
 use super::error::{DbError, DbResult};
 use super::server::Server;
@@ -12,7 +12,7 @@ use std::thread;
 pub(super) struct Neo4j {
     pub(super) server: Server,
     pub(super) place: StoreLocation,
-    /// The numbers of models, as they were when they were last asked for.
+    /// The numbers of models, as they were last read.
     pub(super) model_numbers: HashMap<String, i64>,
 }
 
@@ -21,13 +21,13 @@ impl Neo4j {
         Neo4j { server, place: place.clone(), model_numbers: HashMap::new() }
     }
 
-    /// The result, or the error of the store to which `attempt` failed (`read`, `write to`).
+    /// The result, with the error of a failed `attempt` (`read`, `write to`) as an error of the store.
     pub(super) fn or_error<T>(&self, attempt: &str, result: DbResult<T>) -> Result<T> {
         result.map_err(|error: DbError| error.at(attempt, &self.place))
     }
 }
 
-/// Does two things at once, on a thread each; one after the other where there is no thread for it.
+/// Runs two functions in parallel; one after the other if no thread can be started.
 pub(super) fn in_parallel<A: Send, B>(one: impl Fn() -> A + Sync, other: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
         let thread = thread::Builder::new().spawn_scoped(scope, &one);

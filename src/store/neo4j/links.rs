@@ -20,10 +20,10 @@ use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
 use neo4rs::BoltType;
 use std::collections::BTreeMap;
 
-/// Hardly any record has more links than these.
+/// The expected number of links of a record; few have more.
 const MAX_LINKS: usize = 16;
 
-/// For fewer records than this the index is asked, if the collection is large.
+/// In a large collection the index is queried if fewer records than this are to be compared.
 const MAX_INDEX_QUERIES: usize = 64;
 const MIN_INDEXED: u64 = 2000;
 
@@ -91,7 +91,7 @@ impl Neo4j {
         let mut states = Vec::new();
         for row in self.server.rows(&for_scopes(statements::LINK_STATES, scopes), params)? {
             let (name, scope): (String, Scope) = (row.get("kind")?, row.scope()?);
-            // What this process knows nothing of it leaves alone.
+            // Collections of a kind that this process does not know stay as they are.
             let Some(kind) = kind_named(&name) else { continue };
             let rule = rule_of(&row)?;
             let unlinked = unlinked.get(&(name, scope.clone())).copied().unwrap_or_default();
@@ -126,7 +126,7 @@ impl Neo4j {
                         return Ok(compared);
                     }
                 }
-                // The index is not there yet.
+                // The index does not exist yet.
                 Err(error) if error.is_of_procedure() => {}
                 Err(error) => return Err(error),
             }
@@ -138,7 +138,7 @@ impl Neo4j {
         Ok(compare(&vectors, which, min_similarity, limit, None).unwrap_or_default())
     }
 
-    /// The vectors of a collection that a statement gives.
+    /// Reads the vectors of a collection.
     fn read_vectors(
         &self,
         statement: &str,
@@ -156,7 +156,7 @@ impl Neo4j {
         Ok(vectors)
     }
 
-    /// The nearest vectors to each of some vectors, by the index.
+    /// Finds the nearest vectors to each of some vectors by the index.
     fn near_each(
         &self,
         collection: &Collection,
@@ -255,7 +255,7 @@ fn synapse_row(of: &Compared, near: &Near, n: i64, model: &str) -> Params {
     ends(from, to).with("near", near.id.as_str()).with("properties", BoltType::Map(properties.into()))
 }
 
-/// The rule of a row, if it tells one.
+/// The rule of a row, if it has one.
 fn rule_of(row: &Row) -> DbResult<Option<Rule>> {
     Ok(match (row.get("threshold")?, row.get::<Option<i64>>("degree")?) {
         (Some(threshold), Some(degree)) => {

@@ -1,4 +1,4 @@
-//! The writers' lock, and what is read with it: the next numbers, and the models.
+//! The writers' lock, and the values that are read with it: the next numbers, and the models.
 
 use super::changes;
 use super::error::DbResult;
@@ -7,13 +7,13 @@ use super::server::Transaction;
 use super::values::{Params, Row};
 use std::collections::BTreeMap;
 
-/// The version of what rsv adds to a graph; a store tells which it has.
+/// The version of the schema; each store records its own.
 pub(super) const VERSION: i64 = 4;
 
 /// Models by name: number and dimension.
 pub(super) type Models = BTreeMap<String, (i64, usize)>;
 
-/// Takes the writers' lock; gives the first of so many numbers, and the models that there are.
+/// Takes the writers' lock and reserves `count` numbers. Returns the first of them, and all models.
 pub(super) fn lock(transaction: &mut Transaction, count: usize) -> DbResult<(i64, Models)> {
     let row = transaction.row(changes::LOCK, lock_params(count))?;
     row.map_or_else(|| Ok(Default::default()), |row| locked(&row))

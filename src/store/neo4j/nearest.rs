@@ -1,8 +1,8 @@
-//! Search by meaning: which vectors are nearest to one.
+//! Search by meaning: the vectors nearest to a question's.
 //!
-//! The server's vector index knows no selections: it gives the nearest of all, of which those of the selection are
-//! kept, and more of them are asked for until there are enough. Where the collections are small, or a small part of the
-//! store, their vectors are compared one by one. What is found is scored here, from the vectors themselves.
+//! The server's vector index cannot filter: it returns the nearest of all vectors, those of the selection are kept, and
+//! more are fetched until there are enough. If the collections are small, or a small part of the store, their vectors
+//! are compared one by one. Scores are computed here, from the vectors themselves.
 
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
@@ -18,26 +18,26 @@ use crate::store::evidence::Cosines;
 use crate::store::select::Select;
 use std::collections::HashMap;
 
-/// Comparing at most so many vectors one by one is faster than asking the index.
+/// Comparing at most so many vectors one by one is faster than querying the index.
 const MAX_COMPARED: i64 = 500;
 
-/// The index finds nearly all of the nearest. Of so many hardly one should be missed: they are compared one by one
-/// where its numbers of 8 bits do not tell that what it left out is farther.
+/// In collections of at most this size results are verified: if the 8-bit numbers of the index do not prove that all
+/// others are farther, the vectors are compared one by one.
 const MAX_VERIFIED: i64 = 2000;
 
-/// The index is asked for so many times what is wanted, as it finds nearly all of the nearest; and for so many at
-/// least.
+/// The index returns nearly all of the nearest, so so many times the wanted number is fetched, and at least
+/// `MIN_FETCHED`.
 const OVERFETCH: usize = 2;
 const MIN_FETCHED: usize = 100;
 const MAX_FETCHED: usize = 1 << 30;
 
-/// So many more rows than are wanted are read: vectors that the server cannot compare may fall behind them.
+/// The number of rows that are read in addition: vectors that the server cannot compare may be ranked behind them.
 const SPARE_ROWS: usize = 10;
 
-/// How many times as many are fetched next if there were not enough.
+/// The growth of the next fetch if there were not enough.
 const FETCH_GROWTH: i64 = 4;
 
-/// A model, and how many vectors it has in some collections.
+/// A model, and the number of its vectors in some collections.
 pub(super) struct VectorCount {
     pub(super) model: i64,
     dim: usize,
@@ -45,12 +45,12 @@ pub(super) struct VectorCount {
     pub(super) here: u64,
 }
 
-/// The answer of the index of vectors.
+/// The result of a query to the vector index.
 enum FromIndex {
     Found(Vec<Hit>),
     /// All vectors of the model with this number must be compared.
     CompareAll(i64),
-    /// It was not asked.
+    /// The index was not queried.
     NotAsked,
 }
 
@@ -113,7 +113,7 @@ impl Neo4j {
         Ok(Hit::best(hits, limit))
     }
 
-    /// Asks the index, for more and more until there are enough.
+    /// Queries the index, for more and more until there are enough.
     fn ask_index(&self, model: &str, vector: &[f32], which: &Select, limit: usize) -> DbResult<FromIndex> {
         let statement = selected(statements::NEAREST_BY_INDEX, which);
         let mut wanted = number(limit.saturating_mul(OVERFETCH).clamp(MIN_FETCHED, MAX_FETCHED));
@@ -122,7 +122,7 @@ impl Neo4j {
             let params =
                 params.with("few", MAX_COMPARED).with("exact", MAX_VERIFIED).with("more", FETCH_GROWTH);
             let row = match self.server.row(&statement, with_kinds(params, &which.kinds)) {
-                // The index is not there yet.
+                // The index does not exist yet.
                 Err(error) if error.is_of_procedure() => return Ok(FromIndex::NotAsked),
                 row => row?,
             };
@@ -167,7 +167,7 @@ fn nearest_params(which: &Select, vector: &[f32], limit: usize) -> Params {
     select_params(which).with_question(vector).with("count", number(limit.saturating_add(SPARE_ROWS)))
 }
 
-/// Records by their cosines.
+/// The records, as hits scored by their cosines.
 fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &QuantizedQuery) -> DbResult<Vec<Hit>> {
     let hit = |(listed, cosine, vector): MeasuredRecord| {
         let cosine = values::cosine((cosine, vector), query).unwrap_or_default();

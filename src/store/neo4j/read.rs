@@ -1,4 +1,4 @@
-//! Reading a selection: its last records, records by id, their number.
+//! Reads a selection: its last records, its records by id, and their number.
 
 use super::error::DbResult;
 use super::graph::Neo4j;
@@ -13,22 +13,22 @@ use crate::store::ranking::Corpus;
 use crate::store::select::Select;
 use std::collections::HashMap;
 
-/// So many selections are read together.
+/// The number of selections that are read together.
 const SELECTIONS: usize = 1000;
 
-/// With more collections than this, what is of them is told by the records and not by the index.
+/// With more collections than this, a query to the index does not name them; the records are filtered instead.
 const MAX_NAMED: usize = 100;
 
-/// A record, and how near its vector is.
+/// A record, and the nearness of its vector.
 pub(super) type MeasuredRecord = (ListedRecord, Option<f64>, Option<Vec<f64>>);
 
-/// The size of some collections, as far as rsv wrote them.
+/// The size of some collections; records that rsv did not write are not counted.
 #[derive(Default)]
 pub(super) struct Sizes {
     pub(super) corpus: Corpus,
-    /// What a question to the index begins with if it is about these collections; empty if it cannot tell them.
+    /// The beginning of a query that restricts it to these collections; empty if a query cannot do that.
     pub(super) prefix: String,
-    /// Whether there are messages among them that are not in the index, since rsv did not write them.
+    /// Whether they contain messages that are not in the index, since rsv did not write them.
     pub(super) unadopted: bool,
 }
 
@@ -40,7 +40,7 @@ impl Sizes {
     }
 }
 
-/// Collections as a statement is asked about their sizes.
+/// The parameters of a statement that reads sizes.
 pub(super) fn sizes_params(kinds: &[&RecordKind], scopes: &Scopes) -> Params {
     let params = scopes_params(scopes).with("everywhere", *scopes == Scopes::All);
     with_kinds(params.with("named", number(MAX_NAMED)), kinds)
@@ -56,7 +56,7 @@ impl Neo4j {
         Ok(found)
     }
 
-    /// As `read_last`, of several selections: those of one kind, one scope and a trace are read together.
+    /// As `read_last`, for several selections: those with one kind, one scope and a trace are read together.
     pub(super) fn read_last_of_each(
         &self,
         which: &[Select],
@@ -109,7 +109,7 @@ impl Neo4j {
         row.map_or_else(|| Ok(Sizes::default()), |row| Sizes::from_row(&row, kinds))
     }
 
-    /// Whether there are messages that rsv neither wrote nor has taken over.
+    /// Whether there are messages that rsv has neither written nor taken over.
     pub(super) fn has_unadopted(&self) -> DbResult<bool> {
         let row = self.server.row(statements::UNADOPTED, Params::new())?;
         Ok(row.map_or(Ok(0), |row| row.get::<i64>("unadopted"))? > 0)
@@ -124,7 +124,7 @@ impl Neo4j {
         listed_records(self.server.lists::<(ListedRecord,)>(&statement, params, ids.len())?, &which.kinds)
     }
 
-    /// The same, and the cosines of a vector with theirs of a model.
+    /// Reads records by id, and the cosines of a vector with their vectors of a model.
     pub(super) fn read_measured(
         &self,
         ids: &[&str],
@@ -159,7 +159,7 @@ fn listed_records(lists: Vec<(ListedRecord,)>, kinds: &[&'static RecordKind]) ->
     lists.into_iter().map(|(listed,)| values::record(listed, kinds)).collect()
 }
 
-/// The kind of a selection that is a trace in one scope.
+/// The kind of a selection that consists of a trace in one scope.
 fn kind_of_trace(which: &Select) -> Option<&'static RecordKind> {
     match (&which.kinds[..], &which.scopes, &which.trace_id) {
         ([kind], Scopes::One(_), Some(_)) if kind.traced && which.key.is_none() => Some(kind),

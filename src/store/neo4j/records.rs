@@ -77,7 +77,7 @@ impl Neo4j {
     }
 }
 
-/// A row as a record, with the vector that it may carry.
+/// The record in a row, with its vector if it has one.
 fn with_vector(row: &Row, kinds: &[&'static RecordKind], model: Option<&str>) -> DbResult<StoredRecord> {
     let mut record = row.record(kinds)?;
     if let (Some(model), Some(_)) = (model, row.get::<Option<Vec<f64>>>("vector")?) {

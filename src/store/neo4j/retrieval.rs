@@ -1,5 +1,4 @@
-//! Retrieval by words, meaning, surroundings and links: what does not need the other is asked for at once, on a
-//! connection each.
+//! Retrieval by words, meaning, neighbours and links. Independent queries run in parallel, each on its own connection.
 
 use super::around::MeasureFirst;
 use super::error::DbResult;
@@ -73,7 +72,7 @@ impl Neo4j {
         which: &Select,
         plan: &Plan,
     ) -> DbResult<(Vec<Around>, Cosines)> {
-        // Every other one, so that both halves take as long.
+        // The halves are interleaved, so that both take equally long.
         let half =
             |from: usize| -> Vec<&StoredRecord> { records.iter().skip(from).step_by(2).copied().collect() };
         let read = |from: usize| {

@@ -1,14 +1,14 @@
-//! Vectors and links as rows to write, and what the server cannot take.
+//! Vectors and links as rows to write, and the limits of the server.
 
 use super::values::{Params, or_null};
 use crate::record::{Embedding, Link, Object, Record};
 use crate::store::identity::Written;
 use neo4rs::BoltType;
 
-/// A name that is longer cannot be found by an index of the server's, in bytes.
+/// The longest name, in bytes, that the server can index.
 const MAX_NAME: usize = 2000;
 
-/// The refusal of a record that has a name which is too long to be found by it.
+/// The refusal of a record with a name that is too long for an index.
 pub(super) fn too_long(record: &Record) -> Option<Written> {
     let member = match record {
         Record::Stored(record) => {
@@ -56,14 +56,13 @@ pub(super) fn link_row(link: &Link, n: i64) -> Params {
         .with("properties", BoltType::Map(properties.into()))
 }
 
-/// Members that have no property of their own, if there are any.
+/// The members without a property of their own as JSON, or null.
 fn as_json(extra: &Object) -> BoltType {
     or_null((!extra.is_empty()).then(|| extra.to_json()))
 }
 
-/// How near a vector is to any other that the server cannot compare with others, as it reckons with 32 bits: one
-/// without a direction as near as what is at right angles (0.5, as its measure goes from 0 to 1), one that is too
-/// long or too short as near as may be.
+/// The constant nearness (0 to 1) of a vector that the server cannot compare, since it computes with 32 bits: 0.5, a
+/// right angle, for a vector of zeros; 1 for one whose length overflows or underflows.
 fn constant_nearness(vector: &[f32]) -> Option<f64> {
     let square = vector.iter().map(|x| x * x).sum::<f32>();
     match square {

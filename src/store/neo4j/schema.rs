@@ -11,14 +11,14 @@ use crate::record::kinds;
 use crate::store::error::{ErrorKind, Result, StoreError};
 use std::time::Duration;
 
-/// The oldest server that has all that the statements ask for, and what helps if it is older.
+/// The oldest server that supports all statements, and the hint for an older one.
 const OLDEST_SERVER: (u32, u32) = (5, 26);
 const USE_NEWER_SERVER: &str = "use Neo4j 5.26 or a later one";
 
 /// The time that making indexes may take, in seconds.
 const INDEXING_TIMEOUT: u64 = 300;
 
-/// Checks whose graph it is, and makes what is missing, for every kind that this process knows.
+/// Checks the owner of the graph, and makes missing constraints and indexes for every kind that this process knows.
 pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
     let refused = |kind: ErrorKind, cause: String| {
         Err(StoreError::new(kind, format!("cannot open store {}", place.address), cause))
@@ -39,7 +39,7 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
     make_missing(server, version.is_none(), &prepared).map_err(failed)
 }
 
-/// Makes the constraints of a new store, and the indexes of the kinds that it has none of yet.
+/// Makes the constraints of a new store, and the indexes of kinds that have none yet.
 fn make_missing(server: &Server, is_new: bool, prepared: &[String]) -> DbResult<()> {
     let mut missing = kinds();
     missing.retain(|kind| is_new || !prepared.iter().any(|name| name == kind.name));

@@ -5,7 +5,7 @@ use crate::record::{RecordKind, Scope, Scopes};
 use crate::store::select::Select;
 use neo4rs::{BoltMap, BoltNull, BoltType};
 
-/// A number of things as the server takes it.
+/// A count as the server takes it.
 pub(super) fn number(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,9 +1,10 @@
-//! The connection to the server, for threads that may wait: statements in, rows out, each within its time.
+//! The connection to the server, for threads that may block: runs statements and returns rows, each within a timeout.
 
 use super::error::{DbError, DbResult};
 use super::statements::in_one;
 use super::values::{Params, Row};
 use crate::config::{ServerOptions as Settings, StoreLocation};
+use backon::{BlockingRetryable, ExponentialBuilder};
 use neo4rs::{Config, ConfigBuilder, Graph, Query, Txn};
 use serde::de::DeserializeOwned;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
@@ -14,28 +15,32 @@ use tokio::time::timeout;
 /// The number of rows that the server sends at a time, or lists in one row.
 pub(super) const FETCH_SIZE: usize = 1000;
 
-/// A request of more bytes goes out in pieces, the last of which waits until the server has acknowledged the first:
-/// 40 ms, since the driver leaves Nagle's algorithm on.
+/// A larger request, in bytes, is sent in several segments, and the last waits 40 ms for the acknowledgement of the
+/// first, since the driver does not disable Nagle's algorithm.
 const PROMPT_REQUEST: usize = 8192;
 
-/// The bytes of them that a number of a question's vector takes, and those that the values of a selection take.
+/// The bytes of a request that a number of a question's vector takes, and those that the parameters of a selection
+/// take.
 const NUMBER_BYTES: usize = 5;
 const SELECTION_BYTES: usize = 400;
 
-/// A request that is kept short holds so many of what it is about at least.
+/// The least number of ids in a request that is kept short.
 const LEAST_IDS: usize = 20;
 
-/// How often it is tried to send what did not arrive. What the server itself calls passing, as that it met another
-/// transaction or that the leader changes, is tried as long as one waits for a connection. The pause before the second
-/// try grows by half of it each time.
+/// The number of attempts after a connection failed. Errors that the server calls transient, such as a conflict with
+/// another transaction or a change of the leader, are retried until the connect timeout. The backoff grows by half of
+/// itself each time.
 const TRIES: u32 = 8;
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const MAX_PAUSE: Duration = Duration::from_millis(500);
+const BACKOFF: ExponentialBuilder = ExponentialBuilder::new()
+    .with_min_delay(Duration::from_millis(20))
+    .with_factor(1.5)
+    .with_max_delay(Duration::from_millis(500))
+    .without_max_times();
 
 /// The time that the server may take to roll back a transaction.
 const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A server, and the connections to it that all stores of this process share.
+/// A server, and the connection pool that all stores of this process share.
 #[derive(Clone)]
 pub(super) struct Server {
     config: Config,
@@ -44,15 +49,15 @@ pub(super) struct Server {
     query_timeout: Duration,
 }
 
-/// The event loop of every connection, in the proxy too: a connection stays with the loop that made it, and who asks
-/// are threads without one. Whoever waits drives it.
+/// The event loop of every connection, in the proxy too: a connection stays with the loop that made it, and the callers
+/// are threads without a loop. The waiting thread drives it.
 fn runtime() -> DbResult<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
     let made = Builder::new_current_thread().enable_all().build();
-    let made = made.map_err(|e| DbError::Unexpected(format!("no event loop: {e}")))?;
+    let made = made.map_err(|e| DbError::Unexpected(format!("cannot start an event loop: {e}")))?;
     Ok(RUNTIME.get_or_init(|| made))
 }
 
@@ -61,7 +66,7 @@ fn wait<T>(task: impl Future<Output = DbResult<T>>) -> DbResult<T> {
 }
 
 impl Server {
-    /// The server at a place; nothing is sent yet.
+    /// The server at a location; nothing is sent yet.
     pub(super) fn for_location(place: &StoreLocation) -> DbResult<Server> {
         static SERVERS: LazyLock<Mutex<Vec<(String, Server)>>> = LazyLock::new(Mutex::default);
         let Settings { user, password, database, .. } = &place.server;
@@ -75,9 +80,9 @@ impl Server {
         Ok(server)
     }
 
-    /// As `of`, with connections of its own, which are closed when it is dropped.
+    /// As `for_location`, with its own connections, which are closed when it is dropped.
     pub(super) fn new(place: &StoreLocation, connections: usize) -> DbResult<Server> {
-        // The same maker of keys as for HTTPS; who was first stays.
+        // The same crypto provider as for HTTPS; the first one installed stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Settings { user, password, database, connect_timeout, query_timeout, .. } = &place.server;
         let mut config = ConfigBuilder::default()
@@ -85,11 +90,11 @@ impl Server {
             .user(user.as_str())
             .password(password.expose())
             .max_connections(connections)
-            // This bounds the wait for one that is free; it ends before that for the server does, so that one is
-            // told what was waited for.
+            // This bounds the wait for a free connection. It ends before the wait for the server, so that the error
+            // names the right cause.
             .max_lifetime(Some(connect_timeout.mul_f64(0.9)))
             .fetch_size(FETCH_SIZE)
-            // This bounds every read as well.
+            // This bounds every read too.
             .connection_timeout((*query_timeout).max(*connect_timeout));
         if let Some(database) = database {
             config = config.db(database.as_str());
@@ -103,15 +108,15 @@ impl Server {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Leaves the connections to themselves: one that still waits for the server cannot tell it to stop waiting, and
-    /// who gets the lock that it waits for would keep it. They are closed when nobody uses them.
+    /// Abandons the connections and makes a new pool: a connection that still waits for a lock cannot be cancelled, and
+    /// would keep the lock once it gets it. An abandoned connection is closed when it is no longer in use.
     fn replace_pool(&self) {
         if let Ok(graph) = connect(&self.config) {
             *self.graph.lock().unwrap_or_else(PoisonError::into_inner) = graph;
         }
     }
 
-    /// The rows that a statement gives; the statement changes nothing.
+    /// The rows of a statement that changes nothing.
     pub(super) fn rows(&self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
         let mut rows = Vec::new();
         self.each(statement, params, &mut |row| {
@@ -121,7 +126,7 @@ impl Server {
         Ok(rows)
     }
 
-    /// Visits the rows that a statement gives, as they come.
+    /// Visits the rows of a statement as they arrive.
     pub(super) fn each(
         &self,
         statement: &str,
@@ -144,8 +149,8 @@ impl Server {
         Ok(())
     }
 
-    /// The lists that a statement gives as `row`, of which there may be `most`: together, unless they are so many that
-    /// the server should not hold them all.
+    /// The lists that a statement returns as `row`: in one row, unless there may be so many (`most`) that the server
+    /// should not hold them all.
     pub(super) fn lists<T: DeserializeOwned>(
         &self,
         statement: &str,
@@ -159,7 +164,7 @@ impl Server {
         row.map_or_else(|| Ok(Vec::new()), |row| row.get("rows"))
     }
 
-    /// Waits for a connection, no longer than for that.
+    /// Waits for a connection, no longer than the connect timeout.
     pub(super) fn reach(&self) -> DbResult<()> {
         self.begin().map(drop)
     }
@@ -182,8 +187,8 @@ impl Server {
         Ok(Transaction { inner: Some(transaction), query_timeout: self.query_timeout })
     }
 
-    /// Works in one transaction, and commits it. If it met another it is tried again as a whole, also where
-    /// nobody knows whether it was committed: what is there already must change nothing.
+    /// Runs `work` in one transaction, and commits it. After a conflict, or if it is unknown whether the commit
+    /// succeeded, the whole transaction is retried: so `work` must be idempotent.
     pub(super) fn write<T>(&self, mut work: impl FnMut(&mut Transaction) -> DbResult<T>) -> DbResult<T> {
         let mut once = || {
             let mut transaction = self.begin()?;
@@ -200,24 +205,17 @@ impl Server {
         })
     }
 
-    fn retry<T>(&self, mut work: impl FnMut() -> DbResult<T>) -> DbResult<T> {
-        let began = Instant::now();
-        let (mut tried, mut pause) = (0, FIRST_PAUSE);
-        loop {
+    fn retry<T>(&self, work: impl FnMut() -> DbResult<T>) -> DbResult<T> {
+        let (began, mut tried) = (Instant::now(), 0);
+        let may_retry = |error: &DbError| {
             tried += 1;
-            let may_retry =
-                |error: &DbError| error.is_transient() || error.is_of_connection() && tried < TRIES;
-            match work() {
-                Err(error) if may_retry(&error) && began.elapsed() < self.connect_timeout => {
-                    std::thread::sleep(pause);
-                    pause = (pause + pause / 2).min(MAX_PAUSE);
-                }
-                other => return other,
-            }
-        }
+            let has_try = error.is_transient() || error.is_of_connection() && tried < TRIES;
+            has_try && began.elapsed() < self.connect_timeout
+        };
+        work.retry(BACKOFF).when(may_retry).call()
     }
 
-    /// Makes something that must be there, in a transaction of its own; another process may have done it meanwhile.
+    /// Makes something that must exist, in a transaction of its own; another process may have made it meanwhile.
     pub(super) fn make(&self, statement: &str, params: Params) -> DbResult<()> {
         match self.run(statement, params) {
             Err(error) if error.is_already_there() => Ok(()),
@@ -238,8 +236,8 @@ impl Server {
     }
 }
 
-/// How many of the things that a statement is about fit into one prompt request, beside a question's vector of so
-/// many numbers, if each takes so many bytes; no end of them if that is hardly any.
+/// The number of ids, of `each` bytes, that fit into one prompt request beside a question's vector of dimension `dim`;
+/// no limit if fewer than `LEAST_IDS` would fit.
 pub(super) fn ids_per_request(statement: &str, dim: usize, each: usize) -> usize {
     let free_bytes = PROMPT_REQUEST.saturating_sub(statement.len() + NUMBER_BYTES * dim + SELECTION_BYTES);
     Some(free_bytes / each).filter(|count| *count >= LEAST_IDS).unwrap_or(usize::MAX)
@@ -255,14 +253,14 @@ fn query(statement: &str, params: Params) -> Query {
     Query::new(statement.to_owned()).with_params(params.into())
 }
 
-/// A transaction, which is taken back unless it is committed.
+/// A transaction, which is rolled back unless it is committed.
 pub(super) struct Transaction {
     inner: Option<Txn>,
     query_timeout: Duration,
 }
 
 impl Transaction {
-    /// The rows that a statement gives.
+    /// The rows of a statement.
     pub(super) fn rows(&mut self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
         let query_timeout = self.query_timeout;
         let inner = self.inner()?;
@@ -277,12 +275,12 @@ impl Transaction {
         wait(async { timeout(query_timeout, all).await.map_err(|_| DbError::QueryTimeout(query_timeout))? })
     }
 
-    /// The first row that a statement gives.
+    /// The first row of a statement.
     pub(super) fn row(&mut self, statement: &str, params: Params) -> DbResult<Option<Row>> {
         Ok(self.rows(statement, params)?.into_iter().next())
     }
 
-    /// Runs a statement whose rows nobody wants.
+    /// Runs a statement and discards its rows.
     pub(super) fn run(&mut self, statement: &str, params: Params) -> DbResult<()> {
         let query_timeout = self.query_timeout;
         let inner = self.inner()?;
@@ -292,13 +290,13 @@ impl Transaction {
         })
     }
 
-    /// The same, each of whose statements may take so long.
+    /// The same transaction with another query timeout.
     pub(super) fn within(&mut self, query_timeout: Duration) -> &mut Transaction {
         self.query_timeout = query_timeout;
         self
     }
 
-    /// Takes back what it did; nothing more can be done in it.
+    /// Rolls back; the transaction cannot be used any more.
     pub(super) fn rollback(&mut self) {
         if let (Some(inner), Ok(runtime)) = (self.inner.take(), runtime()) {
             let _ = runtime.block_on(async { timeout(ROLLBACK_TIMEOUT, inner.rollback()).await });

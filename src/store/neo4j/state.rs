@@ -14,10 +14,10 @@ use crate::store::identity::Written;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A job that cannot be had within this time is another's.
+/// A job that cannot be claimed within this time is held by another process.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// So many messages are taken over at a time.
+/// The number of messages that are taken over at a time.
 const ADOPTED: i64 = 500;
 
 impl State for Neo4j {
@@ -49,30 +49,30 @@ impl State for Neo4j {
         self.or_error("write to", self.adopt_all())
     }
 
-    /// The server's own files are not for its clients to clear.
+    /// A client cannot clear the server's files.
     fn erase(&mut self) -> Result<bool> {
         Ok(true)
     }
 
-    /// The server sees to that itself.
+    /// The server manages its own files.
     fn free_bytes(&mut self) -> Result<u64> {
         Ok(0)
     }
 
-    /// The server sees to that itself.
+    /// The server manages its own files.
     fn compact(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// The server sees to that itself.
+    /// The server checks its own integrity.
     fn integrity_errors(&mut self, _most: u32) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 }
 
 impl Neo4j {
-    /// Holds a job by a transaction that stays open, on a connection of its own: the server lets go of it when
-    /// that ends, however it does.
+    /// Claims a job by a transaction that stays open, on a connection of its own: the server releases it when the
+    /// connection ends for any reason.
     fn take_job(&self, job: &str) -> DbResult<Option<Claim>> {
         let own = Server::new(&self.place, 1)?;
         let mut transaction = own.begin()?;
@@ -95,7 +95,8 @@ impl Neo4j {
         Ok(scopes.into_iter().collect())
     }
 
-    /// Takes over what rsv did not write: writing the same makes it rsv's own. Of two that are the same one is.
+    /// Takes over messages that rsv did not write, by writing the same messages. Of two that are the same, one is taken
+    /// over.
     fn adopt_all(&self) -> DbResult<u64> {
         let mut adopted = 0;
         let mut after = String::new();

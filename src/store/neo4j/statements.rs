@@ -1,12 +1,12 @@
-//! Every statement that the server is given to read the graph; those that change it are in `changes.rs`. A value is
-//! always a parameter. What is put into a text is one of the conditions of a selection, the label of a kind, the number
-//! of a model, which is part of a label's name, or the name of a relation.
+//! Every statement that reads the graph; those that change it are in `changes.rs`. Values are always parameters. Only
+//! these parts are put into the text of a statement: the conditions of a selection, the label of a kind, the number of
+//! a model, which is part of a label's name, and the name of a relation.
 //!
-//! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`,
-//! `EmbeddingD` for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. What is rsv's own begins
-//! with `Rsv`: `RsvRecord` for all that has an id, beside the label of its kind; `RsvMessage` for the messages among
-//! them; `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records without one,
-//! `RsvUnlinkedN` for vectors that are not compared with others yet; `RsvDouble` for what Reservoir holds twice.
+//! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`, `EmbeddingD`
+//! for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. The labels of rsv begin with `Rsv`:
+//! `RsvRecord` for every record, in addition to the label of its kind; `RsvMessage` for the messages among them;
+//! `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records without one, `RsvUnlinkedN` for
+//! vectors that are not compared with others yet; `RsvDouble` for messages that Reservoir holds twice.
 
 use crate::record::{RecordKind, Scopes, TextSource};
 use crate::store::select::Select;
@@ -14,10 +14,10 @@ use crate::store::select::Select;
 pub(super) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
 
-/// The conditions that every selection has on `m`, kind and scope aside. There are always times, so that an index that
-/// ends in them serves; `$until` is no later than `$before`.
+/// The conditions of every selection on `m`, kind and scope aside. Times are always given, so that an index that ends
+/// in the time is used; `$until` is no later than `$before`.
 const ADMITTED: &str = "NOT m:RsvDouble AND m.timestamp >= $since AND m.timestamp <= $until";
-/// Those that some have: what is not asked for need not be read of each record.
+/// The conditions of some selections: a property without a condition need not be read.
 type IsAsked = fn(&Select) -> bool;
 const ASKED: [(IsAsked, &str); 7] = [
     (|which| which.trace_id.is_some(), "m.trace_id = $trace_id"),
@@ -33,7 +33,7 @@ const ASKED: [(IsAsked, &str); 7] = [
     (|which| !which.except.ids.is_empty(), "NOT coalesce(m.rsv_id, '') IN $ids"),
 ];
 
-/// The vector of a model that `m` has, if one is asked for.
+/// The vector of `m` by a model, if one is requested.
 macro_rules! vector_of {
     () => {
         "CASE WHEN $model IS NOT NULL THEN
@@ -54,15 +54,15 @@ macro_rules! listed {
         )
     };
 }
-/// The same as a column, one for all: the driver makes a table of the columns of each row.
+/// The same as one column: the driver makes a table of the columns of each row.
 macro_rules! record {
     () => {
         concat!(listed!(), " AS record")
     };
 }
 
-/// The cosine of the vector `e`, of how near the server says that it is: from 0 to 1, and exact to about 1e-7; and the
-/// vector, if the server cannot compare it.
+/// The cosine of the vector `e`, from the nearness that the server computes (0 to 1, exact to about 1e-7); and the
+/// vector itself if the server cannot compare it.
 macro_rules! cosine {
     ($near:literal) => {
         concat!(
@@ -92,7 +92,7 @@ macro_rules! forward {
     };
 }
 
-/// The last of a selection: of each of its kinds, and of these.
+/// The last records of a selection: the last of each kind, and of these the last.
 macro_rules! newest {
     () => {
         concat!(" WITH m ORDER BY {backward}", backward!(), " LIMIT $count ")
@@ -108,7 +108,7 @@ pub(super) const LAST: &str = concat!(
     "] AS row"
 );
 
-/// For `each_of`: the parameters of a selection stand in a row of `@rows`.
+/// For `each_of`: the parameters of a selection are a row of `@rows`.
 pub(super) const LAST_OF_EACH: &str = concat!(
     "UNWIND @rows AS which CALL (which) {
        MATCH (m:{label}) USING INDEX m:{label}(trace_id, timestamp)
@@ -124,7 +124,7 @@ pub(super) const COUNT: &str = "
     {each} MATCH (m:{label}) {index} WHERE {scope} AND {admitted} WITH m LIMIT $most {end}
     WITH m LIMIT $most RETURN count(m) AS count";
 
-/// Admits the records up to a number, so that all steps of a read are of one instant.
+/// The records up to a number, so that all steps of a walk see one snapshot.
 pub(super) const RECORDS: &str = concat!(
     "{each} MATCH (m:{label}) {index} WHERE {scope} AND coalesce(m.n, 0) <= $upto AND {admitted} {end}
      WITH m ORDER BY {forward}",
@@ -158,7 +158,7 @@ pub(super) const SCOPES: &str = "
       sum(CASE WHEN c.kind = $messages THEN c.documents ELSE 0 END) AS messages WHERE records > 0
     RETURN partition, instance, messages";
 
-/// How many messages rsv did not write, nor has taken over: the server knows the numbers of labels without looking.
+/// The number of messages that rsv has neither written nor taken over; the server keeps the counts of labels.
 macro_rules! unadopted {
     () => {
         "CALL () { MATCH (m:MessageNode) RETURN count(m) AS all_messages }
@@ -173,8 +173,8 @@ pub(super) const SCOPES_OF_UNADOPTED: &str = "
     MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble
     RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
 
-/// What stands before a position and what stands after it. The index gives them in the order of time, and no more of
-/// them than are wanted. A position is an id, timestamp and seq, and where its scope is among `$scopes`.
+/// The records before a position and those after it. The index returns them in the order of time, and no more than are
+/// wanted. A position is an id, a timestamp, a seq, and the place of its scope in `$scopes`.
 macro_rules! around {
     () => {
         concat!(
@@ -244,9 +244,8 @@ pub(super) const MODELS: &str = "
     MATCH (m:RsvModel) RETURN m.n AS n, m.name AS name, m.dim AS dim, m.vectors AS vectors ORDER BY name";
 pub(super) const MODEL: &str = "MATCH (m:RsvModel {name: $name}) RETURN m.n AS n";
 
-/// How much there is in some collections, their numbers, and what a question to the index of words begins with if it is
-/// about them: it is empty where the index need not tell them, or cannot, as they are too many. One row, whatever
-/// there is.
+/// The sizes and numbers of some collections, and the prefix of a full-text query that restricts it to them: it is
+/// empty if no restriction is needed, or if they are too many. Always one row.
 macro_rules! corpus {
     () => {
         concat!(
@@ -260,8 +259,8 @@ macro_rules! corpus {
 }
 pub(super) const CORPUS: &str = concat!(corpus!(), "RETURN unadopted, documents, words, prefix");
 
-/// The same, how many records hold words of some stems, how many what is looked for in the indexes of words, and those
-/// records that the indexes take for the likeliest. What they know of collections need not be read of each record.
+/// The same; the number of records that hold words of some stems; the number that each full-text query finds; and the
+/// records that the full-text indexes rank first. With the prefix, the collection of each record need not be read.
 pub(super) const DOCUMENT_FREQUENCIES: &str = concat!(
     corpus!(),
     "CALL (numbers) {
@@ -287,9 +286,9 @@ pub(super) const FULLTEXT: &str = "
     UNWIND $indexes AS name
     CALL db.index.fulltext.queryNodes(name, $question, {limit: $most}) YIELD node AS m WHERE {scope}
     RETURN {document} AS row";
-/// The columns by which a record is ranked by its words: few, as most records are not among the best.
+/// The columns that ranking by words needs: few, since most records are not among the best.
 const DOCUMENT: &str = "[m.rsv_id, m.n, m.timestamp, m.content, null]";
-/// The same where the index sees a text that is composed of several members.
+/// The same for a kind whose indexed text is composed of several members.
 const COMPOSED_DOCUMENT: &str = concat!("[m.rsv_id, m.n, m.timestamp, null, ", listed!(), "]");
 
 /// The messages that are not in the index, since rsv did not write them.
@@ -298,7 +297,7 @@ pub(super) const UNADOPTED_MESSAGES: &str = concat!(
     listed!("0"),
     " AS record"
 );
-/// The same, so many after one, with the vector that they may have.
+/// The same, a batch that follows a node, with the vectors that they may have.
 pub(super) const MESSAGES_TO_ADOPT: &str = concat!(
     "MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble AND elementId(m) > $after
      WITH m ORDER BY elementId(m) LIMIT $count
@@ -309,7 +308,7 @@ pub(super) const MESSAGES_TO_ADOPT: &str = concat!(
     " AS record"
 );
 
-/// The number of vectors of a model in all, and in some collections.
+/// The number of vectors of a model in total, and in some collections.
 macro_rules! vector_count {
     () => {
         "MATCH (model:RsvModel {name: $name})
@@ -324,7 +323,7 @@ pub(super) const LINK_STATES: &str = "
     MATCH (m:RsvVectorCount) WHERE m.model = $model AND {scope} AND m.vectors > 0
     RETURN m.kind AS kind, m.partition AS partition, m.instance AS instance, m.threshold AS threshold,
       m.degree AS degree, m.foreign AS foreign";
-/// All vectors of a selection are compared. What the server cannot compare tells by itself how near it is.
+/// Compares all vectors of a selection. A vector that the server cannot compare has a constant nearness.
 pub(super) const NEAREST_OF_ALL: &str = concat!(
     "{each} MATCH (m:{label}) {index} WHERE {scope} AND {admitted} {end}
      MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
@@ -336,12 +335,12 @@ pub(super) const NEAREST_OF_ALL: &str = concat!(
     cosine!("near"),
     "] AS row"
 );
-/// The nearest of the whole model are looked at as far as they are of the selection: of so many as hold what is wanted,
-/// if the selection's collections are spread evenly over them. The index is not asked, and `asked` is null, where these
-/// have few, or not `$more` times as many as the index would be asked for: so many are sooner compared one by one. One
-/// row if there is the model. What the index itself says of how near one is comes from numbers of 8 bits: where no near
-/// one should be missed, `most` is how near those may be that it did not give, from 0 to 1: as the last of those that
-/// it gave, and twice as much as it is off with any of them.
+/// Fetches the nearest vectors of the whole model, and keeps those of the selection: as many as contain the wanted
+/// number if the selection's collections are spread evenly over the model. The index is not queried, and `asked` is
+/// null, if the collections have few vectors, or fewer than `$more` times the number to fetch: comparing those one by
+/// one is faster. Returns one row if the model exists. The index ranks by numbers of 8 bits. For a verified result,
+/// `most` is the greatest nearness (0 to 1) of a vector that it did not return: that of the last one that it returned,
+/// plus twice the greatest error that was found.
 pub(super) const NEAREST_BY_INDEX: &str = concat!(
     vector_count!(),
     "WITH *, CASE WHEN here > $few THEN $wanted * (all / here) END AS near, here <= $exact AS exact
@@ -366,7 +365,7 @@ pub(super) const SIMILARITIES: &str = concat!(
     cosine!("vector.similarity.cosine(e.embedding, $vector)"),
     "] AS row"
 );
-/// The newest of some records, how many of them there are in all, and whether the model is known; one row.
+/// The newest of some records, the number of all of them, and whether the model is known; one row.
 macro_rules! newest_of_all {
     ($known:literal, $records:literal) => {
         concat!(
@@ -389,7 +388,7 @@ pub(super) const UNEMBEDDED: &str = newest_of_all!(
     "CALL () { MATCH (model:RsvModel {name: $name, n: {model}}) RETURN count(model) > 0 AS known }",
     "(m:RsvLacks{model}) USING SCAN m:RsvLacks{model} WHERE m:{kinds} AND {scope}"
 );
-/// All that have a text to embed, where the model is not known.
+/// All records with a text to embed, for a model that is not known.
 pub(super) const EMBEDDABLE: &str =
     newest_of_all!("WITH false AS known", "(m:{kinds}) WHERE {scope} AND m:RsvRecord AND m.blank IS NULL");
 
@@ -405,8 +404,8 @@ pub(super) const VECTORS_OF_COLLECTION: &str = "
     MATCH (m:{label}) WHERE m.partition = $partition AND m.instance = $instance
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
     RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvUnlinked{model}] AS vector";
-/// What the index has near to each of some vectors, as far as it is of their collection; and how near the last is that
-/// it gave, from 0 to 1.
+/// The vectors of the same collection that the index finds near each of some vectors; and the nearness (0 to 1) of the
+/// last one that it returned.
 pub(super) const NEAR_EACH: &str = "
     UNWIND $rows AS row
     CALL (row) {
@@ -416,21 +415,20 @@ pub(super) const NEAR_EACH: &str = "
         [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvUnlinked{model}] END) AS near
     } RETURN row.i AS i, least, near";
 
-/// The name of a kind's index of words.
+/// The name of a kind's full-text index.
 pub(super) fn fulltext_index(kind: &RecordKind) -> String {
     format!("rsv_words_{}", kind.name)
 }
 
-/// A statement about scopes, which are given as `$partition` and `$instance`: the condition on them stands in it as
-/// `{scope}`.
+/// Puts the condition on scopes, whose names are `$partition` and `$instance`, in place of `{scope}`.
 pub(super) fn for_scopes(statement: &str, scopes: &Scopes) -> String {
     statement.replace("{scope}", scope_condition(scopes))
 }
 
-/// A statement about the words of some kinds: what it takes to rank a record stands in it as `{document}`.
+/// Puts the columns that rank a record of some kinds in place of `{document}`.
 pub(super) fn for_words(statement: &str, kinds: &[&RecordKind], scopes: &Scopes) -> String {
     let collection = match scopes {
-        // Of all collections the words need not be told by number.
+        // A search in all collections needs no collection numbers.
         Scopes::All => "w.collection IS NOT NULL AND w.kind IN $kinds",
         _ => "w.collection IN numbers",
     };
@@ -451,7 +449,7 @@ fn scope_condition(scopes: &Scopes) -> &'static str {
     }
 }
 
-/// The position among some kinds of the one that a node is of; null if it is of none.
+/// The position of a node's kind among some kinds; null if it is none of them.
 pub(super) fn kind_position(node: &str, kinds: &[&RecordKind]) -> String {
     if let [_] = kinds {
         return "0".to_owned();
@@ -460,7 +458,7 @@ pub(super) fn kind_position(node: &str, kinds: &[&RecordKind]) -> String {
     format!("CASE WHEN false THEN 0{} END", kinds.iter().enumerate().map(when).collect::<String>())
 }
 
-/// The label expression of a node of any of some kinds.
+/// The label expression that matches any of some kinds.
 fn any_label(kinds: &[&RecordKind]) -> String {
     match kinds {
         [] => NO_LABEL.to_owned(),
@@ -471,11 +469,11 @@ fn any_label(kinds: &[&RecordKind]) -> String {
 /// A label that no node has.
 const NO_LABEL: &str = "RsvNothing";
 
-/// A statement about the records of a selection. The conditions on their scopes, or on their trace, stand in it as
-/// `{scope}`, the others as `{admitted}`, all conditions on the other end of a link as `{the other}`; their kinds as
-/// `{kinds}`, and the position of a record's kind as `{kind}`. What stands from `{each}` to `{end}` is about one kind,
-/// which is `{label}`, and gives `m`: the index that has its records in the order of time is `{index}`, and what its
-/// order begins with `{forward}` and `{backward}`.
+/// Fills in a statement about the records of a selection. `{scope}` is the condition on scopes or trace, `{admitted}`
+/// the other conditions, `{the other}` all conditions on the other end of a link, `{kinds}` the kinds, and `{kind}` the
+/// position of a record's kind. The part from `{each}` to `{end}` is repeated for each kind and yields `m`: `{label}`
+/// is the kind's label, `{index}` the columns of the index in the order of time, and `{forward}` and `{backward}` the
+/// beginning of that order.
 pub(super) fn selected(statement: &str, which: &Select) -> String {
     let kinds = distinct(&which.kinds);
     let statement = match statement.split_once("{each}").and_then(|(before, rest)| {
@@ -503,13 +501,13 @@ fn distinct(kinds: &[&'static RecordKind]) -> Vec<&'static RecordKind> {
     kinds.iter().enumerate().filter(is_first).map(|(_, kind)| *kind).collect()
 }
 
-/// The same about the records of one kind of the selection.
+/// As `selected`, for one kind of the selection.
 pub(super) fn selected_of_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
     let statement = for_kind(statement, kind, which).replace("{kind}", "0");
     conditions(&statement, which)
 }
 
-/// What is about one kind.
+/// Fills in the part of a statement that is about one kind.
 fn for_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
     let index = match &which.scopes {
         _ if which.trace_id.is_some() && kind.traced => "trace_id, timestamp",
@@ -521,7 +519,7 @@ fn for_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
     for_label(&statement, kind)
 }
 
-/// A statement about one kind, whose label stands in it as `{label}`.
+/// Puts the label of a kind in place of `{label}`.
 pub(super) fn for_label(statement: &str, kind: &RecordKind) -> String {
     statement.replace("{label}", kind.label)
 }
@@ -547,15 +545,15 @@ fn conditions(statement: &str, which: &Select) -> String {
         .replace("{backward}", &order(" DESC"))
 }
 
-/// The conditions that any of some selections has, kinds and scopes aside.
+/// The conditions that occur in any of some selections, kinds and scopes aside.
 fn admitted(which: &[Select]) -> String {
     let asked =
         ASKED.iter().filter(|(is_asked, _)| which.iter().any(is_asked)).map(|(_, condition)| *condition);
     [ADMITTED].into_iter().chain(asked).collect::<Vec<_>>().join(" AND ")
 }
 
-/// A statement whose rows are lists, so that they come in one: the server takes longer to send a row (16 µs) than to
-/// read most.
+/// Collects the rows of a statement, which are lists, into one: the server takes longer to send a row (16 µs) than to
+/// read most rows.
 pub(super) fn in_one(statement: &str) -> String {
     match statement.rsplit_once("RETURN [") {
         Some((before, row)) => {
@@ -565,13 +563,13 @@ pub(super) fn in_one(statement: &str) -> String {
     }
 }
 
-/// A statement about several selections of records of one kind, each with parameters of its own.
+/// Fills in a statement about several selections of records of one kind, each with its own parameters.
 pub(super) fn each_of(statement: &str, kind: &RecordKind, which: &[Select]) -> String {
     let statement = for_label(statement, kind).replace("{kind}", "0");
     statement.replace("{admitted}", &admitted(which)).replace('$', "which.").replace('@', "$")
 }
 
-/// A statement about the model that has a number, which stands in it as `{model}`.
+/// Puts the number of a model in place of `{model}`.
 pub(super) fn for_model(statement: &str, n: i64) -> String {
     statement.replace("{model}", &n.to_string())
 }

@@ -1,4 +1,4 @@
-//! Values on their way to the server and back: what a statement is given, and what its rows hold.
+//! Conversion of values: the parameters of a statement, and the columns of its rows.
 
 use super::error::{DbError, DbResult};
 use crate::record::{
@@ -31,8 +31,8 @@ impl Params {
         }
     }
 
-    /// The same with a vector that others are compared with, and whether it is zero. Of its direction a cosine knows
-    /// no more than whole numbers tell, which take half as many bytes.
+    /// The same with a question's vector, and whether it is zero. Whole numbers give its direction exactly enough for a
+    /// cosine, in half as many bytes.
     pub(super) fn with_question(self, vector: &[f32]) -> Params {
         let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
         let scale = if length > 0.0 { f64::from(i32::MAX) / length } else { 0.0 };
@@ -45,7 +45,7 @@ impl Params {
         self.with(name, vector.iter().map(|x| f64::from(*x)).collect::<BoltType>())
     }
 
-    /// The same with texts, of which there may be none.
+    /// The same with texts, possibly none.
     pub(super) fn with_texts<'a>(self, name: &str, texts: impl IntoIterator<Item = &'a str>) -> Params {
         self.with(name, texts.into_iter().collect::<BoltType>())
     }
@@ -63,18 +63,19 @@ impl From<Params> for BoltMap {
     }
 }
 
-/// A text, or nothing.
+/// A text, or null.
 pub(super) fn or_null(text: Option<impl AsRef<str>>) -> BoltType {
     text.map_or(BoltType::Null(BoltNull), |text| BoltType::from(text.as_ref()))
 }
 
-/// A vector of the server's numbers, narrowed to what it was made of.
+/// A vector of the server's 64-bit numbers, narrowed to the 32 bits of the original.
 pub(super) fn narrow(numbers: Vec<f64>) -> Vec<f32> {
     numbers.into_iter().map(|x| x as f32).collect()
 }
 
 /// A record as `statements` lists it: its kind, by the position among those that were asked for; id, trace_id,
 /// partition, instance, role, content, timestamp, seq, extra, url.
+// A tuple, no struct: the driver reads a struct only from a map, which repeats the names in every row.
 pub(super) type ListedRecord = (
     usize,
     Option<String>,
@@ -93,7 +94,7 @@ pub(super) type ListedRecord = (
 pub(super) type ListedLink =
     (String, String, String, Option<i64>, Option<f64>, Option<String>, Option<String>);
 
-/// How near a vector is to that of a question, as `statements` has it: the cosine, or the vector; neither if there is
+/// The nearness of a vector to a question's as `statements` returns it: the cosine, or the vector; neither if there is
 /// none.
 pub(super) type Nearness = (Option<f64>, Option<Vec<f64>>);
 
@@ -106,12 +107,12 @@ impl Row {
         self.0.get(name).map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
     }
 
-    /// A number of things.
+    /// The value of a column that is a count.
     pub(super) fn count(&self, name: &str) -> DbResult<u64> {
         self.get::<i64>(name).map(i64::unsigned_abs)
     }
 
-    /// A vector, narrowed to what it was made of.
+    /// The vector in a column, narrowed to 32 bits.
     pub(super) fn vector(&self, name: &str) -> DbResult<Vec<f32>> {
         self.get(name).map(narrow)
     }
@@ -148,8 +149,8 @@ fn object(name: &str, json: Option<&str>) -> DbResult<Object> {
     object.map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
 }
 
-/// A record as it is listed. A message without an id, which rsv did not write, has the id that follows from what it
-/// says.
+/// Converts a listed record. A message without an id, which rsv did not write, gets the id that is derived from its
+/// content.
 pub(super) fn record(listed: ListedRecord, kinds: &[&'static RecordKind]) -> DbResult<StoredRecord> {
     let (kind, id, trace_id, partition, instance, role, content, timestamp, seq, extra, url) = listed;
     let kind = kinds.get(kind).copied().ok_or_else(|| unexpected("a record of another kind"))?;
@@ -197,13 +198,13 @@ fn unexpected(what: impl ToString) -> DbError {
     DbError::Unexpected(what.to_string())
 }
 
-/// A link as it is listed; its time is 0 where it has none.
+/// Converts a listed link; a missing time is 0.
 pub(super) fn link((rel, from, to, timestamp, score, model, extra): ListedLink) -> DbResult<Link> {
     let extra = object("extra", extra.as_deref())?;
     Ok(Link { rel, from, to, timestamp: timestamp.or(Some(0)), score, model, extra })
 }
 
-/// The cosine with the question's vector; none where there is nothing to compare.
+/// The cosine with the question's vector; `None` if there is no vector.
 pub(super) fn cosine((cosine, vector): Nearness, query: &QuantizedQuery) -> Option<f64> {
     match (cosine, vector) {
         (Some(cosine), _) => Some(cosine.clamp(-1.0, 1.0)),

@@ -1,4 +1,4 @@
-//! The vectors of records: search by them, what has none, and what becomes of those of a model.
+//! The vectors of records: search, the records without one, and changes of a model's vectors.
 
 use super::batch::Counts;
 use super::changes::{self, VectorLabels};
@@ -46,20 +46,20 @@ impl Vectors for Neo4j {
         self.or_error("write to", self.remove_model(model))
     }
 
-    /// The server keeps its indexes right by itself; one that is not there is made.
+    /// The server keeps its indexes consistent; a missing one is made.
     fn repair_vectors(&mut self) -> Result<u64> {
         self.or_error("repair", self.index_models().map(|()| 0))
     }
 }
 
-/// What a record is, and where.
+/// The kind, scope and time of a record.
 struct Place {
     kind: &'static RecordKind,
     scope: Scope,
     timestamp: i64,
 }
 
-/// Vectors by what they are of, and their models; of two in the same place the later.
+/// Vectors by their record and their model; of two with the same key, the later one.
 type LastVectors<'a> = BTreeMap<(&'a str, &'a str), &'a Embedding>;
 
 impl Neo4j {
@@ -70,7 +70,7 @@ impl Neo4j {
         };
         let models: DbResult<Vec<Model>> =
             self.server.rows(statements::MODELS, Params::new())?.iter().map(model).collect();
-        // One that is about to get its first vectors has none.
+        // A model that is about to get its first vectors has none yet.
         models.map(|models| models.into_iter().filter(|model| model.vectors > 0).collect())
     }
 
@@ -95,7 +95,7 @@ impl Neo4j {
         }
     }
 
-    /// The records without vectors that a statement lists, and their number.
+    /// Reads the records without vectors that a statement lists, and their number.
     fn list_unembedded(&self, statement: &str, which: &Select, params: &Params) -> DbResult<Unembedded> {
         let statement = selected(statement, which);
         let Some(row) = self.server.row(&statement, params.clone())? else {
@@ -108,7 +108,7 @@ impl Neo4j {
         Ok(Unembedded { newest, total: row.count("all")?, model_known: row.get("known")? })
     }
 
-    /// Writes vectors, be there others in their place or not, and a fact with them.
+    /// Writes or replaces vectors, and a fact with them.
     fn replace_vectors(&self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> DbResult<()> {
         let last: LastVectors =
             vectors.iter().map(|vector| ((vector.of.as_str(), vector.model.as_str()), vector)).collect();
@@ -125,7 +125,7 @@ impl Neo4j {
         if has_new_models { self.index_models() } else { Ok(()) }
     }
 
-    /// Removes a model with all that was made by it.
+    /// Removes a model with its vectors and synapses.
     fn remove_model(&self, name: &str) -> DbResult<()> {
         let Some(model) = self.model_number(name)? else {
             return self.server.write(|transaction| {
@@ -151,7 +151,7 @@ impl Neo4j {
     }
 }
 
-/// Where the records are that vectors are of.
+/// Reads the kinds, scopes and times of the records of vectors.
 fn read_places(transaction: &mut Transaction, last: &LastVectors) -> DbResult<HashMap<String, Place>> {
     let kinds = kinds();
     let ids = Params::new().with_texts("wanted", last.keys().map(|(id, _)| *id));
@@ -164,7 +164,7 @@ fn read_places(transaction: &mut Transaction, last: &LastVectors) -> DbResult<Ha
     Ok(places)
 }
 
-/// Writes vectors in the place of those that there are; gives the models that are new.
+/// Writes or replaces vectors; returns the new models.
 fn write_vectors(
     transaction: &mut Transaction,
     last: &LastVectors,

@@ -1,7 +1,7 @@
-//! Search by words: the server's full-text index tells which records hold a word; they are ranked here.
+//! Search by words: the server's full-text index finds the records that hold a word; they are ranked here.
 //!
-//! Of very many only those are read that may be among the best: what the index itself takes for the likeliest tells
-//! what the best score at least, and that, which words a better one must hold.
+//! Of many matches only those that may be among the best are read: the records that the index ranks first give a least
+//! score of the best, and that score gives the words that a better record must hold.
 
 use super::error::{DbError, DbResult};
 use super::fulltext::{joined, pattern, whole_stem, with_min_idf};
@@ -23,17 +23,17 @@ use neo4rs::{BoltNull, BoltType};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 
-/// The number of records that are read at a time where no index narrows the search.
+/// The number of records that are read at a time if no index narrows the search.
 const SCAN_BATCH: usize = 500;
 
-/// So many of the likeliest are read for each that is wanted, and so many at least.
+/// The number of records of the index's own ranking that are read for each wanted one, and the least number.
 const OVERFETCH: usize = 2;
 const MIN_FETCHED: usize = 100;
 
-/// A model and a vector that records are measured by where they are read.
+/// The model and the vector with which records are compared as they are read.
 pub(super) type MeasuringVector<'a> = Option<(&'a str, &'a [f32])>;
 
-/// A record as it is ranked: id, number, time; and its text, or all of it where the index sees more.
+/// A record as it is ranked: id, number, time; and its text, or the whole record if the indexed text is composed.
 type Document = (String, i64, i64, Option<String>, Option<ListedRecord>);
 
 /// A search by words.
@@ -51,19 +51,19 @@ struct FirstPass {
     corpus: Corpus,
     /// The beginning of a query to the index.
     prefix: String,
-    /// Whether the index finds nothing of other collections.
+    /// Whether the index finds only records of the selected collections.
     exact: bool,
-    /// Whether all that hold any of the tokens were looked at.
+    /// Whether all records that hold any of the tokens were examined.
     all_read: bool,
 }
 
-/// The records that were looked at, by their numbers.
+/// The records that were examined, by their numbers.
 #[derive(Default)]
 struct SeenRecords {
     ids: HashMap<i64, String>,
-    /// Those that were read: one that the selection does not admit is none.
+    /// The records that were read; `None` for one that the selection does not admit.
     read: HashMap<i64, Option<StoredRecord>>,
-    /// Those without a number get one below all others.
+    /// The number for the next record without one, below all others.
     unadopted: i64,
     cosines: Cosines,
 }
@@ -76,7 +76,7 @@ impl Words for Neo4j {
 }
 
 impl Neo4j {
-    /// The best records in which the terms occur; with the cosines of those that were measured.
+    /// Finds the best records in which the terms occur, and the cosines of those that were compared.
     pub(super) fn find_words(
         &self,
         terms: &[Term],
@@ -102,13 +102,13 @@ impl Neo4j {
         self.rank(&mut tokens, occur, search)
     }
 
-    /// Looks at more and more records until those that were not looked at score less than the best.
+    /// Examines more and more records until all others score less than the best.
     fn rank(&self, tokens: &mut [QueryToken], occur: Occur, search: Search) -> DbResult<(Vec<Hit>, Cosines)> {
         let Search { which, limit, .. } = search;
         let (mut looked_at, FirstPass { corpus, prefix, exact, all_read }) =
             self.first_pass(tokens, occur, search)?;
         let all = corpus.idf_of(tokens);
-        // The tokens of a record that was not read have together less than that idf.
+        // The tokens of a record that was not examined have less than this idf together.
         let mut unread_idf = if all_read || all == 0.0 { 0.0 } else { f64::INFINITY };
         loop {
             let scored = ranking::combine(tokens, occur, &corpus);
@@ -128,7 +128,7 @@ impl Neo4j {
                 Some(score) if unread_idf.is_infinite() => ranking::min_idf(score, all),
                 _ => unread_idf.min(all) / 2.0,
             };
-            // What holds any of it holds as much as the token that is the least rare.
+            // A record that holds any token holds at least the idf of the most frequent one.
             if !tokens.last().is_some_and(|token| unread_idf > corpus.idf(token.doc_freq)) {
                 unread_idf = 0.0;
             }
@@ -141,7 +141,8 @@ impl Neo4j {
         }
     }
 
-    /// Counts how many records hold each token, the rarest first, and looks at the likeliest and at what no index has.
+    /// Counts the records that hold each token, rarest first, and examines the records that the index ranks first and
+    /// those that no index has.
     fn first_pass(
         &self,
         tokens: &mut [QueryToken],
@@ -155,7 +156,7 @@ impl Neo4j {
         };
         let (Sizes { mut corpus, prefix, unadopted }, likely) =
             self.frequencies(tokens, occur, which, most)?;
-        // If the index does not know the collections, there may be more after what is of others.
+        // If the query does not name the collections, records of others may displace some.
         let exact = !prefix.is_empty() || which.scopes == Scopes::All;
         let all_read = exact && likely.len() < most;
         let mut looked_at = SeenRecords::default();
@@ -166,7 +167,7 @@ impl Neo4j {
                 corpus.docs += 1.0;
             }
         }
-        // As yet only what rsv did not write was looked at.
+        // Only messages that rsv did not write have been examined so far.
         for token in tokens.iter_mut() {
             token.doc_freq += token.docs.len();
         }
@@ -175,7 +176,7 @@ impl Neo4j {
         Ok((looked_at, FirstPass { corpus, prefix, exact, all_read }))
     }
 
-    /// The records that the index finds; `exact` is whether it finds nothing of other collections.
+    /// The records that the index finds; `exact` tells that it finds only records of the selected collections.
     fn holding(&self, question: &str, which: &Select, exact: bool) -> DbResult<Vec<Document>> {
         let scopes = if exact { &Scopes::All } else { &which.scopes };
         let statement = for_words(statements::FULLTEXT, &which.kinds, scopes);
@@ -193,8 +194,8 @@ impl Neo4j {
         self.server.lists(&statement, params().with("most", BoltType::Null(BoltNull)), usize::MAX)
     }
 
-    /// How much there is in the collections of a selection, how many records hold each token, and so many of those that
-    /// the index takes for the likeliest.
+    /// Reads the sizes of a selection's collections, the document frequency of each token, and the records that the
+    /// index ranks first.
     fn frequencies(
         &self,
         tokens: &mut [QueryToken],
@@ -220,7 +221,7 @@ impl Neo4j {
         Ok((Sizes::from_row(&row, kinds)?, row.get("likely")?))
     }
 
-    /// The newest records that hold what is in no word (`++`, an emoji).
+    /// The newest records that hold terms without a word (`++`, an emoji).
     fn newest_with(&self, terms: &[&Term], which: &Select, limit: usize) -> DbResult<Vec<Hit>> {
         let mut hits = Vec::new();
         let mut which = which.clone();
@@ -247,7 +248,7 @@ fn with_indexes(params: Params, kinds: &[&RecordKind]) -> Params {
 }
 
 impl SeenRecords {
-    /// Looks for the tokens in records, as far as they were not looked at yet.
+    /// Looks for the tokens in records that were not examined yet.
     fn add(
         &mut self,
         documents: Vec<Document>,
@@ -270,7 +271,7 @@ impl SeenRecords {
         Ok(())
     }
 
-    /// A message that has no number; gives its length in words.
+    /// Adds a message without a number; returns its length in words.
     fn add_unadopted(&mut self, message: StoredRecord, which: &Select, tokens: &mut [QueryToken]) -> usize {
         self.unadopted -= 1;
         let words = scan((self.unadopted, message.timestamp), &message.text, tokens);
@@ -278,7 +279,7 @@ impl SeenRecords {
         words
     }
 
-    /// The best of the scored records that the selection admits and that hold what is in no word.
+    /// The best of the scored records that the selection admits and that hold the unverified terms.
     fn best(
         &mut self,
         store: &Neo4j,
@@ -296,7 +297,7 @@ impl SeenRecords {
         })
     }
 
-    /// Reads records, as far as they are not read yet, and measures them.
+    /// Reads the records that are not read yet, and compares them.
     fn read(&mut self, store: &Neo4j, numbers: &[i64], search: Search) -> DbResult<()> {
         let wanted = numbers.iter().filter(|n| !self.read.contains_key(n));
         let ids: Vec<(i64, &str)> = wanted.filter_map(|n| Some((*n, self.ids.get(n)?.as_str()))).collect();
@@ -315,7 +316,7 @@ impl SeenRecords {
     }
 }
 
-/// Looks for the tokens in a text; gives its length in words.
+/// Looks for the tokens in a text; returns its length in words.
 fn scan(document: (i64, i64), text: &str, tokens: &mut [QueryToken]) -> usize {
     ranking::scan_document(document, &terms::fold(text), tokens, |token, doc| token.docs.push(doc))
 }

@@ -1,5 +1,4 @@
-//! Writing: what is there of a batch is read, what follows is worked out, and what is new is written, all while the
-//! writers' lock is held.
+//! Writes a batch while the writers' lock is held: reads the existing records, works out the changes, and writes them.
 
 use super::batch::{Batch, CollectionKey, Counts, New};
 use super::changes;
@@ -16,14 +15,14 @@ use crate::store::identity::Written;
 use neo4rs::BoltType;
 use std::collections::{BTreeSet, HashMap};
 
-/// So many stems of words stand in a row.
+/// The number of stems in a row.
 const STEMS: usize = 50;
 
-/// So few rows are sent with those of other statements: to ask the server takes longer than to do it.
+/// Up to so many rows are combined with those of other statements, since a round trip takes longer than the work.
 const COMBINED_ROWS: usize = 100;
 
 impl Neo4j {
-    /// Writes a batch; gives what became of each record.
+    /// Writes a batch; returns the outcome of each record.
     pub(super) fn write_batch(&self, batch: &[Record]) -> DbResult<Vec<Written>> {
         if batch.is_empty() {
             return Ok(Vec::new());
@@ -35,12 +34,12 @@ impl Neo4j {
         })
     }
 
-    /// Writes records in the place of those that have their ids; gives what became of each.
+    /// Replaces the records that have the same ids; returns the outcome of each.
     pub(super) fn replace_records(&self, records: &[StoredRecord]) -> DbResult<Vec<Written>> {
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        // Of several under one id only the last stays.
+        // Of several records with one id, the last one stays.
         let last: HashMap<&str, usize> =
             records.iter().enumerate().map(|(at, record)| (record.id.as_str(), at)).collect();
         let is_last = |at: &usize| last[records[*at].id.as_str()] == *at;
@@ -67,7 +66,7 @@ impl Neo4j {
         Ok(results)
     }
 
-    /// Removes records with all that hangs on them; gives how many there were.
+    /// Removes records with their vectors, links and index entries; returns their number.
     pub(super) fn remove_records(&self, ids: &[&str]) -> DbResult<u64> {
         if ids.is_empty() {
             return Ok(0);
@@ -79,7 +78,7 @@ impl Neo4j {
         })
     }
 
-    /// Writes what follows from what is there, in one transaction.
+    /// Works out changes and writes them in one transaction.
     fn write_in_one<T>(
         &self,
         mut work_out: impl FnMut(&mut Transaction) -> DbResult<(T, Batch)>,
@@ -100,12 +99,12 @@ impl Neo4j {
             if new.is_empty() {
                 return Ok(written);
             }
-            // An index that is there before the vectors costs far less than one that is made of them.
+            // An index that exists before its vectors costs far less than one that is built from them.
             self.add_models(&new)?;
         }
     }
 
-    /// Makes models that have no vectors yet, and their indexes.
+    /// Adds models without vectors, and their indexes.
     fn add_models(&self, new: &[(String, usize)]) -> DbResult<()> {
         self.server.write(|transaction| {
             let (first, mut models) = lock(transaction, new.len())?;
@@ -132,7 +131,7 @@ impl Neo4j {
         Ok(())
     }
 
-    /// Drops the indexes of models that are gone.
+    /// Drops the indexes of removed models.
     pub(super) fn drop_indexes(&self, models: &[i64]) -> DbResult<()> {
         let drop = |n: &i64| self.server.run(&for_model(changes::DROP_VECTOR_INDEX, *n), Params::new());
         models.iter().try_for_each(drop)
@@ -140,13 +139,13 @@ impl Neo4j {
 }
 
 impl Batch {
-    /// The models that are not there yet, with their dimensions.
+    /// The new models, with their dimensions.
     fn new_models(&self) -> Vec<(String, usize)> {
         let dim = |name: &String| Some((name.clone(), self.models.get(name)?.1));
         self.new.models.iter().filter_map(dim).collect()
     }
 
-    /// Writes what is new; gives the numbers of models that have no vectors any more.
+    /// Writes the changes; returns the numbers of models that have no vectors any more.
     fn write(self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
         let Batch { new, collections, models, .. } = self;
         let New {
@@ -177,7 +176,7 @@ impl Batch {
     }
 }
 
-/// Deletes those of some models that have no vectors any more; gives their numbers.
+/// Deletes those of some models that have no vectors any more; returns their numbers.
 pub(super) fn delete_empty_models(transaction: &mut Transaction, names: &[String]) -> DbResult<Vec<i64>> {
     if names.is_empty() {
         return Ok(Vec::new());
@@ -251,7 +250,7 @@ pub(super) fn begin_unembedded(
     Ok(())
 }
 
-/// Runs statements over their rows, one after the other; together, where they are few.
+/// Runs statements over their rows, one after the other; combined, if the rows are few.
 pub(super) fn run_all(transaction: &mut Transaction, mut steps: Vec<Step>) -> DbResult<()> {
     steps.retain(|(_, rows)| !rows.is_empty());
     let rows: usize = steps.iter().map(|(_, rows)| rows.len()).sum();
@@ -263,7 +262,7 @@ pub(super) fn run_all(transaction: &mut Transaction, mut steps: Vec<Step>) -> Db
     transaction.run(&statement, steps.into_iter().enumerate().fold(Params::new(), with_rows))
 }
 
-/// Runs a statement over rows, so many at a time.
+/// Runs a statement over rows in batches.
 pub(super) fn run_over(transaction: &mut Transaction, statement: &str, rows: Vec<Params>) -> DbResult<()> {
     let mut rows = rows.into_iter().peekable();
     while rows.peek().is_some() {

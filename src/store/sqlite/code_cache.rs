@@ -1,16 +1,16 @@
-//! The codes that a search went through, kept for the next one: a process that is asked again and again reads only
-//! those that came since.
+//! Keeps the codes that a search has read for the next one, so that a process that searches often reads only newer
+//! ones.
 
 use super::super::api::OpenMode;
 use super::code_page::{self, Checksum, CodeBlock, CodeMeta, Pages};
 use super::collections::Within;
 use rusqlite::Connection;
 
-/// From the third search in the same collections on codes are kept: who asks once or twice does not pay for it.
+/// The search in the same collections that starts to keep codes, so that one or two searches do not pay for it.
 const FIRST_KEPT_SEARCH: usize = 3;
-/// Codes of more bytes are not kept.
+/// The greatest size of the cache, in bytes.
 const MAX_BYTES: usize = 64 << 20;
-/// So many codes are looked at together: their products stay in the processor's first-level cache.
+/// The number of codes in a block: their products fit into the processor's first-level cache.
 const BLOCK_CODES: usize = 256;
 
 /// The model and the collections of the codes.
@@ -20,10 +20,10 @@ pub(super) struct CacheKey {
     pub(super) within: Within,
 }
 
-/// The codes of the pages, as they were in one generation of these. What is pending is always read.
+/// The codes of one generation of pages. Pending codes are always read.
 #[derive(Default)]
 pub(super) struct CodeCache {
-    /// From which search on they are kept.
+    /// The search from which on codes are kept.
     first_kept_search: usize,
     key: Option<CacheKey>,
     searches: usize,
@@ -36,14 +36,14 @@ pub(super) struct CodeCache {
 }
 
 impl CodeCache {
-    /// An empty one. A process that serves many has several connections, each of which would keep its own: there
-    /// none are kept.
+    /// An empty cache. With `Pooled` it stays empty: each of the many connections of a process would keep its own
+    /// codes.
     pub(super) fn new(mode: OpenMode) -> CodeCache {
         let first_kept_search = if mode == OpenMode::Pooled { usize::MAX } else { FIRST_KEPT_SEARCH };
         CodeCache { first_kept_search, ..CodeCache::default() }
     }
 
-    /// Visits all codes, as `code_page::visit`, and tells whether they were as they must be.
+    /// Visits all codes, as `code_page::visit`, and returns whether they were valid.
     pub(super) fn visit(
         &mut self,
         connection: &Connection,

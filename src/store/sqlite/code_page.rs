@@ -1,7 +1,7 @@
-//! The vector index: the 4-bit code of every record's vector, in pages of one collection and model that fill a page of
-//! the file each and are read from end to end. The newest of a collection are pending, a row each, until they make a
-//! page, so that storing one costs little. Beside each code stands what a selection asks for, so that a search looks
-//! only at what it may find.
+//! The vector index: the 4-bit code of every record's vector, in code pages of one collection and model. Each fills a
+//! page of the file, and pages are scanned whole. The newest codes of a collection are pending, a row each, until they
+//! fill a page, so that storing one costs little. Each code has metadata for selections, so that a search compares only
+//! admitted records.
 
 use super::super::cosine::{Quantized, width};
 use super::collections::{CollectionRow, Part, Within};
@@ -12,7 +12,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use std::collections::BTreeSet;
 
-/// So many pages are written at once: then they stand side by side in the file, and are mapped together.
+/// The number of pages that are written together, so that they are adjacent in the file and mapped together.
 const PAGES_AT_ONCE: u32 = 8;
 
 /// The metadata of a code.
@@ -21,13 +21,13 @@ pub(super) struct CodeMeta {
     /// The number of the record.
     pub(super) n: i64,
     pub(super) timestamp: i64,
-    /// The size of the code's steps.
+    /// The scale of the code.
     pub(super) scale: f32,
     /// The `role_bit` of the role.
     pub(super) role: u8,
 }
 
-/// The length of a `CodeMeta` in bytes: its members one after the other, little-endian.
+/// The length of a `CodeMeta` in bytes: its fields in order, little-endian.
 const META_BYTES: usize = 8 + 8 + 4 + 1;
 
 impl CodeMeta {
@@ -50,19 +50,19 @@ impl CodeMeta {
     }
 }
 
-/// The metas in a row of bytes.
+/// Decodes the metadata of a page.
 fn metas_of(bytes: &[u8]) -> impl Iterator<Item = CodeMeta> {
     bytes.chunks_exact(META_BYTES).filter_map(CodeMeta::parse)
 }
 
-/// The part of the index that is of a model and a collection, by their numbers.
+/// The part of the index for a model and a collection, by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct IndexKey {
     pub(super) model: i64,
     pub(super) collection: i64,
 }
 
-/// Adds the vector of a record, in the place of one that is pending. It is pending until `pack`.
+/// Adds the code of a record's vector, or replaces a pending one. It is pending until `pack`.
 pub(super) fn add(
     connection: &Connection,
     model: i64,
@@ -76,7 +76,7 @@ pub(super) fn add(
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Makes pages of the codes that are pending, oldest records first, as long as there are enough for a run of pages.
+/// Packs pending codes into pages, oldest records first, as long as they fill a run of pages.
 pub(super) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<()> {
     let IndexKey { model, collection } = key;
     let sql = "SELECT count(*), dim FROM pending_code JOIN model ON model.n = model
@@ -90,12 +90,12 @@ pub(super) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<(
     for _ in 0..runs * PAGES_AT_ONCE {
         last = pack_page(connection, key, last, per_page)?;
     }
-    // Only now: a page would be written to the pages of the file that become free, wherever they lie.
+    // They are deleted last: else the new pages would be written to the freed pages of the file, wherever these are.
     let sql = "DELETE FROM pending_code WHERE model = ? AND collection = ? AND record <= ?";
     connection.prepare_cached(sql)?.execute([model, collection, last]).map(drop)
 }
 
-/// Makes a page of so many pending codes, those after a record. Gives its last record.
+/// Packs `count` pending codes after a record into a page. Returns its last record.
 fn pack_page(connection: &Connection, key: IndexKey, last: i64, count: u32) -> rusqlite::Result<i64> {
     let (mut metas, mut codes) = (Vec::new(), Vec::new());
     let sql = "SELECT metas, codes FROM pending_code WHERE model = ? AND collection = ? AND record > ?
@@ -113,7 +113,7 @@ fn pack_page(connection: &Connection, key: IndexKey, last: i64, count: u32) -> r
     Ok(high)
 }
 
-/// Takes the codes of records out of the index, which has them.
+/// Removes the codes of records, all of which are in the index.
 pub(super) fn remove(
     connection: &Connection,
     key: IndexKey,
@@ -139,7 +139,7 @@ pub(super) fn remove(
     Ok(())
 }
 
-/// Writes a page without some records, if it holds any of them; without the last it is none.
+/// Removes records from a page, if it holds any of them; deletes an empty page.
 fn take_out(connection: &Connection, page: i64, records: &BTreeSet<i64>) -> rusqlite::Result<()> {
     let sql = "SELECT metas, codes FROM code_page WHERE n = ?";
     let (mut metas, mut codes) = (Vec::new(), Vec::new());
@@ -184,7 +184,7 @@ pub(super) struct CodeBlock<'a> {
     pub(super) codes: &'a [u8],
 }
 
-/// The vectors of some collections that the index of a model must hold.
+/// The number of vectors that the index of a model must hold for some collections.
 pub(super) struct Expected {
     /// The length of a code, in bytes.
     pub(super) width: usize,
@@ -198,7 +198,7 @@ impl Expected {
     }
 }
 
-/// Reads which vectors of some collections the index of a model must hold.
+/// Reads the expected content of a model's index for some collections.
 pub(super) fn expected(connection: &Connection, model: i64, within: &Within) -> rusqlite::Result<Expected> {
     let sql = "SELECT ifnull(dim, 0) FROM model WHERE n = ?";
     let dim: Option<u32> = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0)).optional()?;
@@ -215,8 +215,8 @@ pub(super) fn expected(connection: &Connection, model: i64, within: &Within) -> 
     Ok(Expected { width: width(dim.unwrap_or_default() as usize), checksum })
 }
 
-/// Visits the codes of a model in some collections. Tells whether the index was as it must be: what was visited is
-/// not to be trusted otherwise.
+/// Visits the codes of a model in some collections. Returns whether the index was valid; if not, the visited codes must
+/// not be trusted.
 pub(super) fn visit(
     connection: &Connection,
     model: i64,
@@ -245,8 +245,7 @@ pub(super) struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Visits the pages, each with its number, and all codes that are pending. Tells whether all that was met was a
-    /// code.
+    /// Visits the pages, each with its number, and all pending codes. Returns whether all of them could be decoded.
     pub(super) fn visit(
         &self,
         connection: &Connection,
@@ -274,7 +273,7 @@ impl Pages<'_> {
 
     fn statement(&self, part: &Part) -> String {
         let condition = part.condition("collection");
-        // Those that came last stand at the end of the table.
+        // The newest pages are at the end of the table.
         let later = if self.after.is_some() { "NOT INDEXED WHERE n > ? AND" } else { "WHERE" };
         format!(
             "SELECT n, metas, codes FROM code_page {later} model = ? AND {condition} \
@@ -293,14 +292,14 @@ pub(super) fn generation(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(count.unwrap_or_default())
 }
 
-/// Notes that pages change or go.
+/// Begins a new generation: pages are about to change or be deleted.
 pub(super) fn begin_generation(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "INSERT INTO fact (name, value) VALUES (?, '1')
                ON CONFLICT DO UPDATE SET value = CAST(value AS INTEGER) + 1";
     connection.prepare_cached(sql)?.execute([GENERATION]).map(drop)
 }
 
-/// Makes the index of a model anew in a collection.
+/// Rebuilds the index of a model in a collection.
 pub(super) fn rebuild(
     connection: &Connection,
     model: i64,
@@ -348,7 +347,7 @@ impl Checksum {
     }
 }
 
-/// Notes that a collection has so many more codes.
+/// Adds to the checksum of a collection.
 pub(super) fn add_to_checksum(
     connection: &Connection,
     key: IndexKey,

@@ -1,4 +1,4 @@
-//! Collections: a kind in a scope each, known by their numbers.
+//! Collections and their numbers. A collection is a kind in a scope.
 
 use super::super::select::{Collection, Select};
 use crate::record::{RecordKind, Scope, Scopes, kind_named, quote};
@@ -15,13 +15,13 @@ pub(super) struct CollectionRow {
 /// The collections of a selection.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Within {
-    /// Those that have these numbers.
+    /// The collections with these numbers.
     Listed(Vec<i64>),
     /// All of some kinds, whose names are a JSON array.
     OfKinds(String),
 }
 
-/// A part of them that is read by one statement; each condition takes one value.
+/// The part of them that one statement reads; its condition takes one value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Part<'a> {
     One(i64),
@@ -54,7 +54,7 @@ impl Part<'_> {
         }
     }
 
-    /// Its value.
+    /// The value of the condition.
     pub(super) fn value(&self) -> Value {
         match self {
             Part::One(n) => (*n).into(),
@@ -71,7 +71,7 @@ fn names(kinds: &[&'static RecordKind]) -> String {
     format!("[{}]", names.join(","))
 }
 
-/// The collections of a selection, one by one.
+/// Lists the collections of a selection.
 pub(super) fn list(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<CollectionRow>> {
     let (condition, names): (_, &[&str]) = match &which.scopes {
         Scopes::All => ("TRUE", &[]),

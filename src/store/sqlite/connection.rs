@@ -1,4 +1,4 @@
-//! A connection to a file: how it is set up, and whose files it takes.
+//! Opens and configures a connection to a file, and checks that the file is a store.
 
 use super::super::api::OpenMode;
 use super::super::error::{ErrorKind, StoreError};
@@ -13,33 +13,33 @@ use std::time::Duration;
 /// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
 const PAGE_SIZE: i64 = 16_384;
 
-/// So many bytes of a row of an index fit into a page beside what SQLite writes there: what does not lies in pages
-/// that are looked for one after the other, and is copied.
+/// The bytes of an index row that fit into a page beside SQLite's own. The rest of a longer row would be in overflow
+/// pages, which are read one after the other and copied.
 pub(super) const PAGE_PAYLOAD: usize = PAGE_SIZE as usize - 84;
 
-/// The write-ahead log is folded into the file when it has this many pages (1 MiB): a process that finds
-/// no other at work has to read the log whole before it can begin (measured: 0.4 ms a MiB).
+/// The number of pages (1 MiB) at which the write-ahead log is checkpointed: the first process that opens a file reads
+/// the whole log (measured: 0.4 ms a MiB).
 const CHECKPOINT_PAGES: i64 = 64;
 
-/// How much of the file is mapped for reading here and there (the most that SQLite allows): a search is twice
-/// as fast. What reads or writes all of it does not map it, so that it needs no more memory than a buffer.
+/// The bytes of the file that are memory-mapped for random reads (the most that SQLite allows), which makes a search
+/// twice as fast. Sequential reads and writes do not map the file, so that they need no more memory than a buffer.
 const MAPPED_BYTES: i64 = 2_147_418_112;
 
-/// How many KiB of the file a connection holds, and one of many that a process keeps: what one of them writes, the
-/// others read anew anyway.
+/// The page cache of a connection in KiB, and that of a pooled one, which is smaller: a write by one connection
+/// invalidates the caches of the others.
 const CACHE_KIB: (u32, u32) = (16_384, 2048);
 
-/// So many prepared statements are kept: a turn with memory asks in some thirty ways.
+/// The number of cached prepared statements: a turn with memory runs about thirty.
 const CACHED_STATEMENTS: usize = 64;
 
-/// Opens the file at a path. With `Existing` one that is missing or has no tables is an empty store in memory, and
-/// nothing is written; else it is made.
+/// Opens the file at a path. With `Existing` a file that is missing or has no tables is an empty store in memory, and
+/// nothing is written; else the store is made.
 pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connection, StoreError> {
     let attempt = || format!("cannot open store {address}");
     let failed = |kind, cause: String| StoreError::new(kind, attempt(), cause);
     let there = path
         .try_exists()
-        .map_err(|e| failed(ErrorKind::ReadOnly, format!("cannot look at it: {}", plain_io(&e))))?;
+        .map_err(|e| failed(ErrorKind::ReadOnly, format!("cannot inspect it: {}", plain_io(&e))))?;
     if mode == OpenMode::Existing && (!there || is_empty(path)) {
         return in_memory(mode).map_err(|e| {
             let (kind, cause) = describe(&e);
@@ -61,7 +61,7 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connect
     })
 }
 
-/// Why a file is not used.
+/// The reason why a file is not opened.
 enum OpenError {
     Sqlite(rusqlite::Error),
     Refused(ErrorKind, String),
@@ -78,7 +78,7 @@ fn plain_io(error: &std::io::Error) -> String {
     crate::error::Error::new("").because(error).to_string().trim_start_matches(": ").to_owned()
 }
 
-/// Whether a file has no bytes: somebody made it and has not written to it yet.
+/// Whether a file is empty: another process has just made it.
 fn is_empty(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
@@ -100,9 +100,9 @@ fn make(path: &Path) -> Result<(), (ErrorKind, String)> {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut directory, 0o700);
         let made = directory.recursive(true).create(parent);
-        made.map_err(|e| failed(format!("cannot make {}", parent.display()), e))?;
+        made.map_err(|e| failed(format!("cannot create {}", parent.display()), e))?;
     }
-    open_private(path).map(drop).map_err(|e| failed("cannot make the file".to_owned(), e))
+    open_private(path).map(drop).map_err(|e| failed("cannot create the file".to_owned(), e))
 }
 
 /// Opens a file, making an empty one that only its owner can read.
@@ -115,7 +115,7 @@ pub(super) fn open_private(path: &Path) -> std::io::Result<File> {
 
 fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // A file that is called `:memory:` is a file: SQLite would keep it in memory, and lose it.
+    // The prefix makes `:memory:` the name of a file: SQLite would keep the store in memory, and lose it.
     let mut connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
     set_up(&mut connection, mode)?;
     let identity = FileIdentity::read(&connection)?;
@@ -128,7 +128,7 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     }
     begin_file(&connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have done it meanwhile.
+    // Another process may have made them meanwhile.
     if !FileIdentity::read(&transaction)?.has_tables {
         schema::create(&transaction)?;
     }
@@ -136,22 +136,22 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Has a connection wait for the locks of others.
+/// Makes a connection wait for the locks of others.
 pub(super) fn wait_for_locks(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_handler(Some(pause))
 }
 
 fn set_up(connection: &mut Connection, mode: OpenMode) -> rusqlite::Result<()> {
     wait_for_locks(connection)?;
-    // Folding the log into the file costs a short-lived process more than the write it came for.
+    // A checkpoint costs a short-lived process more than its write.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    // Else a statement is prepared anew for every value it is given: more than half of a search's time.
+    // Otherwise SQLite prepares a statement again for every value: more than half of a search's time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
     let cache = if mode == OpenMode::Pooled { CACHE_KIB.1 } else { CACHE_KIB.0 };
     let mapped = if mode == OpenMode::Existing { MAPPED_BYTES } else { 0 };
-    // FULL: what is acknowledged survives a power cut, at the price of one fsync a batch.
+    // FULL: acknowledged writes survive a power failure, at the cost of one fsync a batch.
     connection.execute_batch(&format!(
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;
          PRAGMA secure_delete = ON;
@@ -160,17 +160,17 @@ fn set_up(connection: &mut Connection, mode: OpenMode) -> rusqlite::Result<()> {
     ))
 }
 
-/// Maps the file into memory, for what looks here and there.
+/// Maps the file into memory, for random reads.
 pub(super) fn map(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", MAPPED_BYTES)
 }
 
-/// Does not, for what reads all of it.
+/// Unmaps the file, for sequential reads.
 pub(super) fn unmap(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)
 }
 
-/// The header of a file, which says whether it is a store, read at one instant.
+/// The header of a file, which tells whether it is a store.
 struct FileIdentity {
     application_id: i32,
     user_version: i32,
@@ -208,8 +208,8 @@ impl FileIdentity {
     }
 }
 
-/// Sets what can only be set before the first table. Two processes may do so at once: the switch to WAL
-/// does not wait for the other, so it is tried again.
+/// Sets the options that must precede the first table. Two processes may do so at once: the switch to WAL does not wait
+/// for a lock, so it is retried.
 fn begin_file(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", PAGE_SIZE)?;
     let mut attempt = 0;
@@ -222,8 +222,8 @@ fn begin_file(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Waits before another try; false when the time is over. Short steps with jitter, the same
-/// for all: SQLite's own steps grow, so that whoever came last would win.
+/// Waits before a retry; false after the timeout. The waits are short, with jitter: SQLite's own backoff grows, so that
+/// the latest process would win.
 fn pause(attempt: i32) -> bool {
     let jitter = (std::process::id() as u64 ^ attempt as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
     let step = Duration::from_micros(if attempt < 8 { 250 } else { 1500 } + jitter);

@@ -1,5 +1,4 @@
-//! A store in a file: a connection, another beside it where words and meaning are looked up at once, and what a
-//! process remembers of the file.
+//! A store in a file: its connection, a second one for parallel reads, and the caches of the process.
 
 use super::super::api::OpenMode;
 use super::super::error::{Result, StoreError};
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// A log that a large batch made longer than this is cut when the store is left.
+/// A log that is longer after a large batch is truncated when the store is closed.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// A store in a file.
@@ -28,17 +27,18 @@ pub(super) struct Sqlite {
     second: SecondConnection,
 }
 
-/// The connection beside the first, which is opened when it is needed.
+/// The second connection, which is opened when it is needed.
 enum SecondConnection {
     Closed(PathBuf, OpenMode),
     Open(Box<Sqlite>),
-    /// There can be none.
+    /// There is none.
     Never,
 }
 
 impl SecondConnection {
-    /// To the file at a path, if there is one. A process that serves many at once has work for its processors: there
-    /// a second thread for each only takes turns with the others (measured: no faster, and a fifth more memory).
+    /// A second connection to the file at a path, if it exists; none with `Pooled`: a server with many requests keeps
+    /// its processors busy anyway, and a second thread for each only competes (measured: no faster, and a fifth more
+    /// memory).
     fn to(path: &Path, mode: OpenMode) -> SecondConnection {
         if mode == OpenMode::Pooled || !path.exists() {
             return SecondConnection::Never;
@@ -68,7 +68,7 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// The same, with no connection beside it.
+    /// The same, without a second connection.
     fn alone(path: &Path, mode: OpenMode) -> Result<Sqlite> {
         let address = format!("sqlite:{}", path.display());
         Ok(Sqlite {
@@ -91,7 +91,7 @@ impl Sqlite {
         format!("cannot {attempt} store {}", self.address)
     }
 
-    /// Why a walk ended.
+    /// The error for a walk that ended early.
     pub(super) fn stopped(&self, stopped: walk::Stopped) -> StoreError {
         match stopped {
             walk::Stopped::Sqlite(cause) => self.failed("read", cause),
@@ -99,8 +99,8 @@ impl Sqlite {
         }
     }
 
-    /// Reads two things at once, each at an instant of its own; one after the other where there can be no other
-    /// connection or no thread for it.
+    /// Runs two reads in parallel, each on its own snapshot; one after the other if there is no second connection or no
+    /// thread.
     pub(super) fn in_parallel<A: Send, B>(
         &mut self,
         one: impl Fn(&mut Sqlite) -> Result<A> + Sync,
@@ -135,7 +135,7 @@ impl Drop for Sqlite {
         let log = self.connection.path().map(|path| format!("{path}-wal"));
         let long = log.and_then(|log| fs::metadata(log).ok()).is_some_and(|log| log.len() > MAX_LOG_BYTES);
         if long && self.connection.busy_timeout(Duration::ZERO).is_ok() {
-            // Somebody else at work will cut it later.
+            // If another process is using the file, it truncates the log later.
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
     }

@@ -1,5 +1,4 @@
-//! The vectors of records, as they came, and the models that made them; every index of them is kept right in
-//! the same transaction.
+//! The vectors of records, unchanged, and their models; every vector index is updated in the same transaction.
 
 use super::super::identity::other_dimension;
 use super::code_page::{self, Checksum, IndexKey};
@@ -17,13 +16,13 @@ pub(super) fn model(connection: &Connection, name: &str) -> rusqlite::Result<Opt
     connection.prepare_cached(sql)?.query_row([name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
-/// Why a vector of so many numbers cannot be one of its model's.
+/// The reason to refuse a vector whose dimension is not its model's.
 pub(super) fn misfit(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<Option<String>> {
     let known = model(connection, name)?;
     Ok(known.and_then(|(_, known)| other_dimension(name, dim, usize::try_from(known).unwrap_or_default())))
 }
 
-/// The number of a model, which is made if it is new: every record lacks a vector of it then.
+/// The number of a model. A new one is added, and every record is marked as unembedded.
 pub(super) fn ensure_model(connection: &Connection, name: &str, dim: usize) -> rusqlite::Result<i64> {
     if let Some((n, _)) = model(connection, name)? {
         return Ok(n);
@@ -34,7 +33,7 @@ pub(super) fn ensure_model(connection: &Connection, name: &str, dim: usize) -> r
     Ok(n)
 }
 
-/// Writes a vector, unless there is one; whether it did. The indexes are for `IndexUpdate` to tell.
+/// Writes a vector, unless there is one; returns whether it did. `IndexUpdate` updates the indexes.
 pub(super) fn insert(
     connection: &Connection,
     model: i64,
@@ -47,7 +46,7 @@ pub(super) fn insert(
     Ok(connection.prepare_cached(sql)?.execute(row)? == 1)
 }
 
-/// The vectors that a transaction has written, which the indexes take in before it ends.
+/// The vectors that a transaction has written, for the indexes.
 #[derive(Default)]
 pub(super) struct IndexUpdate(BTreeMap<IndexKey, Added>);
 
@@ -59,7 +58,7 @@ struct Added {
 }
 
 impl IndexUpdate {
-    /// Tells the indexes of a new vector.
+    /// Adds a new vector to the indexes.
     pub(super) fn add(
         &mut self,
         connection: &Connection,
@@ -78,7 +77,7 @@ impl IndexUpdate {
         unembedded::unmark(connection, model, record)
     }
 
-    /// Counts and packs what was written; to be called before the transaction ends.
+    /// Updates checksums and packs codes; must be called before the transaction ends.
     pub(super) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
         for (key, Added { vectors, codes }) in self.0 {
             let sql = "UPDATE model SET vectors = vectors + ? WHERE n = ?";
@@ -90,7 +89,7 @@ impl IndexUpdate {
     }
 }
 
-/// Writes vectors, be there others in their place or not. The inner error says why none of them can be written.
+/// Writes or replaces vectors. The inner error says why none of them can be written.
 pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite::Result<Result<(), String>> {
     let mut removed = RemovedVectors::default();
     let mut written = Vec::new();
@@ -113,12 +112,12 @@ pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
     Ok(Ok(()))
 }
 
-/// Vectors that a transaction takes away, for the indexes to let go of together.
+/// The vectors that a transaction removes, for the indexes.
 #[derive(Default)]
 pub(super) struct RemovedVectors(BTreeMap<IndexKey, BTreeSet<i64>>);
 
 impl RemovedVectors {
-    /// Removes the vector that a record has of a model, if it has one, and the synapses that it gave.
+    /// Removes the vector of a record by a model, if there is one, and its synapses.
     fn vector(
         &mut self,
         connection: &Connection,
@@ -158,7 +157,7 @@ impl RemovedVectors {
         Ok(())
     }
 
-    /// Takes the vectors out of their indexes; to be called before others are written in their place.
+    /// Removes the vectors from the indexes; must be called before others replace them.
     pub(super) fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
         for (key, records) in self.0 {
             code_page::remove(connection, key, &records)?;
@@ -167,7 +166,7 @@ impl RemovedVectors {
     }
 }
 
-/// Removes a model with all that was made by it: vectors, their indexes, and the synapses they gave.
+/// Removes a model with its vectors, their indexes and their synapses.
 pub(super) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Result<()> {
     if let Some((n, _)) = model(connection, name)? {
         code_page::begin_generation(connection)?;
@@ -175,7 +174,7 @@ pub(super) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Resul
         {
             connection.execute(&format!("DELETE FROM {table} WHERE model = ?"), [n])?;
         }
-        // The rows are named by the index of the table, which is a hundredth of it.
+        // The rows are found by the table's index, which has a hundredth of its size.
         let sql = "DELETE FROM embedding WHERE rowid IN (SELECT rowid FROM embedding WHERE model = ?)";
         connection.execute(sql, [n])?;
         connection.execute("DELETE FROM model WHERE n = ?", [n])?;
@@ -183,7 +182,7 @@ pub(super) fn drop_model(connection: &Connection, name: &str) -> rusqlite::Resul
     connection.execute("DELETE FROM link WHERE rel = 'SYNAPSE' AND model = ?", [name]).map(drop)
 }
 
-/// Removes the models whose last vector has gone.
+/// Removes the models without vectors.
 pub(super) fn drop_empty_models(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached("SELECT name FROM model WHERE vectors <= 0")?;
     let names: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -193,7 +192,7 @@ pub(super) fn drop_empty_models(connection: &Connection) -> rusqlite::Result<()>
     Ok(())
 }
 
-/// Makes the indexes of a model's vectors anew in some collections.
+/// Rebuilds the indexes of a model's vectors in some collections.
 pub(super) fn rebuild(connection: &Connection, model: i64, within: &[CollectionRow]) -> rusqlite::Result<()> {
     let sql = "UPDATE model SET vectors = (SELECT count(*) FROM embedding WHERE model = ?1) WHERE n = ?1";
     connection.prepare_cached(sql)?.execute([model])?;
@@ -206,7 +205,7 @@ pub(super) fn rebuild(connection: &Connection, model: i64, within: &[CollectionR
     unembedded::begin(connection, model)
 }
 
-/// Compares what the indexes count with the vectors, and makes those anew that differ. Gives their number.
+/// Compares the checksums of the indexes with the vectors, and rebuilds those that differ. Returns their number.
 pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let all = collections::all(&transaction)?;

@@ -1,4 +1,4 @@
-//! The errors of SQLite, as kinds and in words for people who do not know SQLite.
+//! The errors of SQLite as kinds, worded for people who do not know SQLite.
 
 use super::super::error::ErrorKind;
 use rusqlite::ErrorCode;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The time that a writer waits for the others, in steps of `connection::pause`.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The kind of an error, and its cause in words.
+/// The kind of an error, and the wording of its cause.
 pub(super) fn describe(error: &rusqlite::Error) -> (ErrorKind, String) {
     let (kind, cause) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => (ErrorKind::Full, "the disk is full"),

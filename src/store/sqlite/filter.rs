@@ -1,4 +1,4 @@
-//! A selection as conditions in SQL, and as a filter for indexes that know the time and role of each record.
+//! A selection as conditions in SQL, and as a filter for indexes that hold the time and role of each record.
 
 use super::super::select::{Except, Select};
 use super::collections::{Part, Within};
@@ -11,9 +11,9 @@ use rustc_hash::FxHashSet;
 /// Records to choose from.
 pub(super) struct Source {
     pub(super) tables: &'static str,
-    /// The tables that are enough to count them.
+    /// The tables that suffice to count them.
     pub(super) counted: &'static str,
-    /// The columns that tell collection and time.
+    /// The columns of the collection and the time.
     collection: &'static str,
     pub(super) time: &'static str,
     filter: Filter,
@@ -25,7 +25,7 @@ impl Source {
         Source {
             tables: TABLES,
             counted: "record",
-            // A trace, or a key, is the shorter list, where it is known.
+            // The index by trace or by key selects fewer rows, so that by collection is not used.
             collection: match which.trace_id.is_some() || which.key.is_some() {
                 true => "+record.collection",
                 false => "record.collection",
@@ -35,14 +35,14 @@ impl Source {
         }
     }
 
-    /// The same, as far as they have a text to embed.
+    /// The records with a text to embed.
     pub(super) fn embeddable(which: &Select) -> Source {
         let mut source = Source::records(which);
         source.filter.sql.push_str(" AND record.embeddable");
         source
     }
 
-    /// The same, as far as they lack a vector of a model.
+    /// The records without a vector of a model.
     pub(super) fn unembedded(which: &Select, model: i64) -> Source {
         const TABLES: &str = "unembedded CROSS JOIN record ON record.n = unembedded.record \
                               CROSS JOIN collection ON collection.n = unembedded.collection";
@@ -53,11 +53,11 @@ impl Source {
         Source { tables: TABLES, counted, collection, time, filter }
     }
 
-    /// Its conditions in each of some collections, or once for all there are of some kinds.
+    /// Its conditions for each of some collections, or once for all collections of some kinds.
     pub(super) fn by_collection(&self, within: &Within) -> Vec<Filter> {
         let narrowed = |part: Part| {
             let mut filter = self.filter.clone();
-            // All of them are read by the order of time.
+            // All collections of a kind are read in the order of time.
             let column = match part {
                 Part::One(_) => self.collection.to_owned(),
                 Part::OfKinds(_) => format!("+{}", self.collection.trim_start_matches('+')),
@@ -152,15 +152,15 @@ impl Filter {
     }
 }
 
-/// The conditions of a selection, as far as an index tells them by what it has of each record: collection, trace and
-/// key aside.
+/// The conditions of a selection that an index can check by its metadata of each record: all but collection, trace and
+/// key.
 pub(super) struct Admission {
     since: i64,
     until: i64,
-    /// The `role_bit` of each role; all bits where every role is wanted, and what has none.
+    /// The `role_bit` of each role; all bits if every role is wanted, and records without one.
     roles: u8,
-    /// Records that are left out by their id or trace, and those of the very time that all must stand before,
-    /// which do not.
+    /// The records that are excluded by id or trace, and those at the time of the position `before` that are not before
+    /// it.
     without: FxHashSet<i64>,
 }
 
@@ -204,7 +204,7 @@ impl Admission {
     }
 }
 
-/// A role as one bit of a set of them; no bit is no role.
+/// A role as one bit of a set; no bit stands for no role.
 pub(super) fn role_bit(role: Option<Role>) -> u8 {
     match role {
         None => 0,

@@ -16,8 +16,8 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 use std::mem::take;
 
-/// A token that lies in more words of one segment than this tells nothing: it is looked for in the records
-/// themselves, and does not count.
+/// A token that occurs in more words of a segment than this is not selective: it is checked in the records themselves,
+/// and does not count.
 const MAX_WORDS: usize = 1000;
 
 /// The words of each segment that may hold a token.
@@ -32,7 +32,7 @@ pub(super) struct KeywordSearch<'a> {
 }
 
 impl KeywordSearch<'_> {
-    /// The hits, and the cosines of what was read for them with a vector of a model. All at one instant.
+    /// The hits, and the cosines of the records that were read with a vector of a model; all from one snapshot.
     pub(super) fn find(
         &self,
         connection: &Connection,
@@ -66,7 +66,7 @@ impl KeywordSearch<'_> {
         Ok((hits, measure.cosines))
     }
 
-    /// The newest records that hold what is in no word (`++`, an emoji) or in very many.
+    /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many.
     fn newest(
         &self,
         connection: &Connection,
@@ -91,7 +91,7 @@ impl KeywordSearch<'_> {
         Ok(Hit::best(hits, self.limit))
     }
 
-    /// The tokens of the terms that can tell records apart, and for each the words that may hold it.
+    /// The selective tokens of the terms, and for each the words that may hold it.
     fn query_tokens(
         &self,
         connection: &Connection,
@@ -122,11 +122,11 @@ impl KeywordSearch<'_> {
     }
 }
 
-/// So many records hold the tokens that are looked at first, or the rarest of them does.
+/// The number of postings up to which tokens are read first; the rarest token is always read.
 const FIRST_RECORDS: usize = 1000;
 
-/// Which records hold some tokens. Of a token that very many hold, only those are gathered that may be among the best:
-/// what holds none of the rarer ones seldom is.
+/// The records that hold some tokens. Of a frequent token only the postings of records that may be among the best are
+/// read: a record without any of the rarer tokens seldom is.
 struct Lookup<'a> {
     connection: &'a Connection,
     segments: &'a [Segment],
@@ -134,32 +134,32 @@ struct Lookup<'a> {
     corpus: Corpus,
     /// The rarest first.
     tokens: Vec<QueryToken<'a>>,
-    /// Where each of them is found.
+    /// The occurrences of each token.
     occurrences: Vec<Occurrences>,
-    /// The documents of each segment that hold one of the tokens that were looked at.
+    /// The documents of each segment that hold one of the tokens that were read.
     seen: Vec<SeenDocs>,
     counter: TermCounter,
 }
 
-/// Documents of a segment by their slots: a bit for each slot, and what is known of those that are seen.
+/// Documents of a segment: a bit for each slot, and the metadata of those that were seen.
 #[derive(Default)]
 struct SeenDocs {
     bits: Vec<u64>,
     docs: FxHashMap<u32, DocMeta>,
 }
 
-/// The slots of a segment's documents that hold something, in their order, and how often.
+/// The slots of a segment's documents that hold a token, in order, with its frequency.
 type Holders = Vec<(u32, f32)>;
 
-/// Where a token is found.
+/// The occurrences of a token.
 struct Occurrences {
-    /// The words of each segment that count, and how much.
+    /// The words of each segment that count, with their weights.
     words: Vec<Vec<(Box<[u8]>, f32)>>,
-    /// What holds it in each segment, once that is known and as long as it is not `whole`.
+    /// The documents that hold it in each segment, once they are known and until it is `whole`.
     holders: Vec<Option<Holders>>,
-    /// The number of unindexed records that hold it, which come first.
+    /// The number of unindexed records that hold it; they come first.
     unindexed: usize,
-    /// Whether all that hold it are gathered.
+    /// Whether all documents that hold it are gathered.
     whole: bool,
 }
 
@@ -212,7 +212,7 @@ impl<'a> Lookup<'a> {
         Ok(lookup)
     }
 
-    /// Counts what holds a token.
+    /// Counts the documents that hold a token.
     fn count(
         &mut self,
         mut token: QueryToken<'a>,
@@ -249,7 +249,7 @@ impl<'a> Lookup<'a> {
         let mut looked = 0;
         loop {
             looked = match occur {
-                // A record that holds all tokens holds the rarest one.
+                // A record with all tokens holds the rarest one.
                 Occur::All => 1,
                 Occur::Any => ranking::next_tokens(&self.tokens, looked, FIRST_RECORDS),
             };
@@ -276,7 +276,7 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Gathers all that hold a token and are admitted, or those that are seen already.
+    /// Gathers the admitted documents that hold a token: all, or only those that were seen before.
     fn gather(
         &mut self,
         token: &mut QueryToken,
@@ -327,12 +327,12 @@ impl SeenDocs {
     }
 }
 
-/// Adds up how often each document of a segment holds one of some words.
+/// Adds up the frequencies of some words in each document of a segment.
 #[derive(Default)]
 struct TermCounter {
-    /// Of each slot; all 0 between two uses.
+    /// The sum for each slot; all 0 between two uses.
     times: Vec<f32>,
-    /// Which of them are not, a bit each.
+    /// A bit for each slot whose sum is not 0.
     counted: Vec<u64>,
 }
 

@@ -14,7 +14,8 @@ use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named};
 use rusqlite::{Connection, Row, params};
 use std::collections::BTreeMap;
 
-/// So many records are looked around by two connections at once: for fewer it takes longer to begin.
+/// The least number of records whose neighbours are read by two connections in parallel: for fewer, starting a thread
+/// takes longer.
 const MIN_FOR_TWO: usize = 40;
 
 impl Links for Sqlite {
@@ -90,7 +91,7 @@ impl Sqlite {
 }
 
 fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::Result<Vec<Link>> {
-    // Of the two ends one is known.
+    // One of the two ends is given.
     let side = |own: &str, far: &str, ends: &str| {
         let of_relation = if rel.is_some() { "AND link.rel = ?2" } else { "AND ?2 IS NULL" };
         format!(
@@ -136,7 +137,7 @@ fn link_states(connection: &Connection, model: &str, scopes: &Scopes) -> rusqlit
     Ok(found)
 }
 
-/// None of a kind that is not known.
+/// `None` for a kind that this process does not know.
 fn link_state(row: &Row) -> rusqlite::Result<Option<LinkState>> {
     let Some(kind) = kind_named(row.get_ref(0)?.as_str()?) else { return Ok(None) };
     let scope = Scope { partition: row.get(1)?, instance: row.get(2)? };

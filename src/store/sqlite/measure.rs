@@ -1,4 +1,4 @@
-//! Reads records, and on the way the cosines of their vectors with that of a question.
+//! Reads records and the cosines of their vectors with a question's.
 
 use super::super::cosine::QuantizedQuery;
 use super::super::evidence::Cosines;
@@ -8,14 +8,14 @@ use crate::record::StoredRecord;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-/// A vector of a model, by which what is read is measured.
+/// The vector of a model with which records are compared.
 #[derive(Clone, Copy)]
 pub(super) struct ModelVector<'a> {
     pub(super) model: &'a str,
     pub(super) numbers: &'a [f32],
 }
 
-/// Reads records from rows of COLUMNS and VECTOR, and tells how near each is to a vector, if there is one.
+/// Reads records from rows of COLUMNS and VECTOR, and computes the cosine of each with a vector, if there is one.
 pub(super) struct Measure {
     query: Option<(i64, QuantizedQuery)>,
     pub(super) cosines: Cosines,
@@ -25,7 +25,7 @@ pub(super) struct Measure {
 pub(super) const VECTOR: &str = "(SELECT vector FROM embedding WHERE record = record.n AND model = ?)";
 
 impl Measure {
-    /// By a vector of a model, as far as the model is known and has vectors of that length.
+    /// Compares with a vector of a model, if the model is known and has vectors of that dimension.
     pub(super) fn by(connection: &Connection, vector: Option<ModelVector>) -> rusqlite::Result<Measure> {
         let mut query = None;
         if let Some(ModelVector { model, numbers }) = vector {
@@ -58,7 +58,7 @@ impl Measure {
     }
 }
 
-/// The cosines of a vector with those that some records have of a model.
+/// The cosines of a vector with the vectors of some records by the same model.
 pub(super) fn cosines(
     connection: &Connection,
     vector: ModelVector,

@@ -1,5 +1,5 @@
-//! Search for the records that are nearest to a vector: scans all codes, and compares exactly those records that may be
-//! among the best.
+//! Finds the records nearest to a vector: scans all codes, and computes exact cosines for the records that may be among
+//! the best.
 
 use super::super::cosine::QuantizedQuery;
 use super::super::select::Select;
@@ -13,7 +13,7 @@ use crate::record::Hit;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params_from_iter};
 use std::cmp::Ordering;
 
-/// So many candidates are kept before the worse ones are dropped.
+/// The number of candidates at which the worse ones are dropped.
 const MAX_CANDIDATES: usize = 4096;
 
 /// A record and its exact cosine.
@@ -23,12 +23,12 @@ pub(super) struct ExactScore {
     pub(super) score: f64,
 }
 
-/// Orders by score, best first; among equals the newest first.
+/// Orders by score, best first; ties by time, newest first.
 pub(super) fn by_score(a: &ExactScore, b: &ExactScore) -> Ordering {
     b.score.total_cmp(&a.score).then_with(|| b.timestamp.cmp(&a.timestamp))
 }
 
-/// Runs a search by the codes of a model, at one instant. `search` sets its flag to false if it finds the codes
+/// Runs a search by the codes of a model on one snapshot. `search` sets its flag to false if it finds the codes
 /// damaged: then the codes of the collections that `within` gives are rebuilt, and the search runs again.
 pub(super) fn with_repair<T>(
     connection: &mut Connection,
@@ -174,7 +174,7 @@ pub(super) struct CodeCandidate {
 }
 
 impl CodeCandidate {
-    /// A record whose cosine is `near`, give or take `error_bound`.
+    /// A record whose cosine is `near` ± `error_bound`.
     pub(super) fn new(meta: &CodeMeta, near: f32, error_bound: f32) -> CodeCandidate {
         CodeCandidate {
             n: meta.n,
@@ -188,16 +188,16 @@ impl CodeCandidate {
 /// Every record that may be among the best `limit`.
 pub(super) struct TopCandidates {
     limit: usize,
-    /// The least cosine of a candidate: `limit` candidates are at least as near.
+    /// The least cosine of a candidate: `limit` candidates are known to be at least as near.
     pub(super) min_similarity: f32,
     candidates: Vec<CodeCandidate>,
-    /// When so many are kept, those below the floor are dropped; and the least value of that number.
+    /// The number of candidates at which those below `min_similarity` are dropped; and its least value.
     capacity: usize,
     min_capacity: usize,
 }
 
 impl TopCandidates {
-    /// No candidates yet; none below the cosine `floor` is wanted. `capacity` candidates are kept before the worse ones
+    /// An empty set for candidates with a cosine of at least `min_similarity`. At `capacity` candidates the worse ones
     /// are dropped.
     pub(super) fn above(min_similarity: f64, limit: usize, capacity: usize) -> TopCandidates {
         TopCandidates {
@@ -220,8 +220,8 @@ impl TopCandidates {
         }
     }
 
-    /// Compares the candidates exactly, likeliest first, until the others cannot be among the best; at most
-    /// `max_compared` of them. Returns also whether each candidate has a vector, as its code says.
+    /// Computes exact cosines of the candidates, most promising first, until the others cannot be among the best; at
+    /// most `max_compared`. Also returns whether every candidate has a vector, as its code implies.
     pub(super) fn compare(
         mut self,
         max_compared: usize,

@@ -1,4 +1,4 @@
-//! The last records of a selection, and how many there are.
+//! The last records of a selection, and their number.
 
 use super::collections::Within;
 use super::filter::Source;
@@ -16,7 +16,7 @@ pub(super) fn last(
     let Source { tables, time, .. } = source;
     let limit = i64::try_from(count).unwrap_or(i64::MAX);
     let mut found = Vec::new();
-    // Each collection's index gives its own last ones; the last of all are among them.
+    // Each collection's index yields its own last records; the last of all are among them.
     for filter in source.by_collection(within) {
         let sql = format!(
             "SELECT {COLUMNS} FROM {tables} WHERE 1{} \
@@ -32,7 +32,7 @@ pub(super) fn last(
     Ok(found.split_off(found.len().saturating_sub(count)))
 }
 
-/// Counts the records of a source in some collections; counts each collection no further than `most`.
+/// Counts the records of a source in some collections, each collection up to `most`.
 pub(super) fn count(
     connection: &Connection,
     source: &Source,

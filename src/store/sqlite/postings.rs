@@ -1,44 +1,52 @@
-//! How numbers lie in the word index: a posting list as differences and varints, read from end to end; what is
-//! known of each document in blocks of fixed width, where any of them is found at once.
+//! The encodings of the word index: posting lists as varints of differences, read sequentially, and document metadata
+//! in blocks of fixed width, with random access.
+
+use crate::record::Role;
+use integer_encoding::VarInt;
+
+/// The bits of a row of a block that hold the role.
+const ROLE_BITS: u32 = 2;
+const ROLE_MASK: u64 = (1 << ROLE_BITS) - 1;
+const _: () = assert!(Role::ALL.len() <= 1 << ROLE_BITS, "ROLE_BITS is too small for the number of roles");
 
 /// A document in a segment of the index: what a selection asks of it, and its length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DocMeta {
     pub(super) n: i64,
     pub(super) timestamp: i64,
-    /// In words.
+    /// Its length in words.
     pub(super) length: u32,
-    /// The `role_bit` of its role. Two bits keep it: a document without a role comes back as a user's.
+    /// The `role_bit` of its role. `ROLE_BITS` bits keep it: a document without a role comes back as a user's.
     pub(super) role: u8,
 }
 
 impl DocMeta {
-    /// Its length and, in the lowest two bits, its role.
+    /// Its length and, in the lowest `ROLE_BITS` bits, its role.
     fn rest(&self) -> u64 {
-        u64::from(self.length) << 2 | u64::from(self.role.trailing_zeros() & 3)
+        u64::from(self.length) << ROLE_BITS | u64::from(self.role.trailing_zeros()) & ROLE_MASK
     }
 }
 
-/// What is known of documents that follow each other: the least of their numbers and of their times, and of each
-/// document what is beyond these, in as few bytes as the greatest needs (frame of reference: Goldstein,
-/// Ramakrishnan and Shaft, "Compressing relations and indexes", 1998).
+/// The metadata of consecutive documents: the least number and the least time, and the differences of each document
+/// from these, in as few bytes as the greatest needs (frame of reference: Goldstein, Ramakrishnan and Shaft,
+/// "Compressing relations and indexes", 1998).
 pub(super) struct DocBlock<'a> {
     n: i64,
     timestamp: i64,
     columns: [Column; 3],
-    /// Of one document, in bytes.
+    /// The bytes of one document.
     width: usize,
     rows: &'a [u8],
 }
 
-/// Where a number stands in a row.
+/// The position and width of a number in a row.
 #[derive(Clone, Copy)]
 struct Column {
     offset: usize,
     mask: u64,
 }
 
-/// After the last row, so that all numbers can be read eight bytes at a time.
+/// Bytes after the last row, so that every number can be read as eight bytes.
 const PADDING: [u8; 8] = [0; 8];
 
 impl<'a> DocBlock<'a> {
@@ -65,7 +73,7 @@ impl<'a> DocBlock<'a> {
         bytes
     }
 
-    /// Reads what was packed; `None` of anything else.
+    /// Decodes a block; `None` for any other bytes.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<DocBlock<'a>> {
         let (n, bytes) = bytes.split_first_chunk()?;
         let (timestamp, bytes) = bytes.split_first_chunk()?;
@@ -101,24 +109,24 @@ impl<'a> DocBlock<'a> {
         Some(DocMeta {
             n: self.n.wrapping_add_unsigned(number(n)?),
             timestamp: self.timestamp.wrapping_add_unsigned(number(timestamp)?),
-            length: (rest >> 2) as u32,
-            role: 1 << (rest & 3),
+            length: (rest >> ROLE_BITS) as u32,
+            role: 1 << (rest & ROLE_MASK),
         })
     }
 }
 
-/// The documents that hold a word, by their slots in the segment, and how often.
+/// The posting list of a word: the slots of the documents that hold it, and its frequency in each.
 #[derive(Default)]
 pub(super) struct Postings {
     bytes: Vec<u8>,
-    /// One more than the document that was written last.
+    /// One more than the slot of the last written document.
     next: u64,
-    /// The document that is being counted, and its count.
+    /// The slot of the document that is being counted, and its count.
     open: (u64, u64),
 }
 
 impl Postings {
-    /// Counts a word once more.
+    /// Counts an occurrence in the document at a slot.
     pub(super) fn count(&mut self, at: u64) {
         if self.open.1 > 0 && self.open.0 != at {
             self.close();
@@ -132,7 +140,7 @@ impl Postings {
         self.next = at + 1;
     }
 
-    /// Ends the counting.
+    /// Writes the last document.
     pub(super) fn close(&mut self) {
         let (at, times) = std::mem::take(&mut self.open);
         if times > 0 {
@@ -144,12 +152,12 @@ impl Postings {
         &self.bytes
     }
 
-    /// The number of documents that hold the word. Each is two numbers, whose last bytes have no highest bit.
+    /// The number of documents in a posting list. Each is two varints, whose last bytes have a highest bit of 0.
     pub(super) fn doc_freq(bytes: &[u8]) -> usize {
         bytes.iter().filter(|byte| **byte < 0x80).count() / 2
     }
 
-    /// Reads what was written: each document and how often it holds the word.
+    /// Decodes a posting list: each document's slot, and the frequency of the word in it.
     pub(super) fn each(mut bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
         let mut next = 0_u64;
         std::iter::from_fn(move || {
@@ -162,39 +170,18 @@ impl Postings {
 }
 
 /// Appends a number as LEB128: seven bits a byte, the lowest first.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
+fn put(bytes: &mut Vec<u8>, number: u64) {
+    let start = bytes.len();
+    bytes.resize(start + number.required_space(), 0);
+    number.encode_var(&mut bytes[start..]);
 }
 
-/// Takes a number off the front; `None` at the end.
+/// Reads a number from the front; `None` at the end.
 #[inline]
 fn take(bytes: &mut &[u8]) -> Option<u64> {
-    // Most are of one byte.
-    match **bytes {
-        [byte @ ..0x80, ref rest @ ..] => {
-            *bytes = rest;
-            Some(byte.into())
-        }
-        _ => take_long(bytes),
-    }
-}
-
-#[inline(never)]
-fn take_long(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..63).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
+    let (number, length) = u64::decode_var(bytes)?;
+    *bytes = &bytes[length..];
+    Some(number)
 }
 
 #[cfg(test)]
@@ -205,7 +192,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_block_gives_back_every_place(
-            docs in proptest::collection::vec((any::<i64>(), any::<i64>(), any::<u32>(), 0..4_u8), 0..40)
+            docs in proptest::collection::vec((any::<i64>(), any::<i64>(), any::<u32>(), 0..Role::ALL.len() as u8), 0..40)
         ) {
             let docs: Vec<DocMeta> = docs
                 .into_iter()
@@ -234,7 +221,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_torn_is_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
+        fn torn_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
             DocBlock::parse(&bytes).and_then(|block| block.get(at.into()));
             Postings::each(&bytes).for_each(drop);
         }

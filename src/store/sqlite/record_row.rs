@@ -1,4 +1,4 @@
-//! A record as the indexes of vectors know it.
+//! The part of a record that the vector indexes need.
 
 use super::collections::CollectionRow;
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub(super) struct RecordRow {
 }
 
 impl RecordRow {
-    /// Whether records of its kind are found by their vectors.
+    /// Whether records of its kind are searched by their vectors.
     pub(super) fn is_embedded(&self) -> bool {
         self.collection.kind.embedded.is_some()
     }

@@ -1,4 +1,4 @@
-//! Search for the records of a collection that resemble each other: compares many vectors at once with all codes.
+//! Finds the records of a collection that resemble each other: compares many vectors with all codes in one pass.
 
 use super::super::cosine::QuantizedQuery;
 use super::super::select::Collection;
@@ -13,11 +13,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::thread;
 
-/// Of records that are equally near by their codes, at most so many times the limit are compared exactly: small talk
-/// comes in thousands of equal records.
+/// Of records that are equally near by their codes, at most this many times the limit are compared exactly: small talk
+/// makes thousands of equal records.
 const COMPARED_PER_SYNAPSE: usize = 4;
 
-/// The number of candidates that each record keeps before the worse ones are dropped: there are many records.
+/// The number of candidates of each record at which the worse ones are dropped. It is small, since there are many
+/// records.
 const MAX_CANDIDATES: usize = 256;
 
 /// The least number of vectors for a thread to compare.
@@ -138,8 +139,8 @@ impl Resemblance<'_> {
         rows.collect()
     }
 
-    /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. Records that
-    /// resemble one record mostly resemble others too: `seen` keeps their vectors.
+    /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. `seen` caches
+    /// vectors, since a record that resembles one mostly resembles others too.
     fn near(
         &self,
         connection: &Connection,

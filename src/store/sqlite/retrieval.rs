@@ -1,4 +1,4 @@
-//! Retrieval in one call, in SQLite: words and meaning at once, then what stands around the best.
+//! Retrieval in one call, in SQLite: words and meaning in parallel, then the neighbours of the best.
 
 use super::super::api::{Links, Store, Vectors};
 use super::super::error::Result;

@@ -1,22 +1,22 @@
-//! Rows of the tables as records and links.
+//! Converts rows of the tables into records and links.
 
 use crate::error::Error;
 use crate::record::{Link, Object, Role, Scope, StoredRecord, kind_named};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, Type, ValueRef};
 use rusqlite::{OptionalExtension, Row};
 
-/// The columns that make a record, in the order that `record` reads them.
+/// The columns of a record, in the order in which `record` reads them.
 pub(super) const COLUMNS: &str = "collection.kind, record.id, record.trace_id, collection.partition,
     collection.instance, record.role, record.text, record.timestamp, record.seq, record.members";
-/// The numbers of the time among them, before seq, and of the column after them.
+/// The index of the timestamp among them, before seq; and the index of the first column after them.
 pub(super) const TIME: usize = 7;
 pub(super) const AFTER: usize = 10;
-/// Where the columns come from.
+/// The tables of the columns.
 pub(super) const TABLES: &str = "record JOIN collection ON collection.n = record.collection";
-/// The columns that make a link, after its relation and the ids of its ends.
+/// The columns of a link, after its relation and the ids of its ends.
 pub(super) const LINK: &str = "link.timestamp, link.score, link.model, link.extra";
 
-/// A row of `COLUMNS` as a record.
+/// Reads a record from a row of `COLUMNS`.
 pub(super) fn record(row: &Row) -> rusqlite::Result<StoredRecord> {
     let name = row.get_ref(0)?.as_str()?;
     let kind = kind_named(name).ok_or_else(|| {
@@ -37,7 +37,7 @@ pub(super) fn record(row: &Row) -> rusqlite::Result<StoredRecord> {
     })
 }
 
-/// A row of a relation, two ids and `LINK` as a link.
+/// Reads a link from a row of a relation, two ids and `LINK`.
 pub(super) fn link(row: &Row) -> rusqlite::Result<Link> {
     Ok(Link {
         rel: row.get(0)?,
@@ -50,7 +50,7 @@ pub(super) fn link(row: &Row) -> rusqlite::Result<Link> {
     })
 }
 
-/// A column that holds members as JSON, or nothing.
+/// Reads a column with members as JSON, or null.
 pub(super) fn object(row: &Row, column: usize) -> rusqlite::Result<Object> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(Object::default()),
@@ -59,12 +59,12 @@ pub(super) fn object(row: &Row, column: usize) -> rusqlite::Result<Object> {
     }
 }
 
-/// Members without a column, if there are any.
+/// The members without a column as JSON, if there are any.
 pub(super) fn as_json(extra: &Object) -> Option<String> {
     (!extra.is_empty()).then(|| extra.to_json())
 }
 
-/// The record that has an id, with its number.
+/// The record with an id, and its number.
 pub(super) fn by_id(
     connection: &rusqlite::Connection,
     id: &str,

@@ -5,10 +5,10 @@ use rusqlite::Connection;
 /// The `PRAGMA application_id` of a store: "rsv1".
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
-/// The `user_version` of a file that has these tables. A file of another version is not read.
+/// The `user_version` of a file that has these tables. Files of other versions are refused.
 pub(super) const VERSION: i32 = 8;
 
-/// Makes the tables and marks the file as ours; to be called within a transaction.
+/// Makes the tables and marks the file as a store; must be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     for tables in [RECORDS, WORDS, VECTORS, LINKS, TOMBSTONES, STATE] {
         connection.execute_batch(tables)?;
@@ -17,10 +17,10 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", VERSION)
 }
 
-/// A collection is a kind in a scope. `record` holds what has an id and a time, one row whatever its kind; `members`
-/// what has no column of its own, as JSON, `key` the value that its kind is looked up by, `embeddable` whether there is
-/// a text to embed. A number is never given twice, so that `collection.indexed_up_to` can tell which records are in the
-/// word index: those of the collection up to this number.
+/// A collection is a kind in a scope. `record` has one row for each record of any kind: `members` are the members
+/// without a column, as JSON; `key` is the value of the kind's lookup key; `embeddable` tells whether there is a text
+/// to embed. A number is never reused, so that the word index has the records of a collection up to the number
+/// `collection.indexed_up_to`.
 const RECORDS: &str = "
     CREATE TABLE collection (
       n INTEGER PRIMARY KEY, kind TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
@@ -54,9 +54,9 @@ const WORDS: &str = "
       segment INTEGER NOT NULL REFERENCES segment, slot INTEGER NOT NULL, PRIMARY KEY (segment, slot)
     ) STRICT, WITHOUT ROWID;";
 
-/// The vectors; their index (`code_page.rs`), with the codes that are in no page yet and what each collection's part of
-/// it must hold; and the records that lack a vector (`unembedded.rs`). An index names records without a reference:
-/// nothing but the record leads to its entries there.
+/// The vectors; their index (`code_page.rs`), with the pending codes and the checksum of each collection's part; and
+/// the records without a vector (`unembedded.rs`). An index has no foreign keys to records: its entries are found by
+/// their record alone.
 const VECTORS: &str = "
     CREATE TABLE model (
       n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL, vectors INTEGER NOT NULL DEFAULT 0
@@ -85,7 +85,7 @@ const VECTORS: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX unembedded_time ON unembedded (model, timestamp);";
 
-/// The links; the records whose vectors are not compared with others yet, and by which rule the others are linked
+/// The links; the records whose vectors are not compared yet, and the rule by which the others are linked
 /// (`synapse.rs`).
 const LINKS: &str = "
     CREATE TABLE link (

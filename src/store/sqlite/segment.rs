@@ -1,10 +1,10 @@
-//! A segment of the word index (as Lucene has them): some thousands of records of one collection; which they are, how
-//! long, and what a selection asks for; all their words, one after the other, so that a piece of a word is looked for
-//! at the speed of memory; and for each word a posting list: the documents that hold it and how often. All is read
-//! where it lies in the mapped file: a row of words or of documents fills no more than a page.
+//! A segment of the word index (as in Lucene): some thousands of records of one collection, with their numbers, lengths
+//! and metadata for selections; all their words in one sequence, so that a part of a word is found at the speed of
+//! memory; and for each word a posting list with the documents that hold it and its frequencies. It is read in place in
+//! the mapped file: a row of words or of documents fits into a page.
 //!
-//! A document has a slot in its segment, counted from 0 in the order of the records' numbers. What is removed leaves
-//! its slot, in `removed_slot`, and nothing else: no posting list names it any more.
+//! A document has a slot in its segment, counted from 0 in the order of the records' numbers. A removed document leaves
+//! only its slot, which is listed in `removed_slot`: no posting list names it any more.
 
 use super::connection::PAGE_PAYLOAD;
 use super::postings::{DocBlock, DocMeta, Postings};
@@ -12,9 +12,9 @@ use memchr::memmem::Finder;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many documents make a block: some eight bytes each.
+/// The number of documents in a block, of about eight bytes each.
 const BLOCK_DOCS: usize = 2000;
-/// The rows of a segment in `segment_words` and `segment_docs` are numbered from this many times its number.
+/// The rows of segment n in `segment_words` and `segment_docs` are numbered from n times this number.
 const ROW_NUMBERS: i64 = 1 << 20;
 
 /// A segment.
@@ -25,7 +25,7 @@ pub(super) struct Segment {
     pub(super) slots: usize,
     /// The number of documents in them.
     pub(super) docs: usize,
-    /// In words, all documents together.
+    /// The length of all documents together, in words.
     pub(super) length: i64,
 }
 
@@ -41,7 +41,7 @@ impl Segment {
         connection.prepare_cached(sql)?.query_map([collection], segment)?.collect()
     }
 
-    /// Removes all of it.
+    /// Removes the segment.
     pub(super) fn delete(&self, connection: &Connection) -> rusqlite::Result<()> {
         for table in ["segment_words", "segment_docs"] {
             let sql = format!("DELETE FROM {table} WHERE n >= ? AND n < ?");
@@ -54,12 +54,12 @@ impl Segment {
         connection.prepare_cached("DELETE FROM segment WHERE n = ?")?.execute([self.n]).map(drop)
     }
 
-    /// The numbers of its rows: from the first to before the second.
+    /// The range of its row numbers: the first, and the one after the last.
     fn row_numbers(&self) -> [i64; 2] {
         [self.n * ROW_NUMBERS, (self.n + 1) * ROW_NUMBERS]
     }
 
-    /// The words that hold a piece, each once; at most one more than `most`.
+    /// The words that contain a piece, each once; at most `most` + 1 of them.
     pub(super) fn words_with(
         &self,
         connection: &Connection,
@@ -88,14 +88,14 @@ impl Segment {
         Ok(found)
     }
 
-    /// The words that begin with a piece; at most one more than `most`.
+    /// The words that begin with a piece; at most `most` + 1 of them.
     pub(super) fn words_from(
         &self,
         connection: &Connection,
         piece: &str,
         most: usize,
     ) -> rusqlite::Result<Vec<Box<[u8]>>> {
-        // No byte of a word is as great.
+        // Every byte of a word is less.
         let end = [piece.as_bytes(), &[u8::MAX]].concat();
         let sql =
             "SELECT word FROM posting WHERE segment = ? AND word >= ? AND word < ? ORDER BY word LIMIT ?";
@@ -111,7 +111,7 @@ impl Segment {
         self.posting_list(connection, word, Postings::doc_freq).map(Option::unwrap_or_default)
     }
 
-    /// Calls `visit` with the slot of each document that holds a word, and how often it does.
+    /// Calls `visit` with the slot of each document that holds a word, and the frequency.
     pub(super) fn postings(
         &self,
         connection: &Connection,
@@ -141,7 +141,7 @@ impl Segment {
         rows.next()?.map(|row| Ok(read(row.get_ref(0)?.as_blob()?))).transpose()
     }
 
-    /// Calls `visit` with the documents in some slots, which are given in order with a number each.
+    /// Calls `visit` with the documents in some slots; `slots` gives these in order, each with a number.
     pub(super) fn docs(
         &self,
         connection: &Connection,
@@ -163,7 +163,7 @@ impl Segment {
         Ok(())
     }
 
-    /// The documents of all slots, those of removed ones too.
+    /// The documents of all slots, including removed ones.
     pub(super) fn all_docs(&self, connection: &Connection) -> rusqlite::Result<Vec<DocMeta>> {
         let slots: Vec<_> = (0..self.slots as u32).map(|slot| (slot, 0.0)).collect();
         let mut docs = Vec::new();
@@ -205,7 +205,8 @@ impl Segment {
         connection.prepare_cached(sql)?.query_map([self.n], slot)?.collect()
     }
 
-    /// Takes documents out: `length` is how many words they have together, `words` in which slots each word goes.
+    /// Removes documents: `length` is the number of their words, and `words` has the slots from which each word is
+    /// removed.
     pub(super) fn remove(
         &self,
         connection: &Connection,
@@ -244,7 +245,7 @@ impl Segment {
         connection.prepare_cached(sql)?.execute([slots.len() as i64, length, self.n]).map(drop)
     }
 
-    /// Takes words that no document holds any more out of the rows of words.
+    /// Removes words that no document holds any more from the rows of words.
     fn forget_words(&self, connection: &Connection, removed_words: &BTreeSet<&[u8]>) -> rusqlite::Result<()> {
         if removed_words.is_empty() {
             return Ok(());
@@ -282,7 +283,7 @@ const DOCS: &str = "SELECT docs FROM segment_docs WHERE n = ?";
 pub(super) struct SegmentWriter<'a> {
     connection: &'a Connection,
     segment: i64,
-    /// Each row begins and ends with a line end, which every word has before it and after it.
+    /// The rows. Each begins and ends with a newline, so that every word has one before and after it.
     words: Vec<Vec<u8>>,
 }
 
@@ -313,7 +314,7 @@ impl<'a> SegmentWriter<'a> {
         self.connection.prepare_cached(sql)?.execute(params![self.segment, word, postings.bytes()]).map(drop)
     }
 
-    /// Writes the words themselves, so that their pages stand side by side in the file.
+    /// Writes the words themselves, so that their pages are adjacent in the file.
     pub(super) fn end(self) -> rusqlite::Result<()> {
         let sql = "INSERT INTO segment_words (n, words) VALUES (?, ?)";
         insert_rows(self.connection, sql, self.segment, self.words)

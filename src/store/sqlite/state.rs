@@ -24,7 +24,7 @@ impl State for Sqlite {
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
         match self.connection.path() {
-            // A store that is not there is nobody else's either.
+            // A missing store is used by nobody else.
             Some("") => Ok(Some(Claim(Box::new(())))),
             Some(path) => lock(format!("{path}-{job}").as_ref()),
             None => Err(StoreError::new(ErrorKind::Other, self.attempt("lock"), "its path is not UTF-8")),
@@ -42,7 +42,7 @@ impl State for Sqlite {
         read().map_err(|e| self.failed("read", e))
     }
 
-    /// A file is of rsv alone.
+    /// No other program writes into a file.
     fn adopt(&mut self) -> Result<u64> {
         Ok(0)
     }
@@ -64,7 +64,7 @@ impl State for Sqlite {
     }
 }
 
-/// The scopes that a file holds, if they can be read at once.
+/// The scopes in a file, if they can be read at once.
 pub(super) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope>> {
     let sql = "SELECT DISTINCT partition, instance FROM collection
                WHERE EXISTS (SELECT 1 FROM record WHERE collection = collection.n)";
@@ -73,7 +73,7 @@ pub(super) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope
     statement.query_map([], scope)?.collect()
 }
 
-/// Remembers a fact, or forgets it.
+/// Sets or removes a fact.
 pub(super) fn set_fact(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
     let sql = match value {
         Some(_) => {
@@ -106,12 +106,12 @@ fn integrity_errors(connection: &Connection, most: u32) -> rusqlite::Result<Vec<
     let mut astray = connection.prepare("SELECT \"table\" FROM pragma_foreign_key_check LIMIT ?")?;
     let astray = astray.query_map([most], |row| row.get::<_, String>(0))?;
     let astray = astray.collect::<rusqlite::Result<Vec<_>>>()?;
-    errors.extend(astray.iter().map(|table| format!("a reference of {table} leads nowhere")));
+    errors.extend(astray.iter().map(|table| format!("{table} refers to a record that does not exist")));
     Ok(errors)
 }
 
-/// Locks a file, which is made if need be; `None` if another has locked it. The system unlocks it when the
-/// guard is dropped or the process ends, however it does; the file stays, for whoever comes next.
+/// Locks a file, which is made if it is missing; `None` if another process has locked it. The system unlocks it when
+/// the guard is dropped or the process ends for any reason; the file stays for the next lock.
 fn lock(path: &Path) -> Result<Option<Claim>> {
     let failed = |what: &str, cause: std::io::Error| {
         let error = Error::new(format!("cannot {what} {}", path.display())).because(cause);

@@ -10,19 +10,19 @@ use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, params_from_iter};
 use std::cmp::Reverse;
 
-/// How many neighbours are read, and which of them are compared with the vector.
+/// The number of neighbours to read, and of records whose neighbours are compared with the vector.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub(super) which: &'a Select,
-    /// So many records before and after each.
+    /// The number of records before and after each.
     pub(super) reach: usize,
     pub(super) vector: Option<ModelVector<'a>>,
-    /// The neighbours of the first so many records are compared with the vector.
+    /// The number of first records whose neighbours are compared with the vector.
     pub(super) measured: usize,
 }
 
 impl Surroundings<'_> {
-    /// Reads the neighbours of each of some records, and the cosines, all at one instant.
+    /// Reads the neighbours of each of some records, and the cosines, from one snapshot.
     pub(super) fn read(
         &self,
         connection: &Connection,
@@ -31,7 +31,7 @@ impl Surroundings<'_> {
         let snapshot = connection.unchecked_transaction()?;
         let mut measure = Measure::by(connection, self.vector)?;
         let filter = Filter::new(self.which);
-        // In the order of the index, which knows no ids: of equal times all are read.
+        // In the order of the index, which has no ids: all records of the last time are read.
         let side = |sign: &str, order: &str| {
             connection.prepare_cached(&format!(
                 "SELECT {COLUMNS}, {VECTOR} FROM record INDEXED BY record_collection \

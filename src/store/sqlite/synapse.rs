@@ -1,5 +1,5 @@
-//! Which vectors are not linked yet: each is noted when it is written, and struck off when its synapses are; and the
-//! writing of links and synapses.
+//! The unlinked vectors, and the writing of synapses: a vector is marked as unlinked when it is written, and unmarked
+//! when its synapses are.
 
 use super::super::select::Collection;
 use super::super::synapses::{Changes, Compared, Near, Rule};
@@ -9,14 +9,14 @@ use crate::record::SYNAPSE;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use rustc_hash::FxHashSet;
 
-/// Notes that a new vector has not been compared with others. The version tells it from any other of the record.
+/// Marks a new vector as unlinked. The version distinguishes it from any other vector of the record.
 pub(super) fn mark_unlinked(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
     let sql =
         "INSERT OR REPLACE INTO unlinked (model, collection, record, version) VALUES (?, ?, ?, random())";
     connection.prepare_cached(sql)?.execute([model, record.collection.n, record.n]).map(drop)
 }
 
-/// Notes every vector of a model in a collection, and none that is not there.
+/// Marks every vector of a model in a collection, and no others.
 pub(super) fn begin(connection: &Connection, model: i64, collection: i64) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unlinked WHERE model = ?1 AND collection = ?2
                AND NOT EXISTS (SELECT 1 FROM embedding WHERE record = unlinked.record AND model = ?1)";
@@ -28,13 +28,13 @@ pub(super) fn begin(connection: &Connection, model: i64, collection: i64) -> rus
     connection.prepare_cached(sql)?.execute([model, collection]).map(drop)
 }
 
-/// Strikes a record off whose vector goes.
+/// Unmarks a record whose vector is removed.
 pub(super) fn unmark(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unlinked WHERE model = ? AND collection = ? AND record = ?";
     connection.prepare_cached(sql)?.execute([model, record.collection.n, record.n]).map(drop)
 }
 
-/// Removes the synapses that a vector gave which is there no more.
+/// Removes the synapses of a removed vector.
 pub(super) fn remove_synapses(connection: &Connection, model: &str, record: i64) -> rusqlite::Result<()> {
     for end in ["source", "target"] {
         let sql = format!("DELETE FROM link WHERE {end} = ? AND rel = ? AND model = ?");
@@ -43,15 +43,15 @@ pub(super) fn remove_synapses(connection: &Connection, model: &str, record: i64)
     Ok(())
 }
 
-/// Notes that a synapse came from elsewhere.
+/// Notes that a synapse was imported.
 pub(super) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Result<()> {
     let sql = "UPDATE synapse_rule SET foreign_synapses = TRUE
                WHERE NOT foreign_synapses AND collection = (SELECT collection FROM record WHERE n = ?)";
     connection.prepare_cached(sql)?.execute([source]).map(drop)
 }
 
-/// Makes and removes synapses, all of them or none; none if one of the records was not compared by the vector
-/// that it has.
+/// Adds and removes synapses, all or none; none if one of the records has another vector than the one that was
+/// compared.
 pub(super) fn relink(
     connection: &mut Connection,
     model: &str,
@@ -80,7 +80,7 @@ pub(super) fn relink(
     };
     let mut rows: Vec<_> =
         changes.add.iter().filter(|(_, near)| linkable.contains(&near.n)).map(row).collect();
-    // In the order of the table they are written faster.
+    // Writing in the order of the table is faster.
     rows.sort_unstable_by_key(|(source, target, ..)| (*source, *target));
     let sql = "INSERT INTO link (source, rel, target, timestamp, score, model) VALUES (?, ?, ?, ?, ?, ?)
                ON CONFLICT DO NOTHING";
@@ -94,8 +94,8 @@ pub(super) fn relink(
     transaction.commit().map(|()| true)
 }
 
-/// The records that others resemble, as far as they are there and linked: one that has got another vector meanwhile is
-/// compared with the others when its turn comes.
+/// Those of the similar records that still exist and are linked: one that has got another vector meanwhile is compared
+/// later, when its own turn comes.
 fn linkable(
     connection: &Connection,
     model: i64,
@@ -121,7 +121,7 @@ fn linkable(
     Ok(near)
 }
 
-/// Removes what no longer follows; with `anew` everything.
+/// Removes the synapses that the rule does not allow; with `anew` all.
 pub(super) fn prune(
     connection: &mut Connection,
     model: &str,
@@ -143,7 +143,7 @@ pub(super) fn prune(
     transaction.commit().map(|()| removed as u64)
 }
 
-/// The numbers of a model and of a collection that the store has.
+/// The numbers of a model and a collection, if the store has both.
 pub(super) fn numbers(
     connection: &Connection,
     model: &str,

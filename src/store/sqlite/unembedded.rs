@@ -1,25 +1,24 @@
-//! Which records lack a vector, of every model that there are vectors of. A record with a text to embed is noted when
-//! it is written and struck off when its vector is, so that to ask for what is unembedded costs as much as there is
-//! of it.
+//! The records without a vector, for every model with vectors. A record with a text to embed is marked when it is
+//! written and unmarked when its vector is, so that the cost of listing them grows only with their number.
 
 use super::record_row::RecordRow;
 use rusqlite::Connection;
 
-/// Notes that a new record with a text to embed lacks a vector of each model.
+/// Marks a new record with a text to embed as lacking a vector of each model.
 pub(super) fn mark(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "INSERT INTO unembedded (model, collection, timestamp, record) SELECT n, ?, ?, ? FROM model";
     let row = [record.collection.n, record.timestamp, record.n];
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Strikes a record off that has a vector of the model now.
+/// Unmarks a record that has got a vector of the model.
 pub(super) fn unmark(connection: &Connection, model: i64, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unembedded WHERE model = ? AND collection = ? AND timestamp = ? AND record = ?";
     let row = [model, record.collection.n, record.timestamp, record.n];
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Strikes a record off that goes.
+/// Unmarks a record that is removed.
 pub(super) fn forget(connection: &Connection, record: &RecordRow) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unembedded WHERE model IN (SELECT n FROM model)
                AND collection = ? AND timestamp = ? AND record = ?";
@@ -27,7 +26,7 @@ pub(super) fn forget(connection: &Connection, record: &RecordRow) -> rusqlite::R
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Notes every record that lacks a vector of a model, and none that has one.
+/// Marks every record without a vector of a model, and no others.
 pub(super) fn begin(connection: &Connection, model: i64) -> rusqlite::Result<()> {
     let sql = "DELETE FROM unembedded WHERE model = ?1
                AND EXISTS (SELECT 1 FROM embedding WHERE record = unembedded.record AND model = ?1)";

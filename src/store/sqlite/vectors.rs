@@ -17,7 +17,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 impl Vectors for Sqlite {
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
-        // A connection that writes does not map the file by itself.
+        // A connection for writing does not map the file by default.
         let stored_model =
             connection::map(&self.connection).and_then(|()| embedding::model(&self.connection, model));
         let Some((n, dim)) = stored_model.map_err(|e| self.failed("search", e))? else {

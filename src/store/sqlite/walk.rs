@@ -1,4 +1,4 @@
-//! Reading everything that a selection holds, in order.
+//! Visits everything in a selection, in order.
 
 use super::super::api::Visit;
 use super::super::select::{Select, Walk};
@@ -12,11 +12,11 @@ use crate::record::{Embedding, Record, Vector};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-/// Why a walk ended early.
+/// The reason why a walk ended early.
 pub(super) enum Stopped {
     /// SQLite failed.
     Sqlite(rusqlite::Error),
-    /// The visitor did.
+    /// The visitor failed.
     Visitor(Error),
 }
 
@@ -26,7 +26,7 @@ impl From<rusqlite::Error> for Stopped {
     }
 }
 
-/// Visits all of it, at one instant.
+/// Visits everything, from one snapshot.
 pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let snapshot = connection.unchecked_transaction()?;
     let within = Within::resolve(connection, &what.which)?;
@@ -75,7 +75,7 @@ fn walk_records(
     Ok(())
 }
 
-/// The number and name of the model that has the most vectors.
+/// The number and name of the model with the most vectors.
 fn main_model(connection: &Connection) -> rusqlite::Result<Option<(i64, String)>> {
     let sql = "SELECT n, name FROM model ORDER BY vectors DESC, name LIMIT 1";
     connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()

@@ -1,5 +1,5 @@
-//! The word index of a collection: a few segments, and the newest records, which are in no segment yet: a search reads
-//! those themselves, so that storing one record costs the index nothing.
+//! The word index of a collection: a few segments, and the newest, unindexed records, which are in no segment yet. A
+//! search reads these themselves, so that storing one record costs the index nothing.
 
 use super::super::terms;
 use super::collections::CollectionRow;
@@ -12,14 +12,14 @@ use rusqlite::{Connection, Rows, params};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many records may be in no segment. They are read whole by every search.
+/// The greatest number of unindexed records. Every search reads them whole.
 const MAX_UNINDEXED: i64 = 200;
-/// So many segments a collection has, the large ones aside, before some are merged.
+/// The number of segments of a collection, large ones aside, at which some are merged.
 const MAX_SEGMENTS: usize = 6;
-/// A segment of so many slots stays as it is: merging it would keep a writer for seconds.
+/// The number of slots from which on a segment is not merged: that would block a writer for seconds.
 const LARGE_SEGMENT: usize = 250_000;
 
-/// Takes note of new records in a collection; when enough have come they become a segment.
+/// Counts new records in a collection; enough of them become a segment.
 pub(super) fn grow(connection: &Connection, collection: CollectionRow, count: i64) -> rusqlite::Result<()> {
     if !collection.kind.indexed.is_some() {
         return Ok(());
@@ -37,9 +37,9 @@ pub(super) fn grow(connection: &Connection, collection: CollectionRow, count: i6
     if small.len() > 1 { merge(connection, collection.n, &small) } else { Ok(()) }
 }
 
-/// The segments to be merged, if the collection has too many: the newest, and those before it, as long as each is
-/// no larger than all after it together. So a record is written anew only as often as the logarithm of
-/// their number, and the segments stay in the order of their records.
+/// The segments to merge, if the collection has too many: the newest, and those before it, as long as each is no larger
+/// than all after it together. So a record is rewritten only O(log n) times, and the segments stay in the order of
+/// their records.
 fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
     let mut segments = Segment::list(connection, collection)?;
     segments.retain(|segment| segment.slots < LARGE_SEGMENT);
@@ -58,7 +58,7 @@ fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Resul
     Ok(segments.split_off(first))
 }
 
-/// Calls `visit` with each record of a collection that is in no segment, its length left open, and its folded text.
+/// Calls `visit` with each unindexed record of a collection, without its length, and its folded text.
 pub(super) fn unindexed(
     connection: &Connection,
     collection: CollectionRow,
@@ -100,14 +100,14 @@ pub(super) fn unindexed(
     }
 }
 
-/// A segment that is being made: the documents in order, and each word's postings.
+/// A segment in memory: the documents in order, and the posting list of each word.
 #[derive(Default)]
 struct SegmentDraft {
     docs: Vec<DocMeta>,
     words: FxHashMap<Box<[u8]>, Postings>,
 }
 
-/// The records of a collection that are in no segment yet.
+/// Reads the unindexed records of a collection.
 fn gather(connection: &Connection, collection: CollectionRow) -> rusqlite::Result<SegmentDraft> {
     let mut draft = SegmentDraft::default();
     unindexed(connection, collection, |doc, folded| {
@@ -142,8 +142,7 @@ impl SegmentDraft {
     }
 }
 
-/// Makes one segment of several that follow each other; their words are read side by side. Removed documents leave
-/// their slots behind.
+/// Merges consecutive segments into one, by a merge of their sorted words. The slots of removed documents are dropped.
 fn merge(connection: &Connection, collection: i64, segments: &[Segment]) -> rusqlite::Result<()> {
     let mut docs = Vec::new();
     let mut slots = Vec::new();
@@ -179,7 +178,7 @@ fn merge(connection: &Connection, collection: i64, segments: &[Segment]) -> rusq
     Ok(())
 }
 
-/// Where the slots of a segment lie in the one that it is merged into.
+/// Maps the slots of a segment to those of the merged one.
 struct Slots {
     first: u64,
     removed: Vec<u64>,
@@ -216,7 +215,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Takes records out of the index of their collection: their numbers, and the texts by which they are in it.
+/// Removes records, given by number and indexed text, from the index of their collection.
 pub(super) fn remove(
     connection: &Connection,
     collection: CollectionRow,
@@ -248,7 +247,7 @@ pub(super) fn remove(
     Ok(())
 }
 
-/// The documents that are removed from a segment.
+/// The documents to remove from a segment.
 #[derive(Default)]
 struct SegmentRemoval {
     slots: BTreeSet<u64>,

@@ -19,13 +19,13 @@ impl Words for Sqlite {
 }
 
 impl Sqlite {
-    /// The hits, and the cosines of what was read for them with a vector of a model.
+    /// The hits, and the cosines of the records that were read with a vector of a model.
     pub(super) fn find_by_words(
         &self,
         search: &KeywordSearch,
         vector: Option<ModelVector>,
     ) -> Result<(Vec<Hit>, Cosines)> {
-        // A connection that writes does not map the file by itself.
+        // A connection for writing does not map the file by default.
         let mapped = connection::map(&self.connection);
         mapped.and_then(|()| search.find(&self.connection, vector)).map_err(|e| self.failed("search", e))
     }

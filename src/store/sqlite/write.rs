@@ -1,5 +1,6 @@
-//! Writing, replacing and removing records, each batch in one transaction that holds the write lock from its
-//! beginning: one that began by reading could not get it against another writer, however long it waited.
+//! Writes, replaces and removes records, each batch in one transaction that holds the write lock from its beginning:
+//! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
+//! waits.
 
 use super::super::forgetting::Forgotten;
 use super::super::identity::{self, Written};
@@ -18,7 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Default)]
 pub(super) struct KnownCollections(HashMap<(&'static str, Scope), i64>);
 
-/// Writes all of a batch; what became of each.
+/// Writes a batch; returns the outcome of each record.
 pub(super) fn write(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,
@@ -26,7 +27,7 @@ pub(super) fn write(
     forgotten: Forgotten,
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // They go before the records of the batch: what they say holds for those too.
+    // Tombstones go first, because they apply to the records of the batch too.
     let tombstones = batch.iter().filter_map(|record| match record {
         Record::Tombstone(tombstone) => Some(tombstone),
         _ => None,
@@ -49,14 +50,14 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// Writes records in the place of those that have their ids; what became of each.
+/// Replaces the records that have the same ids; returns the outcome of each.
 pub(super) fn replace(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,
     records: &[StoredRecord],
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // A link keeps its ends while the rows that they lie in change.
+    // Links keep their ends while the rows of these are replaced.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     let mut writer = Writer::new(&transaction, known_collections, Forgotten::KeepOut)?;
     let mut written = Vec::with_capacity(records.len());
@@ -69,8 +70,8 @@ pub(super) fn replace(
     Ok(written)
 }
 
-/// Removes records with all that hangs on them; how many there were. With a time, they are forgotten: tombstones of
-/// that time or later say so.
+/// Removes records with their vectors, links and index entries; returns their number. With a time, they are forgotten:
+/// their tombstones have that time, or a later one.
 pub(super) fn remove(
     connection: &mut Connection,
     ids: &[&str],
@@ -112,17 +113,17 @@ fn remove_all(connection: &Connection, ids: &[&str], forgotten: Option<i64>) -> 
     Ok(count)
 }
 
-/// Records that go, for the indexes to let go of together.
+/// The records to remove, for the indexes.
 #[derive(Default)]
 struct RemovedRecords {
     count: u64,
     vectors: RemovedVectors,
-    /// Numbers and indexed texts, by collection.
+    /// Their numbers and indexed texts, by collection.
     texts: BTreeMap<i64, (CollectionRow, Vec<(i64, String)>)>,
 }
 
 impl RemovedRecords {
-    /// Takes away the vectors of a record, and notes what the indexes have of it.
+    /// Removes the vectors of a record, and notes its entries in the indexes.
     fn add(
         &mut self,
         connection: &Connection,
@@ -140,7 +141,7 @@ impl RemovedRecords {
         Ok(())
     }
 
-    /// Takes the records out of the indexes.
+    /// Removes the records from the indexes.
     fn settle(self, connection: &Connection) -> rusqlite::Result<()> {
         self.vectors.settle(connection)?;
         for (collection, texts) in self.texts.into_values() {
@@ -175,7 +176,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Tells the indexes what is new.
+    /// Updates the indexes.
     fn settle(self) -> rusqlite::Result<()> {
         for (collection, count) in self.added.into_values() {
             word_index::grow(self.transaction, collection, count)?;
@@ -183,7 +184,7 @@ impl<'a> Writer<'a> {
         self.vectors.settle(self.transaction)
     }
 
-    /// Writes a record and the vector that came with it, or neither.
+    /// Writes a record and the vector that it carries, or neither.
     fn record(&mut self, record: &StoredRecord) -> rusqlite::Result<Written> {
         if let Some(refused) = self.refused_vector(record)? {
             return Ok(refused);
@@ -211,13 +212,13 @@ impl<'a> Writer<'a> {
         Ok(written)
     }
 
-    /// Whether a record that may return has parts that what is stored under its id lacks.
+    /// Whether a record that may return has parts that its stored version lacks.
     fn completes_parts(&self, record: &StoredRecord, there: Option<&StoredRecord>) -> bool {
         matches!(self.forgotten, Some(Forgotten::Return { .. }))
             && there.is_some_and(|there| record.has_more_parts_than(there))
     }
 
-    /// Writes a record in the place of what has its id. Links stay, but for the synapses of its vectors.
+    /// Replaces the record with the same id. Links stay, except the synapses of its vectors.
     fn replacement(&mut self, record: &StoredRecord) -> rusqlite::Result<Written> {
         if let Some(refused) = self.refused_vector(record)? {
             return Ok(refused);
@@ -247,7 +248,7 @@ impl<'a> Writer<'a> {
         Ok(written)
     }
 
-    /// The number of a new record, which is written with its vector.
+    /// Writes a new record with its vector; returns its number.
     fn insert(&mut self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<i64> {
         let embeddable = record.embedded_text().is_some();
         let sql = "INSERT INTO record
@@ -275,21 +276,21 @@ impl<'a> Writer<'a> {
         Ok(n)
     }
 
-    /// Writes the vector that came with a record, which is stored under an id.
+    /// Writes the vector that a record carries; the record is stored under `id`.
     fn vector_of(&mut self, record: &StoredRecord, id: &str) -> rusqlite::Result<()> {
         let Some(vector) = &record.vector else { return Ok(()) };
         let (model, vector) = (vector.model.clone(), vector.numbers.clone());
         self.embedding(&Embedding { of: id.to_owned(), model, vector, extra: Object::default() }).map(drop)
     }
 
-    /// The refusal of a record whose vector cannot be one of its model's.
+    /// The refusal of a record whose vector has another dimension than its model.
     fn refused_vector(&self, record: &StoredRecord) -> rusqlite::Result<Option<Written>> {
         let Some(vector) = &record.vector else { return Ok(None) };
         let misfit = embedding::misfit(self.transaction, &vector.model, vector.numbers.len())?;
         Ok(misfit.map(Written::Refused))
     }
 
-    /// The id of what has the natural key of a record.
+    /// The id of the stored record with the natural key of a record.
     fn twin(&self, record: &StoredRecord, collection: CollectionRow) -> rusqlite::Result<Option<String>> {
         if record.kind.natural_key.is_none() {
             return Ok(None);
@@ -328,7 +329,7 @@ impl<'a> Writer<'a> {
         Ok(identity::vector_outcome(&embedding.of, &there, &embedding.vector))
     }
 
-    /// A collection, which is made if it is new.
+    /// A collection; a new one is made.
     fn collection(&mut self, kind: &'static RecordKind, scope: &Scope) -> rusqlite::Result<CollectionRow> {
         let key = (kind.name, scope.clone());
         let n = match self.known_collections.0.get(&key) {
@@ -343,7 +344,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Writes a link. A question has one answer and an answer one question, which the tables see to.
+/// Writes a link. The tables enforce that a question has one answer and an answer one question.
 fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written> {
     let record = |id: &str| -> rusqlite::Result<Option<i64>> {
         let sql = "SELECT n FROM record WHERE id = ?";
@@ -363,8 +364,8 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
         return Ok(Written::New);
     }
     let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";
-    let known_collections = params![source, link.rel, target];
-    if connection.prepare_cached(sql)?.query_row(known_collections, |row| row.get(0))? {
+    let link_key = params![source, link.rel, target];
+    if connection.prepare_cached(sql)?.query_row(link_key, |row| row.get(0))? {
         return Ok(Written::Same(link.from.clone()));
     }
     Ok(identity::second_answer(link))
