@@ -1,9 +1,9 @@
-//! Nothing of what was removed is left in the file, nor in its write-ahead log.
+//! Clears the rest of removed records from the file and its write-ahead log.
 //!
-//! SQLite clears what is deleted (`secure_delete`), but for one place: when it moves cells of a b-tree to another page,
-//! what lies between the cell pointers and the cells keeps the bytes of before. So whoever removes records clears these
-//! gaps in the same transaction. The log is emptied once nobody reads the snapshots in it; until then the fact `erase`
-//! stands in the store, and every writer tries.
+//! SQLite overwrites deleted content (`secure_delete`), except in one place: when it moves the cells of a b-tree page, the
+//! unallocated gap between the cell pointers and the cells keeps the old bytes. So a transaction that removes records
+//! also clears these gaps. The log is emptied as soon as no process reads an old snapshot from it; until then the store
+//! has the fact `erase`, and every writer tries.
 
 use super::connection;
 use super::error::is_busy;
@@ -12,17 +12,17 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::time::Duration;
 
-/// The fact that something is still to be done: `LOG` or `FILE`.
+/// The fact that something remains to be done: `LOG` or `FILE`.
 const PENDING: &str = "erase";
 /// The log is to be emptied.
 const LOG: &str = "log";
-/// The file is to be written anew before: a SQLite without `sqlite_dbpage` cannot clear single pages.
+/// The file is to be rewritten first: without `sqlite_dbpage`, single pages cannot be cleared.
 const FILE: &str = "file";
 
-/// The time that is waited for those who read.
+/// The longest wait for readers of old snapshots.
 const READER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Clears what removals of this transaction, and moves of cells before it, have left in pages of the file.
+/// Clears the gaps of all pages, in the transaction that removed records.
 pub(super) fn clear_leftovers(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM pragma_module_list WHERE name = 'sqlite_dbpage')";
     if !connection.query_row(sql, [], |row| row.get(0))? {
@@ -77,12 +77,12 @@ fn gap(page: &[u8], is_first: bool) -> Option<std::ops::Range<usize>> {
     (begin <= end && end <= page.len()).then_some(begin..end)
 }
 
-/// Finishes what is still to be done, unless somebody is in the way.
+/// Finishes the remaining work, unless a reader is active.
 pub(super) fn go_on(connection: &mut Connection) -> rusqlite::Result<()> {
     finish(connection, Duration::ZERO).map(drop)
 }
 
-/// Finishes what is still to be done; false if somebody reads for longer than is waited.
+/// Finishes the remaining work; false if a reader is still active after `READER_TIMEOUT`.
 pub(super) fn wait(connection: &mut Connection) -> rusqlite::Result<bool> {
     finish(connection, READER_TIMEOUT)
 }
@@ -101,29 +101,31 @@ fn finish(connection: &mut Connection, patience: Duration) -> rusqlite::Result<b
     };
     if is_finished {
         set_fact(connection, PENDING, None)?;
+        // This page alone is in the log now, and another process may need it there.
+        let _ = empty_log(connection);
     }
     Ok(is_finished)
 }
 
-/// Folds the log into the file and empties it; false if somebody reads what is in it.
+/// Copies the log into the file and empties it; false if a process still reads from it.
 fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? == 0))
 }
 
-/// Writes the file anew, without what is free in it.
+/// Rewrites the file without its unused pages.
 fn rewrite(connection: &Connection) -> rusqlite::Result<bool> {
     // The copy is as large as the file: it is not made in memory.
     connection.execute_batch("PRAGMA temp_store = FILE; VACUUM; PRAGMA temp_store = MEMORY;")?;
     empty_log(connection)
 }
 
-/// The bytes of the file that hold nothing.
+/// The number of bytes in unused pages.
 pub(super) fn free_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     let sql = "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size";
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }
 
-/// Gives what is free back to the file system.
+/// Returns unused pages to the file system.
 pub(super) fn compact(connection: &Connection) -> rusqlite::Result<()> {
     rewrite(connection).map(drop)
 }
