@@ -35,6 +35,7 @@ mod models;
 mod neo4j;
 mod neo4j_trouble;
 mod proxy;
+mod proxy_forget;
 mod proxy_load;
 mod proxy_ollama;
 mod proxy_routes;
