@@ -22,6 +22,7 @@ mod enrich_turns;
 mod examples;
 mod export_import;
 mod fake;
+mod forget_kills;
 mod forget_steps;
 mod forward;
 mod functions;
