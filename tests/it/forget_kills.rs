@@ -166,3 +166,56 @@ fn searches_beside_writers_never_find_what_was_forgotten() {
         home.check();
     }
 }
+
+/// The number of bytes, other than 0, between the cell pointers and the cells of b-tree pages (SQLite's file format,
+/// 1.6), where moved cells leave copies.
+fn unused_bytes(file: &[u8]) -> usize {
+    let number = |bytes: &[u8]| usize::from(u16::from_be_bytes([bytes[0], bytes[1]]));
+    let page_size = number(&file[16..]);
+    let mut count = 0;
+    for (n, page) in file.chunks(page_size).enumerate() {
+        let header = if n == 0 { 100 } else { 0 };
+        let pointers = match page[header] {
+            2 | 5 => header + 12,
+            10 | 13 => header + 8,
+            _ => continue,
+        };
+        let begin = pointers + 2 * number(&page[header + 3..]);
+        count += page[begin..number(&page[header + 5..])].iter().filter(|byte| **byte != 0).count();
+    }
+    count
+}
+
+#[allow(clippy::print_stdout)] // Shown where the test fails.
+#[test]
+fn nothing_is_left_of_messages_whose_rows_were_moved() {
+    let seed = number_from("RSV_TEST_SEED").unwrap_or(53);
+    println!("RSV_TEST_SEED={seed}");
+    let (home, mut dice) = (Home::new(), Dice(seed));
+    // Rows of all lengths, some of several pages, which SQLite moves to others as these become empty.
+    let long = |n: usize, dice: &mut Dice| {
+        let padding = "padding ".repeat([4, 40, 400][dice.below(3)] + dice.below(99));
+        line(n).replacen("secret", &format!("{padding} secret"), 1)
+    };
+    let mut order: Vec<usize> = (0..MESSAGES).collect();
+    let lines: String = order.iter().map(|n| long(*n, &mut dice)).collect();
+    home.ingest(&[], &lines);
+    let mut gone = Vec::new();
+    while order.len() > 20 {
+        let count = 1 + dice.below(25);
+        let some: Vec<usize> =
+            (0..count.min(order.len())).map(|_| order.swap_remove(dice.below(order.len()))).collect();
+        let ids: Vec<String> = some.iter().map(|n| format!("m{n}")).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        home.run("rsv-forget", &ids, "").ok();
+        for n in &some {
+            assert_eq!(leftovers(&home, *n), [""; 0], "{n} after {gone:?}");
+        }
+        gone.extend(some);
+    }
+    for n in gone {
+        assert_eq!(leftovers(&home, n), [""; 0], "{n}");
+    }
+    // The fact that says what remains to be done is removed last.
+    assert!(unused_bytes(&std::fs::read(home.store()).unwrap()) < 8);
+}
