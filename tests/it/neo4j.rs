@@ -438,7 +438,7 @@ fn neo4j_failures_are_reported_within_their_timeouts() {
         ("NEO4J_DATABASE", "nowhere", "there is no database nowhere", "NEO4J_DATABASE"),
         ("RSV_STORE", closed, "connection refused", "is Neo4j running there?"),
         ("RSV_STORE", &silent, "no connection within 1 s", "is Neo4j running there?"),
-        ("RSV_STORE", &secure, "the server closed the connection", "is for a server with TLS"),
+        ("RSV_STORE", &secure, "the server closed the connection", "with +s for a server with TLS"),
     ] {
         let home = home.env("NEO4J_CONNECTION_TIMEOUT", "1s").env(name, value);
         for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {
