@@ -136,8 +136,12 @@ fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
 /// Writes a line for each setting, in columns that only a long value breaks.
 fn list(set: bool, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    settings.unknown().iter().for_each(|error| io.note(error));
-    settings.foreign_errors().for_each(|error| io.note(error));
+    for error in settings.unknown() {
+        io.note(error);
+    }
+    for error in settings.foreign_errors() {
+        io.note(error);
+    }
     let mut shown: Vec<&Setting> = settings.all();
     shown.retain(|setting| !set || setting.layer().is_some_and(|layer| layer != Layer::Default));
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());

@@ -395,17 +395,17 @@ impl Changed<'_> {
         let wanted = self.model.nearest(&question, which, limit);
         let exact: BTreeMap<String, f64> =
             self.model.nearest(&question, which, usize::MAX).into_iter().collect();
-        let told = format!("{question:?} {which:?} {limit}: {found:?} {wanted:?}");
+        let reported = format!("{question:?} {which:?} {limit}: {found:?} {wanted:?}");
         // A server may reckon to the seventh digit only, and then order by that.
         if found.iter().all(|(id, score)| exact.get(id) == Some(score)) {
-            assert_eq!(found, wanted, "{told}");
+            assert_eq!(found, wanted, "{reported}");
         }
         let ids: HashSet<&String> = found.iter().map(|(id, _)| id).collect();
-        assert!(ids.len() == found.len() && found.len() == wanted.len(), "{told}");
-        assert!(found.iter().all(|(id, score)| (score - exact[id]).abs() < 1e-6), "{told}");
-        assert!(found.windows(2).all(|two| two[0].1 >= two[1].1), "{told}");
+        assert!(ids.len() == found.len() && found.len() == wanted.len(), "{reported}");
+        assert!(found.iter().all(|(id, score)| (score - exact[id]).abs() < 1e-6), "{reported}");
+        assert!(found.windows(2).all(|two| two[0].1 >= two[1].1), "{reported}");
         let last = found.last().map_or(0.0, |(_, score)| *score);
-        assert!(wanted.iter().all(|(id, score)| *score <= last + 1e-6 || ids.contains(id)), "{told}");
+        assert!(wanted.iter().all(|(id, score)| *score <= last + 1e-6 || ids.contains(id)), "{reported}");
     }
 
     /// Fails unless all that is there is there, and nothing else.

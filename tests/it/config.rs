@@ -223,8 +223,8 @@ fn an_unknown_key_gets_a_suggestion() {
 #[test]
 fn an_overruled_value_is_reported() {
     let home = Home::new().env("RESERVOIR_PORT", "4000");
-    let told = "rsv-config: RESERVOIR_PORT in the environment overrules the file\n[0]";
-    assert_eq!(config(&home, &["set", "reservoir_port", "5000"]).to_string(), told);
+    let reported = "rsv-config: RESERVOIR_PORT in the environment overrules the file\n[0]";
+    assert_eq!(config(&home, &["set", "reservoir_port", "5000"]).to_string(), reported);
     assert_eq!(config(&home, &["-q", "set", "reservoir_port", "5001"]).ok(), "");
 }
 

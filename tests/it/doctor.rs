@@ -47,11 +47,11 @@ fn of(lines: &[Value], check: &str) -> (String, String, String) {
 }
 
 /// Fails unless a check reports trouble with this text and this remedy, and the exit status is 1.
-fn trouble(home: &Home, check: &str, told: &str, remedy: &str) {
+fn trouble(home: &Home, check: &str, reported: &str, remedy: &str) {
     let (lines, status) = examine(home);
     let (state, said, helps) = of(&lines, check);
     assert_eq!(state, "trouble", "{check}: {said}");
-    assert!(said.contains(told), "{check}: {said}");
+    assert!(said.contains(reported), "{check}: {said}");
     assert!(helps.contains(remedy), "{check}: {said}: {helps}");
     assert_eq!(status, 1);
 }
@@ -114,7 +114,7 @@ fn trouble_with_the_store_is_found() {
     bytes[middle..middle + 16384].fill(0x55);
     std::fs::write(home.store(), bytes).unwrap();
     trouble(&home, "store", "damaged", "restore a backup");
-    for (store, told, remedy) in [
+    for (store, reported, remedy) in [
         (".", "is a directory", "name a file in it"),
         ("notes.txt", "is not an rsv store", "--store"),
         ("notes.txt/store.db", "notes.txt is not a directory", "rsv-config set store PATH"),
@@ -123,7 +123,7 @@ fn trouble_with_the_store_is_found() {
     ] {
         let home = home.env("RSV_STORE", store);
         home.write("notes.txt", &"no database at all\n".repeat(100));
-        trouble(&home, "store", told, remedy);
+        trouble(&home, "store", reported, remedy);
     }
 }
 
@@ -178,11 +178,11 @@ fn the_process_on_the_proxy_port_is_found() {
             drop(connection);
         }
     });
-    let (state, told, remedy) = found(&home, "proxy");
+    let (state, reported, remedy) = found(&home, "proxy");
     assert_eq!(state, "trouble");
-    assert!(told.starts_with(&format!("127.0.0.1:{port} is taken by ")), "{told}");
+    assert!(reported.starts_with(&format!("127.0.0.1:{port} is taken by ")), "{reported}");
     let own = format!("(process {})", std::process::id());
-    assert!(!cfg!(target_os = "linux") || told.ends_with(&own), "{told}");
+    assert!(!cfg!(target_os = "linux") || reported.ends_with(&own), "{reported}");
     assert!(remedy.contains("rsv-config set reservoir_port"), "{remedy}");
     drop(thread);
     let health = |version: &str, store: &str| {
@@ -229,9 +229,9 @@ fn providers_are_checked() {
     let broken = Fake::answering(|_| Answer::new(503, "{}"));
     trouble(&home.env("RSV_OLLAMA_BASE_URL", &broken.url()), "ollama", "answers 503", "try again later");
     let other = ollama("{\"id\":\"gemma3:4b\"}");
-    let lacking =
+    let missing =
         home.env("RSV_OLLAMA_BASE_URL", &other.url()).env("RSV_CONFIG", &model_in_file(&home, "qwen3"));
-    trouble(&lacking, "ollama", "has no qwen3", "ollama pull qwen3");
+    trouble(&missing, "ollama", "has no qwen3", "ollama pull qwen3");
     let none = Home::new().env("RSV_OLLAMA_BASE_URL", "https://ollama.invalid");
     assert_eq!(found(&none, "ollama").2, "check the network, or correct RSV_OLLAMA_BASE_URL");
 }

@@ -385,9 +385,9 @@ fn a_store_changes_its_model_twice() {
     assert_eq!(finds(&home, question), "");
 
     // The change is reported once, and searches continue with the store's own model.
-    let told = finds(&other, question);
-    assert!(told.contains("are of all-minilm-l6-v2-int8, but the model is set to other"), "{told}");
-    assert!(told.contains("rsv-embed --replay") && told.lines().count() == 1, "{told}");
+    let reported = finds(&other, question);
+    assert!(reported.contains("are of all-minilm-l6-v2-int8, but the model is set to other"), "{reported}");
+    assert!(reported.contains("rsv-embed --replay") && reported.lines().count() == 1, "{reported}");
     assert_eq!(finds(&other, question), "");
 
     // Killed half way: the store has vectors of both models, and searches use the previous ones.
@@ -482,7 +482,7 @@ fn a_store_is_searched_by_its_own_model_though_the_settings_name_a_server() {
     home.run("rsv-embed", &["--pending"], "").ok();
     let away = named(&home.env("RSV_EMBED_VIA", &(dead() + "/v1")), "m");
     let question = "Invoice 2 for 2 boxes was paid after 2 days.";
-    let told = finds(&away, question);
-    assert!(told.contains("the model is set to m") && told.lines().count() == 1, "{told}");
+    let reported = finds(&away, question);
+    assert!(reported.contains("the model is set to m") && reported.lines().count() == 1, "{reported}");
     assert_eq!(finds(&away, question), "");
 }

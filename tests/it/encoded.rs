@@ -213,8 +213,8 @@ fn a_stream_in_any_encoding_passes_as_it_comes_and_is_stored_in_the_clear() {
             .to_string();
         let (mut arriving, mut call) = ask(&proxy, "/v1/chat/completions", "", &body, &wire);
         call.begin(&format!("Content-Encoding: {name}\r\n"));
-        let told = head(&mut arriving);
-        assert!(told.contains(&format!("content-encoding: {}\r\n", name.to_lowercase())), "{told}");
+        let reported = head(&mut arriving);
+        assert!(reported.contains(&format!("content-encoding: {}\r\n", name.to_lowercase())), "{reported}");
         let answer = format!("In Évora, {number}.");
         for piece in encoded(form, &[&chunk("In Évora, "), &chunk(&format!("{number}.")), end]) {
             if !piece.is_empty() {
@@ -251,16 +251,20 @@ fn a_whole_answer_in_any_encoding_is_read_and_stored_in_the_clear() {
                 "HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {length}\r\n\r\n"
             ));
             call.send(&bytes);
-            let told = head(&mut arriving);
-            let length = told.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+            let reported = head(&mut arriving);
+            let length =
+                reported.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
             let mut got = vec![0; length.parse().unwrap()];
             arriving.read_exact(&mut got).unwrap();
             if path == "/v1/chat/completions" && headers.is_empty() {
-                assert!(!told.contains("content-encoding"), "{told}");
+                assert!(!reported.contains("content-encoding"), "{reported}");
                 let got: Value = serde_json::from_slice(&got).unwrap();
                 assert_eq!(got["choices"][0]["message"]["content"], answer, "{form}");
             } else {
-                assert!(told.contains(&format!("content-encoding: {}\r\n", name.to_lowercase())), "{told}");
+                assert!(
+                    reported.contains(&format!("content-encoding: {}\r\n", name.to_lowercase())),
+                    "{reported}"
+                );
                 assert_eq!(got, bytes, "{form}");
             }
             drop(call);

@@ -107,7 +107,7 @@ fn written(messages: &[Value]) -> Request {
 
 /// The messages of the client as they are to stand in the request: without those that were dropped, and
 /// without a block that came back in the first system message or the last user's.
-fn kept(request: &Request, told: &LineOutput) -> (Vec<Object>, Option<usize>) {
+fn kept(request: &Request, reported: &LineOutput) -> (Vec<Object>, Option<usize>) {
     let (last, mut kept) = (request.last_user(), Vec::new());
     let mut user = None;
     for (at, message) in request.messages.iter().enumerate() {
@@ -118,7 +118,7 @@ fn kept(request: &Request, told: &LineOutput) -> (Vec<Object>, Option<usize>) {
                 message.set("content", own.to_json());
             }
         }
-        if !told.dropped.contains(&at) {
+        if !reported.dropped.contains(&at) {
             user = user.or((last == Some(at)).then_some(kept.len()));
             kept.push(message);
         }
@@ -165,10 +165,10 @@ fn stands(
     out: &[Object],
     own: &[Object],
     user: Option<usize>,
-    told: &LineOutput,
+    reported: &LineOutput,
     options: &Options,
 ) -> Result<(), TestCaseError> {
-    if told.ids.is_empty() {
+    if reported.ids.is_empty() {
         prop_assert_eq!(out, own);
         return Ok(());
     }
@@ -231,29 +231,32 @@ fn calls_are_whole(given: &[Object], out: &[Object]) -> Result<(), TestCaseError
 /// Checks the invariants of any outcome of a request.
 fn holds(messages: &[Value], line: &Object, options: &Options) -> Result<Came, TestCaseError> {
     let given = written(messages);
-    let told = LineOutput::of(line);
-    prop_assert_eq!(told.counted, told.request - told.dropped_tokens + told.fence + told.recalled);
-    prop_assert!((told.fence + told.recalled) as f64 <= told.window as f64 * options.share);
-    prop_assert_eq!(told.ids.iter().collect::<HashSet<_>>().len(), told.ids.len());
-    prop_assert_eq!(line.has("choices"), told.counted + told.reserve > told.window);
-    let (own, user) = kept(&given, &told);
+    let reported = LineOutput::of(line);
+    prop_assert_eq!(
+        reported.counted,
+        reported.request - reported.dropped_tokens + reported.fence + reported.recalled
+    );
+    prop_assert!((reported.fence + reported.recalled) as f64 <= reported.window as f64 * options.share);
+    prop_assert_eq!(reported.ids.iter().collect::<HashSet<_>>().len(), reported.ids.len());
+    prop_assert_eq!(line.has("choices"), reported.counted + reported.reserve > reported.window);
+    let (own, user) = kept(&given, &reported);
     prop_assert_eq!(user.is_some(), given.last_user().is_some(), "the last user's turn never leaves");
     let systems = |messages: &[Object]| messages.iter().filter(|message| is_system(message)).count();
     prop_assert_eq!(systems(&own), systems(&given.messages));
     calls_are_whole(&given.messages, &own)?;
     if let Some(choices) = line.get("choices") {
-        prop_assert!(told.ids.is_empty() && choices.contains("Your last message is too long"));
+        prop_assert!(reported.ids.is_empty() && choices.contains("Your last message is too long"));
         return Ok(Came::TooLong);
     }
     let mut line = Request::parse(line.clone()).unwrap();
     let rsv = line.take_rsv().unwrap();
-    stands(&line.messages, &own, user, &told, options)?;
+    stands(&line.messages, &own, user, &reported, options)?;
     let wrote = given.messages.last().filter(|_| given.last_user() == Some(given.messages.len() - 1));
     prop_assert_eq!(rsv.user.as_ref(), wrote.and(own.last()));
     prop_assert_eq!(line.member("temperature"), Some("0.5"));
     let tokens = recounted(&line, options);
-    prop_assert!(tokens <= told.counted, "{} tokens leave, {} were told", tokens, told.counted);
-    Ok(match (told.ids.is_empty(), told.dropped.is_empty()) {
+    prop_assert!(tokens <= reported.counted, "{} tokens leave, {} were told", tokens, reported.counted);
+    Ok(match (reported.ids.is_empty(), reported.dropped.is_empty()) {
         (_, false) => Came::Shortened,
         (false, true) => Came::Recalled,
         (true, true) => Came::AsItWas,
@@ -272,8 +275,8 @@ fn stays_so(
     let silent = messages.iter().any(|message| message["content"].is_null());
     let whole = !line.has("choices") && LineOutput::of(line).dropped.is_empty();
     if whole && options.placement != Placement::Head && !silent {
-        let again = enriched(store, line.clone(), scope, options);
-        prop_assert_eq!(again.to_json(), line.to_json());
+        let second = enriched(store, line.clone(), scope, options);
+        prop_assert_eq!(second.to_json(), line.to_json());
     }
     Ok(())
 }

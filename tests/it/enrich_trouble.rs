@@ -54,8 +54,8 @@ fn goes_on(home: &Home, why: &str) {
     let proxy = Proxy::start(&at(home, &provider));
     let (status, head, body) = chat(&proxy, ASKED);
     assert_eq!(status, 200, "{body}");
-    let told = head.lines().find_map(|line| line.strip_prefix("x-rsv-degraded: ")).expect(&head);
-    assert!(told.contains(&why.to_lowercase()), "{told}");
+    let reported = head.lines().find_map(|line| line.strip_prefix("x-rsv-degraded: ")).expect(&head);
+    assert!(reported.contains(&why.to_lowercase()), "{reported}");
     assert!(text(&lines_of(&body)[0]["rsv"]["account"]["degraded"]).contains(why), "{body}");
     assert_eq!(provider.one().text(), ASKED);
 }

@@ -175,10 +175,10 @@ fn reservoirs_own_records_are_read() {
     assert_eq!(export(&home, &["--vectors", "base64"]), exported, "again changes nothing");
     let lines = lines_of(&exported);
     let messages: Vec<&Value> = lines.iter().filter(|r| r["kind"] == "message").collect();
-    let told: Vec<String> =
+    let reported: Vec<String> =
         messages.iter().map(|m| format!("{} {}", text(&m["created_at"]), text(&m["content"]))).collect();
     assert_eq!(
-        told,
+        reported,
         [
             "2023-11-14T22:13:20.000Z ask",
             "2023-11-14T22:13:21.000Z reply",
@@ -287,8 +287,8 @@ fn a_dry_run_writes_nothing() {
          rsv-import: 15 records can be imported; nothing was written\n[2]"
     );
     assert!(!home.store().exists());
-    let again = import(&rich(), &["--dry-run", "-q"], &reservoirs_own());
-    assert_eq!(again.to_string(), "[0]");
+    let second = import(&rich(), &["--dry-run", "-q"], &reservoirs_own());
+    assert_eq!(second.to_string(), "[0]");
 }
 
 #[test]

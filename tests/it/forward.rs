@@ -464,8 +464,8 @@ fn a_refusal_is_reported_with_its_body() {
         assert_eq!((&line["code"], &line["message"]), (&"provider_error".into(), &said.into()));
         let members = format!("\"status\":{status},\"body\":{body},\"rsv\":{{\"trace_id\":\"t\"}}");
         assert!(ran.stdout.contains(&members), "{ran}");
-        let told = ran.stderr.lines().next().unwrap();
-        assert_eq!(told, format!("rsv-forward: error: <stdin>:1: {}", said.replace('\0', "\\u{0}")));
+        let reported = ran.stderr.lines().next().unwrap();
+        assert_eq!(reported, format!("rsv-forward: error: <stdin>:1: {}", said.replace('\0', "\\u{0}")));
         assert_eq!(fake.seen().len(), 1);
     }
 }
@@ -614,12 +614,12 @@ fn no_failure_shows_the_key() {
 fn verbose_prints_details() {
     let fake = Fake::new([Answer::new(200, YES)]);
     let ran = home(&fake.url()).run("rsv-forward", &["-v"], ASK);
-    let told = [
+    let reported = [
         "the request to OpenAI: {\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
         "the answer of OpenAI: {\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}",
         "<stdin>:1: \"openai\" answered 200 in 0 ms",
     ];
-    assert_eq!(ran.stderr, told.map(|line| format!("rsv-forward: {line}\n")).concat());
+    assert_eq!(ran.stderr, reported.map(|line| format!("rsv-forward: {line}\n")).concat());
 }
 
 #[test]

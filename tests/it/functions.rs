@@ -105,8 +105,8 @@ fn a_turn_is_stored_once_and_its_question_does_not_find_itself() {
     for shell in shells() {
         let home = home();
         home.run("rsv-ingest", &["-p", "work", "The tomatoes stand by the warm wall."], "").ok();
-        let told = run(&home, shell, "gpty_work 'Where are my tomatoes?'", "").ok();
-        assert_eq!(told, format!("{ANSWER}\n"), "{shell:?}");
+        let reported = run(&home, shell, "gpty_work 'Where are my tomatoes?'", "").ok();
+        assert_eq!(reported, format!("{ANSWER}\n"), "{shell:?}");
         let asked = home.read("asked");
         let (block, question) = asked.split_once("</rsv-memory>").unwrap();
         assert!(block.starts_with("cgip\n<rsv-memory>") && block.contains("by the warm wall"), "{asked}");
@@ -197,9 +197,9 @@ fn nothing_is_stored_where_there_is_no_answer_and_the_status_is_the_models() {
             assert_eq!(ran.status, 0, "{ran}");
             (ran.stdout, ran.stderr)
         };
-        let (told, why) = status("gpty say nothing");
+        let (reported, why) = status("gpty say nothing");
         assert_eq!(
-            (told.as_str(), why.as_str()),
+            (reported.as_str(), why.as_str()),
             ("[1]\n", "gpty: error: there is no answer, and nothing was stored\n")
         );
         assert_eq!(status("gpty break off"), ("half of it\n[3]\n".to_owned(), String::new()));
@@ -211,8 +211,8 @@ fn nothing_is_stored_where_there_is_no_answer_and_the_status_is_the_models() {
             ("gpty -p '' -i '' -m '' ' '", 2, "there is no question"),
             ("rsv-with", 2, "rsv-with: usage: "),
         ] {
-            let (told, why) = status(script);
-            assert_eq!(told, format!("[{code}]\n"), "{shell:?} {script}: {why}");
+            let (reported, why) = status(script);
+            assert_eq!(reported, format!("[{code}]\n"), "{shell:?} {script}: {why}");
             assert!(why.contains(wanted), "{shell:?} {script}: {why}");
         }
         std::fs::remove_file(home.path("bin/ollama")).unwrap();

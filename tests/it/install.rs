@@ -96,8 +96,8 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     run(&alone, prefix.join("bin/rsv-ingest"), &["A warm wall."]).ok();
     assert!(run(&alone, prefix.join("bin/rsv-view"), &[]).ok().contains("A warm wall."));
     // The hint for a missing model names the installed script.
-    let told = lines_of(&run(&alone, prefix.join("bin/rsv-config"), &["doctor"]).stdout);
-    let of_model = told.iter().find(|line| line["check"] == "model").unwrap();
+    let reported = lines_of(&run(&alone, prefix.join("bin/rsv-config"), &["doctor"]).stdout);
+    let of_model = reported.iter().find(|line| line["check"] == "model").unwrap();
     let getter = prefix.join("lib/rsv/fetch-model").display().to_string().replace('\'', r"'\''");
     assert!(text(&of_model["remedy"]).ends_with(&format!(", or '{getter}'")), "{of_model}");
     if is_installed("jq") {
@@ -240,9 +240,9 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
 
 /// The libraries that a program is linked to.
 fn libraries(program: &Path) -> Vec<PathBuf> {
-    let told = Command::new("ldd").arg(program).output().unwrap();
-    let told = String::from_utf8(told.stdout).unwrap();
-    told.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()
+    let reported = Command::new("ldd").arg(program).output().unwrap();
+    let reported = String::from_utf8(reported.stdout).unwrap();
+    reported.split_whitespace().filter(|word| word.starts_with('/')).map(PathBuf::from).collect()
 }
 
 /// How a program is run with another root, if this machine lets one.

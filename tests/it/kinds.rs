@@ -80,8 +80,8 @@ fn a_new_kind_passes_through_every_tool() {
     for home in Home::of_each_store() {
         let home = home.and_model();
         let ran = home.test_process("kinds::notes_go_through_everything").output().unwrap();
-        let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.success() && told.contains("1 passed"), "{told}");
+        let reported = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && reported.contains("1 passed"), "{reported}");
         home.check();
     }
 }
@@ -116,8 +116,8 @@ fn new_kinds_leave_reservoirs_graph_unchanged() {
     }
     let (before, foreign) = (graph.texts(READ_BY_RESERVOIR), graph.texts(NOT_OURS));
     let ran = home.test_process("kinds::notes_are_stored_beside_reservoirs_graph").output().unwrap();
-    let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && told.contains("1 passed"), "{told}");
+    let reported = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && reported.contains("1 passed"), "{reported}");
     assert_eq!((graph.texts(READ_BY_RESERVOIR), graph.texts(NOT_OURS)), (before, foreign));
     assert_eq!(home.contents("rsv-search", &["-p", "work", "owl"]).len(), 6);
     home.check();

@@ -226,11 +226,12 @@ fn a_graph_recalls_what_a_file_does() {
         home.run("rsv-link", &["--quiet", "--threshold", "0.8"], "").ok();
     }
     let [mut one, mut other] = homes.map(Home::open);
-    let told = |hits: &[Hit]| -> Vec<(String, f64)> {
+    let reported = |hits: &[Hit]| -> Vec<(String, f64)> {
         hits.iter().map(|hit| (hit.record.id.clone(), hit.score)).collect()
     };
     let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
-    let alike = |(one, other): (&(String, f64), &(String, f64))| one.0 == other.0 && near(one.1, other.1);
+    let is_similar =
+        |(one, other): (&(String, f64), &(String, f64))| one.0 == other.0 && near(one.1, other.1);
     let question = |text: &str, numbers: &[f32]| {
         let vector = QuestionVector { model: "m".into(), numbers: numbers.to_vec(), min_similarity: 0.2 };
         Question::parse(text, Some(vector))
@@ -255,12 +256,12 @@ fn a_graph_recalls_what_a_file_does() {
             let around = store.around(&found, &which, 2).unwrap();
             let count = store.count(&Select::messages(which.scopes.clone()), 1000).unwrap();
             let links = store.links(&ids, None).unwrap();
-            (last, [told(&worded), told(&nearest), cosines], evidence, (around, count, links.len()))
+            (last, [reported(&worded), reported(&nearest), cosines], evidence, (around, count, links.len()))
         };
         let (found, wanted) = (ask(&mut one), ask(&mut other));
         assert_eq!(found.0, wanted.0, "{round}");
         for (found, wanted) in found.1.iter().zip(&wanted.1) {
-            let same = found.len() == wanted.len() && found.iter().zip(wanted).all(alike);
+            let same = found.len() == wanted.len() && found.iter().zip(wanted).all(is_similar);
             assert!(same, "{round}: {found:?} and {wanted:?}");
         }
         assert!(instance == "none" || found.1[0].len() > 5, "{round}");
@@ -268,9 +269,9 @@ fn a_graph_recalls_what_a_file_does() {
         same_evidence(&found.2, &wanted.2, &format!("{round}"));
         // A greater plan, of which a part is known already, finds what it finds alone.
         let plan = Plan { candidates: 90, measured: plan.measured + 20, links: plan.links + 20, ..plan };
-        let again = one.retrieve(&question, &which, &plan, found.2).unwrap();
+        let second = one.retrieve(&question, &which, &plan, found.2).unwrap();
         let wanted = other.retrieve(&question, &which, &plan, wanted.2).unwrap();
-        same_evidence(&again, &wanted, &format!("{round}, once more"));
+        same_evidence(&second, &wanted, &format!("{round}, once more"));
     }
     // A new vector or message is found at once.
     let which = Select::messages(Scopes::One(Scope { partition: "p".into(), instance: "few".into() }));
@@ -286,10 +287,10 @@ fn a_graph_recalls_what_a_file_does() {
         assert_eq!(one.write(&[Record::Embedding(new.clone())], Forgotten::KeepOut).unwrap(), [Written::New]);
         other.write(&[Record::Embedding(new)], Forgotten::KeepOut).unwrap();
         let [found, wanted] = [&mut one, &mut other].map(|store| {
-            let nearest = told(&store.nearest("m", &vector, &which, 60).unwrap());
+            let nearest = reported(&store.nearest("m", &vector, &which, 60).unwrap());
             (nearest, store.retrieve(&question, &which, &plan, Evidence::default()).unwrap())
         });
-        let same = found.0.len() == wanted.0.len() && found.0.iter().zip(&wanted.0).all(alike);
+        let same = found.0.len() == wanted.0.len() && found.0.iter().zip(&wanted.0).all(is_similar);
         assert!(same, "{:?} and {:?}", found.0, wanted.0);
         same_evidence(&found.1, &wanted.1, "with a new vector");
         assert!(found.0.iter().any(|(found, _)| found == id));
@@ -313,7 +314,7 @@ fn a_graph_recalls_what_a_file_does() {
 }
 
 /// Fails unless two stores found the same, but for the seventh digit of a cosine.
-fn same_evidence(found: &Evidence, wanted: &Evidence, told: &str) {
+fn same_evidence(found: &Evidence, wanted: &Evidence, reported: &str) {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
     let by_id = |evidence: &Evidence| -> BTreeMap<String, (f64, f64, Option<f64>)> {
         let one =
@@ -321,25 +322,25 @@ fn same_evidence(found: &Evidence, wanted: &Evidence, told: &str) {
         evidence.candidates.iter().map(one).collect()
     };
     let (one, other) = (by_id(found), by_id(wanted));
-    assert!(one.keys().eq(other.keys()), "{told}: {:?} and {:?}", one.keys(), other.keys());
+    assert!(one.keys().eq(other.keys()), "{reported}: {:?} and {:?}", one.keys(), other.keys());
     for (id, (keyword, share, similarity)) in &one {
         let wanted = &other[id];
-        assert!(near(*keyword, wanted.0) && near(*share, wanted.1), "{told}: {id}");
+        assert!(near(*keyword, wanted.0) && near(*share, wanted.1), "{reported}: {id}");
         // A store may also give the cosine of a message that was found by its words.
         let same = similarity.zip(wanted.2).is_none_or(|(one, other)| near(one, other));
-        assert!(same && similarity.is_some() == wanted.2.is_some(), "{told}: {id}");
+        assert!(same && similarity.is_some() == wanted.2.is_some(), "{reported}: {id}");
     }
     let surroundings = |evidence: &Evidence| -> BTreeMap<String, Vec<String>> {
         let id = |at: usize| evidence.candidates[at].record.id.clone();
         let around = |around: &rsv::store::Around| around.all().map(|record| record.id.clone()).collect();
         evidence.surroundings().into_iter().map(|(at, beside)| (id(at), around(beside))).collect()
     };
-    assert_eq!(surroundings(found), surroundings(wanted), "{told}");
+    assert_eq!(surroundings(found), surroundings(wanted), "{reported}");
     let linked = |evidence: &Evidence| -> usize {
         let links = |at: &usize| Some(evidence.links_of(&evidence.candidates[*at].record.id)?.count());
         evidence.seeds.iter().filter_map(links).sum()
     };
-    assert_eq!(linked(found), linked(wanted), "{told}");
+    assert_eq!(linked(found), linked(wanted), "{reported}");
 }
 
 #[test]
@@ -440,7 +441,7 @@ fn neo4j_failures_are_reported_within_their_timeouts() {
         ("NEO4J_DATABASE", "nowhere", "there is no database nowhere", "NEO4J_DATABASE"),
         ("RSV_STORE", closed, "connection refused", "is Neo4j running there?"),
         ("RSV_STORE", &silent, "no connection within 1 s", "is Neo4j running there?"),
-        ("RSV_STORE", &secure, "the server closed the connection", "is for a server with TLS"),
+        ("RSV_STORE", &secure, "the server closed the connection", "with +s for a server with TLS"),
     ] {
         let home = home.env("NEO4J_CONNECTION_TIMEOUT", "1s").env(name, value);
         for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {

@@ -105,7 +105,7 @@ impl Wire {
         };
         let server = address.trim_start_matches("bolt://").to_owned();
         let mut wire = Wire { port: 0, server, state: Arc::new(state), listening: None };
-        wire.mend();
+        wire.repair();
         wire
     }
 
@@ -114,7 +114,7 @@ impl Wire {
     }
 
     /// Serves again, at the same port.
-    fn mend(&mut self) {
+    fn repair(&mut self) {
         let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
         self.port = listener.local_addr().unwrap().port();
         self.state.dead.store(false, Ordering::SeqCst);
@@ -201,7 +201,7 @@ fn interrupted_writes_are_whole_and_happen_once() {
         copy.run("rsv-import", &["--quiet"], &lines).ok();
         assert!(half == copy.export() || cut != Cut::Committed);
         wire.stop();
-        wire.mend();
+        wire.repair();
         there.run("rsv-import", &["--quiet"], &lines).ok();
         assert_eq!(home.export(), copy.export());
     }
@@ -248,7 +248,7 @@ fn a_server_that_is_killed_in_a_batch_keeps_what_it_acknowledged_and_nothing_els
         wire.stop();
         let port = address.rsplit(':').next().unwrap();
         server = serve(directory.path(), port).0;
-        wire.mend();
+        wire.repair();
         let there = home.export();
         assert!(there == copy.export() || cut == Cut::Committed);
         copy.run("rsv-import", &["--quiet"], &lines).ok();
@@ -281,7 +281,7 @@ fn the_proxy_answers_without_its_server_and_stores_when_it_is_back() {
     assert!(second.starts_with("HTTP/1.1 200") && second.contains("x-rsv-degraded: cannot "), "{second}");
     let (status, health) = proxy.get("/health");
     assert!(status == 503 && health.contains("\"status\":\"degraded\""), "{health}");
-    wire.mend();
+    wire.repair();
     while !proxy.get("/health").1.contains("\"pending\":0,") {
         std::thread::yield_now();
     }
@@ -410,8 +410,8 @@ fn a_server_that_is_not_neo4j_is_named() {
         (&says(&[0, 0, 0, 0]), "the server is too old for Bolt 4.4", newer),
         (&says(&[0, 0, 0, 3]), "the server is too old for Bolt 4.4", newer),
         (&old(), "the server is Neo4j 4.4.0, which is too old", newer),
-        (&says(&[0x15, 3, 3, 0, 2, 2, 70]), "the server wants TLS", "hint: an address with +s"),
-        (&says(b""), "the server closed the connection", "hint: an address with +s"),
+        (&says(&[0x15, 3, 3, 0, 2, 2, 70]), "the server wants TLS", "hint: use an address with +s"),
+        (&says(b""), "the server closed the connection", "hint: use an address with +s"),
     ] {
         let home = Home::new().env("NEO4J_CONNECTION_TIMEOUT", "5s").env("RSV_STORE", address);
         for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {

@@ -255,14 +255,15 @@ fn requests_of_clients_give_the_same_bytes_by_pipe_and_proxy() {
             assert_eq!(status, 200, "{body}");
             if streamed {
                 // An event's line says whose it is, and after the last comes the whole.
-                let told: Vec<&str> = body.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
+                let reported: Vec<&str> =
+                    body.lines().filter_map(|line| line.strip_prefix("data: ")).collect();
                 let mut lines: Vec<Object> = piped.lines().map(|line| Object::parse(line).unwrap()).collect();
                 assert!(lines.pop().is_some_and(|whole| whole.has("choices")) && !lines.is_empty());
                 for line in &mut lines {
                     drop(line.take("rsv"));
                 }
                 let events = lines.iter().map(Object::to_json).chain(["[DONE]".to_owned()]);
-                assert!(events.eq(told.iter().copied()), "{body} and {piped}");
+                assert!(events.eq(reported.iter().copied()), "{body} and {piped}");
             } else {
                 assert_eq!(body, piped);
             }
@@ -358,13 +359,13 @@ fn http_commands_return_what_the_tools_print() {
         ("?term=nothing", &["nothing"]),
     ] {
         let ran = home.run("rsv-search", &[&scope, words].concat(), "");
-        let told = command(&proxy, &format!("{base}/search/{query}"));
+        let reported = command(&proxy, &format!("{base}/search/{query}"));
         let hits = lines_of(&ran.stdout).into_iter();
         let member = |hit: &Value, name: &str| hit[name].clone();
         let names = ["role", "content", "id", "trace_id", "timestamp", "score"];
         let told_of = |hit: &Value| names.map(|name| member(hit, name));
         let wanted: Vec<_> = hits.map(|hit| told_of(&hit)).collect();
-        assert_eq!(told.iter().map(told_of).collect::<Vec<_>>(), wanted, "{query}");
+        assert_eq!(reported.iter().map(told_of).collect::<Vec<_>>(), wanted, "{query}");
     }
     assert_eq!(command(&proxy, &format!("{base}/search?term=dog")).len(), 2);
     for (path, count, last) in [
@@ -372,9 +373,9 @@ fn http_commands_return_what_the_tools_print() {
         ("/view/2", 2, "Trams leave at nine + ten"),
         ("/view/0", 0, ""),
     ] {
-        let told = command(&proxy, &format!("{base}{path}"));
-        assert_eq!(told.len(), count);
-        assert!(told.last().is_none_or(|message| message["content"] == last), "{told:?}");
+        let reported = command(&proxy, &format!("{base}{path}"));
+        assert_eq!(reported.len(), count);
+        assert!(reported.last().is_none_or(|message| message["content"] == last), "{reported:?}");
     }
     let (_, body) = proxy.get("/v1/partition/p/instance/elsewhere/command/view/1");
     let id = lines_of(&home.run("rsv-view", &["-p", "p", "-i", "elsewhere"], "").ok())[0]["id"].clone();

@@ -153,8 +153,11 @@ fn a_store_that_is_locked_stops_no_answer_and_gets_all_of_them_later() {
         std::thread::yield_now();
     }
     for client in 1..8 {
-        let told = under_lock(client + 8);
-        assert!(told.starts_with("HTTP/1.1 200") && told.contains("\r\nx-rsv-degraded: "), "{told}");
+        let reported = under_lock(client + 8);
+        assert!(
+            reported.starts_with("HTTP/1.1 200") && reported.contains("\r\nx-rsv-degraded: "),
+            "{reported}"
+        );
     }
     locker.execute_batch("ROLLBACK").unwrap();
     while proxy.get("/health").0 != 200 {
@@ -185,8 +188,8 @@ fn a_disk_that_is_full_stops_no_answer_and_what_was_said_is_stored_when_there_is
     while proxy.get("/health").0 != 503 {
         std::thread::yield_now();
     }
-    let told = say(2);
-    assert!(told.starts_with("HTTP/1.1 200") && told.contains("\r\nx-rsv-degraded: "), "{told}");
+    let reported = say(2);
+    assert!(reported.starts_with("HTTP/1.1 200") && reported.contains("\r\nx-rsv-degraded: "), "{reported}");
     proxy.may_write(None);
     while proxy.get("/health").0 != 200 {
         std::thread::yield_now();

@@ -61,8 +61,8 @@ fn a_prompt_has_memory_too() {
     let proxy = Proxy::start(&home);
     let body =
         r#"{"model":"llama3.1","prompt":"Where is the bones chapel?","system":"Be brief","stream":false}"#;
-    let (status, told) = proxy.post("/api/generate", "", body);
-    assert_eq!((status, told.as_str()), (200, whole));
+    let (status, reported) = proxy.post("/api/generate", "", body);
+    assert_eq!((status, reported.as_str()), (200, whole));
     let sent: Value = serde_json::from_str(ollama.one().text()).unwrap();
     assert!(
         sent["prompt"].as_str().unwrap().contains("<rsv-memory>") && sent["system"] == "Be brief",
@@ -119,16 +119,16 @@ fn a_refusal_of_ollamas_without_a_message_gets_one() {
     for (wanted, words) in
         [(429, "Ollama answered 429"), (503, "Ollama answered 503"), (404, "no such model")]
     {
-        let (status, told) = proxy.post("/api/chat", "", body);
-        let told: Value = serde_json::from_str(&told).unwrap();
+        let (status, reported) = proxy.post("/api/chat", "", body);
+        let reported: Value = serde_json::from_str(&reported).unwrap();
         assert_eq!(status, wanted);
-        assert!(told["error"].as_str().unwrap().starts_with(words), "{told}");
+        assert!(reported["error"].as_str().unwrap().starts_with(words), "{reported}");
     }
     // Nor is it without them where there is no memory.
-    let (_, told) = proxy.post("/api/chat", "x-rsv-memory: off\r\n", body);
-    assert!(told.contains("\"error\":\"Ollama answered 429"), "{told}");
-    let (_, told) = proxy.post("/v1/chat/completions", "x-rsv-memory: off\r\n", body);
-    assert!(told.contains("\"message\":\"Ollama answered 429"), "{told}");
+    let (_, reported) = proxy.post("/api/chat", "x-rsv-memory: off\r\n", body);
+    assert!(reported.contains("\"error\":\"Ollama answered 429"), "{reported}");
+    let (_, reported) = proxy.post("/v1/chat/completions", "x-rsv-memory: off\r\n", body);
+    assert!(reported.contains("\"message\":\"Ollama answered 429"), "{reported}");
 }
 
 #[test]
@@ -150,11 +150,11 @@ fn a_client_that_leaves_has_ollama_stop_and_what_came_is_stored() {
     let piece = PIECES.lines().next().unwrap().to_owned() + "\n";
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n";
     ollama.write_all(format!("{head}{:x}\r\n{piece}\r\n", piece.len()).as_bytes()).unwrap();
-    let mut told = String::new();
-    while !told.contains("In ") {
+    let mut reported = String::new();
+    while !reported.contains("In ") {
         let mut piece = [0; 4096];
         let read = client.read(&mut piece).unwrap();
-        told += &String::from_utf8_lossy(&piece[..read]);
+        reported += &String::from_utf8_lossy(&piece[..read]);
     }
     drop(client);
     // The end of the connection, and not the time of the test's own socket.
@@ -175,9 +175,9 @@ fn an_answer_that_comes_encoded_is_stored_in_the_clear() {
     let body = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where?"}]}"#;
     let mut client = proxy.connect();
     client.write_all(&post("/api/chat", "Accept-Encoding: gzip, compress\r\n", body)).unwrap();
-    let mut told = Vec::new();
-    client.read_to_end(&mut told).unwrap();
-    assert!(String::from_utf8_lossy(&told).contains("content-encoding: gzip"));
+    let mut reported = Vec::new();
+    client.read_to_end(&mut reported).unwrap();
+    assert!(String::from_utf8_lossy(&reported).contains("content-encoding: gzip"));
     proxy.settle();
     assert_eq!(ollama.one().header("accept-encoding"), Some("gzip"));
     assert_eq!(stored(&home), [(json!("user"), json!("Where?")), (json!("assistant"), json!("In Évora."))]);
@@ -216,12 +216,12 @@ fn a_prompt_that_is_too_long_is_answered_in_ollamas_shape() {
     let proxy = Proxy::start(&home);
     let body = json!({"model": "llama3.1", "options": {"num_ctx": 64}, "stream": false,
         "messages": [{"role": "user", "content": "many words ".repeat(200)}]});
-    let (status, told) = proxy.post("/api/chat", "", &body.to_string());
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert_eq!((status, &told["done"], &told["done_reason"]), (200, &json!(true), &json!("length")));
+    let (status, reported) = proxy.post("/api/chat", "", &body.to_string());
+    let reported: Value = serde_json::from_str(&reported).unwrap();
+    assert_eq!((status, &reported["done"], &reported["done_reason"]), (200, &json!(true), &json!("length")));
     assert!(
-        told["message"]["content"].as_str().unwrap().starts_with("Your last message is too long."),
-        "{told}"
+        reported["message"]["content"].as_str().unwrap().starts_with("Your last message is too long."),
+        "{reported}"
     );
     assert!(ollama.seen().is_empty() && stored(&home).is_empty());
 }

@@ -147,8 +147,8 @@ fn unknown_routes_pass_through_unchanged() {
     let answer = proxy.whole(&post("/partition/p/v1/responses?stream=a%20b", &headers, kept));
     assert!(answer.starts_with("HTTP/1.1 418"), "{answer}");
     let lower = answer.to_lowercase();
-    for told in ["content-type: text/event-stream", "x-request-id: 7", "x-rsv-memory: off"] {
-        assert!(lower.contains(told), "{told}: {answer}");
+    for reported in ["content-type: text/event-stream", "x-request-id: 7", "x-rsv-memory: off"] {
+        assert!(lower.contains(reported), "{reported}: {answer}");
     }
     assert!(!lower.contains("access-control"), "{answer}");
     assert!(answer.ends_with("event: x\ndata: {\"a\": 1.0}\n\n"), "{answer}");
@@ -233,7 +233,7 @@ fn rejected_requests_are_retried_without_memory_too() {
 
 #[test]
 fn headers_of_both_sides_pass_with_memory_too() {
-    let told = |answer: Answer| {
+    let reported = |answer: Answer| {
         answer
             .header("x-request-id", "r1")
             .header("x-ratelimit-remaining-requests", "9")
@@ -244,9 +244,9 @@ fn headers_of_both_sides_pass_with_memory_too() {
     };
     let events = "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"In\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
     let provider = Fake::new([
-        told(Answer::new(200, REPLY)),
-        told(Answer::new(429, "{\"error\":{\"message\":\"no quota\",\"type\":\"t\",\"code\":null}}")),
-        told(Answer::new(200, events).header("Content-Type", "text/event-stream")),
+        reported(Answer::new(200, REPLY)),
+        reported(Answer::new(429, "{\"error\":{\"message\":\"no quota\",\"type\":\"t\",\"code\":null}}")),
+        reported(Answer::new(200, events).header("Content-Type", "text/event-stream")),
     ]);
     let proxy = Proxy::start(&home(&provider).env("RSV_RETRIES", "0"));
     let headers =
@@ -255,13 +255,13 @@ fn headers_of_both_sides_pass_with_memory_too() {
     for (status, body) in [(200, asking("a")), (429, asking("b")), (200, streamed)] {
         let answer = proxy.whole(&post("/v1/chat/completions?api-version=1", headers, &body)).to_lowercase();
         assert!(answer.starts_with(&format!("http/1.1 {status}")), "{answer}");
-        for told in [
+        for reported in [
             "x-request-id: r1",
             "x-ratelimit-remaining-requests: 9",
             "x-should-retry: false",
             "retry-after: 60",
         ] {
-            assert!(answer.contains(&format!("\r\n{told}\r\n")), "{told}: {answer}");
+            assert!(answer.contains(&format!("\r\n{reported}\r\n")), "{reported}: {answer}");
         }
         assert!(!answer.contains("x-rsv-recalled: 99"), "{answer}");
         assert!(!answer.contains("set-cookie") && answer.matches("content-type").count() == 1, "{answer}");
@@ -285,19 +285,19 @@ fn an_error_is_worded_as_openais_whatever_the_provider_says() {
     let provider = Fake::new(said.map(|body| Answer::new(422, body)));
     let proxy = Proxy::start(&home(&provider));
     for body in said {
-        let (status, told) = proxy.post("/v1/chat/completions", "", &asking("x"));
-        let told: Value = serde_json::from_str(&told).unwrap();
-        let [message, kind, code] = ["message", "type", "code"].map(|name| told["error"][name].as_str());
+        let (status, reported) = proxy.post("/v1/chat/completions", "", &asking("x"));
+        let reported: Value = serde_json::from_str(&reported).unwrap();
+        let [message, kind, code] = ["message", "type", "code"].map(|name| reported["error"][name].as_str());
         assert_eq!(
             (status, kind, code),
             (422, Some("invalid_request_error"), Some("provider_error")),
-            "{told}"
+            "{reported}"
         );
         let words = ["in other words", "plain words"].into_iter().find(|words| body.contains(words));
         let message = message.unwrap();
         assert!(
             message.starts_with("Ollama answered 422") && message.ends_with(words.unwrap_or("")),
-            "{told}"
+            "{reported}"
         );
     }
 }
@@ -359,13 +359,13 @@ fn invalid_json_is_reported_with_its_place() {
         ),
         ("/v1/chat/completions", "[]", "expected"),
     ] {
-        let (status, told) = proxy.post(path, "", body);
-        assert!(status == 400 && told.contains(says), "{body}: {told}");
+        let (status, reported) = proxy.post(path, "", body);
+        assert!(status == 400 && reported.contains(says), "{body}: {reported}");
     }
-    let (status, told) = proxy.post("/api/chat", "", "{\"model\":\n nonsense");
+    let (status, reported) = proxy.post("/api/chat", "", "{\"model\":\n nonsense");
     assert_eq!(status, 400);
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert!(told["error"].as_str().is_some_and(|error| error.contains("line 2 column")), "{told}");
+    let reported: Value = serde_json::from_str(&reported).unwrap();
+    assert!(reported["error"].as_str().is_some_and(|error| error.contains("line 2 column")), "{reported}");
 }
 
 #[test]
@@ -373,12 +373,12 @@ fn health_reports_every_component() {
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &dead()).env("OPENAI_API_KEY", "canary-key");
     let proxy = Proxy::start(&home);
     let (status, body) = proxy.get("/health");
-    let told: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!((status, &told["status"], &told["store"]), (200, &json!("ok"), &json!("ok")));
-    assert_eq!((&told["embedder"], &told["pending"]), (&Value::Null, &json!(0)));
-    assert_eq!(told["version"], env!("CARGO_PKG_VERSION"));
+    let reported: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, &reported["status"], &reported["store"]), (200, &json!("ok"), &json!("ok")));
+    assert_eq!((&reported["embedder"], &reported["pending"]), (&Value::Null, &json!(0)));
+    assert_eq!(reported["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(
-        (&told["upstreams"][0]["name"], &told["upstreams"][0]["key"]),
+        (&reported["upstreams"][0]["name"], &reported["upstreams"][0]["key"]),
         (&json!("openai"), &json!(true))
     );
     assert!(!body.contains("canary-key") && !home.store().exists(), "{body}");

@@ -106,10 +106,10 @@ fn a_page_of_the_web_is_let_in_only_if_it_is_listed() {
     };
     let listed = preflight("https://page.example");
     assert!(listed.starts_with("http/1.1 204"), "{listed}");
-    for told in
+    for reported in
         ["access-control-allow-origin: https://page.example", "access-control-allow-headers: authorization"]
     {
-        assert!(listed.contains(told), "{listed}");
+        assert!(listed.contains(reported), "{listed}");
     }
     let other = preflight("https://other.example");
     assert!(other.starts_with("http/1.1 403") && !other.contains("access-control"), "{other}");
@@ -186,8 +186,8 @@ fn every_form_of_http_1_is_answered() {
             ),
         ),
     ] {
-        let (status, told) = proxy.raw(request.as_bytes());
-        assert!(status == 200 && told.contains("vora"), "{what}: {told}");
+        let (status, reported) = proxy.raw(request.as_bytes());
+        assert!(status == 200 && reported.contains("vora"), "{what}: {reported}");
     }
     let get = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let pipelined = proxy.whole(
@@ -246,16 +246,16 @@ fn the_request_log_has_a_line_per_request_and_no_content() {
         &asking("secret words"),
     ));
     let line = proxy.hear();
-    let told: Value = serde_json::from_str(&line).unwrap();
+    let reported: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(
-        (&told["method"], &told["path"]),
+        (&reported["method"], &reported["path"]),
         (&"POST".into(), &"/partition/p/v1/chat/completions".into())
     );
     assert_eq!(
-        (&told["status"], &told["partition"], &told["recalled"]),
+        (&reported["status"], &reported["partition"], &reported["recalled"]),
         (&200.into(), &"p".into(), &0.into())
     );
-    assert!(told["ms"].is_u64() && told["tokens"].is_u64(), "{line}");
+    assert!(reported["ms"].is_u64() && reported["tokens"].is_u64(), "{line}");
     assert!(!line.contains("canary") && !line.contains("secret"), "{line}");
     let mut proxy = Proxy::start_with(&home, &["--log", "text"]);
     proxy.get("/nowhere");
@@ -265,15 +265,15 @@ fn the_request_log_has_a_line_per_request_and_no_content() {
 
 #[test]
 fn verbose_logs_requests_and_answers() {
-    for (words, told) in [(&["-v"][..], true), (&[], false)] {
+    for (words, reported) in [(&["-v"][..], true), (&[], false)] {
         let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
         let mut proxy = Proxy::start_with(&home(&provider), words);
         assert_eq!(proxy.post(CHAT, "", &asking("Where is the chapel?")).0, 200);
         let (said, _) = proxy.last_words();
         let told_of =
             |what: &str, text: &str| said.lines().any(|line| line.contains(what) && line.contains(text));
-        assert_eq!(told_of("the request to Ollama: {", "Where is the chapel?"), told, "{said}");
-        assert_eq!(told_of("the answer of Ollama: {", "In \\u00c9vora."), told, "{said}");
+        assert_eq!(told_of("the request to Ollama: {", "Where is the chapel?"), reported, "{said}");
+        assert_eq!(told_of("the answer of Ollama: {", "In \\u00c9vora."), reported, "{said}");
     }
 }
 
@@ -320,15 +320,16 @@ fn errors_have_the_shape_of_the_clients_interface() {
                 let path = format!("{prefix}{path}");
                 let request =
                     if body.is_empty() { asked("PUT", &path, headers) } else { post(&path, headers, body) };
-                let (status, told) = proxy.raw(&request);
-                let told: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{path}: {told}"));
-                let error = &told["error"];
+                let (status, reported) = proxy.raw(&request);
+                let reported: Value =
+                    serde_json::from_str(&reported).unwrap_or_else(|_| panic!("{path}: {reported}"));
+                let error = &reported["error"];
                 let shaped = if is_ollamas {
                     error.is_string()
                 } else {
                     ["message", "type", "code"].iter().all(|name| error[name].is_string())
                 };
-                assert!(status == wanted && shaped, "{path}: {status} {told}");
+                assert!(status == wanted && shaped, "{path}: {status} {reported}");
             }
         }
     };
@@ -352,13 +353,13 @@ fn errors_have_the_shape_of_the_clients_interface() {
     for (path, shape) in
         [("/partition/%FF/v1/models", "{\"error\":{"), ("/partition/%FF/api/tags", "{\"error\":\"")]
     {
-        let (status, told) = proxy.get(path);
-        assert!(status == 400 && told.starts_with(shape), "{path}: {told}");
+        let (status, reported) = proxy.get(path);
+        assert!(status == 400 && reported.starts_with(shape), "{path}: {reported}");
     }
     let rebound =
         b"POST /api/chat HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
-    let (status, told) = proxy.raw(rebound);
-    assert!(status == 403 && told.contains("{\"error\":\"evil.example is not a name"), "{told}");
+    let (status, reported) = proxy.raw(rebound);
+    assert!(status == 403 && reported.contains("{\"error\":\"evil.example is not a name"), "{reported}");
 }
 
 #[test]
@@ -381,7 +382,7 @@ fn a_key_is_sent_to_its_provider_and_nowhere_else() {
         .env("RSV_OLLAMA_BASE_URL", &secret(&dead()))
         .env("RSV_RETRIES", "0");
     let mut proxy = Proxy::start_with(&home, &["-v", "--log", "json"]);
-    let mut told = String::new();
+    let mut reported = String::new();
     let bearer = "Authorization: Bearer canary-bearer\r\nx-api-key: canary-header\r\n";
     for headers in ["", bearer] {
         for (model, question, stream) in [
@@ -397,13 +398,13 @@ fn a_key_is_sent_to_its_provider_and_nowhere_else() {
             for path in [CHAT, "/v1/responses", "/api/chat"] {
                 // The contents of an unchanged answer are the provider's responsibility.
                 if path == CHAT || question != "refused?" {
-                    told += &proxy.whole(&post(&format!("{path}?api_key=canary-asked"), headers, &body));
+                    reported += &proxy.whole(&post(&format!("{path}?api_key=canary-asked"), headers, &body));
                 }
             }
         }
     }
     proxy.settle();
-    told += &["/health", "/v1/models", "/v1/command/view/99"].map(|path| proxy.get(path).1).concat();
+    reported += &["/health", "/v1/models", "/v1/command/view/99"].map(|path| proxy.get(path).1).concat();
     let keys: Vec<String> =
         openai.seen().iter().filter_map(|seen| seen.header("authorization").map(str::to_owned)).collect();
     assert!(
@@ -412,7 +413,7 @@ fn a_key_is_sent_to_its_provider_and_nowhere_else() {
     );
     let (words, status) = proxy.last_words();
     assert!(status == Some(0) && words.lines().count() > 40, "{words}");
-    for (what, text) in [("told", told), ("said", words), ("stored", home.export())] {
+    for (what, text) in [("told", reported), ("said", words), ("stored", home.export())] {
         assert!(!text.contains("canary"), "{what}: {text}");
     }
 }

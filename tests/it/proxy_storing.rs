@@ -127,8 +127,8 @@ fn a_store_that_comes_back_gets_the_queued_turns() {
     assert_eq!(proxy.post(CHAT, "", &asking("first")).0, 200);
     let (status, body) = proxy.get("/health");
     assert!(status == 503 && body.contains("\"pending\":1,"), "{body}");
-    let told = proxy.whole(&post(CHAT, "", &asking("second")));
-    assert!(told.starts_with("HTTP/1.1 200") && told.contains("x-rsv-degraded: "), "{told}");
+    let reported = proxy.whole(&post(CHAT, "", &asking("second")));
+    assert!(reported.starts_with("HTTP/1.1 200") && reported.contains("x-rsv-degraded: "), "{reported}");
     std::fs::remove_dir(home.path("here.db")).unwrap();
     while proxy.get("/health").0 != 200 {
         std::thread::yield_now();

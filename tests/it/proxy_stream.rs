@@ -161,8 +161,8 @@ fn a_turn_whose_stream_broke_is_the_same_when_it_is_asked_again() {
         arriving.head();
         call.piece(chunk("At"));
         drop(call);
-        let mut told = String::new();
-        arriving.0.read_to_string(&mut told).unwrap();
+        let mut reported = String::new();
+        arriving.0.read_to_string(&mut reported).unwrap();
         proxy.settle();
     }
     let (mut arriving, mut call) = Arriving::ask(&proxy, &asking("When is the tide?"), &wire);
@@ -170,8 +170,8 @@ fn a_turn_whose_stream_broke_is_the_same_when_it_is_asked_again() {
     call.piece(chunk("At nine"));
     call.piece(END);
     call.end();
-    let mut told = String::new();
-    arriving.0.read_to_string(&mut told).unwrap();
+    let mut reported = String::new();
+    arriving.0.read_to_string(&mut reported).unwrap();
     proxy.settle();
     let stored = stored(&home);
     let said: Vec<&Value> = stored.iter().map(|message| &message["content"]).collect();

@@ -207,10 +207,10 @@ fn an_import_that_was_killed_can_be_run_again() {
 fn holding() -> (Home, impl Fn()) {
     let home = Home::new();
     home.run("rsv-ingest", &["-p", "kept", "I stay"], "").ok();
-    let again = home.clone();
+    let second = home.clone();
     (home, move || {
-        again.check();
-        assert_eq!(again.contents("rsv-view", &["-p", "kept"]), ["I stay"]);
+        second.check();
+        assert_eq!(second.contents("rsv-view", &["-p", "kept"]), ["I stay"]);
     })
 }
 

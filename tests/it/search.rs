@@ -397,11 +397,11 @@ fn a_hit_is_shown_in_its_conversation() {
     home.ingest(&[], &lines.join("\n"));
     let found = |words: &[&str], stdin: &str| {
         let lines = lines_of(&home.run("rsv-search", &[&["-p", "p", "-i", "a"], words].concat(), stdin).ok());
-        let told = |line: &serde_json::Value| match &line["why"]["context"] {
+        let reported = |line: &serde_json::Value| match &line["why"]["context"] {
             serde_json::Value::Null => format!("{} {}", text(&line["kind"]), text(&line["id"])),
             of => format!("{} {} of {}", text(&line["kind"]), text(&line["id"]), text(of)),
         };
-        lines.iter().map(told).collect::<Vec<_>>()
+        lines.iter().map(reported).collect::<Vec<_>>()
     };
     assert_eq!(found(&["owl"], ""), ["hit a3", "hit a0", "hit a7"]);
     let wanted = [
@@ -445,10 +445,10 @@ fn stored_hits_are_found_again() {
     let home = home_of(&["an owl", "a cat"]);
     let found = home.run("rsv-search", &["owl", "--context", "1"], "").ok();
     home.run("rsv-ingest", &["--store", "other"], &found).ok();
-    let again = home.run("rsv-search", &["--store", "other"], "{\"query\":\"cat\",\"id\":\"q\"}").ok();
+    let second = home.run("rsv-search", &["--store", "other"], "{\"query\":\"cat\",\"id\":\"q\"}").ok();
     let members =
-        ["rank", "score", "why", "query"].map(|name| again.matches(&format!("\"{name}\":")).count());
-    assert_eq!((again.lines().count(), members), (1, [1; 4]), "{again}");
+        ["rank", "score", "why", "query"].map(|name| second.matches(&format!("\"{name}\":")).count());
+    assert_eq!((second.lines().count(), members), (1, [1; 4]), "{second}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn request(text: &str) -> String {
 fn the_bytes_are_the_same_in_every_locale() {
     let home = Home::new().at("2026-11-21T07:03:00Z");
     home.run("rsv-ingest", &["--trace", "t", "Die Eule schläft — 猫 zu Hause."], "").ok();
-    let told = |locale: &str| -> Vec<String> {
+    let reported = |locale: &str| -> Vec<String> {
         let home = home.env("LC_ALL", locale).env("LANG", locale);
         [
             ("rsv-view", &["--format", "text"][..], String::new()),
@@ -30,16 +30,16 @@ fn the_bytes_are_the_same_in_every_locale() {
         .map(|(tool, words, stdin)| home.run(tool, words, stdin).ok())
         .into()
     };
-    let wanted = told("C.UTF-8");
+    let wanted = reported("C.UTF-8");
     assert!(wanted[0].contains("schläft — 猫"), "{}", wanted[0]);
     for locale in ["C", "POSIX", "en_US.ISO-8859-1", "xx_YY.nonsense", ""] {
         // The id of an account is new each time.
-        let told = told(locale);
-        for (one, other) in [0, 1, 2, 4].map(|n| (&told[n], &wanted[n])) {
+        let reported = reported(locale);
+        for (one, other) in [0, 1, 2, 4].map(|n| (&reported[n], &wanted[n])) {
             assert_eq!(one, other, "{locale}");
         }
         let message = |line: &String| lines_of(line)[0]["messages"].clone();
-        assert_eq!(message(&told[3]), message(&wanted[3]), "{locale}");
+        assert_eq!(message(&reported[3]), message(&wanted[3]), "{locale}");
     }
 }
 
@@ -115,8 +115,8 @@ fn a_home_that_cannot_be_written_can_be_read() {
         ("rsv-link", &["--stats"], String::new()),
         ("rsv-enrich", &[], request("owls")),
     ] {
-        let told = run(tool, words, &stdin).ok();
-        assert!(told.contains("Owls hunt") || tool == "rsv-link", "{tool}: {told}");
+        let reported = run(tool, words, &stdin).ok();
+        assert!(reported.contains("Owls hunt") || tool == "rsv-link", "{tool}: {reported}");
     }
     assert_eq!(run("rsv-config", &["get", "retries"], "").ok(), "3\n");
     for (tool, words) in [("rsv-ingest", &["hello"][..]), ("rsv-config", &["set", "retries", "4"])] {

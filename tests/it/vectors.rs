@@ -56,8 +56,8 @@ fn nearest(
     limit: usize,
 ) -> Vec<(String, f64)> {
     let hits = store.nearest(model, vector, which, limit).unwrap();
-    let told = |score: f64| HitEvidence { similarity: Some(score), ..HitEvidence::default() };
-    assert!(hits.iter().all(|hit| hit.why == told(hit.score)));
+    let reported = |score: f64| HitEvidence { similarity: Some(score), ..HitEvidence::default() };
+    assert!(hits.iter().all(|hit| hit.why == reported(hit.score)));
     hits.into_iter().map(|hit| (hit.record.id, hit.score)).collect()
 }
 
@@ -123,13 +123,13 @@ impl Shadow {
         }
         let ids: BTreeSet<&String> = found.iter().map(|hit| &hit.0).collect();
         assert_eq!((ids.len(), found.len()), (wanted.len(), wanted.len()), "{which:?} {limit}");
-        let told = || format!("{which:?} {limit}: {found:?} {wanted:?}");
-        assert!(found.iter().all(|(id, score)| (score - exact[id]).abs() < 1e-6), "{}", told());
-        assert!(found.windows(2).all(|two| two[0].1 >= two[1].1), "{}", told());
+        let reported = || format!("{which:?} {limit}: {found:?} {wanted:?}");
+        assert!(found.iter().all(|(id, score)| (score - exact[id]).abs() < 1e-6), "{}", reported());
+        assert!(found.windows(2).all(|two| two[0].1 >= two[1].1), "{}", reported());
         let last = found.last().map_or(0.0, |hit| hit.1);
         let all = wanted.iter().all(|(id, score)| *score <= last + 1e-6 || ids.contains(id));
-        let among = self.0.iter().filter(|(message, _)| which.scopes.contains(&message.scope)).count();
-        assert!(all || among > FEW, "{}", told());
+        let in_scopes = self.0.iter().filter(|(message, _)| which.scopes.contains(&message.scope)).count();
+        assert!(all || in_scopes > FEW, "{}", reported());
         all
     }
 

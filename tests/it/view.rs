@@ -140,15 +140,15 @@ fn accounts_show_what_was_recalled() {
         home.run("rsv-ingest", &[], line.to_string()).ok();
         line["rsv"]["account"].clone()
     };
-    let told = [ask(&["-p", "w"], "Do owls hunt?"), ask(&["-p", "other"], "Do bats hunt?")];
+    let reported = [ask(&["-p", "w"], "Do owls hunt?"), ask(&["-p", "other"], "Do bats hunt?")];
     let seen = lines_of(&home.run("rsv-view", &["--accounts", "-p", "w"], "").ok());
-    assert_eq!(seen, told[..1]);
+    assert_eq!(seen, reported[..1]);
     assert_eq!(lines_of(&home.run("rsv-view", &["--accounts", "--all"], "").ok()).len(), 2);
-    let trace = told[1]["trace_id"].as_str().unwrap();
+    let trace = reported[1]["trace_id"].as_str().unwrap();
     let by_trace = home.run("rsv-view", &["--accounts", "--all", "--trace", trace], "").ok();
-    assert_eq!(lines_of(&by_trace), told[1..]);
+    assert_eq!(lines_of(&by_trace), reported[1..]);
     let text = home.run("rsv-view", &["--accounts", "-p", "w", "--format", "text"], "").ok();
-    let counted = &told[0]["counted"];
+    let counted = &reported[0]["counted"];
     let wanted = format!("2026-11-21 07:03 1 related, 0 recent, {counted} of 8192 tokens (bound)\n");
     assert_eq!(text, wanted);
 }

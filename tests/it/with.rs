@@ -10,8 +10,8 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 /// The port in a reported address.
-fn port_of(told: &str) -> u16 {
-    told.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().trim().parse().unwrap()
+fn port_of(reported: &str) -> u16 {
+    reported.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().trim().parse().unwrap()
 }
 
 #[test]
@@ -54,9 +54,9 @@ fn a_healthy_running_proxy_is_used() {
     }
     let other = Fake::answering(|_| Answer::new(200, "{\"status\":\"ok\"}"));
     let port = port_of(&other.url()).to_string();
-    let told =
+    let reported =
         home.env("RESERVOIR_PORT", &port).run("rsv-proxy", &["sh", "-c", "echo $OLLAMA_HOST"], "").ok();
-    assert_ne!(port_of(&told).to_string(), port, "that is another server");
+    assert_ne!(port_of(&reported).to_string(), port, "that is another server");
 }
 
 #[test]
@@ -78,14 +78,14 @@ fn a_command_without_a_key_gets_a_placeholder() {
 
 #[test]
 fn a_client_behind_a_proxy_of_its_network_asks_without_it() {
-    let told = |home: &Home| {
+    let reported = |home: &Home| {
         home.run("rsv-proxy", &["--port", "0", "sh", "-c", "echo \"$no_proxy $NO_PROXY\""], "").ok()
     };
     let home = home().env("HTTP_PROXY", &crate::fake::dead()).env("http_proxy", &crate::fake::dead());
-    assert_eq!(told(&home), "127.0.0.1,localhost 127.0.0.1,localhost\n");
+    assert_eq!(reported(&home), "127.0.0.1,localhost 127.0.0.1,localhost\n");
     let of_network = home.env("NO_PROXY", ".example, localhost");
-    assert_eq!(told(&of_network), ".example,localhost,127.0.0.1 .example,localhost,127.0.0.1\n");
-    assert_eq!(told(&of_network.env("no_proxy", "*")), "* *\n");
+    assert_eq!(reported(&of_network), ".example,localhost,127.0.0.1 .example,localhost,127.0.0.1\n");
+    assert_eq!(reported(&of_network.env("no_proxy", "*")), "* *\n");
     if crate::docs::is_installed("curl") {
         let words = ["--port", "0", "sh", "-c", "curl -s ${OPENAI_BASE_URL%/v1}/health"];
         assert!(home.run("rsv-proxy", &words, "").ok().contains("\"upstreams\""));
