@@ -82,7 +82,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let derived = forget::derived(store, &ids)?;
     if args.derived {
-        ids.extend(derived);
+        let selected = forget::in_scopes(store, &derived, &which.scopes)?;
+        for id in derived.difference(&selected) {
+            tell_left(id, "", forget::why_left(store, id, &which)?, io);
+        }
+        ids.extend(selected);
     } else if !derived.is_empty() {
         io.note(format_args!(
             "{} made from it stay, --derived removes them: {}",

@@ -56,7 +56,11 @@ impl State for Sqlite {
     }
 
     fn compact(&mut self) -> Result<()> {
-        erase::compact(&self.connection).map_err(|e| self.failed("write to", e))
+        let is_finished = erase::compact(&mut self.connection).map_err(|e| self.failed("compact", e))?;
+        if is_finished {
+            return Ok(());
+        }
+        Err(StoreError::new(ErrorKind::Locked, self.attempt("compact"), "other programs are using it"))
     }
 
     fn integrity_errors(&mut self, most: u32) -> Result<Vec<String>> {
