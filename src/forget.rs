@@ -1,6 +1,6 @@
 //! Forgetting: which records a selection names, what was made from them, and what goes with them.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::{EXTRACTED_FROM, Record, Scope, Scopes, kinds};
 use crate::store::{Select, Store, Walk};
 use std::collections::BTreeSet;
@@ -68,6 +68,15 @@ pub fn in_scopes(store: &mut dyn Store, ids: &BTreeSet<String>, scopes: &Scopes)
         found.extend(store.get(some, &which)?.into_iter().map(|record| record.id));
     }
     Ok(found)
+}
+
+/// Clears what was removed from the store's files. Errors if another process keeps it there.
+pub fn erase(store: &mut dyn Store) -> Result<()> {
+    if store.erase()? {
+        return Ok(());
+    }
+    Err(Error::new("the records are removed, but their text is still in the store's log")
+        .hint("another program is reading the store; the next one that writes clears the log"))
 }
 
 /// Visits records and all that goes with them, in the order of an export: records, embeddings, links.

@@ -197,10 +197,5 @@ fn remove(store: &mut dyn Store, ids: &BTreeSet<String>, io: &mut Io) -> Result<
     } else {
         io.detail(told)
     }
-    if !store.erase()? {
-        let error = Error::new("the records are removed, but their text is still in the store's log")
-            .hint("another program is reading the store; the next one that writes clears the log");
-        io.fault(&error);
-    }
-    Ok(())
+    forget::erase(store)
 }
