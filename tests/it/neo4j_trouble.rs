@@ -410,8 +410,8 @@ fn a_server_that_is_not_neo4j_is_named() {
         (&says(&[0, 0, 0, 0]), "the server is too old for Bolt 4.4", newer),
         (&says(&[0, 0, 0, 3]), "the server is too old for Bolt 4.4", newer),
         (&old(), "the server is Neo4j 4.4.0, which is too old", newer),
-        (&says(&[0x15, 3, 3, 0, 2, 2, 70]), "the server wants TLS", "hint: an address with +s"),
-        (&says(b""), "the server closed the connection", "hint: an address with +s"),
+        (&says(&[0x15, 3, 3, 0, 2, 2, 70]), "the server wants TLS", "hint: use an address with +s"),
+        (&says(b""), "the server closed the connection", "hint: use an address with +s"),
     ] {
         let home = Home::new().env("NEO4J_CONNECTION_TIMEOUT", "5s").env("RSV_STORE", address);
         for (tool, words) in [("rsv-view", &["3"][..]), ("rsv-ingest", &["a text"])] {
