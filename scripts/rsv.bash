@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Functions for bash and zsh: models with memory at the command line, and programs that run with memory.
-# Source it from ~/.bashrc, or scripts/rsv.zsh from ~/.zshrc; rsv-shell(7) is the manual. They need jq.
+# Functions for bash and zsh: models with memory at the command line, programs that run with memory,
+# and forgetting. Source it from ~/.bashrc, or scripts/rsv.zsh from ~/.zshrc; rsv-shell(7) is the
+# manual. They need jq.
 
 # Asks with cgip: gpty [-p PARTITION] [-i INSTANCE] [-m MODEL] [QUESTION...]. Text from a pipe becomes part of the question.
 contextual_cgip_with_ingest() {
@@ -28,6 +29,64 @@ olm() { contextual_ollama_with_ingest "$@"; }
 gpty_work() { gpty -p work "$@"; }
 gpty_personal() { gpty -p personal "$@"; }
 gpty_creative() { gpty -p creative "$@"; }
+
+# Forgets the last turn of a scope, with its account: rsv-forget-last [-p PARTITION] [-i INSTANCE].
+rsv-forget-last() { _rsv_forget rsv-forget-last "$@"; }
+
+# Forgets what was said in the last hour: rsv-forget-hour [-p PARTITION] [-i INSTANCE] [-y].
+rsv-forget-hour() { _rsv_forget rsv-forget-hour "$@"; }
+
+# Forgets every message with a word or a phrase: rsv-forget-word [-p PARTITION] [-i INSTANCE] [-y] WORD...
+rsv-forget-word() { _rsv_forget rsv-forget-word "$@"; }
+
+# Forgets a part of one scope, and prints what goes. Exit status: 1 if there was nothing; 2 for trouble.
+_rsv_forget() {
+    local name=$1 partition='' instance='' yes='' words='' trace=''
+    local OPTIND=1 OPTARG='' flag='' usage="usage: $1 [-p PARTITION] [-i INSTANCE] [-y]"
+    [[ $name != rsv-forget-word ]] || usage+=' WORD...'
+    shift
+    while getopts :p:i:y flag; do
+        case $flag in
+            p) partition=$OPTARG ;;
+            i) instance=$OPTARG ;;
+            y) yes=--yes ;;
+            *)
+                printf '%s: %s\n' "$name" "$usage" >&2
+                return 2
+                ;;
+        esac
+    done
+    shift $((OPTIND - 1))
+    words=$*
+    if [[ $name == rsv-forget-word ]]; then
+        [[ $words == *[![:space:]]* ]] || flag=wrong
+    else
+        [[ -z $words ]] || flag=wrong
+    fi
+    if [[ $flag == wrong ]]; then
+        printf '%s: %s\n' "$name" "$usage" >&2
+        return 2
+    fi
+    : "${partition:=default}" "${instance:=$partition}"
+    set -- -p "$partition" -i "$instance" ${yes:+"$yes"}
+    case $name in
+        rsv-forget-last)
+            trace=$(set -o pipefail
+                rsv-view -p "$partition" -i "$instance" 1 | jq -r .trace_id) || return 2
+            [[ -n $trace ]] || return 1
+            rsv-forget "$@" --trace "$trace"
+            ;;
+        rsv-forget-hour) rsv-forget "$@" --since "$(($(date +%s) - 3600))000" ;;
+        # Every message is looked at: a search finds parts of words and other forms too, and only the best.
+        *)
+            (set -o pipefail
+                rsv-export -p "$partition" -i "$instance" |
+                    jq -c --arg word "$words" 'select(.kind == "message" and
+                        ([.content | .. | strings] | join("\n") | test("(?<!\\w)\\Q" + $word + "\\E(?!\\w)"; "i")))' |
+                    rsv-forget "$@" -)
+            ;;
+    esac
+}
 
 # One turn: recalls, asks, shows the answer as it comes, and stores question and answer together. Nothing is stored
 # before there is an answer, so that no question finds itself. Exit status: the model's; 1 if it gave no answer; 2 for

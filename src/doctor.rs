@@ -32,6 +32,11 @@ pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &
     own.into_iter().flatten().chain(memory).chain([proxy]).chain(providers).chain(programs).collect()
 }
 
+/// Returns the unused space of the store to the disk.
+pub fn compact(settings: &Settings) -> Result<Finding> {
+    files::compact(settings)
+}
+
 /// Prints the findings: as text for people, as JSON lines for programs. The answer is yes if nothing needs doing.
 pub fn print(found: &[Finding], io: &mut Io) -> Result<Outcome> {
     let layout = io.stdout_is_tty().then(|| io.layout());

@@ -1,7 +1,7 @@
 //! Forgetting: which records a selection names, what was made from them, and what goes with them.
 
-use crate::error::Result;
-use crate::record::{EXTRACTED_FROM, Record, Scope, kinds};
+use crate::error::{Error, Result};
+use crate::record::{EXTRACTED_FROM, Record, Scope, Scopes, kinds};
 use crate::store::{Select, Store, Walk};
 use std::collections::BTreeSet;
 
@@ -57,6 +57,26 @@ pub fn derived(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet
         sources = next;
     }
     Ok(found)
+}
+
+/// Those of some records that belong to these scopes.
+pub fn in_scopes(store: &mut dyn Store, ids: &BTreeSet<String>, scopes: &Scopes) -> Result<BTreeSet<String>> {
+    let which = Select::records(kinds(), scopes.clone());
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut found = BTreeSet::new();
+    for some in ids.chunks(IDS) {
+        found.extend(store.get(some, &which)?.into_iter().map(|record| record.id));
+    }
+    Ok(found)
+}
+
+/// Clears what was removed from the store's files. Errors if another process keeps it there.
+pub fn erase(store: &mut dyn Store) -> Result<()> {
+    if store.erase()? {
+        return Ok(());
+    }
+    Err(Error::new("the records are removed, but their text is still in the store's log")
+        .hint("another program is reading the store; the next one that writes clears the log"))
 }
 
 /// Visits records and all that goes with them, in the order of an export: records, embeddings, links.

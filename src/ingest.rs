@@ -184,6 +184,11 @@ impl Ingest {
         self.forgetting.note()
     }
 
+    /// Whether tombstones have removed records.
+    pub fn has_removed(&self) -> bool {
+        self.forgetting.has_removed()
+    }
+
     /// Writes the batch and returns its lines in order, which are durable then. After an error nothing of it is stored.
     pub fn commit(&mut self, store: &mut dyn Store) -> Result<Vec<IngestedLine>> {
         let mut entries = std::mem::take(&mut self.entries);

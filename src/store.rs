@@ -19,7 +19,9 @@ mod sqlite;
 mod synapses;
 mod terms;
 
-pub use api::{Claim, Links, Model, OpenMode, Records, State, Store, Unembedded, Vectors, Visit, Words};
+pub use api::{
+    Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Unembedded, Vectors, Visit, Words,
+};
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use forgetting::Forgotten;

@@ -57,7 +57,11 @@ enum Action {
     /// Write the first settings; without flags, ask for them
     Init(Init),
     /// Check everything that the tools need, and print what to do
-    Doctor,
+    Doctor {
+        /// Only return the unused space of the store's file to the disk
+        #[arg(long)]
+        compact: bool,
+    },
 }
 
 #[derive(clap::Args)]
@@ -89,7 +93,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Edit => edit(io),
         Action::Path => path(io),
         Action::Init(init) => begin(init, io),
-        Action::Doctor => examine(io),
+        Action::Doctor { compact: true } => compact(io),
+        Action::Doctor { compact: false } => examine(io),
     }
 }
 
@@ -186,6 +191,11 @@ fn path(io: &mut Io) -> Result<Outcome> {
     io.out.write(path.as_os_str().as_encoded_bytes())?;
     io.out.write(b"\n")?;
     Ok(Outcome::Yes)
+}
+
+fn compact(io: &mut Io) -> Result<Outcome> {
+    let returned = doctor::compact(&config::load_for_tool(io)?)?;
+    doctor::print(&[returned], io)
 }
 
 fn examine(io: &mut Io) -> Result<Outcome> {

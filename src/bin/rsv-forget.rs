@@ -8,6 +8,7 @@ use rsv::record::{Object, Reader, Record, VectorFormat, kind_named};
 use rsv::store::{self, OpenMode, Select, Store};
 use rsv::view;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Remove messages and all that belongs to them, and keep them out from then on
@@ -73,8 +74,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         only: names_ids.then(|| named.keys().cloned().collect()),
         ..Select::messages(io.common.to_read(args.all)?)
     };
-    let mode = if args.dry_run { OpenMode::Existing } else { OpenMode::Create };
-    let mut store = store::open(&settings.store()?, mode)?;
+    let place = settings.store()?;
+    let is_there = place.path().is_none_or(Path::exists);
+    let mut store = if args.dry_run || !is_there {
+        store::open_to_read(&settings, io)?
+    } else {
+        store::open(&place, OpenMode::Create)?
+    };
     let store = &mut *store;
     let mut ids = forget::select(store, &which)?;
     for (id, place) in named.iter().filter(|(id, _)| !ids.contains(*id)) {
@@ -82,7 +88,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let derived = forget::derived(store, &ids)?;
     if args.derived {
-        ids.extend(derived);
+        let selected = forget::in_scopes(store, &derived, &which.scopes)?;
+        for id in derived.difference(&selected) {
+            tell_left(id, "", forget::why_left(store, id, &which)?, io);
+        }
+        ids.extend(selected);
     } else if !derived.is_empty() {
         io.note(format_args!(
             "{} made from it stay, --derived removes them: {}",
@@ -187,10 +197,5 @@ fn remove(store: &mut dyn Store, ids: &BTreeSet<String>, io: &mut Io) -> Result<
     } else {
         io.detail(told)
     }
-    if !store.erase()? {
-        let error = Error::new("the records are removed, but their text is still in the store's log")
-            .hint("another program is reading the store; the next one that writes clears the log");
-        io.fault(&error);
-    }
-    Ok(())
+    forget::erase(store)
 }

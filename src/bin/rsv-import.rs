@@ -3,6 +3,7 @@
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
+use rsv::forget;
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::store::{self, OpenMode, Store};
 use std::path::PathBuf;
@@ -57,6 +58,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     if let Some(note) = ingest.forgetting_note() {
         io.note(note);
+    }
+    if let Some(store) = &mut store
+        && ingest.has_removed()
+        && let Err(error) = forget::erase(&mut **store)
+    {
+        io.fault(&error);
     }
     if args.dry_run {
         io.note(format_args!("{} records can be imported; nothing was written", counts.read));

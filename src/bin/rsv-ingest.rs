@@ -4,6 +4,7 @@ use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
+use rsv::forget;
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::record::{Feed, Role};
 use rsv::store::{self, OpenMode, Store};
@@ -81,6 +82,9 @@ fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io
         if gathered == Gathered::All {
             if let Some(note) = ingest.forgetting_note() {
                 io.note(note);
+            }
+            if ingest.has_removed() {
+                forget::erase(store)?;
             }
             return Ok(Outcome::Yes);
         }

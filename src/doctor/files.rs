@@ -8,7 +8,7 @@ use crate::config::{self, Settings, StoreLocation};
 use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::record::Scopes;
-use crate::store::{self, OpenMode, Store};
+use crate::store::{self, ERASE_PENDING, OpenMode, Store};
 use rustix::fs::{Access, access, statvfs};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,6 +19,11 @@ const MAX_REPORTED_ERRORS: u32 = 3;
 
 /// The least free space for a store that grows: for its log, and for an index that is rebuilt.
 const MIN_FREE_BYTES: u64 = 100 << 20;
+
+/// Unused space of a store is worth returning from these bytes on, and from this share of the file: less is soon used
+/// again.
+const MIN_UNUSED_BYTES: u64 = 10_000_000;
+const MIN_UNUSED_SHARE: u64 = 4;
 
 /// Whether every key is known, and every value can be.
 pub(super) fn settings(settings: &Settings) -> Finding {
@@ -56,6 +61,11 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
             found.push(Finding::from_result("permissions", text));
         }
         found.push(Finding::from_result("disk", check_disk(path)));
+    }
+    let mut store = store;
+    if let (Some(store), Some(path)) = (&mut store, place.path()) {
+        let unused = check_unused(&mut **store, path);
+        found.extend(unused.unwrap_or_else(|error| vec![Finding::trouble("unused", &error)]));
     }
     found.push(model(settings, diagnostics));
     if let Some(mut store) = store {
@@ -132,6 +142,58 @@ fn check_disk(path: &Path) -> Result<String> {
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let text = format!("{} MB are free at {}", free / 1_000_000, nearest.display());
     if free < MIN_FREE_BYTES { Err(Error::new(text).hint("free some space")) } else { Ok(text) }
+}
+
+/// The unused space of a store's file, and whether removed text is still in it.
+fn check_unused(store: &mut dyn Store, path: &Path) -> Result<Vec<Finding>> {
+    let (unused, all) = (store.free_bytes()?, file_bytes(path));
+    let text = format!("{} of {} of the store are unused", megabytes(unused), megabytes(all));
+    let mut found = vec![if unused >= MIN_UNUSED_BYTES && unused >= all / MIN_UNUSED_SHARE {
+        Finding::advice("unused", &Error::new(text).hint(COMPACT_HINT))
+    } else {
+        Finding::ok("unused", text)
+    }];
+    if store.fact(ERASE_PENDING)?.is_some() {
+        let text = "the store's files still hold text that was removed; the next program that stores something \
+                    clears it, unless another is reading the store then";
+        found.push(Finding::advice("removed", &Error::new(text).hint(COMPACT_HINT)));
+    }
+    Ok(found)
+}
+
+/// The command that returns unused space.
+const COMPACT_HINT: &str = "rsv-config doctor --compact";
+
+/// Returns the unused space of the store to the disk.
+pub(super) fn compact(settings: &Settings) -> Result<Finding> {
+    let place = settings.store()?;
+    let Some(path) = place.path() else {
+        return Ok(Finding::ok("unused", format!("{} manages its own files", place.address)));
+    };
+    let before = file_bytes(path);
+    // A missing file is not made.
+    if before > 0 {
+        store::open(&place, OpenMode::Create)?.compact()?;
+    }
+    let (after, address) = (file_bytes(path), &place.address);
+    let returned = megabytes(before.saturating_sub(after));
+    Ok(Finding::ok(
+        "unused",
+        format!("{returned} of {address} were returned to the disk, {} are left", megabytes(after)),
+    ))
+}
+
+/// The size of a store's file and its log.
+fn file_bytes(path: &Path) -> u64 {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    [path, Path::new(&log)].iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum()
+}
+
+/// A number of bytes for people.
+fn megabytes(bytes: u64) -> String {
+    let tenths = bytes / 100_000;
+    format!("{}.{} MB", tenths / 10, tenths % 10)
 }
 
 /// Whether the embedding model is whole, and makes a vector. It may be missing, unless the settings name it.

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every tool of the suite.
-pub const TOOLS: [&str; 11] = [
+pub const TOOLS: [&str; 12] = [
     "rsv-config",
     "rsv-embed",
     "rsv-enrich",
     "rsv-export",
+    "rsv-forget",
     "rsv-forward",
     "rsv-import",
     "rsv-ingest",

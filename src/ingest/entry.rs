@@ -38,6 +38,10 @@ pub(super) struct Forgetting {
 }
 
 impl Forgetting {
+    pub(super) fn has_removed(&self) -> bool {
+        self.removed > 0
+    }
+
     /// A note for the user; none if tombstones had no effect.
     pub(super) fn note(&self) -> Option<String> {
         let kept_out = self.kept_out.len();

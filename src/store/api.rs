@@ -194,12 +194,15 @@ pub trait State {
     /// The number of unused bytes in the store's file; 0 for a database server.
     fn free_bytes(&mut self) -> Result<u64>;
 
-    /// Returns the unused bytes to the file system.
+    /// Returns the unused bytes to the file system. Errors if other programs keep using the store for some seconds.
     fn compact(&mut self) -> Result<()>;
 
     /// Checks the database file, and returns up to `most` errors in words; none if a database server checks itself.
     fn integrity_errors(&mut self, most: u32) -> Result<Vec<String>>;
 }
+
+/// The fact that is set while the store's files still hold text of removed records.
+pub const ERASE_PENDING: &str = "erase";
 
 /// Holds a job until it is dropped.
 pub struct Claim(#[allow(dead_code)] pub(super) Box<dyn Send>);

@@ -8,6 +8,7 @@ mod database;
 mod embedding;
 mod erase;
 mod error;
+mod facts;
 mod filter;
 mod keyword;
 mod links;

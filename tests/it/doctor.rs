@@ -128,6 +128,28 @@ fn trouble_with_the_store_is_found() {
 }
 
 #[test]
+fn unused_space_of_the_store_is_told_and_returned() {
+    let home = healthy(Home::new(), &dead());
+    let ran = home.run("rsv-config", &["doctor", "--compact"], "");
+    assert_eq!((ran.status, home.store().exists()), (0, false), "{ran}");
+    let long = "owl ".repeat(10_000);
+    let lines = (0..300).map(|n| format!("{{\"role\":\"user\",\"content\":\"{n} {long}\"}}\n"));
+    home.ingest(&[], &lines.collect::<String>());
+    assert!(found(&home, "unused").1.starts_with("0.0 MB of 1"), "{:?}", found(&home, "unused"));
+    home.run("rsv-forget", &["--everything", "--yes"], "").ok();
+    let (state, told, remedy) = found(&home, "unused");
+    assert!(state == "advice" && remedy == "rsv-config doctor --compact", "{state} {told} {remedy}");
+    let size = || std::fs::metadata(home.store()).unwrap().len();
+    assert!(size() > 12_000_000);
+    let export = home.export();
+    let compacted = lines_of(&home.run("rsv-config", &["doctor", "--compact"], "").ok());
+    assert!(of(&compacted, "unused").1.starts_with("1") && compacted.len() == 1, "{compacted:?}");
+    assert!(size() < 1_000_000, "{}", size());
+    assert_eq!((found(&home, "unused").0.as_str(), home.export()), ("ok", export));
+    home.check();
+}
+
+#[test]
 fn a_damaged_or_missing_model_is_found() {
     let home = healthy(Home::new(), &dead());
     assert_eq!(found(&home, "model").0, "advice");

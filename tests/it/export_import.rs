@@ -262,11 +262,11 @@ fn bad_lines_are_named_and_the_rest_is_imported() {
     rsv-import: error: <stdin>:4: partition: is missing
     rsv-import: error: <stdin>:5: role: expected user, assistant, system or tool, found "usr"
     rsv-import: error: <stdin>:6: kind: cannot be imported
-    rsv-import: hint: rsv-import reads messages, accounts, embeddings and links; give other kinds to rsv-ingest
+    rsv-import: hint: rsv-import reads messages, accounts, embeddings, links and tombstones; give other kinds to rsv-ingest
     rsv-import: error: <stdin>:7: kind: cannot be imported
-    rsv-import: hint: rsv-import reads messages, accounts, embeddings and links; give other kinds to rsv-ingest
+    rsv-import: hint: rsv-import reads messages, accounts, embeddings, links and tombstones; give other kinds to rsv-ingest
     rsv-import: error: <stdin>:8: kind: cannot be imported
-    rsv-import: hint: rsv-import reads messages, accounts, embeddings and links; give other kinds to rsv-ingest
+    rsv-import: hint: rsv-import reads messages, accounts, embeddings, links and tombstones; give other kinds to rsv-ingest
     rsv-import: error: <stdin>:9: a string is not closed
     rsv-import: error: <stdin>:11: expected a JSON object, found '#'
     rsv-import: hint: each line is a JSON object: man 5 rsv-record

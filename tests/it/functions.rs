@@ -256,6 +256,78 @@ fn output_to_a_file_stays_in_order() {
     }
 }
 
+#[test]
+fn a_turn_an_hour_and_a_word_are_forgotten_and_printed() {
+    for shell in shells() {
+        let home = home().at("2020-11-21T07:00:00Z");
+        for (trace, role, content) in [
+            ("a", "user", "Which art?"),
+            ("a", "assistant", "Start with the Évora."),
+            ("b", "user", "c++ [x]"),
+        ] {
+            home.ingest(&["-p", "work", "--role", role, "--trace", trace], content);
+        }
+        let at_status = |script: &str| match shell.0 {
+            "fish" => format!("{script}; echo \"[$status]\""),
+            _ => format!("{script} && echo '[0]' || echo \"[$?]\""),
+        };
+        // Whole words as they stand, in one scope.
+        for (script, gone, status) in [
+            ("rsv-forget-word art", &[][..], 1),
+            ("rsv-forget-word -p work star", &[], 1),
+            ("rsv-forget-word -p work evora", &[], 1),
+            ("rsv-forget-word -p work -i desk art", &[], 1),
+            ("rsv-forget-word -p work ART", &["Which art?"], 0),
+            ("rsv-forget-word -p work 'C++ [x]'", &["c++ [x]"], 0),
+            ("rsv-forget-word -p work with the évora", &["Start with the Évora."], 0),
+        ] {
+            let ran = run(&home, shell, &at_status(script), "");
+            let (printed, last) =
+                ran.stdout.trim_end().rsplit_once('\n').unwrap_or(("", ran.stdout.trim_end()));
+            assert_eq!(last, format!("[{status}]"), "{shell:?} {script}: {ran}");
+            let printed: Vec<String> = lines_of(printed)
+                .iter()
+                .filter(|l| l["kind"] == "message")
+                .map(|l| text(&l["content"]))
+                .collect();
+            assert_eq!(printed, gone, "{shell:?} {script}");
+        }
+        assert!(stored(&home).is_empty());
+        // The last turn, with its account; then the hour. The turns of other scopes and times stay.
+        home.ingest(&["-p", "other"], "elsewhere");
+        home.at("2020-11-22T07:00:00Z").ingest(&["-p", "work"], "long ago");
+        let now = home.without("RSV_TEST_NOW");
+        for question in ["first", "second"] {
+            run(&now, shell, &format!("gpty -p work {question}"), "").ok();
+        }
+        let gone = lines_of(&run(&now, shell, "rsv-forget-last -p work", "").ok());
+        let kinds: Vec<&str> = gone.iter().map(|line| line["kind"].as_str().unwrap()).collect();
+        assert_eq!(
+            (kinds.len(), gone[0]["trace_id"] == gone[1]["trace_id"]),
+            (4, true),
+            "{shell:?} {gone:?}"
+        );
+        assert!(gone.iter().any(|line| line["kind"] == "account"), "{gone:?}");
+        let left: Vec<String> = stored(&now).into_iter().map(|(_, said)| said).collect();
+        assert_eq!(left, ["elsewhere", "long ago", "first", ANSWER], "{shell:?}");
+        run(&now, shell, "rsv-forget-hour -p work -y", "").ok();
+        let left: Vec<String> = stored(&now).into_iter().map(|(_, said)| said).collect();
+        assert_eq!(left, ["elsewhere", "long ago"], "{shell:?}");
+        for script in ["rsv-forget-last -p nobody", "rsv-forget-hour"] {
+            assert_eq!(run(&now, shell, &at_status(script), "").stdout, "[1]\n", "{shell:?} {script}");
+        }
+        for script in
+            ["rsv-forget-last x", "rsv-forget-hour -x", "rsv-forget-word", "rsv-forget-word -p work ' '"]
+        {
+            let ran = run(&now, shell, &at_status(script), "");
+            assert!(
+                ran.stdout == "[2]\n" && ran.stderr.contains(": usage: rsv-forget-"),
+                "{shell:?} {script}: {ran}"
+            );
+        }
+    }
+}
+
 /// The directory with the real clients, if this machine has them.
 fn clients() -> Option<PathBuf> {
     std::env::var_os("RSV_TEST_CLIENTS").map(PathBuf::from)

@@ -24,6 +24,7 @@ mod export_import;
 mod fake;
 mod forget_kills;
 mod forget_steps;
+mod forget;
 mod forward;
 mod functions;
 mod hub;

@@ -402,7 +402,7 @@ fn the_limit_of_a_line_can_be_set() {
 }
 
 /// The command line of each tool that needs the store.
-const USERS: [(&str, &[&str], &str); 7] = [
+const USERS: [(&str, &[&str], &str); 8] = [
     ("rsv-ingest", &["hello"], ""),
     ("rsv-ingest", &[], "{\"role\":\"user\",\"content\":\"x\"}"),
     (
@@ -413,6 +413,7 @@ const USERS: [(&str, &[&str], &str); 7] = [
     ("rsv-view", &[], ""),
     ("rsv-search", &["hello"], ""),
     ("rsv-export", &[], ""),
+    ("rsv-forget", &["--everything"], ""),
     ("rsv-link", &[], ""),
 ];
 
@@ -461,14 +462,14 @@ fn a_foreign_file_is_refused_and_left_alone() {
 #[test]
 fn a_store_of_another_version_is_refused_and_left_alone() {
     let home = Home::new();
-    for version in [1, 2, 6, 8, 70] {
+    for version in [1, 2, 7, 9, 70] {
         let name = format!("of-{version}.db");
         home.run("rsv-ingest", &["hello", "--store", &name], "").ok();
         let other = rusqlite::Connection::open(home.path(&name)).unwrap();
         other.pragma_update(None, "user_version", version).unwrap();
         other.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(other);
-        let cause = format!("is of another version of rsv ({version}; this one reads 7)");
+        let cause = format!("is of another version of rsv ({version}; this one reads 8)");
         let hint = "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE";
         refused(&home, &name, &cause, hint);
     }
@@ -646,11 +647,12 @@ fn store_files(home: &Home) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn opening_to_read_writes_nothing() {
     let request = r#"{"model":"m","messages":[{"role":"user","content":"Which owl?"}]}"#;
-    let readers: [(&str, &[&str], &str); 8] = [
+    let readers: [(&str, &[&str], &str); 9] = [
         ("rsv-view", &["5"], ""),
         ("rsv-view", &["--accounts"], ""),
         ("rsv-search", &["owl"], ""),
         ("rsv-export", &[], ""),
+        ("rsv-forget", &["--everything", "--dry-run"], ""),
         ("rsv-link", &["--stats"], ""),
         ("rsv-link", &["--dry-run"], ""),
         ("rsv-enrich", &[], request),

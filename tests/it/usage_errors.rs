@@ -8,7 +8,7 @@ type UsageError = (&'static str, &'static [&'static str], &'static str, &'static
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const USAGE_ERRORS: [UsageError; 66] = [
+const USAGE_ERRORS: [UsageError; 69] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -39,6 +39,9 @@ const USAGE_ERRORS: [UsageError; 66] = [
     ("rsv-import", &["missing.jsonl"], "", "cannot open missing.jsonl: no such file", "operands are names of files"),
     ("rsv-import", &["directory"], "", "cannot read directory: is a directory", "name the files in it"),
     ("rsv-forward", &["Where are my tomatoes?"], "", "cannot open Where are my tomatoes?", "pipe text in"),
+    ("rsv-forget", &["--everything", "m1"], "", "'--everything' cannot be used with '[ID]...'", "--help"),
+    ("rsv-forget", &["--all", "-p", "x"], "", "'--all' cannot be used with '--partition <NAME>'", "--help"),
+    ("rsv-forget", &[], "{\"kind\":\"query\",\"id\":\"q\"}\n", "<stdin>:1: kind: a query cannot be forgotten", "the lines of rsv-search"),
     ("rsv-link", &["--threshold", "2"], "", "expected a cosine above 0, at most 1, found 2", ""),
     ("rsv-embed", &["--pending", "now"], "", "'--pending' cannot be used with '[FILE]...'", "--help"),
     // Settings.

@@ -3,9 +3,9 @@
 use super::super::api::OpenMode;
 use super::super::error::{Result, StoreError};
 use super::code_cache::CodeCache;
-use super::error::describe;
+use super::connection;
+use super::error::{Stopped, describe};
 use super::write::KnownCollections;
-use super::{connection, walk};
 use rusqlite::Connection;
 use std::cell::RefCell;
 use std::fs;
@@ -92,10 +92,10 @@ impl Sqlite {
     }
 
     /// The error for a walk that ended early.
-    pub(super) fn stopped(&self, stopped: walk::Stopped) -> StoreError {
+    pub(super) fn stopped(&self, stopped: Stopped) -> StoreError {
         match stopped {
-            walk::Stopped::Sqlite(cause) => self.failed("read", cause),
-            walk::Stopped::Visitor(error) => error.into(),
+            Stopped::Sqlite(cause) => self.failed("read", cause),
+            Stopped::Visitor(error) => error.into(),
         }
     }
 

@@ -5,18 +5,18 @@
 //! also clears these gaps. The log is emptied as soon as no process reads an old snapshot from it; until then the store
 //! has the fact `erase`, and every writer tries.
 
+use super::super::api::ERASE_PENDING;
 use super::connection;
 use super::error::is_busy;
-use super::state::set_fact;
+use super::facts;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use std::time::Duration;
 
-/// The fact that something remains to be done: `LOG` or `FILE`.
-const PENDING: &str = "erase";
-/// The log is to be emptied.
+/// The beginning of a value of the fact `ERASE_PENDING`: the log is to be emptied. A random token follows, so that a
+/// process that has emptied the log does not clear the fact of a later removal.
 const LOG: &str = "log";
-/// The file is to be rewritten first: without `sqlite_dbpage`, single pages cannot be cleared.
+/// The same: the file is to be rewritten first. Without `sqlite_dbpage`, single pages cannot be cleared.
 const FILE: &str = "file";
 
 /// The longest wait for readers of old snapshots.
@@ -26,13 +26,18 @@ const READER_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) fn clear_leftovers(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM pragma_module_list WHERE name = 'sqlite_dbpage')";
     if !connection.query_row(sql, [], |row| row.get(0))? {
-        return set_fact(connection, PENDING, Some(FILE));
+        return set_pending(connection, FILE);
     }
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
     let cleared = clear_gaps(connection);
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     cleared?;
-    set_fact(connection, PENDING, Some(LOG))
+    set_pending(connection, LOG)
+}
+
+fn set_pending(connection: &Connection, what: &str) -> rusqlite::Result<()> {
+    let token: String = connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0))?;
+    facts::set(connection, ERASE_PENDING, Some(&format!("{what} {token}")))
 }
 
 fn clear_gaps(connection: &Connection) -> rusqlite::Result<()> {
@@ -88,19 +93,16 @@ pub(super) fn wait(connection: &mut Connection) -> rusqlite::Result<bool> {
 }
 
 fn finish(connection: &mut Connection, patience: Duration) -> rusqlite::Result<bool> {
-    let sql = "SELECT value FROM fact WHERE name = ?";
-    let pending: Option<String> =
-        connection.prepare_cached(sql)?.query_row([PENDING], |row| row.get(0)).optional()?;
-    let Some(pending) = pending else { return Ok(true) };
+    let Some(pending) = facts::get(connection, ERASE_PENDING)? else { return Ok(true) };
     connection.busy_timeout(patience)?;
-    let finished = if pending == FILE { rewrite(connection) } else { empty_log(connection) };
+    let finished = if pending.starts_with(FILE) { rewrite(connection) } else { empty_log(connection) };
     connection::wait_for_locks(connection)?;
     let is_finished = match finished {
         Err(e) if is_busy(&e) => false,
         finished => finished?,
     };
     if is_finished {
-        set_fact(connection, PENDING, None)?;
+        facts::clear(connection, ERASE_PENDING, &pending)?;
         // This page alone is in the log now, and another process may need it there.
         let _ = empty_log(connection);
     }
@@ -125,7 +127,22 @@ pub(super) fn free_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(i64::unsigned_abs)
 }
 
-/// Returns unused pages to the file system.
-pub(super) fn compact(connection: &Connection) -> rusqlite::Result<()> {
-    rewrite(connection).map(drop)
+/// Returns unused pages to the file system, which also finishes the remaining work. False if a reader is still active
+/// after `READER_TIMEOUT`; the file shrinks then as soon as a writer empties the log.
+pub(super) fn compact(connection: &mut Connection) -> rusqlite::Result<bool> {
+    let pending = facts::get(connection, ERASE_PENDING)?;
+    connection.busy_timeout(READER_TIMEOUT)?;
+    let rewritten = rewrite(connection);
+    connection::wait_for_locks(connection)?;
+    match rewritten {
+        Ok(true) => {}
+        Ok(false) => return Ok(false),
+        Err(e) if is_busy(&e) => return Ok(false),
+        Err(e) => return Err(e),
+    }
+    if let Some(pending) = pending {
+        facts::clear(connection, ERASE_PENDING, &pending)?;
+        let _ = empty_log(connection);
+    }
+    Ok(true)
 }

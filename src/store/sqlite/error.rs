@@ -1,11 +1,26 @@
 //! The errors of SQLite as kinds, worded for people who do not know SQLite.
 
 use super::super::error::ErrorKind;
+use crate::error::Error;
 use rusqlite::ErrorCode;
 use std::time::Duration;
 
 /// The time that a writer waits for the others, in steps of `connection::pause`.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The reason why a walk ended early.
+pub(super) enum Stopped {
+    /// SQLite failed.
+    Sqlite(rusqlite::Error),
+    /// The visitor failed.
+    Visitor(Error),
+}
+
+impl From<rusqlite::Error> for Stopped {
+    fn from(error: rusqlite::Error) -> Stopped {
+        Stopped::Sqlite(error)
+    }
+}
 
 /// The kind of an error, and the wording of its cause.
 pub(super) fn describe(error: &rusqlite::Error) -> (ErrorKind, String) {

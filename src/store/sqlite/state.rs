@@ -4,22 +4,20 @@ use super::super::api::{Claim, State};
 use super::super::error::{ErrorKind, Result, StoreError};
 use super::connection::open_private;
 use super::database::Sqlite;
-use super::erase;
+use super::{erase, facts};
 use crate::error::Error;
 use crate::record::Scope;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row};
 use std::fs::TryLockError;
 use std::path::Path;
 
 impl State for Sqlite {
     fn fact(&mut self, name: &str) -> Result<Option<String>> {
-        let sql = "SELECT value FROM fact WHERE name = ?";
-        let read = || self.connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional();
-        read().map_err(|e| self.failed("read", e))
+        facts::get(&self.connection, name).map_err(|e| self.failed("read", e))
     }
 
     fn set_fact(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        set_fact(&self.connection, name, value).map_err(|e| self.failed("write to", e))
+        facts::set(&self.connection, name, value).map_err(|e| self.failed("write to", e))
     }
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
@@ -56,7 +54,11 @@ impl State for Sqlite {
     }
 
     fn compact(&mut self) -> Result<()> {
-        erase::compact(&self.connection).map_err(|e| self.failed("write to", e))
+        let is_finished = erase::compact(&mut self.connection).map_err(|e| self.failed("compact", e))?;
+        if is_finished {
+            return Ok(());
+        }
+        Err(StoreError::new(ErrorKind::Locked, self.attempt("compact"), "other programs are using it"))
     }
 
     fn integrity_errors(&mut self, most: u32) -> Result<Vec<String>> {
@@ -71,17 +73,6 @@ pub(super) fn peek_scopes(connection: &Connection) -> rusqlite::Result<Vec<Scope
     let mut statement = connection.prepare(sql)?;
     let scope = |row: &Row| Ok(Scope { partition: row.get(0)?, instance: row.get(1)? });
     statement.query_map([], scope)?.collect()
-}
-
-/// Sets or removes a fact.
-pub(super) fn set_fact(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
-    let sql = match value {
-        Some(_) => {
-            "INSERT INTO fact (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2"
-        }
-        None => "DELETE FROM fact WHERE name = ?1 AND ?2 IS NULL",
-    };
-    connection.prepare_cached(sql)?.execute(params![name, value]).map(drop)
 }
 
 fn scopes(connection: &Connection) -> rusqlite::Result<Vec<(Scope, u64)>> {

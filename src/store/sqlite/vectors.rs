@@ -7,10 +7,10 @@ use super::super::evidence::Cosines;
 use super::super::select::Select;
 use super::collections::Within;
 use super::database::Sqlite;
+use super::facts;
 use super::filter::Source;
 use super::measure::{self, ModelVector};
 use super::nearest::Nearest;
-use super::state::set_fact;
 use super::{connection, embedding, newest};
 use crate::record::{Embedding, Hit};
 use rusqlite::{Connection, TransactionBehavior};
@@ -107,7 +107,7 @@ fn put(
         return Ok(Err(misfit));
     }
     if let Some((name, value)) = fact {
-        set_fact(&transaction, name, Some(value))?;
+        facts::set(&transaction, name, Some(value))?;
     }
     transaction.commit().map(Ok)
 }

@@ -3,28 +3,14 @@
 use super::super::api::Visit;
 use super::super::select::{Select, Walk};
 use super::collections::Within;
+use super::error::Stopped;
 use super::filter::Filter;
 use super::record_row::numbers;
 use super::row::{self, COLUMNS, LINK, TABLES};
 use super::tombstones::{self, PartFilter};
-use crate::error::Error;
 use crate::record::{Embedding, Record, Vector};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-
-/// The reason why a walk ended early.
-pub(super) enum Stopped {
-    /// SQLite failed.
-    Sqlite(rusqlite::Error),
-    /// The visitor failed.
-    Visitor(Error),
-}
-
-impl From<rusqlite::Error> for Stopped {
-    fn from(error: rusqlite::Error) -> Stopped {
-        Stopped::Sqlite(error)
-    }
-}
 
 /// Visits everything, from one snapshot.
 pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {

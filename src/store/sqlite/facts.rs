@@ -1,0 +1,26 @@
+//! Facts about the store, by name.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// The value of a fact.
+pub(super) fn get(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT value FROM fact WHERE name = ?";
+    connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()
+}
+
+/// Sets or removes a fact.
+pub(super) fn set(connection: &Connection, name: &str, value: Option<&str>) -> rusqlite::Result<()> {
+    let sql = match value {
+        Some(_) => {
+            "INSERT INTO fact (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2"
+        }
+        None => "DELETE FROM fact WHERE name = ?1 AND ?2 IS NULL",
+    };
+    connection.prepare_cached(sql)?.execute(params![name, value]).map(drop)
+}
+
+/// Removes a fact if it still has a value.
+pub(super) fn clear(connection: &Connection, name: &str, value: &str) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM fact WHERE name = ? AND value = ?";
+    connection.prepare_cached(sql)?.execute([name, value]).map(drop)
+}
