@@ -22,6 +22,7 @@ mod enrich_turns;
 mod examples;
 mod export_import;
 mod fake;
+mod forget_stores;
 mod forward;
 mod functions;
 mod hub;
