@@ -332,7 +332,7 @@ fn all_is_visited_in_order(open: &Open) {
     let which = Select { until: Some(2500), ..Select::messages(Scopes::One(scope("p"))) };
     let of_all_kinds = Select { kinds: kinds(), ..which.clone() };
     let early = visited(&mut *open(), &Walk { which: of_all_kinds, ..everything() });
-    assert_eq!(early.iter().filter(|record| kind(record) == 2).count(), 2);
+    assert_eq!(early.iter().filter(|record| kind(record) == 3).count(), 2);
     let messages = visited(&mut *open(), &Walk::records(which.clone()));
     assert_eq!(messages.len(), 2);
     // With vectors a message carries that of the model that has the most.
