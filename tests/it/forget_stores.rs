@@ -1,6 +1,7 @@
 //! What every store does with tombstones: each scenario runs on every backend, and all must end with the same outcomes
 //! and the same content.
 
+use crate::neo4j::RESERVOIRS;
 use crate::support::Home;
 use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Link, Object, Record, RecordKind,
@@ -502,4 +503,43 @@ fn many_records_are_forgotten_in_one_call() {
         assert!(write(store, &tombstones).iter().all(|written| matches!(written, Written::Same(_))));
         assert_eq!(store.remove(&ids_of).unwrap(), 1202);
     });
+}
+
+#[test]
+fn what_reservoir_wrote_and_was_forgotten_is_not_taken_over_again() {
+    let Some(home) = Home::in_graph() else { return };
+    let graph = home.graph();
+    for statement in &RESERVOIRS {
+        graph.run(statement);
+    }
+    let copy = "MATCH (m:MessageNode {content: 'Owl number 3'})
+                CREATE (d:MessageNode) SET d = properties(m)
+                REMOVE d.rsv_id, d.n, d.words, d.length, d.seq";
+    graph.run(copy);
+    let mut store = home.open();
+    assert_eq!(store.adopt().unwrap(), 6);
+    let of = |content: &str| {
+        format!("MATCH (m:MessageNode) WHERE m.content = '{content}' RETURN m.content AS text")
+    };
+    assert_eq!(graph.texts(&of("Owl number 3")).len(), 2);
+    let all = store.last_of(&Select::messages(Scopes::All), 9).unwrap();
+    let ids: Vec<&str> = all[2..4].iter().map(|message| message.id.as_str()).collect();
+    graph.run(&copy.replace("number 3", "number 4"));
+    assert_eq!(store.forget(&ids, 1_800_000_000_000).unwrap(), 2);
+    assert_eq!(graph.texts(&of("Owl number 3")), [""; 0], "the other node that says the same is gone too");
+    // Reservoir imports what it had exported.
+    graph.run(&copy.replace("m:MessageNode {content: 'Owl number 3'}", "m:MessageNode {content: 'Owl number 4'}")
+        .replace("SET d = properties(m)", "SET d = properties(m), d.content = 'Owl number 2', d.timestamp = 1700000000002, d.trace_id = 't1', d.role = 'user'"));
+    assert_eq!(store.adopt().unwrap(), 0);
+    let left = store.last_of(&Select::messages(Scopes::All), 9).unwrap();
+    assert_eq!(
+        left.iter().map(|message| message.text.as_str()).collect::<Vec<_>>(),
+        ["Owl number 0", "Owl number 1", "Owl number 4", "Owl number 5"]
+    );
+    assert_eq!(graph.texts(&of("Owl number 2")).len(), 1, "it is Reservoir's");
+    let forgotten: Vec<&StoredRecord> = all[2..4].iter().collect();
+    assert_eq!(write(&mut *store, &stored(&forgotten)), vec![Written::KeptOut; 2]);
+    assert_eq!(write_back(&mut *store, &stored(&forgotten), 0), vec![Written::New; 2]);
+    assert_eq!(store.last_of(&Select::messages(Scopes::All), 9).unwrap(), all);
+    home.check();
 }
