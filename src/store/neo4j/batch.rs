@@ -45,6 +45,8 @@ pub(super) struct OldVersion {
     pub(super) length: i64,
     /// The models that it has vectors of.
     pub(super) models: Vec<String>,
+    /// The element id of its node.
+    pub(super) element: String,
 }
 
 /// A batch: the records that exist, and those that will be written.
@@ -80,7 +82,8 @@ pub(super) struct New {
     pub(super) replaced: BTreeMap<(&'static str, Vec<i64>), Vec<Params>>,
     /// By their ids.
     pub(super) without_vectors: Vec<String>,
-    pub(super) removed: Vec<String>,
+    /// By their elements.
+    pub(super) removed: Vec<Params>,
     /// Those removed records of which no node may be left that says the same, whoever wrote it.
     pub(super) forgotten: Vec<String>,
     pub(super) tombstones: BTreeMap<String, Params>,
@@ -305,7 +308,7 @@ impl Batch {
     pub(super) fn remove(&mut self, id: &str) -> bool {
         let Some(old) = self.old_versions.remove(id) else { return false };
         self.new.counts.subtract(&old, &self.models);
-        self.new.removed.push(id.to_owned());
+        self.new.removed.push(Params::new().with("element", old.element));
         true
     }
 

@@ -134,7 +134,7 @@ pub(super) fn existing(with_lock: bool, kinds: &[&RecordKind], keyed: &[&RecordK
 const OLD_VERSIONS: &str = "
     UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) WITH DISTINCT r
     OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e:RsvVector) WITH r, collect(e.model) AS models
-    RETURN [{kind}, r.rsv_id, r.n, r.partition, r.instance, r.words, r.length, models] AS row";
+    RETURN [{kind}, r.rsv_id, r.n, r.partition, r.instance, r.words, r.length, models, elementId(r)] AS row";
 
 pub(super) fn old_versions(kinds: &[&RecordKind]) -> String {
     OLD_VERSIONS.replace("{kind}", &kind_position("r", kinds))
@@ -150,11 +150,13 @@ pub(super) const ADD_WORDS: &str = "
     UNWIND $rows AS row UNWIND row.stems AS each
     MERGE (w:RsvWord {stem: each[0], collection: row.collection}) ON CREATE SET w.documents = 0, w.kind = row.kind
     SET w.documents = w.documents + each[1]";
-/// As `ADD_WORDS`, with negative numbers: a stem that no record holds any more is deleted.
+/// As `ADD_WORDS`, with negative numbers: a stem that no record holds any more is marked.
 pub(super) const SUBTRACT_WORDS: &str = "
     UNWIND $rows AS row UNWIND row.stems AS each
     MATCH (w:RsvWord {stem: each[0], collection: row.collection}) SET w.documents = w.documents + each[1]
-    WITH w WHERE w.documents <= 0 DELETE w";
+    WITH w WHERE w.documents <= 0 SET w:RsvUnused";
+/// Deletes marked stems.
+pub(super) const DELETE_UNUSED_WORDS: &str = "UNWIND $rows AS row MATCH (w:RsvUnused) DELETE w";
 pub(super) const ADD_RECORDS: &str = "
     UNWIND $rows AS row CREATE (m{labels}) SET m = row";
 pub(super) const ADOPT: &str = "
@@ -163,8 +165,10 @@ pub(super) const ADOPT: &str = "
 /// Replaces the content of nodes, which keep their ids and links.
 pub(super) const REPLACE_RECORDS: &str = "
     UNWIND $rows AS row MATCH (m:RsvRecord {rsv_id: row.rsv_id}) {reset} SET m{labels} SET m = row";
+/// Finds its records without an index: in a transaction that has removed N nodes, each use of an index takes time that
+/// grows with N.
 pub(super) const REMOVE_RECORDS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e)
+    UNWIND $rows AS row MATCH (r) WHERE elementId(r) = row.element OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e)
     WITH r, collect(e) AS vectors FOREACH (e IN vectors | DETACH DELETE e) DETACH DELETE r";
 /// Removes the nodes that say the same as messages which are forgotten, and that rsv did not write.
 pub(super) const REMOVE_DOUBLES: &str = "

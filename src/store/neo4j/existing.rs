@@ -61,19 +61,20 @@ pub(super) fn read_old_versions(
     let statement = changes::old_versions(&kinds);
     for ids in ids.chunks(ROWS) {
         for row in transaction.rows(&statement, Params::new().with_texts("ids", ids.iter().copied()))? {
-            let (kind, id, n, partition, instance, indexed, length, models): Counted = row.get("row")?;
+            let (kind, id, n, partition, instance, indexed, length, models, element): Counted =
+                row.get("row")?;
             // Records of a kind that this process does not know stay as they are.
             let Some(kind) = kind.and_then(|kind| kinds.get(kind).copied()) else { continue };
             let (scope, length) = (Scope { partition, instance }, length.unwrap_or_default());
-            there.old_versions.insert(id, OldVersion { n, kind, scope, indexed, length, models });
+            there.old_versions.insert(id, OldVersion { n, kind, scope, indexed, length, models, element });
         }
     }
     Ok(())
 }
 
 /// The values that were counted for a record: the position of its kind, id, n, partition, instance, words, length,
-/// models.
-type Counted = (Option<usize>, String, i64, String, String, Option<String>, Option<i64>, Vec<String>);
+/// models, element id.
+type Counted = (Option<usize>, String, i64, String, String, Option<String>, Option<i64>, Vec<String>, String);
 
 /// An existing record: id, the position of its kind, partition, instance, timestamp, role; and, if it is to be
 /// compared, content and extra.

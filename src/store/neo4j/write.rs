@@ -176,7 +176,13 @@ impl Batch {
         let fewer = counts.vectors.iter().filter(|(_, count)| **count < 0);
         shrunk.extend(fewer.map(|(name, _)| name.clone()));
         let ids = |ids: Vec<String>| ids.into_iter().map(|id| Params::new().with("id", id)).collect();
-        let mut steps = vec![(changes::REMOVE_ALL_VECTORS.to_owned(), ids(without_vectors))];
+        // What uses an index goes before what deletes many nodes: see `REMOVE_RECORDS`.
+        let mut steps = vec![
+            (changes::PUT_TOMBSTONES.to_owned(), new.tombstones.into_values().collect()),
+            (changes::REMOVE_DOUBLES.to_owned(), ids(new.forgotten)),
+            (changes::REMOVE_ALL_VECTORS.to_owned(), ids(without_vectors)),
+        ];
+        let unused_words = if new.removed.is_empty() && replaced.is_empty() { 0 } else { 1 };
         let mut counts = counts;
         steps.extend(collection_steps(&collections, &mut counts));
         let numbers: Vec<i64> = models.values().map(|(n, _)| *n).collect();
@@ -195,9 +201,8 @@ impl Batch {
         steps.extend([
             (changes::SET_MEMBERS.to_owned(), new.members),
             (changes::HIDE.to_owned(), new.hidden),
-            (changes::REMOVE_DOUBLES.to_owned(), ids(new.forgotten)),
-            (changes::REMOVE_RECORDS.to_owned(), ids(new.removed)),
-            (changes::PUT_TOMBSTONES.to_owned(), new.tombstones.into_values().collect()),
+            (changes::REMOVE_RECORDS.to_owned(), new.removed),
+            (changes::DELETE_UNUSED_WORDS.to_owned(), vec![Params::new(); unused_words]),
         ]);
         run_all(transaction, steps)?;
         Ok(shrunk)
