@@ -158,6 +158,16 @@ impl StoredRecord {
 }
 
 impl StoredRecord {
+    /// The [`identity_digest`] of each record that its parts name.
+    pub fn part_digests(&self) -> Vec<String> {
+        let of_list = |(list, kind): &(&str, &str)| {
+            let parts = self.members.objects(list).ok().flatten().unwrap_or_default();
+            let ids = parts.into_iter().filter_map(|part| part.text("id").ok()?);
+            ids.map(|id| identity_digest(kind, &id)).collect::<Vec<_>>()
+        };
+        self.kind.part_lists.iter().flat_map(of_list).collect()
+    }
+
     /// Leaves out the parts that name a record which is forgotten, as told by its [`identity_digest`].
     pub fn drop_parts(&mut self, mut is_forgotten: impl FnMut(&str) -> bool) {
         for (list, kind) in self.kind.part_lists {

@@ -1,7 +1,8 @@
 //! What becomes of records that were forgotten, and which records a tombstone is of: the rules of every store.
 
+use super::identity::Written;
 use crate::record::{RecordKind, StoredRecord, Tombstone, identity_digest, kind_named};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a write does with records that were forgotten.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -60,5 +61,52 @@ impl<'a> Targets<'a> {
             let tombstone = *self.by_content.get(record.natural_digest()?.as_str())?;
             tombstone.keeps_out(record.timestamp).then_some(tombstone)
         })
+    }
+}
+
+/// The tombstones of a batch: those that hold from now on, and the outcome of each.
+pub(super) struct Received {
+    /// The newest of each record, if it takes the place of what there is; by digest.
+    pub(super) newer: Vec<Tombstone>,
+    /// By digest.
+    written: HashMap<String, Written>,
+}
+
+impl Received {
+    /// Compares the tombstones of a batch with those that are stored, `there`, which finds them by digest.
+    pub(super) fn compare<'a, E>(
+        batch: impl Iterator<Item = &'a Tombstone>,
+        mut there: impl FnMut(&str) -> Result<Option<Tombstone>, E>,
+    ) -> Result<Received, E> {
+        let mut newest: BTreeMap<&str, &Tombstone> = BTreeMap::new();
+        for one in batch {
+            if newest.get(one.of.as_str()).is_none_or(|other| one.supersedes(other)) {
+                newest.insert(&one.of, one);
+            }
+        }
+        let (mut newer, mut written) = (Vec::new(), HashMap::new());
+        for (of, one) in newest {
+            let is_newer = there(of)?.is_none_or(|there| one.supersedes(&there));
+            let outcome = if is_newer { Written::New } else { Written::Same(of.to_owned()) };
+            written.insert(of.to_owned(), outcome);
+            newer.extend(is_newer.then(|| one.clone()));
+        }
+        Ok(Received { newer, written })
+    }
+
+    /// Counts a record that is removed because of the tombstone of this digest.
+    pub(super) fn count_removed(&mut self, of: &str) {
+        if let Some(written) = self.written.get_mut(of) {
+            *written = match written {
+                Written::Removed(count) => Written::Removed(*count + 1),
+                _ => Written::Removed(1),
+            };
+        }
+    }
+
+    /// The outcome of a tombstone of the batch.
+    pub(super) fn outcome(&self, tombstone: &Tombstone) -> Written {
+        let written = self.written.get(&tombstone.of);
+        written.cloned().unwrap_or_else(|| Written::Same(tombstone.of.clone()))
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! A file uses only files that are named after it here. `retrieval` implements the store as a whole; `records`,
 //! `words`, `vectors`, `links` and `state` implement a capability each. `around`, `compare`, `nearest` and `read` hold
-//! the shared reads. `write` writes a batch: `existing` reads the records that exist, and `batch`, with `fulltext` and
-//! `rows`, works out the changes. `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the
+//! the shared reads. `write` writes a batch: `removal` and `existing` read the records that exist, and `batch`, with
+//! `fulltext`, `tombstones` and `rows`, works out the changes. `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the
 //! writers' lock; `server` holds the connections, with `selection`, `changes`, `statements`, `values` and `error`.
 
 mod around;
@@ -20,6 +20,7 @@ mod lock;
 mod nearest;
 mod read;
 mod records;
+mod removal;
 mod retrieval;
 mod rows;
 mod schema;
@@ -27,6 +28,7 @@ mod selection;
 mod server;
 mod state;
 mod statements;
+mod tombstones;
 mod values;
 mod vectors;
 mod words;

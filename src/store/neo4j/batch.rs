@@ -3,10 +3,14 @@
 use super::changes::{VectorLabels, is_relation};
 use super::fulltext;
 use super::lock::Models;
-use super::rows::{link_row, too_long, vector_row};
+use super::rows::{as_json, link_row, tombstone_row, too_long, vector_row};
 use super::selection::collection_params;
+use super::tombstones::Tombstones;
 use super::values::Params;
-use crate::record::{Embedding, Link, MESSAGE, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord};
+use crate::record::{
+    Embedding, Link, MESSAGE, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone,
+};
+use crate::store::forgetting::Forgotten;
 use crate::store::identity::{self, Written};
 use crate::store::terms;
 use neo4rs::BoltType;
@@ -41,6 +45,8 @@ pub(super) struct OldVersion {
     pub(super) length: i64,
     /// The models that it has vectors of.
     pub(super) models: Vec<String>,
+    /// The element id of its node.
+    pub(super) element: String,
 }
 
 /// A batch: the records that exist, and those that will be written.
@@ -58,6 +64,12 @@ pub(super) struct Batch {
     pub(super) sources: HashSet<(String, String)>,
     pub(super) targets: HashSet<(String, String)>,
     pub(super) old_versions: HashMap<String, OldVersion>,
+    /// The tombstones that may keep out its records.
+    pub(super) tombstones: Tombstones,
+    /// What happens to records that were forgotten; `None` where nothing was.
+    pub(super) forgotten: Option<Forgotten>,
+    /// The models that lost vectors earlier in the transaction.
+    pub(super) shrunk: BTreeSet<String>,
     pub(super) new: New,
 }
 
@@ -70,7 +82,15 @@ pub(super) struct New {
     pub(super) replaced: BTreeMap<(&'static str, Vec<i64>), Vec<Params>>,
     /// By their ids.
     pub(super) without_vectors: Vec<String>,
-    pub(super) removed: Vec<String>,
+    /// By their elements.
+    pub(super) removed: Vec<Params>,
+    /// Those removed records of which no node may be left that says the same, whoever wrote it.
+    pub(super) forgotten: Vec<String>,
+    pub(super) tombstones: BTreeMap<String, Params>,
+    /// New members of records.
+    pub(super) members: Vec<Params>,
+    /// Nodes that rsv did not write and ignores from now on.
+    pub(super) hidden: Vec<Params>,
     pub(super) vectors: BTreeMap<VectorLabels, Vec<Params>>,
     pub(super) links: BTreeMap<String, Vec<Params>>,
     pub(super) models: BTreeSet<String>,
@@ -123,6 +143,12 @@ impl Counts {
     }
 }
 
+impl New {
+    pub(super) fn put_tombstone(&mut self, tombstone: &Tombstone) {
+        self.tombstones.insert(tombstone.of.clone(), tombstone_row(tombstone));
+    }
+}
+
 impl Batch {
     /// Adds a record to the batch and returns the outcome.
     pub(super) fn add(&mut self, record: &Record) -> Written {
@@ -148,21 +174,62 @@ impl Batch {
             (Some(None), _) => Written::Differs,
             (None, Some(Twin::Unadopted(element))) => {
                 let element = element.clone();
+                if !self.admit(record) {
+                    self.new.hidden.push(Params::new().with("element", element));
+                    return Written::KeptOut;
+                }
                 self.adopt(record, element);
                 Written::Same(record.id.clone())
             }
             (there, twin) => identity::write_outcome(record, there.and_then(Option::as_ref), id_of(twin)),
         };
-        if written == Written::New {
-            self.create(record);
+        if written == Written::New && !self.admit(record) {
+            return Written::KeptOut;
         }
         let of = match &written {
-            Written::New => record.id.clone(),
+            Written::New => {
+                self.create(record);
+                record.id.clone()
+            }
+            Written::Same(_) if self.completes_parts(record) => {
+                self.set_members(record);
+                return Written::Replaced;
+            }
             Written::Same(id) => id.clone(),
             _ => return written,
         };
         self.vector_of(record, of, written != Written::New);
         written
+    }
+
+    /// Whether tombstones allow a record to be written; under `Forgotten::Return` they do, and say so from then on.
+    fn admit(&mut self, record: &StoredRecord) -> bool {
+        let Some(forgotten) = self.forgotten else { return true };
+        let (may_be_written, returned) = self.tombstones.admit(record, forgotten);
+        for tombstone in &returned {
+            self.new.put_tombstone(tombstone);
+        }
+        may_be_written
+    }
+
+    /// Whether a record that may return has parts that its stored version lacks.
+    fn completes_parts(&self, record: &StoredRecord) -> bool {
+        let there = self.records.get(&record.id).and_then(Option::as_ref);
+        matches!(self.forgotten, Some(Forgotten::Return { .. }))
+            && there.is_some_and(|there| record.has_more_parts_than(there))
+    }
+
+    /// Replaces the members of a stored record.
+    fn set_members(&mut self, record: &StoredRecord) {
+        let row = Params::new().with("id", record.id.as_str()).with("extra", as_json(&record.members));
+        self.new.members.push(row);
+        self.records.insert(record.id.clone(), Some(record.clone()));
+    }
+
+    /// The outcome of a vector or a link of a record that is not there; `member` names it.
+    fn missing(&self, member: &str, id: &str) -> Written {
+        let is_forgotten = self.tombstones.is_forgotten(id);
+        if is_forgotten { Written::KeptOut } else { identity::unknown_record(member, id) }
     }
 
     /// Adds the replacement of a record and returns the outcome.
@@ -241,7 +308,7 @@ impl Batch {
     pub(super) fn remove(&mut self, id: &str) -> bool {
         let Some(old) = self.old_versions.remove(id) else { return false };
         self.new.counts.subtract(&old, &self.models);
-        self.new.removed.push(id.to_owned());
+        self.new.removed.push(Params::new().with("element", old.element));
         true
     }
 
@@ -301,7 +368,7 @@ impl Batch {
     /// Adds a vector. It is late if its record existed without it.
     fn embedding(&mut self, embedding: &Embedding, late: bool) -> Written {
         let (kind, scope, timestamp) = match self.records.get(&embedding.of) {
-            None => return identity::unknown_record("of", &embedding.of),
+            None => return self.missing("of", &embedding.of),
             Some(None) => return Written::Differs,
             Some(Some(record)) => (record.kind, record.scope.clone(), record.timestamp),
         };
@@ -347,7 +414,7 @@ impl Batch {
         }
         for (end, id) in [("from", &link.from), ("to", &link.to)] {
             if !self.records.contains_key(id) {
-                return identity::unknown_record(end, id);
+                return self.missing(end, id);
             }
         }
         let key = (link.from.clone(), link.rel.clone(), link.to.clone());

@@ -22,7 +22,7 @@ pub(super) const STORE: &str = "
     RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
 
 /// The constraints and indexes that must exist before anything is written; each is made once.
-pub(super) const SCHEMA: [&str; 8] = [
+pub(super) const SCHEMA: [&str; 11] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
     "CREATE CONSTRAINT rsv_collection IF NOT EXISTS
@@ -33,6 +33,9 @@ pub(super) const SCHEMA: [&str; 8] = [
      FOR (s:RsvVectorCount) REQUIRE (s.model, s.kind, s.partition, s.instance) IS UNIQUE",
     "CREATE CONSTRAINT rsv_fact IF NOT EXISTS FOR (f:RsvFact) REQUIRE f.name IS UNIQUE",
     "CREATE CONSTRAINT rsv_claim IF NOT EXISTS FOR (c:RsvClaim) REQUIRE c.job IS UNIQUE",
+    "CREATE CONSTRAINT rsv_tombstone IF NOT EXISTS FOR (t:RsvTombstone) REQUIRE t.of IS UNIQUE",
+    "CREATE INDEX rsv_tombstone_also IF NOT EXISTS FOR (t:RsvTombstone) ON (t.also)",
+    "CREATE INDEX rsv_tombstone_time IF NOT EXISTS FOR (t:RsvTombstone) ON (t.timestamp)",
 ];
 const SCOPE_INDEX: &str = "
     CREATE INDEX rsv_{name}_scope IF NOT EXISTS FOR (m:{label}) ON (m.partition, m.instance, m.timestamp)";
@@ -53,7 +56,7 @@ pub(super) const DELETE_FACT: &str = "MATCH (f:RsvFact {name: $name}) DELETE f";
 /// Holds a job as long as the transaction lasts.
 pub(super) const CLAIM: &str = "MERGE (c:RsvClaim {job: $job}) SET c.taken = true";
 
-/// The existing records of a batch: one row of lists. It is read after `n` is known, while the lock is held.
+/// The existing records of a batch, and whether there are any tombstones: one row of lists. It is read after `n` is known, while the lock is held.
 macro_rules! existing {
     () => {
         "CALL (n) {
@@ -81,7 +84,8 @@ macro_rules! existing {
            UNWIND $ends AS row MATCH (r:RsvRecord {rsv_id: row.id})-[l]-(:RsvRecord) WHERE type(l) = row.rel
            RETURN collect(DISTINCT [row.rel, startNode(l).rsv_id, endNode(l).rsv_id]) AS pairs
          }
-         RETURN records, twins, collections, vectors, links, pairs"
+         CALL (n) { MATCH (t:RsvTombstone) RETURN count(t) > 0 AS tombstones }
+         RETURN records, twins, collections, vectors, links, pairs, tombstones"
     };
 }
 const EXISTING: &str = concat!("WITH 0 AS n ", existing!());
@@ -130,7 +134,7 @@ pub(super) fn existing(with_lock: bool, kinds: &[&RecordKind], keyed: &[&RecordK
 const OLD_VERSIONS: &str = "
     UNWIND $ids AS id MATCH (r:RsvRecord {rsv_id: id}) WITH DISTINCT r
     OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e:RsvVector) WITH r, collect(e.model) AS models
-    RETURN [{kind}, r.rsv_id, r.n, r.partition, r.instance, r.words, r.length, models] AS row";
+    RETURN [{kind}, r.rsv_id, r.n, r.partition, r.instance, r.words, r.length, models, elementId(r)] AS row";
 
 pub(super) fn old_versions(kinds: &[&RecordKind]) -> String {
     OLD_VERSIONS.replace("{kind}", &kind_position("r", kinds))
@@ -146,11 +150,13 @@ pub(super) const ADD_WORDS: &str = "
     UNWIND $rows AS row UNWIND row.stems AS each
     MERGE (w:RsvWord {stem: each[0], collection: row.collection}) ON CREATE SET w.documents = 0, w.kind = row.kind
     SET w.documents = w.documents + each[1]";
-/// As `ADD_WORDS`, with negative numbers: a stem that no record holds any more is deleted.
+/// As `ADD_WORDS`, with negative numbers: a stem that no record holds any more is marked.
 pub(super) const SUBTRACT_WORDS: &str = "
     UNWIND $rows AS row UNWIND row.stems AS each
     MATCH (w:RsvWord {stem: each[0], collection: row.collection}) SET w.documents = w.documents + each[1]
-    WITH w WHERE w.documents <= 0 DELETE w";
+    WITH w WHERE w.documents <= 0 SET w:RsvUnused";
+/// Deletes marked stems.
+pub(super) const DELETE_UNUSED_WORDS: &str = "UNWIND $rows AS row MATCH (w:RsvUnused) DELETE w";
 pub(super) const ADD_RECORDS: &str = "
     UNWIND $rows AS row CREATE (m{labels}) SET m = row";
 pub(super) const ADOPT: &str = "
@@ -159,9 +165,27 @@ pub(super) const ADOPT: &str = "
 /// Replaces the content of nodes, which keep their ids and links.
 pub(super) const REPLACE_RECORDS: &str = "
     UNWIND $rows AS row MATCH (m:RsvRecord {rsv_id: row.rsv_id}) {reset} SET m{labels} SET m = row";
+/// Finds its records without an index: in a transaction that has removed N nodes, each use of an index takes time that
+/// grows with N.
 pub(super) const REMOVE_RECORDS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e)
+    UNWIND $rows AS row MATCH (r) WHERE elementId(r) = row.element OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e)
     WITH r, collect(e) AS vectors FOREACH (e IN vectors | DETACH DELETE e) DETACH DELETE r";
+/// Removes the nodes that say the same as messages which are forgotten, and that rsv did not write.
+pub(super) const REMOVE_DOUBLES: &str = "
+    UNWIND $rows AS row MATCH (r:RsvMessage&RsvRecord {rsv_id: row.id})
+    MATCH (m:MessageNode) USING INDEX m:MessageNode(trace_id, timestamp)
+    WHERE m.trace_id = r.trace_id AND m.timestamp = r.timestamp AND m.partition = r.partition
+    AND m.instance = r.instance AND m.role = r.role AND m.content = r.content AND NOT m:RsvRecord
+    OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e)
+    WITH m, collect(e) AS vectors FOREACH (e IN vectors | DETACH DELETE e) DETACH DELETE m";
+/// Replaces the members of records that have no property of their own.
+pub(super) const SET_MEMBERS: &str = "
+    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) SET r.extra = row.extra";
+pub(super) const PUT_TOMBSTONES: &str = "
+    UNWIND $rows AS row MERGE (t:RsvTombstone {of: row.of}) SET t = row";
+/// Hides nodes that rsv did not write: what they say was forgotten.
+pub(super) const HIDE: &str = "
+    UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element SET m:RsvDouble";
 /// A Reservoir that imported its own export holds every message twice. One of each two is taken over.
 pub(super) const MARK_DOUBLES: &str = "
     MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble AND EXISTS {

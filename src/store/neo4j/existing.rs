@@ -3,11 +3,13 @@
 use super::batch::{Batch, OldVersion, Twin, natural_key};
 use super::changes;
 use super::error::{DbError, DbResult};
-use super::lock::{lock, lock_params, locked};
+use super::lock::{lock_params, locked};
 use super::selection::{collection_params, number, scope_params};
 use super::server::Transaction;
+use super::tombstones::Tombstones;
 use super::values::{self, ListedRecord, Params, Row, narrow, or_null};
 use crate::record::{Link, Record, RecordKind, Scope, StoredRecord, kind_named, kinds};
+use crate::store::forgetting::Forgotten;
 use crate::store::identity::is_one_to_one;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,12 +20,17 @@ pub(super) const ROWS: usize = 500;
 /// model.
 const NUMBERS: usize = 4;
 
-/// Takes the writers' lock, and reads all records that a batch names.
-pub(super) fn read(transaction: &mut Transaction, batch: &[Record]) -> DbResult<Batch> {
+/// Takes the writers' lock, and reads all records that a batch names; with `forgotten`, which says what happens to
+/// records that were forgotten, their tombstones too.
+pub(super) fn read(
+    transaction: &mut Transaction,
+    batch: &[Record],
+    forgotten: Option<Forgotten>,
+) -> DbResult<Batch> {
     let mut there = Batch::default();
     let (kinds, count) = (kinds(), NUMBERS * batch.len());
     for (at, some) in batch.chunks(ROWS).enumerate() {
-        let wanted = Wanted::new(some);
+        let wanted = Wanted::new(some, matches!(forgotten, Some(Forgotten::Return { .. })));
         let statement = changes::existing(at == 0, &kinds, &wanted.keyed);
         let params = if at == 0 { lock_params(count) } else { Params::new() };
         let row = transaction.row(&statement, wanted.with(params))?.ok_or_else(no_row)?;
@@ -31,15 +38,16 @@ pub(super) fn read(transaction: &mut Transaction, batch: &[Record]) -> DbResult<
             (there.next, there.models) = locked(&row)?;
         }
         take_in(&mut there, &row, &wanted, &kinds)?;
+        let are_tombstones: bool = row.get("tombstones")?;
+        there.forgotten = forgotten.filter(|_| are_tombstones);
     }
-    Ok(there)
-}
-
-/// Takes the writers' lock, and reads the records to remove.
-pub(super) fn read_to_remove(transaction: &mut Transaction, ids: &[&str]) -> DbResult<Batch> {
-    let mut there = Batch::default();
-    (there.next, there.models) = lock(transaction, 0)?;
-    read_old_versions(transaction, &mut there, ids)?;
+    if there.forgotten.is_some() {
+        for some in batch.chunks(ROWS) {
+            let is_there = |id: &str| there.records.contains_key(id);
+            let tombstones = Tombstones::of_batch(transaction, some, is_there)?;
+            there.tombstones.extend(tombstones);
+        }
+    }
     Ok(there)
 }
 
@@ -53,19 +61,20 @@ pub(super) fn read_old_versions(
     let statement = changes::old_versions(&kinds);
     for ids in ids.chunks(ROWS) {
         for row in transaction.rows(&statement, Params::new().with_texts("ids", ids.iter().copied()))? {
-            let (kind, id, n, partition, instance, indexed, length, models): Counted = row.get("row")?;
+            let (kind, id, n, partition, instance, indexed, length, models, element): Counted =
+                row.get("row")?;
             // Records of a kind that this process does not know stay as they are.
             let Some(kind) = kind.and_then(|kind| kinds.get(kind).copied()) else { continue };
             let (scope, length) = (Scope { partition, instance }, length.unwrap_or_default());
-            there.old_versions.insert(id, OldVersion { n, kind, scope, indexed, length, models });
+            there.old_versions.insert(id, OldVersion { n, kind, scope, indexed, length, models, element });
         }
     }
     Ok(())
 }
 
 /// The values that were counted for a record: the position of its kind, id, n, partition, instance, words, length,
-/// models.
-type Counted = (Option<usize>, String, i64, String, String, Option<String>, Option<i64>, Vec<String>);
+/// models, element id.
+type Counted = (Option<usize>, String, i64, String, String, Option<String>, Option<i64>, Vec<String>, String);
 
 /// An existing record: id, the position of its kind, partition, instance, timestamp, role; and, if it is to be
 /// compared, content and extra.
@@ -134,11 +143,12 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn new(batch: &'a [Record]) -> Wanted<'a> {
+    /// What a batch names; with `parts`, records that have parts are to be compared too.
+    fn new(batch: &'a [Record], parts: bool) -> Wanted<'a> {
         let mut wanted = Wanted::default();
         for record in batch {
             match record {
-                Record::Stored(record) => wanted.add(record),
+                Record::Stored(record) => wanted.add(record, parts),
                 Record::Embedding(vector) => {
                     wanted.ids.entry(&vector.of).or_default();
                     wanted.vectors.push((&vector.of, &vector.model));
@@ -154,9 +164,10 @@ impl<'a> Wanted<'a> {
         wanted
     }
 
-    fn add(&mut self, record: &'a StoredRecord) {
+    fn add(&mut self, record: &'a StoredRecord, parts: bool) {
         let has_key = record.kind.natural_key.is_some();
-        *self.ids.entry(&record.id).or_default() |= has_key;
+        let is_compared = has_key || parts && !record.kind.part_lists.is_empty();
+        *self.ids.entry(&record.id).or_default() |= is_compared;
         self.collections.insert((record.kind.name, &record.scope));
         let vector = record.vector.iter().map(|vector| (record.id.as_str(), vector.model.as_str()));
         self.vectors.extend(vector);

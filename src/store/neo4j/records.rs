@@ -4,6 +4,7 @@ use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
 use super::selection::select_params;
 use super::statements::{self, selected};
+use super::tombstones;
 use super::values::{Params, Row};
 use crate::record::{Record, RecordKind, StoredRecord, Vector};
 use crate::store::api::{Records, Visit};
@@ -13,8 +14,8 @@ use crate::store::identity::Written;
 use crate::store::select::{Select, Walk};
 
 impl Records for Neo4j {
-    fn write(&mut self, batch: &[Record], _forgotten: Forgotten) -> Result<Vec<Written>> {
-        self.or_error("write to", self.write_batch(batch))
+    fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>> {
+        self.or_error("write to", self.write_batch(batch, forgotten))
     }
 
     fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
@@ -22,19 +23,25 @@ impl Records for Neo4j {
     }
 
     fn remove(&mut self, ids: &[&str]) -> Result<u64> {
-        self.or_error("write to", self.remove_records(ids))
+        self.or_error("write to", self.remove_records(ids, None))
     }
 
-    fn forget(&mut self, ids: &[&str], _at: i64) -> Result<u64> {
-        self.or_error("write to", self.remove_records(ids))
+    fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
+        self.or_error("write to", self.remove_records(ids, Some(at)))
     }
 
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {
-        self.or_error("read", self.read_by_id(ids, which))
+        let mut found = self.or_error("read", self.read_by_id(ids, which))?;
+        let dropped = tombstones::drop_forgotten_parts(&self.server, found.iter_mut().collect());
+        self.or_error("read", dropped)?;
+        Ok(found)
     }
 
     fn last(&mut self, which: &[Select], count: usize) -> Result<Vec<Vec<StoredRecord>>> {
-        self.or_error("read", self.read_last_of_each(which, count))
+        let mut found = self.or_error("read", self.read_last_of_each(which, count))?;
+        let records = found.iter_mut().flatten().collect();
+        self.or_error("read", tombstones::drop_forgotten_parts(&self.server, records))?;
+        Ok(found)
     }
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
@@ -53,10 +60,19 @@ impl Neo4j {
         let which = &what.which;
         let params = || select_params(which).with("upto", upto);
         let mut visit = |record: Record| visit(record).map_err(DbError::Visitor);
+        if what.tombstones {
+            tombstones::each(&self.server, which, &mut |one| visit(Record::Tombstone(one)))?;
+        }
+        let has_parts = which.kinds.iter().any(|kind| !kind.part_lists.is_empty());
+        let forgotten = if has_parts { tombstones::all_forgotten(&self.server)? } else { Default::default() };
         let model = if what.vectors { self.main_model()? } else { None };
         let statement = selected(statements::RECORDS, which);
         self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
-            visit(Record::Stored(with_vector(&row, &which.kinds, model.as_deref())?))
+            let mut record = with_vector(&row, &which.kinds, model.as_deref())?;
+            if !forgotten.is_empty() {
+                record.drop_parts(|digest| forgotten.contains(digest));
+            }
+            visit(Record::Stored(record))
         })?;
         if what.embeddings {
             let statement = selected(statements::EMBEDDINGS, which);

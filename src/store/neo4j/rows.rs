@@ -1,7 +1,8 @@
-//! Vectors and links as rows to write, and the limits of the server.
+//! Vectors, links and tombstones as rows to write, and the limits of the server.
 
+use super::selection::scope_params;
 use super::values::{Params, or_null};
-use crate::record::{Embedding, Link, Object, Record};
+use crate::record::{Embedding, Link, Object, Record, Tombstone};
 use crate::store::identity::Written;
 use neo4rs::BoltType;
 
@@ -56,8 +57,19 @@ pub(super) fn link_row(link: &Link, n: i64) -> Params {
         .with("properties", BoltType::Map(properties.into()))
 }
 
+/// A tombstone as a row to write.
+pub(super) fn tombstone_row(tombstone: &Tombstone) -> Params {
+    scope_params(&tombstone.scope)
+        .with("of", tombstone.of.as_str())
+        .with("also", or_null(tombstone.also.as_deref()))
+        .with("what", tombstone.what.as_str())
+        .with("state", tombstone.state.name())
+        .with("timestamp", tombstone.timestamp)
+        .with("extra", as_json(&tombstone.extra))
+}
+
 /// The members without a property of their own as JSON, or null.
-fn as_json(extra: &Object) -> BoltType {
+pub(super) fn as_json(extra: &Object) -> BoltType {
     or_null((!extra.is_empty()).then(|| extra.to_json()))
 }
 

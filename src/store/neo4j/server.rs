@@ -262,17 +262,35 @@ pub(super) struct Transaction {
 impl Transaction {
     /// The rows of a statement.
     pub(super) fn rows(&mut self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
+        let mut rows = Vec::new();
+        self.each(statement, params, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Visits the rows of a statement as they arrive.
+    pub(super) fn each(
+        &mut self,
+        statement: &str,
+        params: Params,
+        visit: &mut dyn FnMut(Row) -> DbResult<()>,
+    ) -> DbResult<()> {
         let query_timeout = self.query_timeout;
+        let late = || DbError::QueryTimeout(query_timeout);
         let inner = self.inner()?;
-        let all = async {
-            let mut rows = Vec::new();
-            let mut stream = inner.execute(query(statement, params)).await?;
-            while let Some(row) = stream.next(inner.handle()).await? {
-                rows.push(Row(row));
+        wait(async {
+            let sent = inner.execute(query(statement, params));
+            let mut stream = timeout(query_timeout, sent).await.map_err(|_| late())??;
+            loop {
+                let next = timeout(query_timeout, stream.next(inner.handle()));
+                match next.await.map_err(|_| late())?? {
+                    Some(row) => visit(Row(row))?,
+                    None => return Ok(()),
+                }
             }
-            Ok(rows)
-        };
-        wait(async { timeout(query_timeout, all).await.map_err(|_| DbError::QueryTimeout(query_timeout))? })
+        })
     }
 
     /// The first row of a statement.

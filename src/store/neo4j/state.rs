@@ -10,6 +10,7 @@ use super::values::Params;
 use crate::record::{MESSAGE, Record, Scope, Vector, reservoir_model};
 use crate::store::api::{Claim, State};
 use crate::store::error::Result;
+use crate::store::forgetting::Forgotten;
 use crate::store::identity::Written;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -96,7 +97,7 @@ impl Neo4j {
     }
 
     /// Takes over messages that rsv did not write, by writing the same messages. Of two that are the same, one is taken
-    /// over.
+    /// over; those that were forgotten are ignored from then on.
     fn adopt_all(&self) -> DbResult<u64> {
         let mut adopted = 0;
         let mut after = String::new();
@@ -117,7 +118,7 @@ impl Neo4j {
             if batch.is_empty() {
                 return Ok(adopted - self.mark_doubles()?);
             }
-            let written = self.write_batch(&batch)?;
+            let written = self.write_batch(&batch, Forgotten::KeepOut)?;
             adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
         }
     }

@@ -6,7 +6,8 @@
 //! for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. The labels of rsv begin with `Rsv`:
 //! `RsvRecord` for every record, in addition to the label of its kind; `RsvMessage` for the messages among them;
 //! `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records without one, `RsvUnlinkedN` for
-//! vectors that are not compared with others yet; `RsvDouble` for messages that Reservoir holds twice.
+//! vectors that are not compared with others yet; `RsvDouble` for messages of Reservoir that rsv ignores, since it
+//! has the same message or was told to forget it; `RsvTombstone` for tombstones.
 
 use crate::record::{RecordKind, Scopes, TextSource};
 use crate::store::select::Select;
@@ -135,6 +136,11 @@ pub(super) const RECORDS: &str = concat!(
     vector_of!()
 );
 
+/// The ids and times of records that rsv has written or taken over.
+pub(super) const IDS: &str = "
+    {each} MATCH (m:{label}) {index} WHERE {scope} AND m.rsv_id IS NOT NULL AND {admitted} {end}
+    RETURN m.rsv_id AS id, m.timestamp AS timestamp";
+
 pub(super) const EMBEDDINGS: &str = "
     MATCH (m:RsvRecord)-[:HAS_EMBEDDING]->(e:RsvVector)
     WHERE m:{kinds} AND {scope} AND e.n <= $upto AND {admitted}
@@ -149,6 +155,32 @@ pub(super) const LINKS: &str = concat!(
     link!(),
     " AS link"
 );
+
+/// The tombstone `m` as a list.
+macro_rules! tombstone {
+    () => {
+        "[m.of, m.also, m.what, m.partition, m.instance, m.state, m.timestamp, m.extra] AS tombstone"
+    };
+}
+/// The tombstones of scopes and times.
+pub(super) const TOMBSTONES: &str = concat!(
+    "MATCH (m:RsvTombstone) WHERE m.timestamp >= $since AND m.timestamp <= $until AND {scope}
+     WITH m ORDER BY m.timestamp, m.of RETURN ",
+    tombstone!()
+);
+/// The tombstones of records with these digests: of their kind and id, and of what they say.
+pub(super) const TOMBSTONES_BY_DIGEST: &str = concat!(
+    "CALL () {
+       UNWIND $of AS digest MATCH (m:RsvTombstone {of: digest}) RETURN m
+       UNION UNWIND $also AS digest MATCH (m:RsvTombstone {also: digest}) RETURN m
+     } RETURN ",
+    tombstone!()
+);
+/// Those of some digests that are of forgotten records.
+pub(super) const FORGOTTEN: &str = "
+    UNWIND $digests AS digest MATCH (m:RsvTombstone {of: digest}) WHERE m.state = 'forgotten' RETURN m.of AS of";
+pub(super) const ALL_FORGOTTEN: &str = "
+    MATCH (m:RsvTombstone) WHERE m.state = 'forgotten' RETURN m.of AS of";
 
 pub(super) const SCOPE_OF: &str = "
     MATCH (r:RsvRecord {rsv_id: $id}) RETURN r.partition AS partition, r.instance AS instance";

@@ -3,6 +3,7 @@
 use super::error::{DbError, DbResult};
 use crate::record::{
     Content, Draft, DraftDefaults, Embedding, Link, MESSAGE, Object, RecordKind, Role, Scope, StoredRecord,
+    Tombstone, TombstoneState,
 };
 use crate::store::cosine::QuantizedQuery;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
@@ -94,6 +95,9 @@ pub(super) type ListedRecord = (
 pub(super) type ListedLink =
     (String, String, String, Option<i64>, Option<f64>, Option<String>, Option<String>);
 
+/// A tombstone as `statements` lists it: of, also, what, partition, instance, state, timestamp, extra.
+type ListedTombstone = (String, Option<String>, String, String, String, String, i64, Option<String>);
+
 /// The nearness of a vector to a question's as `statements` returns it: the cosine, or the vector; neither if there is
 /// none.
 pub(super) type Nearness = (Option<f64>, Option<Vec<f64>>);
@@ -140,6 +144,16 @@ impl Row {
     /// The link that the row lists.
     pub(super) fn link(&self) -> DbResult<Link> {
         link(self.get("link")?)
+    }
+
+    /// The tombstone that the row lists.
+    pub(super) fn tombstone(&self) -> DbResult<Tombstone> {
+        let (of, also, what, partition, instance, state, timestamp, extra): ListedTombstone =
+            self.get("tombstone")?;
+        let known = TombstoneState::named(&state);
+        let state = known.ok_or_else(|| unexpected(format!("state: {state} is not known")))?;
+        let extra = object("extra", extra.as_deref())?;
+        Ok(Tombstone { of, also, what, scope: Scope { partition, instance }, state, timestamp, extra })
     }
 }
 

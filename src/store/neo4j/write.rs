@@ -6,11 +6,13 @@ use super::error::DbResult;
 use super::existing::{self, ROWS};
 use super::graph::Neo4j;
 use super::lock::{Models, lock};
+use super::removal;
 use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
 use super::statements::{self, for_model};
 use super::values::Params;
 use crate::record::{Record, StoredRecord, kind_named};
+use crate::store::forgetting::{Forgotten, Received};
 use crate::store::identity::Written;
 use neo4rs::BoltType;
 use std::collections::{BTreeSet, HashMap};
@@ -22,15 +24,21 @@ const STEMS: usize = 50;
 const COMBINED_ROWS: usize = 100;
 
 impl Neo4j {
-    /// Writes a batch; returns the outcome of each record.
-    pub(super) fn write_batch(&self, batch: &[Record]) -> DbResult<Vec<Written>> {
+    /// Writes a batch; returns the outcome of each record. Tombstones go first, because they apply to the records of
+    /// the batch too.
+    pub(super) fn write_batch(&self, batch: &[Record], forgotten: Forgotten) -> DbResult<Vec<Written>> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
         self.write_in_one(|transaction| {
-            let mut there = existing::read(transaction, batch)?;
-            let written = batch.iter().map(|record| there.add(record)).collect();
-            Ok((written, there))
+            let (received, shrunk) = receive(transaction, batch)?;
+            let mut there = existing::read(transaction, batch, Some(forgotten))?;
+            there.shrunk = shrunk;
+            let written = batch.iter().map(|record| match (record, &received) {
+                (Record::Tombstone(tombstone), Some(received)) => received.outcome(tombstone),
+                _ => there.add(record),
+            });
+            Ok((written.collect(), there))
         })
     }
 
@@ -47,7 +55,7 @@ impl Neo4j {
         let batch: Vec<Record> = kept.iter().map(|at| Record::Stored(records[*at].clone())).collect();
         let ids: Vec<&str> = kept.iter().map(|at| records[*at].id.as_str()).collect();
         let written = self.write_in_one(|transaction| {
-            let mut there = existing::read(transaction, &batch)?;
+            let mut there = existing::read(transaction, &batch, None)?;
             existing::read_old_versions(transaction, &mut there, &ids)?;
             let each = batch.iter().filter_map(Record::stored);
             let written: Vec<Written> = each.map(|record| there.replace(record)).collect();
@@ -66,16 +74,13 @@ impl Neo4j {
         Ok(results)
     }
 
-    /// Removes records with their vectors, links and index entries; returns their number.
-    pub(super) fn remove_records(&self, ids: &[&str]) -> DbResult<u64> {
+    /// Removes records with their vectors, links and index entries; returns their number. With a time, they are
+    /// forgotten: their tombstones have that time, or a later one.
+    pub(super) fn remove_records(&self, ids: &[&str], forgotten: Option<i64>) -> DbResult<u64> {
         if ids.is_empty() {
             return Ok(0);
         }
-        self.write_in_one(|transaction| {
-            let mut there = existing::read_to_remove(transaction, ids)?;
-            let removed = ids.iter().filter(|id| there.remove(id)).count();
-            Ok((removed as u64, there))
-        })
+        self.write_in_one(|transaction| removal::of_ids(transaction, ids, forgotten))
     }
 
     /// Works out changes and writes them in one transaction.
@@ -138,6 +143,19 @@ impl Neo4j {
     }
 }
 
+/// Writes the tombstones of a batch and removes their records; also returns the models that lost vectors, which the
+/// rest of the batch may add to. Nothing is read if there are none.
+fn receive(
+    transaction: &mut Transaction,
+    batch: &[Record],
+) -> DbResult<(Option<Received>, BTreeSet<String>)> {
+    if !batch.iter().any(|record| matches!(record, Record::Tombstone(_))) {
+        return Ok((None, BTreeSet::new()));
+    }
+    let (received, there) = removal::of_tombstones(transaction, batch)?;
+    Ok((Some(received), there.apply(transaction)?))
+}
+
 impl Batch {
     /// The new models, with their dimensions.
     fn new_models(&self) -> Vec<(String, usize)> {
@@ -147,14 +165,24 @@ impl Batch {
 
     /// Writes the changes; returns the numbers of models that have no vectors any more.
     fn write(self, transaction: &mut Transaction) -> DbResult<Vec<i64>> {
-        let Batch { new, collections, models, .. } = self;
-        let New {
-            records, adopted, replaced, without_vectors, removed, vectors, links, foreign, counts, ..
-        } = new;
-        let emptied: Vec<String> =
-            counts.vectors.iter().filter(|(_, count)| **count < 0).map(|(name, _)| name.clone()).collect();
+        let shrunk = self.apply(transaction)?;
+        delete_empty_models(transaction, &shrunk.into_iter().collect::<Vec<_>>())
+    }
+
+    /// Writes the changes, except that models without vectors stay; returns the models that lost vectors.
+    fn apply(self, transaction: &mut Transaction) -> DbResult<BTreeSet<String>> {
+        let Batch { new, collections, models, mut shrunk, .. } = self;
+        let New { records, adopted, replaced, without_vectors, vectors, links, foreign, counts, .. } = new;
+        let fewer = counts.vectors.iter().filter(|(_, count)| **count < 0);
+        shrunk.extend(fewer.map(|(name, _)| name.clone()));
         let ids = |ids: Vec<String>| ids.into_iter().map(|id| Params::new().with("id", id)).collect();
-        let mut steps = vec![(changes::REMOVE_ALL_VECTORS.to_owned(), ids(without_vectors))];
+        // What uses an index goes before what deletes many nodes: see `REMOVE_RECORDS`.
+        let mut steps = vec![
+            (changes::PUT_TOMBSTONES.to_owned(), new.tombstones.into_values().collect()),
+            (changes::REMOVE_DOUBLES.to_owned(), ids(new.forgotten)),
+            (changes::REMOVE_ALL_VECTORS.to_owned(), ids(without_vectors)),
+        ];
+        let unused_words = if new.removed.is_empty() && replaced.is_empty() { 0 } else { 1 };
         let mut counts = counts;
         steps.extend(collection_steps(&collections, &mut counts));
         let numbers: Vec<i64> = models.values().map(|(n, _)| *n).collect();
@@ -170,9 +198,14 @@ impl Batch {
         steps.extend(vectors.into_iter().map(|(labels, rows)| (changes::add_vectors(&labels), rows)));
         steps.extend(links.into_iter().filter_map(|(rel, rows)| Some((changes::add_links(&rel)?, rows))));
         steps.push((changes::NOTE_FOREIGN.to_owned(), ids(foreign.into_iter().collect())));
-        steps.push((changes::REMOVE_RECORDS.to_owned(), ids(removed)));
+        steps.extend([
+            (changes::SET_MEMBERS.to_owned(), new.members),
+            (changes::HIDE.to_owned(), new.hidden),
+            (changes::REMOVE_RECORDS.to_owned(), new.removed),
+            (changes::DELETE_UNUSED_WORDS.to_owned(), vec![Params::new(); unused_words]),
+        ]);
         run_all(transaction, steps)?;
-        delete_empty_models(transaction, &emptied)
+        Ok(shrunk)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Tombstones, and the records that they keep out or take away.
 
-use super::super::forgetting::{Forgotten, Targets};
-use super::super::identity::Written;
+use super::super::forgetting::{Forgotten, Received, Targets};
 use super::super::select::{Collection, Select};
 use super::collections;
 use super::error::Stopped;
@@ -10,7 +9,7 @@ use crate::error::Error;
 use crate::record::{RecordKind, Scope, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 /// The columns that make a tombstone.
 const TOMBSTONE: &str = "of, also, what, partition, instance, state, timestamp, extra";
@@ -142,53 +141,26 @@ fn forgotten(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
     connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// The tombstones of a batch, and the ids of the records that have to go because of them.
-pub(super) struct Received {
-    /// What became of each tombstone, by its digest.
-    written: HashMap<String, Written>,
-    pub(super) ids: BTreeSet<String>,
-}
-
-impl Received {
-    pub(super) fn of(&self, tombstone: &Tombstone) -> Written {
-        let written = self.written.get(&tombstone.of);
-        written.cloned().unwrap_or_else(|| Written::Same(tombstone.of.clone()))
-    }
-}
-
-/// Writes those tombstones of a batch that are newer than what there is, and finds their records.
+/// Writes those tombstones of a batch that are newer than what there is, and finds the ids of their records.
 pub(super) fn receive<'a>(
     connection: &Connection,
     batch: impl Iterator<Item = &'a Tombstone>,
-) -> rusqlite::Result<Received> {
-    let mut newer: HashMap<&str, &Tombstone> = HashMap::new();
-    let mut written = HashMap::new();
-    for one in batch {
-        let there = get(connection, &one.of)?;
-        let is_newer = there.is_none_or(|there| one.supersedes(&there));
-        let is_newest = newer.get(one.of.as_str()).is_none_or(|other| one.supersedes(other));
-        if is_newer && is_newest {
-            newer.insert(&one.of, one);
-        }
-        written.entry(one.of.clone()).or_insert(Written::Same(one.of.clone()));
-    }
-    let newer: Vec<Tombstone> = newer.into_values().cloned().collect();
-    for one in &newer {
+) -> rusqlite::Result<(Received, BTreeSet<String>)> {
+    let mut received = Received::compare(batch, |of| get(connection, of))?;
+    for one in &received.newer {
         put(connection, one)?;
-        written.insert(one.of.clone(), Written::New);
     }
-    let mut ids = BTreeSet::new();
-    for (kind, first, targets) in Targets::by_collection(&newer) {
+    let (mut ids, mut removed) = (BTreeSet::new(), Vec::new());
+    for (kind, first, targets) in Targets::by_collection(&received.newer) {
         for (id, of) in matches(connection, kind, &first.scope, &targets)? {
             ids.insert(id);
-            let removed = written.entry(of).or_insert(Written::New);
-            *removed = match removed {
-                Written::Removed(count) => Written::Removed(*count + 1),
-                _ => Written::Removed(1),
-            };
+            removed.push(of);
         }
     }
-    Ok(Received { written, ids })
+    for of in removed {
+        received.count_removed(&of);
+    }
+    Ok((received, ids))
 }
 
 /// The ids of the records that tombstones are of, each with the digest of its tombstone.

@@ -32,8 +32,8 @@ pub(super) fn write(
         Record::Tombstone(tombstone) => Some(tombstone),
         _ => None,
     });
-    let received = tombstones::receive(&transaction, tombstones)?;
-    let ids: Vec<&str> = received.ids.iter().map(String::as_str).collect();
+    let (received, ids) = tombstones::receive(&transaction, tombstones)?;
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     remove_all(&transaction, &ids, None)?;
     let mut writer = Writer::new(&transaction, known_collections, forgotten)?;
     let mut written = Vec::with_capacity(batch.len());
@@ -42,7 +42,7 @@ pub(super) fn write(
             Record::Stored(record) => writer.record(record)?,
             Record::Embedding(embedding) => writer.embedding(embedding)?,
             Record::Link(link) => write_link(&transaction, link)?,
-            Record::Tombstone(tombstone) => received.of(tombstone),
+            Record::Tombstone(tombstone) => received.outcome(tombstone),
         });
     }
     writer.settle()?;

@@ -1,0 +1,119 @@
+//! Works out which records are removed: those of some ids, and those that a batch's tombstones are of.
+
+use super::batch::Batch;
+use super::error::DbResult;
+use super::existing::{ROWS, read_old_versions};
+use super::lock::lock;
+use super::selection::select_params;
+use super::server::Transaction;
+use super::statements::{self, selected};
+use super::tombstones::Tombstones;
+use super::values;
+use crate::record::{Record, RecordKind, Scope, Scopes, StoredRecord, Tombstone, identity_digest, kinds};
+use crate::store::forgetting::{Received, Targets};
+use crate::store::select::Select;
+use std::collections::BTreeSet;
+
+/// Removes records, whose number it returns too; with a time, they are forgotten: their tombstones have that time, or
+/// a later one.
+pub(super) fn of_ids(
+    transaction: &mut Transaction,
+    ids: &[&str],
+    forgotten: Option<i64>,
+) -> DbResult<(u64, Batch)> {
+    let mut there = Batch::default();
+    (there.next, there.models) = lock(transaction, 0)?;
+    read_old_versions(transaction, &mut there, ids)?;
+    if let Some(at) = forgotten {
+        for ids in ids.chunks(ROWS) {
+            forget(transaction, &mut there, ids, at)?;
+        }
+    }
+    let removed = ids.iter().filter(|id| there.remove(id)).count();
+    Ok((removed as u64, there))
+}
+
+/// Adds the tombstones of records that are forgotten at a time.
+fn forget(transaction: &mut Transaction, there: &mut Batch, ids: &[&str], at: i64) -> DbResult<()> {
+    let which = Select::records(kinds(), Scopes::All);
+    let params = select_params(&which).with_texts("wanted", ids.iter().copied());
+    let mut records = Vec::new();
+    transaction.each(&selected(statements::RECORDS_BY_ID, &which), params, &mut |row| {
+        let (listed,) = row.get("row")?;
+        records.push(values::record(listed, &which.kinds)?);
+        Ok(())
+    })?;
+    let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);
+    let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &BTreeSet::new())?;
+    for record in &records {
+        there.new.put_tombstone(&Tombstone::forgotten(record, at, before.get(&digest(record))));
+    }
+    there.new.forgotten.extend(ids.iter().map(|id| (*id).to_owned()));
+    Ok(())
+}
+
+/// Adds those tombstones of a batch that are newer than what there is, and removes their records. Takes the writers'
+/// lock.
+pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Received, Batch)> {
+    let mut there = Batch::default();
+    (there.next, there.models) = lock(transaction, 0)?;
+    let of_batch = || {
+        batch.iter().filter_map(|record| match record {
+            Record::Tombstone(tombstone) => Some(tombstone),
+            _ => None,
+        })
+    };
+    let mut stored = Tombstones::default();
+    let digests: Vec<&str> = of_batch().map(|one| one.of.as_str()).collect();
+    for some in digests.chunks(ROWS) {
+        let some = some.iter().map(|of| (*of).to_owned()).collect();
+        stored.extend(Tombstones::read(transaction, &some, &BTreeSet::new())?);
+    }
+    let mut received = Received::compare(of_batch(), |of| DbResult::Ok(stored.get(of).cloned()))?;
+    let mut removed = Vec::new();
+    for (kind, first, targets) in Targets::by_collection(&received.newer) {
+        removed.extend(matches(transaction, kind, &first.scope, &targets)?);
+    }
+    let ids: Vec<&str> = removed.iter().map(|(id, _)| id.as_str()).collect();
+    read_old_versions(transaction, &mut there, &ids)?;
+    for (id, of) in &removed {
+        if there.remove(id) {
+            received.count_removed(of);
+        }
+    }
+    for one in &received.newer {
+        there.new.put_tombstone(one);
+    }
+    there.new.forgotten.extend(removed.into_iter().map(|(id, _)| id));
+    Ok((received, there))
+}
+
+/// The ids of the records that tombstones are of, each with the digest of its tombstone. Reads a collection whole, as
+/// the server cannot compute a digest.
+fn matches(
+    transaction: &mut Transaction,
+    kind: &'static RecordKind,
+    scope: &Scope,
+    targets: &Targets,
+) -> DbResult<Vec<(String, String)>> {
+    let which = Select::records(vec![kind], Scopes::One(scope.clone()));
+    let mut found = Vec::new();
+    if targets.need_content() {
+        let params = select_params(&which).with("upto", i64::MAX).with("model", None::<String>);
+        transaction.each(&selected(statements::RECORDS, &which), params, &mut |row| {
+            let record = row.record(&which.kinds)?;
+            let of = targets.of_record(&record).map(|tombstone| tombstone.of.clone());
+            found.extend(of.map(|of| (record.id, of)));
+            Ok(())
+        })?;
+        return Ok(found);
+    }
+    transaction.each(&selected(statements::IDS, &which), select_params(&which), &mut |row| {
+        let id: String = row.get("id")?;
+        let tombstone = targets.of_id(kind, &id, row.get("timestamp")?);
+        let of = tombstone.map(|tombstone| tombstone.of.clone());
+        found.extend(of.map(|of| (id, of)));
+        Ok(())
+    })?;
+    Ok(found)
+}

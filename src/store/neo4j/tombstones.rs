@@ -1,0 +1,166 @@
+//! Tombstones, and the records and the parts that they keep out.
+
+use super::error::DbResult;
+use super::selection::scopes_params;
+use super::server::{FETCH_SIZE, Server, Transaction};
+use super::statements::{self, for_scopes};
+use super::values::Params;
+use crate::record::{Record, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds};
+use crate::store::forgetting::Forgotten;
+use crate::store::select::Select;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// The tombstones of some digests.
+#[derive(Default)]
+pub(super) struct Tombstones {
+    by_identity: HashMap<String, Tombstone>,
+    /// The identity digests of those that name what their record says, by that digest.
+    by_content: HashMap<String, Vec<String>>,
+}
+
+impl Tombstones {
+    /// Reads those of some identity digests, and those of some contents.
+    pub(super) fn read(
+        transaction: &mut Transaction,
+        of: &BTreeSet<String>,
+        also: &BTreeSet<String>,
+    ) -> DbResult<Tombstones> {
+        let mut there = Tombstones::default();
+        if of.is_empty() && also.is_empty() {
+            return Ok(there);
+        }
+        let params = Params::new()
+            .with_texts("of", of.iter().map(String::as_str))
+            .with_texts("also", also.iter().map(String::as_str));
+        for row in transaction.rows(statements::TOMBSTONES_BY_DIGEST, params)? {
+            there.put(row.tombstone()?);
+        }
+        Ok(there)
+    }
+
+    /// Reads those that may keep out records of a batch, or what refers to missing records.
+    pub(super) fn of_batch(
+        transaction: &mut Transaction,
+        batch: &[Record],
+        is_there: impl Fn(&str) -> bool,
+    ) -> DbResult<Tombstones> {
+        let (mut of, mut also) = (BTreeSet::new(), BTreeSet::new());
+        for record in batch {
+            match record {
+                Record::Stored(record) => {
+                    of.insert(identity_digest(record.kind.name, &record.id));
+                    also.extend(record.natural_digest());
+                }
+                Record::Embedding(_) | Record::Link(_) => {
+                    let missing = record.references().into_iter().filter(|id| !is_there(id));
+                    of.extend(missing.flat_map(digests_of_any_kind));
+                }
+                Record::Tombstone(_) => {}
+            }
+        }
+        Tombstones::read(transaction, &of, &also)
+    }
+
+    pub(super) fn extend(&mut self, others: Tombstones) {
+        for tombstone in others.by_identity.into_values() {
+            self.put(tombstone);
+        }
+    }
+
+    /// The tombstone of an identity digest.
+    pub(super) fn get(&self, of: &str) -> Option<&Tombstone> {
+        self.by_identity.get(of)
+    }
+
+    /// Whether a record of this id, of whatever kind, was forgotten.
+    pub(super) fn is_forgotten(&self, id: &str) -> bool {
+        let is_forgotten =
+            |of: String| self.get(&of).is_some_and(|one| one.state == TombstoneState::Forgotten);
+        !self.by_identity.is_empty() && digests_of_any_kind(id).any(is_forgotten)
+    }
+
+    /// Lets a record return: `Forgotten::Return` has its tombstones say so. Returns whether it may be written, and the
+    /// tombstones to write.
+    pub(super) fn admit(&mut self, record: &StoredRecord, forgotten: Forgotten) -> (bool, Vec<Tombstone>) {
+        let keep_out = self.that_keep_out(record);
+        match forgotten {
+            Forgotten::KeepOut => (keep_out.is_empty(), Vec::new()),
+            Forgotten::Return { at } => {
+                let returned: Vec<Tombstone> = keep_out.iter().map(|one| one.returned(at)).collect();
+                for one in &returned {
+                    self.put(one.clone());
+                }
+                (true, returned)
+            }
+        }
+    }
+
+    /// Those that keep a record out.
+    fn that_keep_out(&self, record: &StoredRecord) -> Vec<Tombstone> {
+        if self.by_identity.is_empty() {
+            return Vec::new();
+        }
+        let mut digests = BTreeSet::from([identity_digest(record.kind.name, &record.id)]);
+        let of_content = record.natural_digest().and_then(|also| self.by_content.get(&also));
+        digests.extend(of_content.into_iter().flatten().cloned());
+        let there = digests.iter().filter_map(|of| self.get(of));
+        there.filter(|one| one.keeps_out(record.timestamp)).cloned().collect()
+    }
+
+    fn put(&mut self, tombstone: Tombstone) {
+        if let Some(also) = &tombstone.also {
+            let same = self.by_content.entry(also.clone()).or_default();
+            if !same.contains(&tombstone.of) {
+                same.push(tombstone.of.clone());
+            }
+        }
+        self.by_identity.insert(tombstone.of.clone(), tombstone);
+    }
+}
+
+/// The digests of the records of every kind that could have an id.
+fn digests_of_any_kind(id: &str) -> impl Iterator<Item = String> {
+    kinds().into_iter().map(move |kind| identity_digest(kind.name, id))
+}
+
+/// Visits the tombstones of a selection's scopes and times, by time and digest; other conditions do not count.
+pub(super) fn each(
+    server: &Server,
+    which: &Select,
+    visit: &mut dyn FnMut(Tombstone) -> DbResult<()>,
+) -> DbResult<()> {
+    let params = scopes_params(&which.scopes)
+        .with("since", which.since.unwrap_or(i64::MIN))
+        .with("until", which.until.unwrap_or(i64::MAX));
+    let statement = for_scopes(statements::TOMBSTONES, &which.scopes);
+    server.each(&statement, params, &mut |row| visit(row.tombstone()?))
+}
+
+/// The digests of everything that was forgotten.
+pub(super) fn all_forgotten(server: &Server) -> DbResult<HashSet<String>> {
+    let mut forgotten = HashSet::new();
+    server.each(statements::ALL_FORGOTTEN, Params::new(), &mut |row| {
+        forgotten.insert(row.get("of")?);
+        Ok(())
+    })?;
+    Ok(forgotten)
+}
+
+/// Leaves the parts out of records that name what is forgotten. The server is asked only about parts that are there.
+pub(super) fn drop_forgotten_parts(server: &Server, records: Vec<&mut StoredRecord>) -> DbResult<()> {
+    let named: BTreeSet<String> = records.iter().flat_map(|record| record.part_digests()).collect();
+    let named: Vec<&str> = named.iter().map(String::as_str).collect();
+    let mut forgotten: HashSet<String> = HashSet::new();
+    for some in named.chunks(FETCH_SIZE) {
+        let params = Params::new().with_texts("digests", some.iter().copied());
+        for row in server.rows(statements::FORGOTTEN, params)? {
+            forgotten.insert(row.get("of")?);
+        }
+    }
+    if !forgotten.is_empty() {
+        for record in records {
+            record.drop_parts(|digest| forgotten.contains(digest));
+        }
+    }
+    Ok(())
+}
