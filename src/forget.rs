@@ -1,14 +1,14 @@
-//! Forgetting: which records a selection names, what was made from them, and what goes with them.
+//! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with them.
 
 use crate::error::{Error, Result};
 use crate::record::{EXTRACTED_FROM, Record, Scope, Scopes, kinds};
 use crate::store::{Select, Store, Walk};
 use std::collections::BTreeSet;
 
-/// So many ids are asked for at a time.
+/// The number of ids in one query.
 const IDS: usize = 1000;
 
-/// Why a record that was named by its id is left.
+/// The reason why a record that was named by its id stays.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Left {
     /// The store has no record of this id.
@@ -39,7 +39,7 @@ pub fn why_left(store: &mut dyn Store, id: &str, which: &Select) -> Result<Left>
     })
 }
 
-/// The ids of the records that were made from some records, themselves aside: with `EXTRACTED_FROM`, step by step.
+/// The ids of the other records that were made from some records: by `EXTRACTED_FROM` links, step by step.
 pub fn derived(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let mut sources: Vec<String> = ids.iter().cloned().collect();
@@ -59,7 +59,7 @@ pub fn derived(store: &mut dyn Store, ids: &BTreeSet<String>) -> Result<BTreeSet
     Ok(found)
 }
 
-/// Those of some records that belong to these scopes.
+/// The records among these that belong to some scopes.
 pub fn in_scopes(store: &mut dyn Store, ids: &BTreeSet<String>, scopes: &Scopes) -> Result<BTreeSet<String>> {
     let which = Select::records(kinds(), scopes.clone());
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
@@ -70,7 +70,7 @@ pub fn in_scopes(store: &mut dyn Store, ids: &BTreeSet<String>, scopes: &Scopes)
     Ok(found)
 }
 
-/// Clears what was removed from the store's files. Errors if another process keeps it there.
+/// Clears removed records from the store's files. Errors if another process still reads them.
 pub fn erase(store: &mut dyn Store) -> Result<()> {
     if store.erase()? {
         return Ok(());
@@ -79,7 +79,7 @@ pub fn erase(store: &mut dyn Store) -> Result<()> {
         .hint("another program is reading the store; the next one that writes clears the log"))
 }
 
-/// Visits records and all that goes with them, in the order of an export: records, embeddings, links.
+/// Visits records with their embeddings and links, in the order of an export.
 pub fn visit(
     store: &mut dyn Store,
     ids: &BTreeSet<String>,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Remove messages and all that belongs to them, and keep them out from then on
+/// Remove messages with everything that belongs to them, and keep them out from then on
 ///
 /// Select them by lines on standard input, such as those of rsv-search, by ids, or by conditions. What is
 /// removed is printed, so that 'rsv-import --allow-return' can undo it. No later import or retry stores
@@ -43,10 +43,10 @@ struct Args {
     yes: bool,
 }
 
-/// More records than these are removed only with a yes.
+/// The most records that are removed without a yes.
 const MAX_UNCONFIRMED: usize = 100;
 
-/// At most so many ids are listed in a note.
+/// The number of ids that a note lists.
 const LISTED: usize = 10;
 
 fn main() -> ExitCode {
@@ -84,13 +84,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let store = &mut *store;
     let mut ids = forget::select(store, &which)?;
     for (id, place) in named.iter().filter(|(id, _)| !ids.contains(*id)) {
-        tell_left(id, place, forget::why_left(store, id, &which)?, io);
+        report_left(id, place, forget::why_left(store, id, &which)?, io);
     }
     let derived = forget::derived(store, &ids)?;
     if args.derived {
         let selected = forget::in_scopes(store, &derived, &which.scopes)?;
         for id in derived.difference(&selected) {
-            tell_left(id, "", forget::why_left(store, id, &which)?, io);
+            report_left(id, "", forget::why_left(store, id, &which)?, io);
         }
         ids.extend(selected);
     } else if !derived.is_empty() {
@@ -109,6 +109,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     print(store, &ids, &which, io)?;
     if !args.dry_run {
         remove(store, &ids, io)?;
+        if place.path().is_none() {
+            report_foreign(&forget::select(store, &which)?, &ids, io);
+        }
     }
     Ok(Outcome::Yes)
 }
@@ -129,7 +132,7 @@ fn read_lines(named: &mut BTreeMap<String, String>, limit: usize, io: &mut Io) -
     Ok(())
 }
 
-/// The id that a line names; none if it only goes with others, or stands around a hit.
+/// The id that a line names; none for a link, an embedding, a tombstone, and a message around a hit.
 fn named_by(line: &Object) -> Result<Option<String>> {
     let kind = line.text("kind")?;
     let why = line.object("why")?.unwrap_or_default();
@@ -145,8 +148,8 @@ fn named_by(line: &Object) -> Result<Option<String>> {
     line.text("id")?.map(Some).ok_or_else(|| Error::new("id: is missing"))
 }
 
-/// Tells why a record that was named stays.
-fn tell_left(id: &str, place: &str, left: Left, io: &mut Io) {
+/// Reports why a named record stays.
+fn report_left(id: &str, place: &str, left: Left, io: &mut Io) {
     match left {
         Left::Unknown => io.note(format_args!("{place}the store has no record {id}")),
         Left::OtherScope(scope) => {
@@ -175,7 +178,7 @@ fn confirm(count: usize, io: &Io) -> Result<()> {
     }
 }
 
-/// Prints what goes: as text for people, or as lines that rsv-import reads.
+/// Prints the records to remove: as text for people, or as lines that rsv-import reads.
 fn print(store: &mut dyn Store, ids: &BTreeSet<String>, which: &Select, io: &mut Io) -> Result<()> {
     let layout = io.stdout_is_tty().then(|| io.layout());
     let out = &mut io.out;
@@ -187,15 +190,24 @@ fn print(store: &mut dyn Store, ids: &BTreeSet<String>, which: &Select, io: &mut
     io.out.flush()
 }
 
-/// Removes what was printed.
+/// Reports the records that a server still has: messages of Reservoir have no id of rsv's.
+fn report_foreign(remaining: &BTreeSet<String>, ids: &BTreeSet<String>, io: &mut Io) {
+    let count = remaining.intersection(ids).count();
+    if count > 0 {
+        let error = Error::new(format!("{count} messages of Reservoir stay in the graph"));
+        io.fault(&error.hint("run 'rsv-link --adopt', then rsv-forget again"));
+    }
+}
+
+/// Removes the printed records.
 fn remove(store: &mut dyn Store, ids: &BTreeSet<String>, io: &mut Io) -> Result<()> {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let removed = store.forget(&ids, io.clock.now())?;
-    let told = format!("{removed} records removed");
+    let summary = format!("{removed} records removed");
     if io.stdout_is_tty() {
-        io.note(told)
+        io.note(summary)
     } else {
-        io.detail(told)
+        io.detail(summary)
     }
     forget::erase(store)
 }

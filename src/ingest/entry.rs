@@ -52,8 +52,8 @@ impl Forgetting {
             (self.removed > 0)
                 .then(|| format!("{} records were forgotten elsewhere and are removed", self.removed)),
         ];
-        let told: Vec<String> = parts.into_iter().flatten().collect();
-        (!told.is_empty()).then(|| told.join("; "))
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 

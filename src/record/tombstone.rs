@@ -7,9 +7,9 @@ use super::{Scope, digest};
 use crate::error::{Error, Result};
 use std::collections::BTreeSet;
 
-/// That a record is gone, without a word of it: the record is named by digests alone.
+/// A record that is gone, named by digests alone.
 ///
-/// Of two tombstones of one record the later holds; of two at the same time, the greater state.
+/// Of two tombstones of one record, the later holds; of two at the same time, the one with the greater state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tombstone {
     /// The digest of the record's kind and id ([`identity_digest`]).
@@ -26,12 +26,12 @@ pub struct Tombstone {
     pub extra: Object,
 }
 
-/// What a tombstone says of its record.
+/// The state of the record of a tombstone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TombstoneState {
     /// It may be stored again.
     Returned,
-    /// It may be stored again in a version that is newer than the tombstone.
+    /// Only a version that is newer than the tombstone may be stored.
     Removed,
     /// It is never stored again.
     Forgotten,
@@ -56,7 +56,7 @@ impl TombstoneState {
 }
 
 impl Tombstone {
-    /// The tombstone of a record that is forgotten at a time; later than one that it has already, `before`.
+    /// The tombstone of a record that is forgotten at a time, or just after an earlier tombstone of it, `before`.
     pub fn forgotten(record: &StoredRecord, at: i64, before: Option<&Tombstone>) -> Tombstone {
         Tombstone {
             of: identity_digest(record.kind.name, &record.id),
@@ -69,13 +69,13 @@ impl Tombstone {
         }
     }
 
-    /// The tombstone that follows it where its record is allowed to return, at a time or just after it.
+    /// The tombstone that lets its record return, at a time or just after itself.
     pub fn returned(&self, at: i64) -> Tombstone {
         let timestamp = at.max(self.timestamp + 1);
         Tombstone { state: TombstoneState::Returned, timestamp, ..self.clone() }
     }
 
-    /// Whether it takes the place of another tombstone of its record.
+    /// Whether it replaces another tombstone of its record.
     pub fn supersedes(&self, other: &Tombstone) -> bool {
         (self.timestamp, self.state) > (other.timestamp, other.state)
     }
@@ -147,7 +147,7 @@ pub fn identity_digest(kind: &str, id: &str) -> String {
 }
 
 impl StoredRecord {
-    /// The digest of what it says, under whatever id: SHA-256 over the parts of its natural key and its time
+    /// The digest of its content, whatever its id: SHA-256 over the parts of its natural key and its time
     /// (milliseconds since 1970), as in [`identity_digest`]. `None` for a kind without a natural key.
     pub fn natural_digest(&self) -> Option<String> {
         let parts = self.kind.natural_key?(self);
@@ -168,7 +168,7 @@ impl StoredRecord {
         self.kind.part_lists.iter().flat_map(of_list).collect()
     }
 
-    /// Leaves out the parts that name a record which is forgotten, as told by its [`identity_digest`].
+    /// Removes the parts that name a forgotten record; `is_forgotten` is given its [`identity_digest`].
     pub fn drop_parts(&mut self, mut is_forgotten: impl FnMut(&str) -> bool) {
         for (list, kind) in self.kind.part_lists {
             let Ok(Some(parts)) = self.members.objects(list) else { continue };

@@ -1,26 +1,26 @@
-//! What becomes of records that were forgotten, and which records a tombstone is of: the rules of every store.
+//! The rules for forgotten records in every store: which tombstones hold, and which records they match.
 
 use super::identity::Written;
 use crate::record::{RecordKind, StoredRecord, Tombstone, identity_digest, kind_named};
 use std::collections::{BTreeMap, HashMap};
 
-/// What a write does with records that were forgotten.
+/// The treatment of forgotten records in a write.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Forgotten {
     /// They are kept out.
     KeepOut,
-    /// They return, and tombstones of this time (milliseconds since 1970, UTC) or later say so.
+    /// They are stored again, and their tombstones become `returned`, dated `at` (milliseconds since 1970, UTC) or later.
     Return { at: i64 },
 }
 
-/// Tombstones by the records that they are of: new ones of one kind and scope, whose records have yet to go.
+/// New tombstones of one kind and scope, by the digests of the records to remove.
 pub(super) struct Targets<'a> {
     by_identity: HashMap<&'a str, &'a Tombstone>,
     by_content: HashMap<&'a str, &'a Tombstone>,
 }
 
 impl<'a> Targets<'a> {
-    /// The tombstones that keep records out, by the kind and scope of those. A kind that is not known has no records.
+    /// Groups the tombstones that keep records out by kind and scope. Unknown kinds have no records.
     pub(super) fn by_collection(
         tombstones: &'a [Tombstone],
     ) -> Vec<(&'static RecordKind, &'a Tombstone, Targets<'a>)> {
@@ -44,7 +44,7 @@ impl<'a> Targets<'a> {
         found
     }
 
-    /// Whether what a record says has to be looked at, beyond its id.
+    /// Whether the content of a record matters, beyond its id.
     pub(super) fn need_content(&self) -> bool {
         !self.by_content.is_empty()
     }
@@ -55,7 +55,7 @@ impl<'a> Targets<'a> {
         tombstone.keeps_out(version).then_some(tombstone)
     }
 
-    /// The tombstone that keeps a record out, by its id or by what it says.
+    /// The tombstone that keeps a record out, by its id or its content.
     pub(super) fn of_record(&self, record: &StoredRecord) -> Option<&'a Tombstone> {
         self.of_id(record.kind, &record.id, record.timestamp).or_else(|| {
             let tombstone = *self.by_content.get(record.natural_digest()?.as_str())?;
@@ -66,7 +66,7 @@ impl<'a> Targets<'a> {
 
 /// The tombstones of a batch: those that hold from now on, and the outcome of each.
 pub(super) struct Received {
-    /// The newest of each record, if it takes the place of what there is; by digest.
+    /// The newest of each record, if it replaces the stored one; by digest.
     pub(super) newer: Vec<Tombstone>,
     /// By digest.
     written: HashMap<String, Written>,

@@ -46,7 +46,7 @@ pub(super) fn get(connection: &Connection, of: &str) -> rusqlite::Result<Option<
     connection.prepare_cached(&sql)?.query_row([of], tombstone).optional()
 }
 
-/// Writes a tombstone in the place of one that there may be.
+/// Writes a tombstone, or replaces an earlier one.
 pub(super) fn put(connection: &Connection, tombstone: &Tombstone) -> rusqlite::Result<()> {
     let sql = format!("INSERT OR REPLACE INTO tombstone ({TOMBSTONE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
     let row = params![
@@ -62,7 +62,7 @@ pub(super) fn put(connection: &Connection, tombstone: &Tombstone) -> rusqlite::R
     connection.prepare_cached(&sql)?.execute(row).map(drop)
 }
 
-/// Visits the tombstones of a selection's scopes and times, by time and digest; other conditions do not count.
+/// Visits the tombstones of a selection's scopes and times, by time and digest; its other conditions are ignored.
 pub(super) fn each(
     connection: &Connection,
     which: &Select,
@@ -108,7 +108,7 @@ pub(super) fn is_forgotten(connection: &Connection, id: &str) -> rusqlite::Resul
     Ok(false)
 }
 
-/// Leaves the parts out of records that name what is forgotten.
+/// Removes from records the parts that name forgotten records.
 pub(super) struct PartFilter(Option<HashSet<String>>);
 
 impl PartFilter {
@@ -116,7 +116,7 @@ impl PartFilter {
         PartFilter(None)
     }
 
-    /// Leaves out what is forgotten; the tombstones are read when the first record needs them.
+    /// Removes the parts of forgotten records; the tombstones are read when the first record needs them.
     pub(super) fn apply(
         &mut self,
         connection: &Connection,
