@@ -10,6 +10,7 @@ mod check;
 mod command;
 mod connections;
 mod degraded;
+mod descriptors;
 mod embedder;
 mod embeddings;
 mod foreground;

@@ -1,5 +1,6 @@
 //! Runs a command with the proxy's address in its environment.
 
+use super::descriptors;
 use super::guard::PLACEHOLDER_KEY;
 use super::stop_signals::StopSignals;
 use crate::config::{self, Layer, Settings};
@@ -7,7 +8,7 @@ use crate::error::{Context, Error, Result};
 use crate::http::{self, Address};
 use crate::record::Object;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Rlimit, Signal, kill_process};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -35,6 +36,8 @@ pub struct ClientCommand {
     scope_path: String,
     /// The key to send as OpenAI's, if the environment has none that would do.
     key: Option<String>,
+    /// The limit of its descriptors, before the proxy raised its own.
+    descriptors: Rlimit,
 }
 
 impl ClientCommand {
@@ -53,7 +56,8 @@ impl ClientCommand {
         let scope_path = part("partition", partition) + &part("instance", instance);
         let token = settings.secret("proxy.token").map(|token| token.expose().to_owned());
         let named = matches!(settings.layer("openai_api_key"), Some(Layer::Environment(_)));
-        ClientCommand { words, scope_path, key: token.or((!named).then(|| PLACEHOLDER_KEY.to_owned())) }
+        let key = token.or((!named).then(|| PLACEHOLDER_KEY.to_owned()));
+        ClientCommand { words, scope_path, key, descriptors: descriptors::current_limit() }
     }
 
     /// Runs the command to its end. Returns its exit status, or 128 plus the number of the signal that ended it.
@@ -69,7 +73,7 @@ impl ClientCommand {
         command.envs(OLLAMA_VARIABLES.map(|variable| (variable, &base)));
         command.envs(NO_PROXY_VARIABLES.map(|variable| (variable, &near)));
         command.envs(self.key.iter().map(|key| ("OPENAI_API_KEY", key)));
-        let mut child = match command.spawn() {
+        let mut child = match descriptors::with_limit(&self.descriptors, || command.spawn()) {
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 let error = Error::new(format!("{name}: command not found"));
                 return Err(error.hint("without a command, rsv-proxy serves until it is stopped"));

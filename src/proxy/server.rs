@@ -5,6 +5,7 @@ use super::blocking_pool::BlockingPool;
 use super::chat_completions::ChatApi;
 use super::command::CommandApi;
 use super::connections::Connections;
+use super::descriptors;
 use super::embedder::{self, SharedEmbedder};
 use super::embeddings::EmbeddingsApi;
 use super::foreground::Foreground;
@@ -99,6 +100,7 @@ impl Proxy {
         if embedder::is_own_address(&self.config.settings, bound) {
             self.config.settings.set_override("embed.via", "--listen", "local")?;
         }
+        descriptors::raise_limit();
         let server = self.start();
         let loops = Arc::new(EventLoops::start()?);
         let (end, ended) = oneshot::channel();

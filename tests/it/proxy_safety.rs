@@ -284,6 +284,30 @@ fn the_proxy_recovers_from_running_out_of_descriptors() {
 }
 
 #[test]
+fn the_soft_limit_of_descriptors_is_raised_for_the_proxy_and_not_for_its_command() {
+    let home = Home::new();
+    let tool = home.command("rsv-proxy");
+    let limited = |words: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -Sn 48; exec \"$0\" --port 0 {words}")]).arg(tool.get_program());
+        command.env_clear().envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    };
+    let proxy = Proxy::spawn(limited(""));
+    let connections = (0..96).map(|_| {
+        let mut stream = proxy.connect();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200");
+        stream
+    });
+    assert_eq!(connections.collect::<Vec<_>>().len(), 96);
+    let ran = limited("sh -c 'ulimit -Sn'").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "48\n");
+}
+
+#[test]
 fn the_request_log_has_a_line_per_request_and_no_content() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);
     let home = home(&provider);
