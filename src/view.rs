@@ -1,7 +1,7 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 use crate::cli::{Layout, Style};
-use crate::record::{Account, Hit, Role, StoredRecord};
+use crate::record::{Account, Hit, Role, StoredRecord, time};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
@@ -91,7 +91,9 @@ fn style_of(role: Role) -> Style {
 fn date(ms: i64, zone: &TimeZone) -> String {
     match Timestamp::from_millisecond(ms) {
         Ok(time) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
-        Err(_) => ms.to_string(),
+        Err(_) => {
+            time::utc(ms).map_or_else(|| ms.to_string(), |utc| utc.strftime("%Y-%m-%d %H:%M").to_string())
+        }
     }
 }
 
