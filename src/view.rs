@@ -100,11 +100,15 @@ fn date(ms: i64, zone: &TimeZone) -> String {
 /// The text with control, bidirectional and zero-width characters written out (`\u{202e}`), so that
 /// nothing stored can move the cursor or hide; line ends stay.
 pub fn visible(text: &str) -> String {
+    escape_controls(&text.replace('\t', "    "))
+}
+
+/// As `visible`, but tabs stay.
+pub fn escape_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' => out.push(c),
-            '\t' => out.push_str("    "),
+            '\n' | '\t' => out.push(c),
             '\r' => {}
             c if c.is_control() || is_invisible(c) => {
                 let _ = write!(out, "{}", c.escape_unicode());

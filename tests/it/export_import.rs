@@ -404,6 +404,38 @@ fn csv_and_markdown_are_written() {
 }
 
 #[test]
+fn cells_of_safe_csv_are_no_formulas() {
+    let home = Home::new();
+    let texts = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "1=1"];
+    for text in texts {
+        home.ingest(&[], &json!({"role": "user", "content": text}).to_string());
+    }
+    home.ingest(&["-p", "=p", "-i", "i"], &json!({"role": "user", "content": "plain"}).to_string());
+    let csv = export(&home, &["--format", "csv", "--safe"]);
+    for text in &texts[..6] {
+        assert!(csv.contains(&format!("'{text}")), "{csv}");
+    }
+    assert!(csv.contains(",1=1,") && csv.contains(",'=p,i,") && csv.contains(",plain,"), "{csv}");
+    assert!(!export(&home, &["--format", "csv"]).contains('\''));
+}
+
+#[test]
+fn markdown_and_dot_have_no_raw_control_characters() {
+    let home = Home::new();
+    let text = "a\u{1b}[31mb\u{202e}c\u{2066}d\u{9b}e\tf";
+    let line = json!({"role": "user", "content": text, "partition": "p\u{1b}\nq", "instance": "i"});
+    home.ingest(&[], &line.to_string());
+    let shown = "a\\u{1b}[31mb\\u{202e}c\\u{2066}d\\u{9b}e";
+    let markdown = export(&home, &["--format", "md"]);
+    assert!(
+        markdown.contains(&format!("{shown}\tf\n")) && markdown.contains("p\\u{1b} q/i\n"),
+        "{markdown:?}"
+    );
+    let dot = home.run("rsv-link", &["-p", "p\u{1b}\nq", "-i", "i", "--format", "dot"], "").ok();
+    assert!(dot.contains(&format!("{} f", shown.replace('\\', "\\\\"))), "{dot:?}");
+}
+
+#[test]
 fn an_export_is_a_snapshot_while_others_write() {
     let home = Home::new();
     std::thread::scope(|threads| {
