@@ -207,9 +207,10 @@ impl Ingest {
         let forgotten = self.completion.forgotten();
         let written = if records.is_empty() { Vec::new() } else { store.write(&records, forgotten)? };
         records.truncate(own);
+        let owners = entry::id_owners(&records, &written, store);
         let echo = self.completion.options.import.is_none();
         let forgetting = &mut self.forgetting;
-        let outcome = |entry| entry::outcome(entry, &mut records, &written, echo, forgetting);
+        let outcome = |entry| entry::outcome(entry, &mut records, &written, &owners, echo, forgetting);
         Ok(entries.into_iter().map(outcome).collect())
     }
 }

@@ -265,6 +265,10 @@ impl StoreQueue {
     fn on_written(&self, turns: &[Arc<QueuedTurn>], done: Vec<IngestedLine>) {
         for (turn, done) in turns.iter().zip(done) {
             if let Err(error) = done.line {
+                if done.conflicts > 0 {
+                    self.config.diagnostics.fault(&error.at(format_args!("the turn {}", turn.trace_id)));
+                    continue;
+                }
                 self.state().lost += 1;
                 self.report_lost(&turn.trace_id, &error.to_string());
             }

@@ -381,6 +381,33 @@ fn roles_and_times_narrow_an_export() {
 }
 
 #[test]
+fn an_id_of_another_record_is_an_error_of_the_import() {
+    let home = Home::new();
+    let line = |id: &str, partition: &str, content: &str| {
+        let m = json!({"id": id, "role": "user", "content": content, "timestamp": 1, "trace_id": "t",
+            "partition": partition, "instance": "i"});
+        m.to_string() + "\n"
+    };
+    home.run("rsv-import", &[], line("m1", "a", "first")).ok();
+    let before = home.export();
+    let lines = line("m1", "a", "first") + &line("m1", "b", "first") + &line("m2", "b", "second");
+    let ran = home.run("rsv-import", &[], &lines);
+    assert_eq!(
+        (ran.status, ran.stderr.as_str()),
+        (
+            2,
+            "rsv-import: error: <stdin>:2: id: m1 belongs to another record of a/i, which is kept; \
+             this message of b/i is not stored\n\
+             rsv-import: hint: give it another id, or none\n\
+             rsv-import: 1 record was not imported: its id belongs to another record\n"
+        )
+    );
+    assert!(home.export().starts_with(&before));
+    assert_eq!(home.contents("rsv-view", &["-p", "b"]), ["second"]);
+    assert_eq!(home.run("rsv-import", &[], home.export()).status, 0);
+}
+
+#[test]
 fn csv_and_markdown_are_written() {
     let home = Home::new();
     let line = |n: i64, role: &str, content: &str| {

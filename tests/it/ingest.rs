@@ -473,11 +473,17 @@ fn a_second_text_under_an_id_does_not_replace_the_first() {
     let home = Home::new();
     let said = |text: &str| format!("{{\"id\":\"m1\",\"role\":\"user\",\"content\":\"{text}\"}}\n");
     home.ingest(&[], &said("first"));
-    let ran = ingest(&home, &[], &(said("first") + &said("second")));
-    let note = "rsv-ingest: <stdin>:2: another record with this id is already stored, and is kept\n";
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, note));
+    let ran = ingest(&home, &["-p", "q"], &(said("second") + &said("third")));
+    let error = |line: u8| {
+        format!(
+            "rsv-ingest: error: <stdin>:{line}: id: m1 belongs to another record of default/default, which is kept; \
+             this message of q/q is not stored\nrsv-ingest: hint: give it another id, or none\n"
+        )
+    };
+    assert_eq!((ran.status, &*ran.stdout, ran.stderr), (2, "", error(1) + &error(2)));
     assert_eq!(home.contents("rsv-view", &[]), ["first"]);
-    assert_eq!(ingest(&home, &["-q"], &said("second")).stderr, "");
+    // The same record again is no error.
+    assert_eq!(ingest(&home, &[], &said("first")).status, 0);
 }
 
 #[test]
