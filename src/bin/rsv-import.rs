@@ -39,6 +39,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         keep_system: true,
         import: Some(io.common.to_cover()?),
         allow_return: args.allow_return,
+        max_line: Some(settings.max_line()),
         ..Options::default()
     };
     let mut feed = io.feed(&args.files, settings.max_line())?;

@@ -408,6 +408,25 @@ fn an_id_of_another_record_is_an_error_of_the_import() {
 }
 
 #[test]
+fn what_is_stored_within_the_limit_of_a_line_can_be_imported() {
+    for text in ["\u{1}".repeat(500), "x".repeat(1500), "x".repeat(1800), "x".repeat(1990)] {
+        let home = Home::new().env("RSV_MAX_LINE_BYTES", "2000");
+        let ran = home.run("rsv-ingest", &[], text.as_str());
+        let lines = home.export();
+        assert!(lines.lines().all(|line| line.len() <= 2000));
+        assert_eq!(ran.status, if lines.is_empty() { 2 } else { 0 }, "{ran}");
+        assert_eq!(lines.is_empty(), text.len() != 1500, "{ran}");
+        if lines.is_empty() {
+            let error = "rsv-ingest: error: the line of the message to store: is longer than the limit of 2000 bytes\n";
+            assert!(ran.stderr.starts_with(error), "{ran}");
+        }
+        let other = Home::new().env("RSV_MAX_LINE_BYTES", "2000");
+        other.run("rsv-import", &[], lines.as_str()).ok();
+        assert_eq!(other.export(), lines);
+    }
+}
+
+#[test]
 fn csv_and_markdown_are_written() {
     let home = Home::new();
     let line = |n: i64, role: &str, content: &str| {
