@@ -181,7 +181,7 @@ fn is_entry_head(line: &str) -> bool {
 
 /// Whether a text holds a piece of a block, such as one that a model repeated in part.
 pub fn is_fragment(text: &str) -> bool {
-    let lines: Vec<&str> = text.split(LINE_ENDS).collect();
+    let lines: Vec<&str> = text.split(LINE_ENDS).filter(|line| !line.is_empty()).collect();
     lines.windows(2).any(|pair| is_entry_head(pair[0]) && pair[1].starts_with(QUOTE_PREFIX))
 }
 
@@ -216,6 +216,7 @@ mod tests {
     fn a_block_at_the_end_is_taken_out_too() {
         let block = enclose("Be\tkind.", &[&user_message("a")]);
         assert_eq!(remove(&format!("Be brief.\n\n{}", block.trim_end())), "Be brief.");
+        assert!(is_fragment("2026-11-21 07:03 user (p/i):\r\n> a\r\n"));
         assert!(
             is_fragment("It says\n2026-11-21 07:03 user (p/i):\n> a") && !is_fragment("<rsv-memory>\n> a")
         );
