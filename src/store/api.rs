@@ -187,6 +187,9 @@ pub trait State {
     /// kept like all others. Returns their number.
     fn adopt(&mut self) -> Result<u64>;
 
+    /// Errors if the store's file was removed, renamed or replaced since it was opened.
+    fn check_place(&mut self) -> Result<()>;
+
     /// Clears the rest of removed records from the store's files; waits some seconds for readers of old snapshots. Returns
     /// false if a reader is still active then; the next writer tries again.
     fn erase(&mut self) -> Result<bool>;

@@ -506,7 +506,7 @@ fn many_records_are_forgotten_in_one_call() {
 }
 
 #[test]
-fn what_reservoir_wrote_and_was_forgotten_is_not_taken_over_again() {
+fn forgotten_messages_of_reservoir_are_not_adopted_again() {
     let Some(home) = Home::in_graph() else { return };
     let graph = home.graph();
     for statement in &RESERVOIRS {
