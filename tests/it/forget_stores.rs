@@ -133,7 +133,7 @@ fn same(of: &StoredRecord) -> Written {
 }
 
 #[test]
-fn what_was_forgotten_is_kept_out_by_its_id_and_by_what_it_says() {
+fn forgotten_records_are_kept_out_by_id_and_by_content() {
     on_each_store(|store| {
         let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
         let diary = account("diary", 3000, &[], &[]);

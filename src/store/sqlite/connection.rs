@@ -118,9 +118,10 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     // The prefix makes `:memory:` the name of a file: SQLite would keep the store in memory, and lose it.
     let mut connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
     set_up(&mut connection, mode)?;
-    // Whoever leaves last empties the log, but a log that a killed process left is for a writer.
+    // Until it is known to belong to the file, the log stays as it is.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // The last process to leave empties the log, but only a writer that of a killed process.
     let keeps_log = mode == OpenMode::Existing && wal::len(&wal::path_of(path)) > 0;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
     let identity = FileIdentity::read(&connection)?;
     identity.check()?;
     if identity.has_tables {
@@ -129,6 +130,7 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
             let cause = format!("{} is the log of another file", log.display());
             return Err(OpenError::Refused(ErrorKind::ForeignLog, cause));
         }
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
         return Ok(connection);
     }
     if mode == OpenMode::Existing {
@@ -141,6 +143,7 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
         schema::create(&transaction)?;
     }
     transaction.commit()?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(connection)
 }
 

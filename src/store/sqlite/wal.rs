@@ -59,7 +59,6 @@ pub(super) fn begin_write(connection: &mut Connection) -> rusqlite::Result<Trans
 }
 
 /// The identity of a store, as it is read from one place.
-#[derive(PartialEq)]
 struct Identity {
     store_id: Option<String>,
     generation: Option<String>,
