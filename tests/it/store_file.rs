@@ -176,3 +176,13 @@ fn the_proxy_goes_on_in_the_file_that_is_there_now() {
     texts.sort();
     assert_eq!(texts, ["In Évora.", "In Évora.", "second", "third"]);
 }
+
+#[test]
+fn doctor_reports_a_log() {
+    let home = Home::new();
+    home.run("rsv-ingest", &["one"], "").ok();
+    let doctor = || home.run("rsv-config", &["doctor"], "").stdout;
+    assert!(!doctor().contains("in its log"), "{}", doctor());
+    leave_log(&home, "two");
+    assert!(doctor().contains("0.1 MB of the store are in its log"), "{}", doctor());
+}
