@@ -41,7 +41,8 @@ pub trait Records {
     fn remove(&mut self, ids: &[&str]) -> Result<u64>;
 
     /// Removes records as `remove` does and writes their tombstones, dated `at` (milliseconds since 1970, UTC) or just
-    /// after an earlier tombstone of the same record. Returns the number of removed records.
+    /// after an earlier tombstone of the same record. Returns the number of removed records. All of them are removed or
+    /// none, except that a database server may remove many in several transactions.
     fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64>;
 
     /// The records of a selection that have these ids, in no order.
