@@ -1,10 +1,13 @@
 //! Decides which requests are allowed: by their token, by the host that they name, by the origin of a web page.
 //!
 //! A web page can make its reader's browser send requests to a server on the reader's machine. It cannot choose the
-//! header `Origin`; and where its own name points to the machine (DNS rebinding), `Host` is that name.
+//! headers `Origin` and `Sec-Fetch-Site`; and where its own name points to the machine (DNS rebinding), `Host` is that
+//! name. A browser sends `Origin` with requests whose answer a page reads, and `Sec-Fetch-Site` with all requests,
+//! links and images among them, to an address that is known to be the reader's machine.
 
 use super::response::{self, HttpResponse};
 use crate::config::{Secret, Settings};
+use crate::error::Error;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
@@ -20,6 +23,17 @@ use std::net::IpAddr;
 const TOKEN_HEADER: &str = "x-rsv-token";
 /// The key that a client without one sends, if it must send some. The proxy passes it on to no provider.
 pub(super) const PLACEHOLDER_KEY: &str = "rsv";
+/// The header by which a browser says whether a page of another site makes it send a request.
+const FETCH_SITE_HEADER: &str = "sec-fetch-site";
+/// The header by which a browser says whether it would show the answer as a page of its own.
+const FETCH_MODE_HEADER: &str = "sec-fetch-mode";
+/// The values of `Sec-Fetch-Site` for requests that no other site causes.
+const OWN_FETCH_SITES: [&[u8]; 2] = [b"none", b"same-origin"];
+/// The one page to which other sites may link.
+const LINKED_PATH: &str = "/health";
+/// The schemes of origins that are pages, or extensions of a browser.
+const PAGE_SCHEMES: [&str; 5] =
+    ["http://", "https://", "chrome-extension://", "moz-extension://", "safari-web-extension://"];
 /// The methods that a page may use.
 const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
 /// The headers of a response that a page may read.
@@ -54,6 +68,11 @@ impl Guard {
 
     /// The response to a request that is refused or is an OPTIONS; `None` for all others.
     pub(super) fn response(&self, head: &Parts) -> Option<HttpResponse> {
+        for name in [HOST, ORIGIN] {
+            if head.headers.get_all(&name).iter().nth(1).is_some() {
+                return Some(response::bad_request(&Error::new(format!("{name}: is sent twice"))));
+            }
+        }
         if let Some(host) = requested_host(head).filter(|host| !self.is_own_host(host)) {
             let text = format!("{host} is not a name of this server: add it to proxy.hosts");
             return Some(response::error(StatusCode::FORBIDDEN, "host_not_allowed", &text));
@@ -61,6 +80,10 @@ impl Guard {
         if let Some(origin) = origin(&head.headers).filter(|origin| !self.admits_origin(origin, head)) {
             let text = format!("pages of {origin} may not call this server: add it to proxy.origins");
             return Some(response::error(StatusCode::FORBIDDEN, "origin_not_allowed", &text));
+        }
+        if !self.admits_site(head) {
+            let text = "pages of other sites may not call this server: add their origin to proxy.origins";
+            return Some(response::error(StatusCode::FORBIDDEN, "origin_not_allowed", text));
         }
         if head.method == Method::OPTIONS {
             let mut response = response::no_content();
@@ -106,14 +129,15 @@ impl Guard {
 
     /// Whether a host is a listed name, or a numeric address, which needs no name server and so cannot be rebound.
     fn is_own_host(&self, host: &str) -> bool {
-        let number = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || number.parse::<IpAddr>().is_ok() || self.hosts.iter().any(|name| name == host)
+        let number = host.trim_start_matches('[').trim_end_matches(']').parse();
+        let is_number = number.is_ok_and(|number| self.needs_token() || !is_loopback_alias(number));
+        host == "localhost" || is_number || self.hosts.iter().any(|name| name == host)
     }
 
     /// Whether requests of an origin are allowed. A web page's must be listed, or be the proxy's own; programs that are
     /// no browser may send any.
     fn admits_origin(&self, origin: &str, head: &Parts) -> bool {
-        let is_page = origin == "null" || origin.starts_with("http://") || origin.starts_with("https://");
+        let is_page = origin == "null" || PAGE_SCHEMES.iter().any(|scheme| origin.starts_with(scheme));
         let is_own = || {
             let host = head.headers.get(HOST).and_then(|host| host.to_str().ok());
             host.is_some_and(|host| origin == format!("http://{}", host.to_ascii_lowercase()))
@@ -121,8 +145,32 @@ impl Guard {
         !is_page || self.lists_origin(origin) || is_own()
     }
 
+    /// Whether a request is allowed by the site of the page that makes the browser send it. That of an image or a link
+    /// names no origin, so that only `*` lists it.
+    fn admits_site(&self, head: &Parts) -> bool {
+        let mut sites = head.headers.get_all(FETCH_SITE_HEADER).iter();
+        if sites.all(|site| OWN_FETCH_SITES.contains(&site.as_bytes())) {
+            return true;
+        }
+        let is_link = head.headers.get(FETCH_MODE_HEADER).is_some_and(|mode| mode == "navigate");
+        let is_listed = match origin(&head.headers) {
+            Some(origin) => self.lists_origin(&origin),
+            None => self.lists_origin("null"),
+        };
+        is_listed || is_link && head.method == Method::GET && head.uri.path() == LINKED_PATH
+    }
+
     fn lists_origin(&self, origin: &str) -> bool {
         self.origins.iter().any(|one| one == origin || one == "*")
+    }
+}
+
+/// Whether an address reaches this machine while browsers do not know that it does: they leave `Sec-Fetch-Site` out, so
+/// that the request of an image cannot be told from that of another program.
+fn is_loopback_alias(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_unspecified(),
+        IpAddr::V6(address) => address.is_unspecified() || address.to_ipv4_mapped().is_some(),
     }
 }
 
@@ -191,6 +239,9 @@ mod tests {
             ("[::1]:3017", 200),
             ("192.168.1.2", 200),
             ("my.example:80", 200),
+            ("0.0.0.0:3017", 403),
+            ("[::]:3017", 403),
+            ("[::ffff:7f00:1]:3017", 403),
             ("evil.example", 403),
             ("localhost.evil.example:3017", 403),
             ("127.0.0.1.evil.example", 403),
@@ -200,6 +251,9 @@ mod tests {
             assert_eq!(status(&guard, "/health", &[("host", host)]), wanted, "{host}");
         }
         assert_eq!(status(&guard, "/health", &[]), 200, "HTTP/1.0 says no name");
+        let with_token = Guard { token: Some(Secret::new("secret")), ..self::guard() };
+        let headers = [("host", "0.0.0.0:3017"), ("authorization", "Bearer secret")];
+        assert_eq!(status(&with_token, "/health", &headers), 200);
         assert_eq!(status(&guard, "http://evil.example/health", &[("host", "localhost")]), 403);
     }
 
@@ -213,9 +267,49 @@ mod tests {
             ("http://localhost:9999", 403),
             ("null", 403),
             ("app://editor", 200),
+            ("chrome-extension://abcdefgh", 403),
+            ("moz-extension://0-1", 403),
+            ("safari-web-extension://0-1", 403),
         ] {
             let headers = [("host", "localhost:3017"), ("origin", origin)];
             assert_eq!(status(&guard, "/health", &headers), wanted, "{origin}");
+        }
+    }
+
+    #[test]
+    fn pages_of_other_sites_may_ask_only_if_they_are_listed() {
+        let listed = Guard { token: None, ..guard() };
+        let any = Guard { origins: vec!["*".to_owned()], ..Guard { token: None, ..guard() } };
+        let (page, other) = (Some("https://page.example"), Some("app://editor"));
+        for (site, mode, origin, path, wanted) in [
+            ("none", "navigate", None, "/command/view", (200, 200)),
+            ("same-origin", "cors", None, "/command/view", (200, 200)),
+            ("cross-site", "no-cors", None, "/v1/responses/x", (403, 200)),
+            ("same-site", "no-cors", None, "/health", (403, 200)),
+            ("cross-site", "cors", page, "/command/view", (200, 200)),
+            ("cross-site", "cors", other, "/command/view", (403, 200)),
+            ("cross-site", "navigate", None, "/command/view", (403, 200)),
+            ("same-site", "navigate", None, "/", (403, 200)),
+            ("of-tomorrow", "navigate", None, "/", (403, 200)),
+            ("cross-site", "navigate", None, "/health", (200, 200)),
+        ] {
+            let mut headers = vec![("host", "localhost"), ("sec-fetch-site", site), ("sec-fetch-mode", mode)];
+            headers.extend(origin.map(|origin| ("origin", origin)));
+            let found = (status(&listed, path, &headers), status(&any, path, &headers));
+            assert_eq!(found, wanted, "{site} {mode} {origin:?} {path}");
+        }
+        let twice = [("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(status(&listed, "/", &twice), 403);
+    }
+
+    #[test]
+    fn a_host_or_an_origin_that_is_sent_twice_is_malformed() {
+        let guard = Guard { token: None, ..guard() };
+        for headers in [
+            [("host", "localhost"), ("host", "localhost")],
+            [("origin", "https://page.example"), ("origin", "https://page.example")],
+        ] {
+            assert_eq!(status(&guard, "/health", &headers), 400, "{headers:?}");
         }
     }
 

@@ -97,7 +97,10 @@ fn with_body(head: &[u8], status: StatusCode, is_ollama: bool) -> Vec<u8> {
     } else {
         response::openai_error_body(status, code, text)
     };
-    let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    let mut headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    for (name, value) in response::SAFETY_HEADERS {
+        headers += &format!("{name}: {value}\r\n");
+    }
     let head = String::from_utf8_lossy(head).replacen("content-length: 0\r\n", &headers, 1);
     (head + &body).into_bytes()
 }

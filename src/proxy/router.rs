@@ -70,6 +70,7 @@ impl Router {
         if is_ollama {
             response = response::for_ollama(response);
         }
+        response::add_safety_headers(&mut response);
         self.guard.add_cors_headers(&head, &mut response);
         self.log.write(&logged, scope.as_ref(), &response);
         response

@@ -122,6 +122,54 @@ fn a_page_of_the_web_is_let_in_only_if_it_is_listed() {
 }
 
 #[test]
+fn a_page_of_another_site_neither_spends_a_key_nor_reads_a_message() {
+    let openai = Fake::new(vec![Answer::new(200, REPLY).header("X-Content-Type-Options", "off"); 2]);
+    let home = Home::new()
+        .env("RSV_OPENAI_BASE_URL", &openai.url())
+        .env("OPENAI_API_KEY", "own")
+        .env("RSV_PROXY_ORIGINS", "https://page.example");
+    let proxy = Proxy::start(&home);
+    let cross = "Sec-Fetch-Site: cross-site\r\n";
+    let link = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n";
+    for headers in [cross, link, "Sec-Fetch-Site: same-site\r\n", "Origin: chrome-extension://abc\r\n"] {
+        for path in ["/v1/responses/x", "/command/view", "/v1/models", "/api/tags"] {
+            let (status, body) = proxy.raw(&asked("GET", path, headers));
+            assert!(status == 403 && body.contains("add "), "{path} {headers}{status} {body}");
+        }
+    }
+    assert!(openai.seen().is_empty());
+    assert_eq!(proxy.raw(&asked("GET", "/health", cross)).0, 403);
+    assert_eq!(proxy.raw(&asked("GET", "/health", link)).0, 200);
+    let listed = format!("{cross}Origin: https://page.example\r\n");
+    assert_eq!(proxy.raw(&asked("GET", "/command/view", &listed)).0, 200);
+    assert_eq!(proxy.raw(&asked("GET", "/v1/responses/x", "Sec-Fetch-Site: none\r\n")).0, 200);
+    for request in [
+        asked("GET", "/health", ""),
+        asked("GET", "/nowhere", ""),
+        asked("GET", "/health", cross),
+        asked("OPTIONS", "/health", ""),
+        asked("GET", "/v1/responses/x", ""),
+        b"nonsense\r\n\r\n".to_vec(),
+    ] {
+        let whole = proxy.whole(&request);
+        for header in ["x-content-type-options: nosniff", "cross-origin-resource-policy: same-origin"] {
+            let head = whole.split("\r\n\r\n").next().unwrap().to_lowercase();
+            assert_eq!(head.lines().filter(|line| *line == header).count(), 1, "{header}: {whole}");
+        }
+        assert_eq!(whole.to_lowercase().matches("x-content-type-options").count(), 1, "{whole}");
+    }
+}
+
+#[test]
+fn two_hosts_or_two_origins_are_malformed() {
+    let proxy = Proxy::start(&Home::new());
+    for headers in ["Host: localhost\r\n", "Origin: app://a\r\nOrigin: app://a\r\n"] {
+        let (status, body) = proxy.raw(&asked("GET", "/health", headers));
+        assert!(status == 400 && body.contains("is sent twice"), "{headers}: {status} {body}");
+    }
+}
+
+#[test]
 fn a_connection_over_the_limit_waits() {
     let home = Home::new().env("RSV_PROXY_CONNECTIONS", "1");
     let proxy = Proxy::start(&home);
