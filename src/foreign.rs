@@ -2,6 +2,7 @@
 
 use crate::error::{Context, Result};
 use crate::record::{Role, StoredRecord, VectorFormat, quote, reservoir_model, time, write_vector};
+use crate::view::escape_controls;
 
 /// The format of a whole export.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -11,7 +12,10 @@ pub enum Format {
     Reservoir {
         rfc3339: bool,
     },
-    Csv,
+    Csv {
+        /// Whether cells that a spreadsheet would take for formulas begin with an apostrophe.
+        safe: bool,
+    },
     Markdown,
 }
 
@@ -25,7 +29,7 @@ impl Format {
     pub fn begin(self) -> &'static str {
         match self {
             Format::Reservoir { .. } => "[",
-            Format::Csv => "created_at,partition,instance,trace_id,role,content,id\n",
+            Format::Csv { .. } => "created_at,partition,instance,trace_id,role,content,id\n",
             Format::Markdown => "",
         }
     }
@@ -48,7 +52,7 @@ impl Format {
     pub fn message(self, at: usize, message: &StoredRecord, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Format::Reservoir { rfc3339 } => reservoir(at, message, rfc3339, out),
-            Format::Csv => return csv_row(message, out),
+            Format::Csv { safe } => return csv_row(message, safe, out),
             Format::Markdown => markdown(message, out),
         }
         Ok(())
@@ -88,7 +92,7 @@ fn reservoir(at: usize, message: &StoredRecord, rfc3339: bool, out: &mut Vec<u8>
     out.extend_from_slice(format!(",\"url\":{url},\"timestamp\":{timestamp}}}").as_bytes());
 }
 
-fn csv_row(message: &StoredRecord, out: &mut Vec<u8>) -> Result<()> {
+fn csv_row(message: &StoredRecord, safe: bool, out: &mut Vec<u8>) -> Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let created = time::rfc3339(message.timestamp);
     let scope = &message.scope;
@@ -101,15 +105,18 @@ fn csv_row(message: &StoredRecord, out: &mut Vec<u8>) -> Result<()> {
         &*message.text,
         &*message.id,
     ];
-    writer.write_record(row).context("cannot write CSV")?;
+    let is_formula = |cell: &str| safe && cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let cells = row.map(|cell| if is_formula(cell) { format!("'{cell}") } else { cell.to_owned() });
+    writer.write_record(cells).context("cannot write CSV")?;
     writer.flush().context("cannot write CSV")
 }
 
 fn markdown(message: &StoredRecord, out: &mut Vec<u8>) {
     let created = time::rfc3339(message.timestamp);
     let scope = &message.scope;
-    let head = format!("**{}** · {created} · {}/{}\n\n", role(message), scope.partition, scope.instance);
+    let scope = escape_controls(&scope.to_string()).replace('\n', " ");
+    let head = format!("**{}** · {created} · {scope}\n\n", role(message));
     out.extend_from_slice(head.as_bytes());
-    out.extend_from_slice(message.text.trim_end().as_bytes());
+    out.extend_from_slice(escape_controls(message.text.trim_end()).as_bytes());
     out.extend_from_slice(b"\n\n");
 }

@@ -83,8 +83,7 @@ impl Ingest {
             return Err(Error::new("system messages are not stored").hint("store it with --keep-system"));
         }
         let message = self.completion.complete(Draft::message(role, Content::Text(text.to_owned())))?;
-        self.add(None, vec![Record::Stored(message)], None, true);
-        Ok(())
+        self.add_checked(None, vec![Record::Stored(message)], None, true)
     }
 
     /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
@@ -100,7 +99,7 @@ impl Ingest {
             Line::Record(draft) => self.add_draft(place, draft, own)?,
             Line::Response(response) => {
                 let records = turn::records(&response, &mut self.completion)?;
-                self.add(Some(place), records, Some(response), true);
+                self.add_checked(Some(place), records, Some(response), true)?;
             }
             Line::Link(mut link) => {
                 link.timestamp.get_or_insert_with(|| self.completion.clock.now());
@@ -126,7 +125,7 @@ impl Ingest {
         let ordered = draft.seq.is_some() || !pair;
         let record = self.completion.complete(draft)?;
         if self.completion.options.admits(&record.scope) {
-            self.add(Some(place), vec![Record::Stored(record)], None, pair);
+            self.add_checked(Some(place), vec![Record::Stored(record)], None, pair)?;
             if let Some(entry) = self.entries.last_mut() {
                 entry.ordered = ordered;
             }
@@ -137,8 +136,7 @@ impl Ingest {
     /// Adds the turn of a response line: both messages and the account.
     pub fn add_response(&mut self, response: &Object) -> Result<()> {
         let records = turn::records(response, &mut self.completion)?;
-        self.add(None, records, Some(response.clone()), true);
-        Ok(())
+        self.add_checked(None, records, Some(response.clone()), true)
     }
 
     /// Appends the batch of another.
@@ -150,6 +148,21 @@ impl Ingest {
             entry
         }));
         self.bytes += other.bytes;
+    }
+
+    /// Adds an entry, if the lines of its records are not too long.
+    fn add_checked(
+        &mut self,
+        place: Option<SourceLocation>,
+        records: Vec<Record>,
+        passed_on: Option<Object>,
+        pair: bool,
+    ) -> Result<()> {
+        for record in &records {
+            self.completion.options.check_length(record)?;
+        }
+        self.add(place, records, passed_on, pair);
+        Ok(())
     }
 
     fn add(
@@ -207,9 +220,10 @@ impl Ingest {
         let forgotten = self.completion.forgotten();
         let written = if records.is_empty() { Vec::new() } else { store.write(&records, forgotten)? };
         records.truncate(own);
+        let owners = entry::id_owners(&records, &written, store);
         let echo = self.completion.options.import.is_none();
         let forgetting = &mut self.forgetting;
-        let outcome = |entry| entry::outcome(entry, &mut records, &written, echo, forgetting);
+        let outcome = |entry| entry::outcome(entry, &mut records, &written, &owners, echo, forgetting);
         Ok(entries.into_iter().map(outcome).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 use crate::cli::{Layout, Style};
-use crate::record::{Account, Hit, Role, StoredRecord};
+use crate::record::{Account, Hit, Role, StoredRecord, time};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
@@ -91,18 +91,24 @@ fn style_of(role: Role) -> Style {
 fn date(ms: i64, zone: &TimeZone) -> String {
     match Timestamp::from_millisecond(ms) {
         Ok(time) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
-        Err(_) => ms.to_string(),
+        Err(_) => {
+            time::utc(ms).map_or_else(|| ms.to_string(), |utc| utc.strftime("%Y-%m-%d %H:%M").to_string())
+        }
     }
 }
 
 /// The text with control, bidirectional and zero-width characters written out (`\u{202e}`), so that
 /// nothing stored can move the cursor or hide; line ends stay.
 pub fn visible(text: &str) -> String {
+    escape_controls(&text.replace('\t', "    "))
+}
+
+/// As `visible`, but tabs stay.
+pub fn escape_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' => out.push(c),
-            '\t' => out.push_str("    "),
+            '\n' | '\t' => out.push(c),
             '\r' => {}
             c if c.is_control() || is_invisible(c) => {
                 let _ = write!(out, "{}", c.escape_unicode());

@@ -2,7 +2,7 @@
 
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config;
-use rsv::error::Result;
+use rsv::error::{Error, Result};
 use rsv::foreign::Format;
 use rsv::record::{Record, VectorFormat, kinds};
 use rsv::store::{self, Select, Walk};
@@ -20,6 +20,9 @@ struct Args {
     /// Write the times of Reservoir's array as ms (milliseconds since 1970) or iso (RFC 3339)
     #[arg(long, value_name = "FORM", value_parser = ["ms", "iso"], hide_possible_values = true)]
     time: Option<String>,
+    /// Put an apostrophe before cells of CSV that a spreadsheet would take for formulas
+    #[arg(long)]
+    safe: bool,
     /// Write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
@@ -32,6 +35,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    if args.safe && args.format != "csv" {
+        return Err(Error::new("--safe is for CSV alone").hint("add --format csv, or leave out --safe"));
+    }
     let settings = config::load_for_tool(io)?;
     let which = Select {
         roles: args.filter.role,
@@ -42,7 +48,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut store = store::open_to_read(&settings, io)?;
     let format = match args.format.as_str() {
         "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
-        "csv" => Format::Csv,
+        "csv" => Format::Csv { safe: args.safe },
         "md" => Format::Markdown,
         _ => {
             // A tombstone says nothing of the role of its record.

@@ -39,6 +39,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         keep_system: true,
         import: Some(io.common.to_cover()?),
         allow_return: args.allow_return,
+        max_line: Some(settings.max_line()),
         ..Options::default()
     };
     let mut feed = io.feed(&args.files, settings.max_line())?;
@@ -65,6 +66,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     {
         io.fault(&error);
     }
+    if counts.conflicts > 0 {
+        io.note(match counts.conflicts {
+            1 => "1 record was not imported: its id belongs to another record".to_owned(),
+            n => format!("{n} records were not imported: their ids belong to other records"),
+        });
+    }
     if args.dry_run {
         io.note(format_args!("{} records can be imported; nothing was written", counts.read));
     } else {
@@ -77,12 +84,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 struct Counts {
     read: usize,
     new: usize,
+    conflicts: usize,
 }
 
 fn commit(ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io, counts: &mut Counts) -> Result<()> {
     for done in ingest.commit(store)? {
         counts.read += 1;
         counts.new += done.new;
+        counts.conflicts += done.conflicts;
         if let Err(error) = done.line {
             io.fault(&error);
         }

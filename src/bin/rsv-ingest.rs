@@ -46,6 +46,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         keep_system: args.keep_system,
         import: None,
         allow_return: args.allow_return,
+        max_line: Some(settings.max_line()),
     };
     io.common.scope()?;
     let mut ingest = Ingest::new(options, io.clock);

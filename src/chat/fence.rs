@@ -93,8 +93,9 @@ fn is_bar_token(text: &str) -> bool {
 /// A name on one line, cut where it would cost more tokens than the message.
 fn one_line(name: &str) -> String {
     let name = escape_control_tokens(name);
+    let is_break = |c: char| c.is_control() || LINE_ENDS.contains(&c);
     let mut shown: String =
-        name.chars().take(MAX_NAME_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        name.chars().take(MAX_NAME_CHARS).map(|c| if is_break(c) { ' ' } else { c }).collect();
     if name.chars().nth(MAX_NAME_CHARS).is_some() {
         shown.push('…');
     }
@@ -180,7 +181,7 @@ fn is_entry_head(line: &str) -> bool {
 
 /// Whether a text holds a piece of a block, such as one that a model repeated in part.
 pub fn is_fragment(text: &str) -> bool {
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = text.split(LINE_ENDS).filter(|line| !line.is_empty()).collect();
     lines.windows(2).any(|pair| is_entry_head(pair[0]) && pair[1].starts_with(QUOTE_PREFIX))
 }
 
@@ -215,6 +216,7 @@ mod tests {
     fn a_block_at_the_end_is_taken_out_too() {
         let block = enclose("Be\tkind.", &[&user_message("a")]);
         assert_eq!(remove(&format!("Be brief.\n\n{}", block.trim_end())), "Be brief.");
+        assert!(is_fragment("2026-11-21 07:03 user (p/i):\r\n> a\r\n"));
         assert!(
             is_fragment("It says\n2026-11-21 07:03 user (p/i):\n> a") && !is_fragment("<rsv-memory>\n> a")
         );

@@ -80,6 +80,9 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
     let common = Common::from_arg_matches(&matches).map_err(usage)?;
     let args = A::from_arg_matches(&matches).map_err(usage)?;
     let mut io = Io::new(tool, common, clock()?);
+    if let Err(error) = io.clock.check() {
+        io.note(error);
+    }
     let outcome = run(args, &mut io);
     let flushed = io.out.flush();
     let status = match outcome? {
@@ -162,10 +165,12 @@ fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
     }
 }
 
-/// The time, or the milliseconds in `RSV_TEST_NOW`.
+/// The time, or the time in `RSV_TEST_NOW`, whose milliseconds may be out of range as a clock may be.
 fn clock() -> Result<Clock> {
     match std::env::var("RSV_TEST_NOW") {
-        Ok(now) => time::parse(&now).map(Clock::fixed).map_err(|e| e.at("RSV_TEST_NOW")),
+        Ok(now) => {
+            now.parse().or_else(|_| time::parse(&now)).map(Clock::fixed).map_err(|e| e.at("RSV_TEST_NOW"))
+        }
         Err(_) => Ok(Clock::default()),
     }
 }

@@ -50,6 +50,8 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
         Ok(place) => place,
         Err(error) => return vec![Finding::trouble("store", &error)],
     };
+    // Opening the store makes an empty log.
+    let log = place.path().map_or(0, log_bytes);
     let (text, store) = match open(&place) {
         Ok((text, store)) => (Ok(text), Some(store)),
         Err(error) => (Err(error), None),
@@ -61,6 +63,10 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
             found.push(Finding::from_result("permissions", text));
         }
         found.push(Finding::from_result("disk", check_disk(path)));
+    }
+    if log > 0 {
+        let text = format!("{} of the store are in its log, which belongs to the file", megabytes(log));
+        found.push(Finding::from_result("log", Ok(text)));
     }
     let mut store = store;
     if let (Some(store), Some(path)) = (&mut store, place.path()) {
@@ -185,9 +191,14 @@ pub(super) fn compact(settings: &Settings) -> Result<Finding> {
 
 /// The size of a store's file and its log.
 fn file_bytes(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len()) + log_bytes(path)
+}
+
+/// The length of the write-ahead log beside the file of a store; 0 if there is none.
+fn log_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    [path, Path::new(&log)].iter().map(|path| fs::metadata(path).map_or(0, |metadata| metadata.len())).sum()
+    fs::metadata(log).map_or(0, |metadata| metadata.len())
 }
 
 /// A number of bytes for people.

@@ -1,9 +1,9 @@
 //! The lines of a batch, and the outcome of each.
 
 use crate::error::{Error, Result};
-use crate::record::{Object, Record, Scopes, SourceLocation, VectorFormat};
+use crate::record::{Object, Record, Scope, Scopes, SourceLocation, StoredRecord, VectorFormat};
 use crate::store::{Store, Written};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A line of a batch and the records that it stands for.
 #[derive(Clone)]
@@ -26,6 +26,34 @@ pub struct IngestedLine {
     pub note: Option<String>,
     /// The number of its new records.
     pub new: usize,
+    /// The number of its records that are not stored, because their ids belong to other records.
+    pub conflicts: usize,
+}
+
+/// The scopes of the records that keep their ids, by the position in the batch of the record that lost.
+pub(super) type IdOwners = HashMap<usize, Option<Scope>>;
+
+/// Finds the owners of the ids that records of a written batch could not take.
+pub(super) fn id_owners(records: &[Record], written: &[Written], store: &mut dyn Store) -> IdOwners {
+    let mut owners = IdOwners::new();
+    for (at, (record, written)) in records.iter().zip(written).enumerate() {
+        if let (Record::Stored(record), Written::Differs) = (record, written) {
+            // The batch is durable, so that a failed lookup may only cost the name of the scope.
+            owners.insert(at, store.scope_of(&record.id).ok().flatten());
+        }
+    }
+    owners
+}
+
+/// The error for a record whose id belongs to another.
+fn id_conflict(record: &StoredRecord, owner: Option<&Scope>) -> Error {
+    let owner = owner.map(|scope| format!(" of {scope}")).unwrap_or_default();
+    let StoredRecord { kind, id, scope, .. } = record;
+    Error::new(format!(
+        "id: {id} belongs to another record{owner}, which is kept; this {} of {scope} is not stored",
+        kind.name
+    ))
+    .hint("give it another id, or none")
 }
 
 /// The effect of tombstones so far.
@@ -91,10 +119,11 @@ pub(super) fn outcome(
     entry: Entry,
     records: &mut [Record],
     written: &[Written],
+    owners: &IdOwners,
     echo: bool,
     forgetting: &mut Forgetting,
 ) -> IngestedLine {
-    let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, new: 0 };
+    let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, new: 0, conflicts: 0 };
     let mut note = None;
     let mut stored = entry.records.is_empty();
     for at in entry.records.clone() {
@@ -113,8 +142,14 @@ pub(super) fn outcome(
             }
             (Written::Same(id), Record::Stored(record)) => record.id.clone_from(id),
             (Written::Same(_), _) => {}
+            (Written::Differs, Record::Stored(record)) => {
+                outcome.conflicts += 1;
+                let error = id_conflict(record, owners.get(&at).and_then(Option::as_ref));
+                outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
+                continue;
+            }
             (Written::Differs, _) => {
-                note = Some("another record with this id is already stored, and is kept")
+                note = Some("another vector of this model is already stored, and is kept")
             }
             (Written::Refused(why), _) => {
                 let error = Error::new(why.clone());
@@ -124,7 +159,7 @@ pub(super) fn outcome(
         }
         stored = true;
     }
-    if echo && stored {
+    if echo && stored && outcome.line.is_ok() {
         let mut line = Vec::new();
         match &entry.passed_on {
             Some(object) => {

@@ -1,7 +1,7 @@
 //! The defaults from the command line or the request, and the filter of what is stored.
 
 use crate::error::{Error, Result};
-use crate::record::{Draft, Line, Scope, Scopes};
+use crate::record::{Draft, Line, Record, Scope, Scopes, StoredRecord, too_long};
 
 /// The defaults from the command line or the request for the fields that a line lacks.
 #[derive(Clone, Default, Debug)]
@@ -15,7 +15,14 @@ pub struct Options {
     pub import: Option<Scopes>,
     /// Whether records that were forgotten are stored again.
     pub allow_return: bool,
+    /// The greatest length of a record's line in bytes, so that what is exported can be imported.
+    pub max_line: Option<usize>,
 }
+
+/// The greatest number of bytes by which one byte grows in JSON (`\u0000`).
+const MAX_ESCAPE_BYTES: usize = 6;
+/// The length of a member `seq`, which is set later than a line is checked.
+const SEQ_MEMBER_BYTES: usize = ",\"seq\":4294967295".len();
 
 impl Options {
     /// An import brings its own links, except where lines without `kind` come from another tool.
@@ -46,6 +53,21 @@ impl Options {
         }
     }
 
+    /// Checks that the line of a record, without a vector, does not exceed the limit.
+    pub(super) fn check_length(&self, record: &Record) -> Result<()> {
+        let (Some(limit), Record::Stored(record)) = (self.max_line, record) else { return Ok(()) };
+        let names = [&record.id, &record.trace_id, &record.scope.partition, &record.scope.instance];
+        let members = record.members.iter().map(|(name, json)| name.len() + json.len());
+        let bytes = names.map(String::len).iter().sum::<usize>() + record.text.len() + members.sum::<usize>();
+        // The names and quotes of the members, and the time, take less than this.
+        const OTHER_BYTES: usize = 512;
+        let is_surely_short = bytes.saturating_mul(MAX_ESCAPE_BYTES).saturating_add(OTHER_BYTES) <= limit;
+        if is_surely_short || line_length(record) <= limit {
+            return Ok(());
+        }
+        Err(too_long(limit).at(format_args!("the line of the {} to store", record.kind.name)))
+    }
+
     fn missing_member(&self, draft: &Draft) -> Option<&'static str> {
         if draft.kind.traced && draft.trace_id.is_none() {
             Some("trace_id")
@@ -57,4 +79,11 @@ impl Options {
             None
         }
     }
+}
+
+/// The length of a record's line in an export, at most.
+fn line_length(record: &StoredRecord) -> usize {
+    let mut line = Vec::new();
+    StoredRecord { vector: None, ..record.clone() }.write(&mut line);
+    line.len() + if record.seq == 0 { SEQ_MEMBER_BYTES } else { 0 }
 }

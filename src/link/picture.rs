@@ -4,6 +4,7 @@
 
 use super::graph::Graph;
 use crate::record::{Link, RESPONDED_WITH, Role, SYNAPSE, StoredRecord, time};
+use crate::view::visible;
 use std::fmt::Write;
 
 /// The size of the excerpt in a message's box: lines, and characters in a line.
@@ -105,6 +106,5 @@ fn label(message: &StoredRecord) -> String {
 
 /// A text as Graphviz takes it.
 fn quoted(text: &str) -> String {
-    let plain: String = text.chars().filter(|c| !c.is_control() || *c == '\n').collect();
-    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+    format!("\"{}\"", visible(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

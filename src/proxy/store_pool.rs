@@ -68,8 +68,8 @@ impl StorePool {
         let pool = self.clone();
         let done = self.blocking.spawn(move || {
             let (_reader, _active) = (reader, pool.foreground.enter());
-            let idle = pool.idle().pop();
-            let mut store = match idle {
+            let mut idle = pool.idle().pop();
+            let mut store = match idle.take_if(|store| store.check_place().is_ok()) {
                 Some(store) => store,
                 None => pool.open_to_serve()?,
             };

@@ -250,7 +250,14 @@ impl StoreQueue {
         let _active = self.foreground.enter();
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let mut store = match connection.take() {
-            Some(store) => store,
+            Some(mut store) => match store.check_place() {
+                Ok(()) => store,
+                Err(error) => {
+                    let store = self.stores.open_to_serve()?;
+                    self.config.diagnostics.note(format_args!("{error}; the file that is there now is used"));
+                    store
+                }
+            },
             None => self.stores.open_to_serve()?,
         };
         let mut batch = Ingest::new(Options::default(), self.config.clock);
@@ -265,6 +272,10 @@ impl StoreQueue {
     fn on_written(&self, turns: &[Arc<QueuedTurn>], done: Vec<IngestedLine>) {
         for (turn, done) in turns.iter().zip(done) {
             if let Err(error) = done.line {
+                if done.conflicts > 0 {
+                    self.config.diagnostics.fault(&error.at(format_args!("the turn {}", turn.trace_id)));
+                    continue;
+                }
                 self.state().lost += 1;
                 self.report_lost(&turn.trace_id, &error.to_string());
             }

@@ -146,7 +146,8 @@ impl TurnPipeline {
             return;
         }
         let trace_id = rsv.text("trace_id").ok().flatten().unwrap_or_default();
-        let mut ingest = Ingest::new(Options::default(), self.config.clock);
+        let options = Options { max_line: Some(self.config.settings.max_line()), ..Options::default() };
+        let mut ingest = Ingest::new(options, self.config.clock);
         match ingest.add_response(response) {
             Ok(()) => {
                 let bytes = response.iter().map(|(name, json)| name.len() + json.len()).sum();

@@ -41,7 +41,8 @@ pub trait Records {
     fn remove(&mut self, ids: &[&str]) -> Result<u64>;
 
     /// Removes records as `remove` does and writes their tombstones, dated `at` (milliseconds since 1970, UTC) or just
-    /// after an earlier tombstone of the same record. Returns the number of removed records.
+    /// after an earlier tombstone of the same record. Returns the number of removed records. All of them are removed or
+    /// none, except that a database server may remove many in several transactions.
     fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64>;
 
     /// The records of a selection that have these ids, in no order.
@@ -186,6 +187,9 @@ pub trait State {
     /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector is
     /// kept like all others. Returns their number.
     fn adopt(&mut self) -> Result<u64>;
+
+    /// Errors if the store's file was removed, renamed or replaced since it was opened.
+    fn check_place(&mut self) -> Result<()>;
 
     /// Clears the rest of removed records from the store's files; waits some seconds for readers of old snapshots. Returns
     /// false if a reader is still active then; the next writer tries again.

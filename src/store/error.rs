@@ -32,6 +32,10 @@ pub enum ErrorKind {
     ForeignFile,
     /// The store was made by another version of rsv, whose schema this one does not read.
     OtherVersion,
+    /// The write-ahead log beside the file belongs to another file.
+    ForeignLog,
+    /// The file was removed, renamed or replaced while it was in use.
+    Moved,
     /// Others kept it locked too long.
     Locked,
     /// The disk is full, or may be.
@@ -113,6 +117,10 @@ impl ErrorKind {
                 "check the permissions, or name another store with --store"
             }
             ErrorKind::NotADatabase | ErrorKind::ForeignFile => "name another store with --store",
+            ErrorKind::ForeignLog => {
+                "a backup was restored beside the log of a later state? move the log away, then try again"
+            }
+            ErrorKind::Moved => "run the command again for the lines that were not printed",
             ErrorKind::OtherVersion => {
                 "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE"
             }

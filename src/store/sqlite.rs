@@ -29,6 +29,7 @@ mod synapse;
 mod tombstones;
 mod unembedded;
 mod vectors;
+mod wal;
 mod walk;
 mod word_index;
 mod words;

@@ -381,6 +381,52 @@ fn roles_and_times_narrow_an_export() {
 }
 
 #[test]
+fn an_id_of_another_record_is_an_error_of_the_import() {
+    let home = Home::new();
+    let line = |id: &str, partition: &str, content: &str| {
+        let m = json!({"id": id, "role": "user", "content": content, "timestamp": 1, "trace_id": "t",
+            "partition": partition, "instance": "i"});
+        m.to_string() + "\n"
+    };
+    home.run("rsv-import", &[], line("m1", "a", "first")).ok();
+    let before = home.export();
+    let lines = line("m1", "a", "first") + &line("m1", "b", "first") + &line("m2", "b", "second");
+    let ran = home.run("rsv-import", &[], &lines);
+    assert_eq!(
+        (ran.status, ran.stderr.as_str()),
+        (
+            2,
+            "rsv-import: error: <stdin>:2: id: m1 belongs to another record of a/i, which is kept; \
+             this message of b/i is not stored\n\
+             rsv-import: hint: give it another id, or none\n\
+             rsv-import: 1 record was not imported: its id belongs to another record\n"
+        )
+    );
+    assert!(home.export().starts_with(&before));
+    assert_eq!(home.contents("rsv-view", &["-p", "b"]), ["second"]);
+    assert_eq!(home.run("rsv-import", &[], home.export()).status, 0);
+}
+
+#[test]
+fn what_is_stored_within_the_limit_of_a_line_can_be_imported() {
+    for text in ["\u{1}".repeat(500), "x".repeat(1500), "x".repeat(1800), "x".repeat(1990)] {
+        let home = Home::new().env("RSV_MAX_LINE_BYTES", "2000");
+        let ran = home.run("rsv-ingest", &[], text.as_str());
+        let lines = home.export();
+        assert!(lines.lines().all(|line| line.len() <= 2000));
+        assert_eq!(ran.status, if lines.is_empty() { 2 } else { 0 }, "{ran}");
+        assert_eq!(lines.is_empty(), text.len() != 1500, "{ran}");
+        if lines.is_empty() {
+            let error = "rsv-ingest: error: the line of the message to store: is longer than the limit of 2000 bytes\n";
+            assert!(ran.stderr.starts_with(error), "{ran}");
+        }
+        let other = Home::new().env("RSV_MAX_LINE_BYTES", "2000");
+        other.run("rsv-import", &[], lines.as_str()).ok();
+        assert_eq!(other.export(), lines);
+    }
+}
+
+#[test]
 fn csv_and_markdown_are_written() {
     let home = Home::new();
     let line = |n: i64, role: &str, content: &str| {
@@ -401,6 +447,38 @@ fn csv_and_markdown_are_written() {
          **assistant** · 1970-01-01T00:00:00.002Z · default/default\n\nplain\n\n"
     );
     assert!(home.run("rsv-export", &["--format", "yaml"], "").trouble().contains("jsonl, json, csv, md"));
+}
+
+#[test]
+fn cells_of_safe_csv_are_no_formulas() {
+    let home = Home::new();
+    let texts = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "1=1"];
+    for text in texts {
+        home.ingest(&[], &json!({"role": "user", "content": text}).to_string());
+    }
+    home.ingest(&["-p", "=p", "-i", "i"], &json!({"role": "user", "content": "plain"}).to_string());
+    let csv = export(&home, &["--format", "csv", "--safe"]);
+    for text in &texts[..6] {
+        assert!(csv.contains(&format!("'{text}")), "{csv}");
+    }
+    assert!(csv.contains(",1=1,") && csv.contains(",'=p,i,") && csv.contains(",plain,"), "{csv}");
+    assert!(!export(&home, &["--format", "csv"]).contains('\''));
+}
+
+#[test]
+fn markdown_and_dot_have_no_raw_control_characters() {
+    let home = Home::new();
+    let text = "a\u{1b}[31mb\u{202e}c\u{2066}d\u{9b}e\tf";
+    let line = json!({"role": "user", "content": text, "partition": "p\u{1b}\nq", "instance": "i"});
+    home.ingest(&[], &line.to_string());
+    let shown = "a\\u{1b}[31mb\\u{202e}c\\u{2066}d\\u{9b}e";
+    let markdown = export(&home, &["--format", "md"]);
+    assert!(
+        markdown.contains(&format!("{shown}\tf\n")) && markdown.contains("p\\u{1b} q/i\n"),
+        "{markdown:?}"
+    );
+    let dot = home.run("rsv-link", &["-p", "p\u{1b}\nq", "-i", "i", "--format", "dot"], "").ok();
+    assert!(dot.contains(&format!("{} f", shown.replace('\\', "\\\\"))), "{dot:?}");
 }
 
 #[test]

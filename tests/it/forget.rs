@@ -217,7 +217,7 @@ fn more_than_a_hundred_need_a_yes() {
 }
 
 #[test]
-fn what_it_prints_undoes_it_to_the_byte() {
+fn importing_the_output_undoes_it_to_the_byte() {
     for home in Home::of_each_store().map(with_conversation) {
         let before = home.export();
         for (words, count) in [
@@ -267,7 +267,7 @@ fn accounts_no_longer_show_what_was_forgotten() {
 }
 
 #[test]
-fn what_was_made_from_it_is_named_or_goes_too() {
+fn derived_records_are_named_or_removed_too() {
     for home in Home::of_each_store().map(with_conversation) {
         let made = [
             message("d1", "default/default", "d", "user", "In short: owls hunt.", 6000),
@@ -300,7 +300,7 @@ fn what_was_made_from_it_is_named_or_goes_too() {
 }
 
 #[test]
-fn what_was_forgotten_is_kept_out_until_it_may_return() {
+fn forgotten_records_are_kept_out_until_they_may_return() {
     let kept_out = |count: usize| {
         format!("{count} records were forgotten and are kept out, unless with --allow-return\n")
     };

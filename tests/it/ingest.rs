@@ -473,11 +473,42 @@ fn a_second_text_under_an_id_does_not_replace_the_first() {
     let home = Home::new();
     let said = |text: &str| format!("{{\"id\":\"m1\",\"role\":\"user\",\"content\":\"{text}\"}}\n");
     home.ingest(&[], &said("first"));
-    let ran = ingest(&home, &[], &(said("first") + &said("second")));
-    let note = "rsv-ingest: <stdin>:2: another record with this id is already stored, and is kept\n";
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, note));
+    let ran = ingest(&home, &["-p", "q"], &(said("second") + &said("third")));
+    let error = |line: u8| {
+        format!(
+            "rsv-ingest: error: <stdin>:{line}: id: m1 belongs to another record of default/default, which is kept; \
+             this message of q/q is not stored\nrsv-ingest: hint: give it another id, or none\n"
+        )
+    };
+    assert_eq!((ran.status, &*ran.stdout, ran.stderr), (2, "", error(1) + &error(2)));
     assert_eq!(home.contents("rsv-view", &[]), ["first"]);
-    assert_eq!(ingest(&home, &["-q"], &said("second")).stderr, "");
+    // The same record again is no error.
+    assert_eq!(ingest(&home, &[], &said("first")).status, 0);
+}
+
+#[test]
+fn a_clock_out_of_range_gives_the_nearest_valid_time_and_a_note() {
+    for (clock, time) in [
+        ("253402300800000", "9999-12-31T23:59:59.999Z"),
+        ("9223372036854775807", "9999-12-31T23:59:59.999Z"),
+        ("-1", "1970-01-01T00:00:00.000Z"),
+    ] {
+        let home = Home::new().env("RSV_TEST_NOW", clock);
+        let ran = ingest(
+            &home,
+            &[],
+            "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",\"content\":\"b\"}\n",
+        );
+        let note = format!("rsv-ingest: the clock is not between the years 1970 and 9999; {time} is used\n");
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, note.as_str()));
+        assert_eq!(ran.stdout.matches(&format!("\"created_at\":\"{time}\"")).count(), 2, "{ran}");
+        assert_eq!(home.contents("rsv-view", &["-q"]), ["a", "b"]);
+    }
+    let home = Home::new();
+    let last = r#"{"role":"user","content":"the end","timestamp":"9999-12-31T23:59:59Z"}"#;
+    assert_eq!(home.ingest(&[], last)[0]["timestamp"], 253_402_300_799_000_i64);
+    let text = home.run("rsv-view", &["--format", "text"], "").ok();
+    assert!(text.contains("9999-12-31 23:59 user"), "{text}");
 }
 
 #[test]

@@ -54,6 +54,7 @@ mod search;
 mod services;
 mod session;
 mod store;
+mod store_file;
 mod stream;
 mod support;
 mod surroundings;

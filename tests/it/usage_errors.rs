@@ -8,7 +8,7 @@ type UsageError = (&'static str, &'static [&'static str], &'static str, &'static
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const USAGE_ERRORS: [UsageError; 69] = [
+const USAGE_ERRORS: [UsageError; 70] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -36,6 +36,7 @@ const USAGE_ERRORS: [UsageError; 69] = [
     ("rsv-view", &["--format", "json"], "", "[possible values: jsonl, text]", "--help"),
     ("rsv-export", &["out.jsonl"], "", "unexpected argument 'out.jsonl'", "to write one: rsv-export > FILE"),
     ("rsv-export", &["--since", "2026-13-01"], "", "a time such as 2026-11-21T07:03:00Z, a date", "--help"),
+    ("rsv-export", &["--safe"], "", "--safe is for CSV alone", "add --format csv"),
     ("rsv-import", &["missing.jsonl"], "", "cannot open missing.jsonl: no such file", "operands are names of files"),
     ("rsv-import", &["directory"], "", "cannot read directory: is a directory", "name the files in it"),
     ("rsv-forward", &["Where are my tomatoes?"], "", "cannot open Where are my tomatoes?", "pipe text in"),

@@ -17,6 +17,9 @@ use crate::store::identity::Written;
 use neo4rs::BoltType;
 use std::collections::{BTreeSet, HashMap};
 
+/// The number of records that a transaction removes: a server with 1 GiB has memory for fewer than 100 000.
+const REMOVED_AT_ONCE: usize = 10_000;
+
 /// The number of stems in a row.
 const STEMS: usize = 50;
 
@@ -75,12 +78,13 @@ impl Neo4j {
     }
 
     /// Removes records with their vectors, links and index entries; returns their number. With a time, they are
-    /// forgotten: their tombstones have that time, or a later one.
+    /// forgotten: their tombstones have that time, or a later one. Many are removed in several transactions.
     pub(super) fn remove_records(&self, ids: &[&str], forgotten: Option<i64>) -> DbResult<u64> {
-        if ids.is_empty() {
-            return Ok(0);
+        let mut removed = 0;
+        for ids in ids.chunks(REMOVED_AT_ONCE) {
+            removed += self.write_in_one(|transaction| removal::of_ids(transaction, ids, forgotten))?;
         }
-        self.write_in_one(|transaction| removal::of_ids(transaction, ids, forgotten))
+        Ok(removed)
     }
 
     /// Works out changes and writes them in one transaction.

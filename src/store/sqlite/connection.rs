@@ -3,7 +3,7 @@
 use super::super::api::OpenMode;
 use super::super::error::{ErrorKind, StoreError};
 use super::error::{LOCK_TIMEOUT, describe, is_busy};
-use super::schema;
+use super::{schema, wal};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::fs::{self, File, OpenOptions};
@@ -118,9 +118,19 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     // The prefix makes `:memory:` the name of a file: SQLite would keep the store in memory, and lose it.
     let mut connection = Connection::open_with_flags(Path::new(".").join(path), flags)?;
     set_up(&mut connection, mode)?;
+    // Until it is known to belong to the file, the log stays as it is.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // The last process to leave empties the log, but only a writer that of a killed process.
+    let keeps_log = mode == OpenMode::Existing && wal::len(&wal::path_of(path)) > 0;
     let identity = FileIdentity::read(&connection)?;
     identity.check()?;
     if identity.has_tables {
+        if !wal::belongs_to_file(&connection, &Path::new(".").join(path))? {
+            let log = wal::path_of(path);
+            let cause = format!("{} is the log of another file", log.display());
+            return Err(OpenError::Refused(ErrorKind::ForeignLog, cause));
+        }
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
         return Ok(connection);
     }
     if mode == OpenMode::Existing {
@@ -133,6 +143,7 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
         schema::create(&transaction)?;
     }
     transaction.commit()?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(connection)
 }
 
@@ -143,8 +154,6 @@ pub(super) fn wait_for_locks(connection: &mut Connection) -> rusqlite::Result<()
 
 fn set_up(connection: &mut Connection, mode: OpenMode) -> rusqlite::Result<()> {
     wait_for_locks(connection)?;
-    // A checkpoint costs a short-lived process more than its write.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // Otherwise SQLite prepares a statement again for every value: more than half of a search's time.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

@@ -1,30 +1,45 @@
 //! A store in a file: its connection, a second one for parallel reads, and the caches of the process.
 
 use super::super::api::OpenMode;
-use super::super::error::{Result, StoreError};
+use super::super::error::{ErrorKind, Result, StoreError};
 use super::code_cache::CodeCache;
 use super::connection;
 use super::error::{Stopped, describe};
 use super::write::KnownCollections;
 use rusqlite::Connection;
 use std::cell::RefCell;
-use std::fs;
 use std::mem::replace;
+use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
-
-/// A log that is longer after a large batch is truncated when the store is closed.
-const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// A store in a file.
 pub(super) struct Sqlite {
     pub(super) connection: Connection,
     address: String,
+    origin: Option<Origin>,
     pub(super) known_collections: KnownCollections,
     pub(super) cache: RefCell<CodeCache>,
     second: SecondConnection,
+}
+
+/// The file that was opened, by its path and by its device and inode.
+struct Origin {
+    path: PathBuf,
+    file: (u64, u64),
+}
+
+impl Origin {
+    /// The file at a path, if there is one.
+    fn of(path: &Path) -> Option<Origin> {
+        Some(Origin { path: path.to_owned(), file: file_at(path)? })
+    }
+}
+
+/// The device and inode of the file at a path.
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// The second connection, which is opened when it is needed.
@@ -73,11 +88,32 @@ impl Sqlite {
         let address = format!("sqlite:{}", path.display());
         Ok(Sqlite {
             connection: connection::open(path, mode, &address)?,
+            origin: Origin::of(path),
             address,
             known_collections: KnownCollections::default(),
             cache: RefCell::new(CodeCache::new(mode)),
             second: SecondConnection::Never,
         })
+    }
+
+    /// Errors if the file is not at its path any more: what is written would be lost.
+    pub(super) fn check_origin(&self) -> Result<()> {
+        match &self.origin {
+            Some(origin) if file_at(&origin.path) != Some(origin.file) => Err(StoreError::new(
+                ErrorKind::Moved,
+                self.attempt("write to"),
+                "the file was removed, renamed or replaced",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a change. Errors if the file was not at its path before or after it.
+    pub(super) fn durably<T>(&mut self, change: impl FnOnce(&mut Sqlite) -> Result<T>) -> Result<T> {
+        self.check_origin()?;
+        let done = change(self)?;
+        self.check_origin()?;
+        Ok(done)
     }
 
     /// An error of SQLite as an error of this store; `attempt` is a verb such as `read`.
@@ -127,16 +163,5 @@ impl Sqlite {
             None => one(self),
         };
         Ok((first?, other?))
-    }
-}
-
-impl Drop for Sqlite {
-    fn drop(&mut self) {
-        let log = self.connection.path().map(|path| format!("{path}-wal"));
-        let long = log.and_then(|log| fs::metadata(log).ok()).is_some_and(|log| log.len() > MAX_LOG_BYTES);
-        if long && self.connection.busy_timeout(Duration::ZERO).is_ok() {
-            // If another process is using the file, it truncates the log later.
-            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        }
     }
 }

@@ -5,9 +5,9 @@ use super::code_page::{self, Checksum, IndexKey};
 use super::collections::{self, CollectionRow, Within};
 use super::record_row::{self, RecordRow, bytes};
 use super::row::as_json;
-use super::{synapse, unembedded};
+use super::{synapse, unembedded, wal};
 use crate::record::Embedding;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number and the dimension of a model.
@@ -207,7 +207,7 @@ pub(super) fn rebuild(connection: &Connection, model: i64, within: &[CollectionR
 
 /// Compares the checksums of the indexes with the vectors, and rebuilds those that differ. Returns their number.
 pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = wal::begin_write(connection)?;
     let all = collections::all(&transaction)?;
     let embedded = || all.iter().filter(|collection| collection.kind.embedded.is_some());
     let numbers: Vec<String> = embedded().map(|collection| collection.n.to_string()).collect();

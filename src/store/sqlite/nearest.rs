@@ -9,8 +9,9 @@ use super::collections::{self, CollectionRow, Within};
 use super::embedding;
 use super::filter::{Admission, Filter};
 use super::measure::Measure;
+use super::wal;
 use crate::record::Hit;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::cmp::Ordering;
 
 /// The number of candidates at which the worse ones are dropped.
@@ -44,7 +45,7 @@ pub(super) fn with_repair<T>(
         if sound || repaired {
             return Ok(found);
         }
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = wal::begin_write(connection)?;
         embedding::rebuild(&transaction, model, &within(&transaction)?)?;
         transaction.commit()?;
     }

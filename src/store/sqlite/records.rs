@@ -17,23 +17,31 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 impl Records for Sqlite {
     fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>> {
-        let written = write::write(&mut self.connection, &mut self.known_collections, batch, forgotten);
-        let written = written.map_err(|e| self.rolled_back(e))?;
-        erase::go_on(&mut self.connection).map_err(|e| self.failed("write to", e))?;
-        Ok(written)
+        self.durably(|store| {
+            let written = write::write(&mut store.connection, &mut store.known_collections, batch, forgotten);
+            let written = written.map_err(|e| store.rolled_back(e))?;
+            erase::go_on(&mut store.connection).map_err(|e| store.failed("write to", e))?;
+            Ok(written)
+        })
     }
 
     fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
-        let written = write::replace(&mut self.connection, &mut self.known_collections, records);
-        written.map_err(|e| self.rolled_back(e))
+        self.durably(|store| {
+            let written = write::replace(&mut store.connection, &mut store.known_collections, records);
+            written.map_err(|e| store.rolled_back(e))
+        })
     }
 
     fn remove(&mut self, ids: &[&str]) -> Result<u64> {
-        write::remove(&mut self.connection, ids, None).map_err(|e| self.rolled_back(e))
+        self.durably(|store| {
+            write::remove(&mut store.connection, ids, None).map_err(|e| store.rolled_back(e))
+        })
     }
 
     fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
-        write::remove(&mut self.connection, ids, Some(at)).map_err(|e| self.rolled_back(e))
+        self.durably(|store| {
+            write::remove(&mut store.connection, ids, Some(at)).map_err(|e| store.rolled_back(e))
+        })
     }
 
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {

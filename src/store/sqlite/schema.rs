@@ -1,5 +1,6 @@
 //! The tables.
 
+use super::wal;
 use rusqlite::Connection;
 
 /// The `PRAGMA application_id` of a store: "rsv1".
@@ -13,6 +14,7 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     for tables in [RECORDS, WORDS, VECTORS, LINKS, TOMBSTONES, STATE] {
         connection.execute_batch(tables)?;
     }
+    wal::create_identity(connection)?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", VERSION)
 }

@@ -45,6 +45,10 @@ impl State for Sqlite {
         Ok(0)
     }
 
+    fn check_place(&mut self) -> Result<()> {
+        self.check_origin()
+    }
+
     fn erase(&mut self) -> Result<bool> {
         erase::wait(&mut self.connection).map_err(|e| self.failed("write to", e))
     }

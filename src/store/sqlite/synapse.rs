@@ -5,8 +5,9 @@ use super::super::select::Collection;
 use super::super::synapses::{Changes, Compared, Near, Rule};
 use super::collections;
 use super::record_row::RecordRow;
+use super::wal;
 use crate::record::SYNAPSE;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::FxHashSet;
 
 /// Marks a new vector as unlinked. The version distinguishes it from any other vector of the record.
@@ -60,7 +61,7 @@ pub(super) fn relink(
     compared: &[Compared],
     changes: &Changes,
 ) -> rusqlite::Result<bool> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = wal::begin_write(connection)?;
     let Some((number, collection)) = numbers(&transaction, model, of)? else { return Ok(true) };
     let sql = "DELETE FROM unlinked WHERE model = ? AND collection = ? AND record = ? AND version = ?";
     for one in compared {
@@ -129,7 +130,7 @@ pub(super) fn prune(
     rule: Rule,
     anew: bool,
 ) -> rusqlite::Result<u64> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = wal::begin_write(connection)?;
     let Some((number, collection)) = numbers(&transaction, model, of)? else { return Ok(0) };
     let sql = "DELETE FROM link WHERE rel = ?1 AND source IN (SELECT n FROM record WHERE collection = ?2)
                AND (?3 OR model IS NOT ?4 OR score IS NULL OR score < ?5)";

@@ -11,9 +11,9 @@ use super::facts;
 use super::filter::Source;
 use super::measure::{self, ModelVector};
 use super::nearest::Nearest;
-use super::{connection, embedding, newest};
+use super::{connection, embedding, newest, wal};
 use crate::record::{Embedding, Hit};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::Connection;
 
 impl Vectors for Sqlite {
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>> {
@@ -45,8 +45,10 @@ impl Vectors for Sqlite {
     }
 
     fn put_vectors(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()> {
-        let written = put(&mut self.connection, vectors, fact);
-        written.map_err(|e| self.failed("write to", e))?.map_err(StoreError::invalid)
+        self.durably(|store| {
+            let written = put(&mut store.connection, vectors, fact);
+            written.map_err(|e| store.failed("write to", e))?.map_err(StoreError::invalid)
+        })
     }
 
     fn drop_model(&mut self, model: &str) -> Result<()> {
@@ -91,7 +93,7 @@ fn models(connection: &Connection) -> rusqlite::Result<Vec<Model>> {
 }
 
 fn drop_model(connection: &mut Connection, name: &str) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = wal::begin_write(connection)?;
     embedding::drop_model(&transaction, name)?;
     transaction.commit()
 }
@@ -102,7 +104,7 @@ fn put(
     vectors: &[Embedding],
     fact: Option<(&str, &str)>,
 ) -> rusqlite::Result<std::result::Result<(), String>> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = wal::begin_write(connection)?;
     if let Err(misfit) = embedding::put(&transaction, vectors)? {
         return Ok(Err(misfit));
     }

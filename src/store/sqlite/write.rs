@@ -8,11 +8,11 @@ use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, TABLES, as_json};
-use super::{erase, synapse, tombstones, unembedded, word_index};
+use super::{erase, synapse, tombstones, unembedded, wal, word_index};
 use crate::record::{
     Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, identity_digest,
 };
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::collections::{BTreeMap, HashMap};
 
 /// The numbers of collections that this process has seen in the file, to spare looking them up again.
@@ -26,7 +26,7 @@ pub(super) fn write(
     batch: &[Record],
     forgotten: Forgotten,
 ) -> rusqlite::Result<Vec<Written>> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = wal::begin_write(connection)?;
     // Tombstones go first, because they apply to the records of the batch too.
     let tombstones = batch.iter().filter_map(|record| match record {
         Record::Tombstone(tombstone) => Some(tombstone),
@@ -56,7 +56,7 @@ pub(super) fn replace(
     known_collections: &mut KnownCollections,
     records: &[StoredRecord],
 ) -> rusqlite::Result<Vec<Written>> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = wal::begin_write(connection)?;
     // Links keep their ends while the rows of these are replaced.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     let mut writer = Writer::new(&transaction, known_collections, Forgotten::KeepOut)?;
@@ -77,7 +77,7 @@ pub(super) fn remove(
     ids: &[&str],
     forgotten: Option<i64>,
 ) -> rusqlite::Result<u64> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let transaction = wal::begin_write(connection)?;
     let count = remove_all(&transaction, ids, forgotten)?;
     transaction.commit()?;
     Ok(count)
