@@ -5,7 +5,7 @@ use super::super::error::{ErrorKind, StoreError};
 use super::error::{LOCK_TIMEOUT, describe, is_busy};
 use super::{schema, wal};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 use std::time::Duration;
@@ -52,7 +52,13 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connect
     if path.is_dir() {
         return Err(failed(ErrorKind::Directory, "is a directory".to_owned()));
     }
-    connect(path, mode).map_err(|fault| {
+    let connected = match connect(path, mode) {
+        Err(OpenError::Sqlite(error)) if mode == OpenMode::Existing && is_denied(&error) => {
+            connect_without_log(path).map_err(|_| OpenError::Sqlite(error))
+        }
+        connected => connected,
+    };
+    connected.map_err(|fault| {
         let (kind, cause) = match fault {
             OpenError::Sqlite(error) => describe(&error),
             OpenError::Refused(kind, cause) => (kind, cause),
@@ -144,6 +150,26 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
     }
     transaction.commit()?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(connection)
+}
+
+/// Whether the system does not permit making the log and its index.
+fn is_denied(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied)
+    )
+}
+
+/// Opens a file in a directory where no log can be created. Errors if there is a log: without it
+/// the file alone is not the store.
+fn connect_without_log(path: &Path) -> Result<Connection, OpenError> {
+    if wal::len(&wal::path_of(path)) > 0 {
+        return Err(rusqlite::Error::InvalidPath(path.to_owned()).into());
+    }
+    let mut connection = wal::open_alone(&Path::new(".").join(path))?;
+    set_up(&mut connection, OpenMode::Existing)?;
+    FileIdentity::read(&connection)?.check()?;
     Ok(connection)
 }
 

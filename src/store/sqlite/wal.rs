@@ -102,9 +102,14 @@ pub(super) fn belongs_to_file(connection: &Connection, file: &Path) -> rusqlite:
 
 /// The identity of a file without its log.
 fn read_alone(file: &Path) -> rusqlite::Result<Identity> {
+    Identity::read(&open_alone(file)?)
+}
+
+/// Opens a file without its log, and without locks, to read it.
+pub(super) fn open_alone(file: &Path) -> rusqlite::Result<Connection> {
     let path = percent_encode(file.as_os_str().as_bytes(), IN_PATHS);
     let uri = format!("file:{path}?immutable=1");
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Identity::read(&Connection::open_with_flags(uri, flags)?)
+    Connection::open_with_flags(uri, flags)
 }
