@@ -10,7 +10,7 @@ const IDS: usize = 1000;
 
 /// The reason why a record that was named by its id stays.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Left {
+pub enum Skipped {
     /// The store has no record of this id.
     Unknown,
     /// It belongs to this scope, which was not selected.
@@ -31,11 +31,11 @@ pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>>
 }
 
 /// Why the record of an id is not in a selection that named it.
-pub fn why_left(store: &mut dyn Store, id: &str, which: &Select) -> Result<Left> {
+pub fn skip_reason(store: &mut dyn Store, id: &str, which: &Select) -> Result<Skipped> {
     Ok(match store.scope_of(id)? {
-        None => Left::Unknown,
-        Some(scope) if !which.scopes.contains(&scope) => Left::OtherScope(scope),
-        Some(_) => Left::Unmet,
+        None => Skipped::Unknown,
+        Some(scope) if !which.scopes.contains(&scope) => Skipped::OtherScope(scope),
+        Some(_) => Skipped::Unmet,
     })
 }
 

@@ -3,7 +3,7 @@
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
-use rsv::forget::{self, Left};
+use rsv::forget::{self, Skipped};
 use rsv::record::{Object, Reader, Record, VectorFormat, kind_named};
 use rsv::store::{self, OpenMode, Select, Store};
 use rsv::view;
@@ -84,13 +84,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let store = &mut *store;
     let mut ids = forget::select(store, &which)?;
     for (id, place) in named.iter().filter(|(id, _)| !ids.contains(*id)) {
-        report_left(id, place, forget::why_left(store, id, &which)?, io);
+        report_skipped(id, place, forget::skip_reason(store, id, &which)?, io);
     }
     let derived = forget::derived(store, &ids)?;
     if args.derived {
         let selected = forget::in_scopes(store, &derived, &which.scopes)?;
         for id in derived.difference(&selected) {
-            report_left(id, "", forget::why_left(store, id, &which)?, io);
+            report_skipped(id, "", forget::skip_reason(store, id, &which)?, io);
         }
         ids.extend(selected);
     } else if !derived.is_empty() {
@@ -149,14 +149,14 @@ fn named_by(line: &Object) -> Result<Option<String>> {
 }
 
 /// Reports why a named record stays.
-fn report_left(id: &str, place: &str, left: Left, io: &mut Io) {
-    match left {
-        Left::Unknown => io.note(format_args!("{place}the store has no record {id}")),
-        Left::OtherScope(scope) => {
+fn report_skipped(id: &str, place: &str, reason: Skipped, io: &mut Io) {
+    match reason {
+        Skipped::Unknown => io.note(format_args!("{place}the store has no record {id}")),
+        Skipped::OtherScope(scope) => {
             let hint = format!("select it with -p {} -i {}, or --all", scope.partition, scope.instance);
             io.fault(&Error::new(format!("{place}{id} is in the scope {scope}, and stays")).hint(hint));
         }
-        Left::Unmet => io.detail(format_args!("{place}{id} does not meet the conditions, and stays")),
+        Skipped::Unmet => io.detail(format_args!("{place}{id} does not meet the conditions, and stays")),
     }
 }
 

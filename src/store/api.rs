@@ -34,7 +34,8 @@ pub trait Records {
     fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>>;
 
     /// Replaces the records that have the same ids, all or none: the vectors of the old version, their synapses and its
-    /// index entries are removed; other links stay. A record without an old version is new.
+    /// index entries are removed; other links stay. A record without an old version is new. Forgotten records
+    /// are kept out.
     fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>>;
 
     /// Removes records with their vectors, links and index entries. Returns the number of removed records.

@@ -137,8 +137,8 @@ fn unused_space_of_the_store_is_told_and_returned() {
     home.ingest(&[], &lines.collect::<String>());
     assert!(found(&home, "unused").1.starts_with("0.0 MB of 1"), "{:?}", found(&home, "unused"));
     home.run("rsv-forget", &["--everything", "--yes"], "").ok();
-    let (state, told, remedy) = found(&home, "unused");
-    assert!(state == "advice" && remedy == "rsv-config doctor --compact", "{state} {told} {remedy}");
+    let (state, reported, remedy) = found(&home, "unused");
+    assert!(state == "advice" && remedy == "rsv-config doctor --compact", "{state} {reported} {remedy}");
     let size = || std::fs::metadata(home.store()).unwrap().len();
     assert!(size() > 12_000_000);
     let export = home.export();

@@ -128,9 +128,29 @@ fn lines_ids_and_conditions_select_and_combine() {
 }
 
 #[test]
+fn the_first_the_last_and_the_only_message_of_a_scope_can_be_forgotten() {
+    for home in Home::of_each_store() {
+        let line = |id: &str, time| message(id, "p/i", "t", "user", &format!("The owl {id}"), time);
+        home.run("rsv-import", &[], [line("first", 1), line("middle", 2), line("last", 3)].concat()).ok();
+        for (id, rest) in [("first", &["middle", "last"][..]), ("last", &["middle"][..]), ("middle", &[][..])]
+        {
+            assert_eq!(ids(&home.run("rsv-forget", &["-p", "p", "-i", "i", id], "").ok()), [id]);
+            assert_eq!(left(&home), rest, "{id}");
+            let found = home.run("rsv-search", &["-p", "p", "-i", "i", "owl"], "");
+            let mut found_ids = ids(&found.stdout);
+            found_ids.sort_by_key(|found| rest.iter().position(|id| id == found));
+            assert_eq!(found_ids, rest, "{id}: {found}");
+            home.check();
+        }
+        home.run("rsv-import", &[], line("new", 4)).ok();
+        assert_eq!(left(&home), ["new"]);
+    }
+}
+
+#[test]
 fn where_nothing_is_selected_nothing_goes() {
     for home in Home::of_each_store().map(with_conversation) {
-        for (words, told) in [
+        for (words, reported) in [
             (&[][..], ""),
             (&["-"], ""),
             (&["-p", "work"], ""),
@@ -140,7 +160,11 @@ fn where_nothing_is_selected_nothing_goes() {
             (&["m9"], "rsv-forget: the store has no record m9\n"),
         ] {
             let ran = home.run("rsv-forget", words, "");
-            assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (1, "", told), "{words:?}");
+            assert_eq!(
+                (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
+                (1, "", reported),
+                "{words:?}"
+            );
         }
         assert_eq!((left(&home).len(), states(&home).len()), (5, 0));
         let Some(terminal) = Terminal::start(&home, "rsv-forget", "-p work") else { continue };
@@ -160,20 +184,20 @@ fn where_nothing_is_selected_nothing_goes() {
 fn records_of_other_scopes_and_bad_lines_are_named_and_the_rest_is_done() {
     for home in Home::of_each_store().map(with_conversation) {
         let ran = home.run("rsv-forget", &["m1", "m5"], "");
-        let told = "rsv-forget: error: m5 is in the scope work/desk, and stays\n\
+        let reported = "rsv-forget: error: m5 is in the scope work/desk, and stays\n\
                     rsv-forget: hint: select it with -p work -i desk, or --all\n";
-        assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (2, vec!["m1".to_owned()], told));
+        assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (2, vec!["m1".to_owned()], reported));
         let lines = "{\"kind\":\"message\"}\nnonsense\n{\"kind\":\"query\",\"id\":\"m3\"}\n\
                      {\"kind\":\"link\",\"rel\":\"SYNAPSE\",\"from\":\"m3\",\"to\":\"m4\"}\n{\"id\":\"m5\"}\n{\"id\":\"m2\"}\n";
         let ran = home.run("rsv-forget", &[], lines);
         assert_eq!((ran.status, ids(&ran.stdout)), (2, vec!["m2".to_owned()]), "{ran}");
-        for told in [
+        for reported in [
             "<stdin>:1: id: is missing",
             "<stdin>:2: ",
             "<stdin>:3: kind: a query cannot be forgotten",
             "<stdin>:5: m5 is in the scope work/desk",
         ] {
-            assert!(ran.stderr.contains(told), "{told}: {ran}");
+            assert!(ran.stderr.contains(reported), "{reported}: {ran}");
         }
         assert_eq!(left(&home), ["m3", "m4", "m5"]);
         home.run("rsv-forget", &["--all", "m5"], "").ok();
@@ -193,9 +217,9 @@ fn more_than_a_hundred_need_a_yes() {
         };
         home.run("rsv-import", &[], lines(101)).ok();
         let ran = without_terminal(&home, &["--everything"]);
-        let told = "rsv-forget: error: 101 records would be removed\n\
+        let reported = "rsv-forget: error: 101 records would be removed\n\
                     rsv-forget: hint: look at them with --dry-run, and remove them with --yes\n";
-        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (2, "", told));
+        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (2, "", reported));
         assert_eq!(ids(&without_terminal(&home, &["--everything", "--dry-run"]).ok()).len(), 101);
         // The answer is read at the terminal, while lines come on standard input.
         for (answer, status, count) in [("n", 2, 101), ("", 2, 101), ("yes", 0, 0)] {
@@ -281,8 +305,8 @@ fn derived_records_are_named_or_removed_too() {
         home.run("rsv-import", &[], made + &links.concat()).ok();
         let before = home.export();
         let ran = home.run("rsv-forget", &["m1"], "");
-        let told = "rsv-forget: 3 made from it stay, --derived removes them: d1, d2, d3\n";
-        assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (0, vec!["m1".to_owned()], told));
+        let reported = "rsv-forget: 3 made from it stay, --derived removes them: d1, d2, d3\n";
+        assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (0, vec!["m1".to_owned()], reported));
         home.run("rsv-import", &["--allow-return"], &ran.stdout).ok();
         assert_eq!(records_of(&home.export()), before);
         let ran = home.run("rsv-forget", &["m1", "--derived"], "");
@@ -328,8 +352,8 @@ fn forgotten_records_are_kept_out_until_they_may_return() {
         // Another store forgets it too, and says so.
         let second = with_conversation(Home::new());
         let ran = second.run("rsv-import", &[], home.export());
-        let told = "rsv-import: 2 records were forgotten elsewhere and are removed\n";
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, told));
+        let reported = "rsv-import: 2 records were forgotten elsewhere and are removed\n";
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, reported));
         assert_eq!(records_of(&second.export()), records_of(&home.export()));
         // It returns here, and then there.
         let returned = home.ingest(&["--allow-return"], &line);
@@ -463,18 +487,22 @@ fn a_reader_delays_the_end_and_is_told() {
     assert!(!left(&home).contains(&"n7".to_owned()) && !traces(&home, &gone).is_empty());
     let doctor = || lines_of(&home.run("rsv-config", &["doctor"], "").stdout);
     let removed = |found: Vec<Value>| found.into_iter().find(|line| line["check"] == "removed");
-    let told = removed(doctor()).unwrap();
-    assert_eq!((&told["state"], &told["remedy"]), (&"advice".into(), &"rsv-config doctor --compact".into()));
+    let reported = removed(doctor()).unwrap();
+    assert_eq!(
+        (&reported["state"], &reported["remedy"]),
+        (&"advice".into(), &"rsv-config doctor --compact".into())
+    );
     let busy = home.run("rsv-config", &["doctor", "--compact"], "").trouble();
     assert!(busy.contains("cannot compact store") && busy.contains("other programs are using it"), "{busy}");
     // A removal by a tombstone ends in the same way.
     let other = Home::new();
     other.run("rsv-import", &[], marked(8, 1)).ok();
     other.run("rsv-forget", &["n8"], "").ok();
-    let told = home.run("rsv-import", &[], other.export()).trouble();
+    let reported = home.run("rsv-import", &[], other.export()).trouble();
     assert!(
-        told.contains("1 records were forgotten elsewhere") && told.contains("still in the store's log"),
-        "{told}"
+        reported.contains("1 records were forgotten elsewhere")
+            && reported.contains("still in the store's log"),
+        "{reported}"
     );
     let gone = BTreeSet::from([7, 8]);
     reader.kill().unwrap();

@@ -136,8 +136,8 @@ impl Replica {
     fn take(&self, now: i64, tool: &str, allow_return: bool, lines: &str, kept_out: usize) {
         let words: &[&str] = if allow_return { &["--allow-return"] } else { &[] };
         let (_, stderr, _) = self.run(now, tool, words, lines);
-        let told = stderr.contains(&format!("{kept_out} records were forgotten and are kept out"));
-        assert_eq!(told, kept_out > 0, "{kept_out}: {stderr}");
+        let reported = stderr.contains(&format!("{kept_out} records were forgotten and are kept out"));
+        assert_eq!(reported, kept_out > 0, "{kept_out}: {stderr}");
     }
 
     fn ingest(&mut self, dice: &mut Dice, now: i64) {

@@ -2,6 +2,7 @@
 //! and the same content.
 
 use crate::neo4j::RESERVOIRS;
+use crate::store::visited;
 use crate::support::Home;
 use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Link, Object, Record, RecordKind,
@@ -93,17 +94,6 @@ fn write_back(store: &mut dyn Store, batch: &[Record], at: i64) -> Vec<Written> 
     store.write(batch, Forgotten::Return { at }).unwrap()
 }
 
-fn visited(store: &mut dyn Store, what: &Walk) -> Vec<Record> {
-    let mut records = Vec::new();
-    store
-        .walk(what, &mut |record| {
-            records.push(record);
-            Ok(())
-        })
-        .unwrap();
-    records
-}
-
 fn all_of(which: Select) -> Walk {
     Walk { tombstones: true, embeddings: true, links: true, ..Walk::records(which) }
 }
@@ -157,6 +147,21 @@ fn forgotten_records_are_kept_out_by_id_and_by_content() {
         assert_eq!(tombstones(store), [(5000, FORGOTTEN), (5000, FORGOTTEN)]);
         let hits = store.find(&Term::parse("owl"), Occur::All, &Select::messages(Scopes::All), 9).unwrap();
         assert_eq!(hits.len(), 2);
+    });
+}
+
+#[test]
+fn a_replacement_does_not_bring_back_what_was_forgotten() {
+    on_each_store(|store| {
+        let (owl, cat) = (message("owl", 1000, "An owl"), message("cat", 2000, "A cat"));
+        write(store, &stored(&[&owl, &cat]));
+        store.forget(&["owl"], 5000).unwrap();
+        let copy = StoredRecord { id: "copy".into(), ..owl.clone() };
+        let as_owl = StoredRecord { id: "cat".into(), ..owl.clone() };
+        assert_eq!(store.replace(&[owl, copy, as_owl]).unwrap(), vec![Written::KeptOut; 3]);
+        assert_eq!(store.replace(&[message("cat", 2000, "A tomcat")]).unwrap(), [Written::Replaced]);
+        assert_eq!(ids(store), ["cat"]);
+        assert_eq!(tombstones(store), [(5000, FORGOTTEN)]);
     });
 }
 

@@ -102,7 +102,7 @@ fn everything() -> Walk {
     Walk { embeddings: true, links: true, ..Walk::records(which) }
 }
 
-fn visited(store: &mut dyn Store, what: &Walk) -> Vec<Record> {
+pub(crate) fn visited(store: &mut dyn Store, what: &Walk) -> Vec<Record> {
     let mut records = Vec::new();
     store
         .walk(what, &mut |record| {

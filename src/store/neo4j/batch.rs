@@ -175,7 +175,7 @@ impl Batch {
             (None, Some(Twin::Unadopted(element))) => {
                 let element = element.clone();
                 if !self.admit(record) {
-                    self.new.hidden.push(Params::new().with("element", element));
+                    self.hide(element);
                     return Written::KeptOut;
                 }
                 self.adopt(record, element);
@@ -243,6 +243,10 @@ impl Batch {
         let written = match (there, &twin) {
             (Some(None), _) => Written::Differs,
             (None, Some(Twin::Unadopted(element))) => {
+                if !self.admit(record) {
+                    self.hide(element.clone());
+                    return Written::KeptOut;
+                }
                 self.adopt(record, element.clone());
                 self.vector_of(record, record.id.clone(), true);
                 return Written::Same(record.id.clone());
@@ -251,6 +255,9 @@ impl Batch {
                 identity::replace_outcome(record, there.and_then(Option::as_ref), id_of(twin.as_ref()))
             }
         };
+        if matches!(written, Written::New | Written::Replaced) && !self.admit(record) {
+            return Written::KeptOut;
+        }
         match written {
             Written::New => self.create(record),
             Written::Replaced => self.put_in_place(record),
@@ -286,6 +293,11 @@ impl Batch {
         let missing_models = self.missing_models(record, None);
         self.new.adopted.entry((record.kind.name, missing_models)).or_default().push(row);
         self.note(record);
+    }
+
+    /// Hides a node that Reservoir wrote: what it says was forgotten.
+    fn hide(&mut self, element: String) {
+        self.new.hidden.push(Params::new().with("element", element));
     }
 
     /// Replaces the content of a node and removes all its vectors.

@@ -22,15 +22,11 @@ const NUMBERS: usize = 4;
 
 /// Takes the writers' lock, and reads all records that a batch names; with `forgotten`, which says what happens to
 /// records that were forgotten, their tombstones too.
-pub(super) fn read(
-    transaction: &mut Transaction,
-    batch: &[Record],
-    forgotten: Option<Forgotten>,
-) -> DbResult<Batch> {
+pub(super) fn read(transaction: &mut Transaction, batch: &[Record], forgotten: Forgotten) -> DbResult<Batch> {
     let mut there = Batch::default();
     let (kinds, count) = (kinds(), NUMBERS * batch.len());
     for (at, some) in batch.chunks(ROWS).enumerate() {
-        let wanted = Wanted::new(some, matches!(forgotten, Some(Forgotten::Return { .. })));
+        let wanted = Wanted::new(some, matches!(forgotten, Forgotten::Return { .. }));
         let statement = changes::existing(at == 0, &kinds, &wanted.keyed);
         let params = if at == 0 { lock_params(count) } else { Params::new() };
         let row = transaction.row(&statement, wanted.with(params))?.ok_or_else(no_row)?;
@@ -39,7 +35,7 @@ pub(super) fn read(
         }
         take_in(&mut there, &row, &wanted, &kinds)?;
         let are_tombstones: bool = row.get("tombstones")?;
-        there.forgotten = forgotten.filter(|_| are_tombstones);
+        there.forgotten = are_tombstones.then_some(forgotten);
     }
     if there.forgotten.is_some() {
         for some in batch.chunks(ROWS) {

@@ -118,12 +118,7 @@ impl Server {
 
     /// The rows of a statement that changes nothing.
     pub(super) fn rows(&self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
-        let mut rows = Vec::new();
-        self.each(statement, params, &mut |row| {
-            rows.push(row);
-            Ok(())
-        })?;
-        Ok(rows)
+        collect(|visit| self.each(statement, params, visit))
     }
 
     /// Visits the rows of a statement as they arrive.
@@ -253,6 +248,16 @@ fn query(statement: &str, params: Params) -> Query {
     Query::new(statement.to_owned()).with_params(params.into())
 }
 
+/// The rows that `each` visits.
+fn collect(each: impl FnOnce(&mut dyn FnMut(Row) -> DbResult<()>) -> DbResult<()>) -> DbResult<Vec<Row>> {
+    let mut rows = Vec::new();
+    each(&mut |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
 /// A transaction, which is rolled back unless it is committed.
 pub(super) struct Transaction {
     inner: Option<Txn>,
@@ -262,12 +267,7 @@ pub(super) struct Transaction {
 impl Transaction {
     /// The rows of a statement.
     pub(super) fn rows(&mut self, statement: &str, params: Params) -> DbResult<Vec<Row>> {
-        let mut rows = Vec::new();
-        self.each(statement, params, &mut |row| {
-            rows.push(row);
-            Ok(())
-        })?;
-        Ok(rows)
+        collect(|visit| self.each(statement, params, visit))
     }
 
     /// Visits the rows of a statement as they arrive.

@@ -35,7 +35,7 @@ impl Neo4j {
         }
         self.write_in_one(|transaction| {
             let (received, shrunk) = receive(transaction, batch)?;
-            let mut there = existing::read(transaction, batch, Some(forgotten))?;
+            let mut there = existing::read(transaction, batch, forgotten)?;
             there.shrunk = shrunk;
             let written = batch.iter().map(|record| match (record, &received) {
                 (Record::Tombstone(tombstone), Some(received)) => received.outcome(tombstone),
@@ -58,7 +58,7 @@ impl Neo4j {
         let batch: Vec<Record> = kept.iter().map(|at| Record::Stored(records[*at].clone())).collect();
         let ids: Vec<&str> = kept.iter().map(|at| records[*at].id.as_str()).collect();
         let written = self.write_in_one(|transaction| {
-            let mut there = existing::read(transaction, &batch, None)?;
+            let mut there = existing::read(transaction, &batch, Forgotten::KeepOut)?;
             existing::read_old_versions(transaction, &mut there, &ids)?;
             let each = batch.iter().filter_map(Record::stored);
             let written: Vec<Written> = each.map(|record| there.replace(record)).collect();

@@ -193,9 +193,7 @@ impl<'a> Writer<'a> {
         let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
         let twin = if there.is_none() { self.twin(record, collection)? } else { None };
         let written = identity::write_outcome(record, there.as_ref(), twin);
-        if let (Written::New, Some(forgotten)) = (&written, self.forgotten)
-            && !tombstones::admit(self.transaction, record, forgotten)?
-        {
+        if written == Written::New && !self.admits(record)? {
             return Ok(Written::KeptOut);
         }
         match &written {
@@ -210,6 +208,11 @@ impl<'a> Writer<'a> {
             _ => {}
         }
         Ok(written)
+    }
+
+    /// Whether tombstones allow a record to be written; under `Forgotten::Return` they do, and say so from then on.
+    fn admits(&self, record: &StoredRecord) -> rusqlite::Result<bool> {
+        self.forgotten.map_or(Ok(true), |forgotten| tombstones::admit(self.transaction, record, forgotten))
     }
 
     /// Whether a record that may return has parts that its stored version lacks.
@@ -228,6 +231,9 @@ impl<'a> Writer<'a> {
         let twin = self.twin(record, collection)?;
         let before = there.as_ref().map(|(_, there)| there);
         let written = identity::replace_outcome(record, before, twin);
+        if matches!(written, Written::New | Written::Replaced) && !self.admits(record)? {
+            return Ok(Written::KeptOut);
+        }
         match (&written, record_row::by_id(self.transaction, &record.id)?) {
             (Written::New, _) => drop(self.insert(record, collection)?),
             (Written::Replaced, Some(old)) => {
