@@ -41,6 +41,7 @@ mod tee;
 mod turn_pipeline;
 mod upstream;
 
+pub use descriptors::ConnectionLimits;
 pub use request_log::LogFormat;
 pub use run_command::{ClientCommand, is_served};
 pub use server::Proxy;

@@ -31,11 +31,10 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Serves connections on `loops` with the limits of the settings.
-    pub(super) fn new(router: Arc<Router>, loops: Arc<EventLoops>) -> Connections {
-        let limit = |key| router.config.limit(key).unwrap_or(Semaphore::MAX_PERMITS);
-        let permits = Arc::new(Semaphore::new(limit("proxy.connections")));
-        let max_header = limit("proxy.header_bytes");
+    /// Serves at most `max_open` connections at once, on `loops`.
+    pub(super) fn new(router: Arc<Router>, loops: Arc<EventLoops>, max_open: usize) -> Connections {
+        let permits = Arc::new(Semaphore::new(max_open));
+        let max_header = router.config.limit("proxy.header_bytes").unwrap_or(usize::MAX);
         Connections { router, loops, permits, max_header }
     }
 

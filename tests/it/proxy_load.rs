@@ -1,8 +1,9 @@
 //! rsv-proxy with many clients at once: whoever got an answer finds it in the store, once.
 
 use crate::fake::{Answer, Fake, Seen};
-use crate::proxy::{Proxy, answer, post};
+use crate::proxy::{Proxy, answer, limited, post};
 use crate::support::{Home, lines_of, text};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -130,6 +131,31 @@ fn many_clients_are_answered_and_stored_once_despite_a_shutdown() {
     assert_eq!(status, Some(0), "{said}");
     assert!(questions.len() >= enough, "{}", questions.len());
     check(&home, &questions);
+}
+
+#[test]
+fn turns_wait_for_descriptors_and_all_are_answered() {
+    // The clients and the provider are here, and need as many.
+    let own = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: own.maximum, maximum: own.maximum }).unwrap();
+    for (limits, turns) in [("-n 256", 400), ("-Sn 1024", 1000)] {
+        let provider = Fake::answering(|seen| answered(seen).after(Duration::from_millis(2)));
+        let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_ENRICH_TIMEOUT", "60s");
+        let mut proxy = Proxy::spawn(limited(&home, limits, ""));
+        let port = proxy.port();
+        let questions: Vec<String> = (0..turns).map(|turn| format!("question {turn} of many")).collect();
+        std::thread::scope(|scope| {
+            for (turn, question) in questions.iter().enumerate() {
+                scope.spawn(move || assert!(ask(port, turn, question, turn % 2 == 1), "{question}"));
+            }
+        });
+        // Most connections to the provider are closed, now that they are idle.
+        while proxy.descriptors() > 400 {
+            std::thread::yield_now();
+        }
+        assert_eq!(proxy.end(), Some(0));
+        check(&home, &questions);
+    }
 }
 
 #[test]
