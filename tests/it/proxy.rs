@@ -3,7 +3,7 @@
 use crate::fake::{Answer, Fake, dead};
 use crate::support::{Home, lines_of};
 use rsv::record::Object;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -117,6 +117,11 @@ impl Proxy {
     /// The number of its descriptors, where the system tells it.
     pub(crate) fn descriptors(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
+    }
+
+    /// Kills it, with no time to store anything.
+    pub(crate) fn kill(&self) {
+        let _ = kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), Signal::KILL);
     }
 
     pub(crate) fn terminate(&self) {
