@@ -7,6 +7,7 @@ mod blocking_pool;
 mod chat_completions;
 mod chat_request;
 mod check;
+mod client_stream;
 mod command;
 mod connections;
 mod degraded;

@@ -1,5 +1,6 @@
 //! Accepts connections, and serves each on one of the event loops.
 
+use super::client_stream::ClientStream;
 use super::http_errors::ErrorBodies;
 use super::response::HttpResponse;
 use super::router::Router;
@@ -76,7 +77,8 @@ impl Connections {
         let idle_timeout = self.router.idle_timeout;
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(idle_timeout);
-        server.max_buf_size(self.max_header);
+        // The stream itself notices clients that leave.
+        server.max_buf_size(self.max_header).half_close(true);
         let router = self.router.clone();
         let service = service_fn(move |request| {
             let router = router.clone();
@@ -84,7 +86,7 @@ impl Connections {
         });
         // It is no error of ours if a client hangs up, or does not speak HTTP.
         let _ = self.loops.spawn(stream, |stream| {
-            let stream = ErrorBodies::new(stream, idle_timeout);
+            let stream = ErrorBodies::new(ClientStream::new(stream), idle_timeout);
             let served = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
             async move {
                 let _ = served.await;
