@@ -7,6 +7,7 @@ mod blocking_pool;
 mod chat_completions;
 mod chat_request;
 mod check;
+mod client_stream;
 mod command;
 mod connections;
 mod degraded;
@@ -41,6 +42,7 @@ mod tee;
 mod turn_pipeline;
 mod upstream;
 
+pub use descriptors::ConnectionLimits;
 pub use request_log::LogFormat;
 pub use run_command::{ClientCommand, is_served};
 pub use server::Proxy;

@@ -78,8 +78,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return doctor::print(&found, io);
     }
     let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
+    let limits = proxy.limits();
     http::serve(proxy.serve(address, async move |bound, signals| {
         diagnostics.note(format_args!("listening on http://{bound}"));
+        diagnostics.detail(limits);
         signals.recv().await;
         Ok(Outcome::Yes)
     }))

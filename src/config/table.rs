@@ -60,6 +60,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("proxy.idle_timeout", &["RSV_PROXY_IDLE_TIMEOUT"], Duration, Some("60s"), "the timeout for a client's header, for each piece of its body and of its answer, and for its next request"),
     row("proxy.queue", &["RSV_PROXY_QUEUE"], Integer(1, 1_000_000), Some("1000"), "the maximum number of turns that wait to be stored"),
     row("proxy.queue_bytes", &["RSV_PROXY_QUEUE_BYTES"], Integer(1, 1 << 40), Some("67108864"), "the maximum size of the turns that wait to be stored, in bytes"),
+    row("proxy.store_first", &["RSV_PROXY_STORE_FIRST"], Boolean, Some("false"), "whether a turn is stored before its answer ends, instead of after"),
 
     row("semantic_context_size", &[], MESSAGE_COUNT, Some("15"), "the number of related messages to recall"),
     row("recent_context_size", &[], MESSAGE_COUNT, Some("15"), "the number of recent messages to recall"),

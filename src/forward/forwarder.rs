@@ -16,6 +16,7 @@ use crate::provider::{Providers, Target};
 use crate::record::{Clock, Object, unexpected};
 use bytes::Bytes;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// Forwards requests.
 pub struct Forwarder {
@@ -43,6 +44,11 @@ impl Forwarder {
             truncation_detector: Arc::new(TruncationDetector::new(diagnostics)),
             diagnostics: diagnostics.clone(),
         })
+    }
+
+    /// Limits the answers in transit to the number of `permits`; further requests wait.
+    pub fn limited(self, permits: &Arc<Semaphore>) -> Forwarder {
+        Forwarder { sender: self.sender.limited(permits), ..self }
     }
 
     /// Sends the request and waits for the whole answer: the provider's body unchanged, with `rsv`, which has the

@@ -11,7 +11,9 @@ use crate::http::{
 use crate::provider::Target;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// The statuses after which the same request may succeed.
 const RETRYABLE_STATUSES: [u16; 4] = [429, 502, 503, 504];
@@ -30,6 +32,11 @@ pub(super) struct RequestSender {
 impl RequestSender {
     pub(super) fn new(settings: &Settings, diagnostics: &Diagnostics) -> RequestSender {
         RequestSender { client: Client::new(settings), retries: RetryPolicy::new(settings, diagnostics) }
+    }
+
+    /// Limits the answers in transit: see `Client::limited`.
+    pub(super) fn limited(self, permits: &Arc<Semaphore>) -> RequestSender {
+        RequestSender { client: self.client.limited(permits), ..self }
     }
 
     /// Sends a request and waits for the head of an answer that the provider calls good.

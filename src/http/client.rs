@@ -9,12 +9,17 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The media type of requests and answers.
 const JSON_MEDIA_TYPE: &str = "application/json";
+/// The greatest number of idle connections to a host, in an event loop; others are closed at once.
+const MAX_IDLE: usize = 32;
+/// The time after which an idle connection is closed.
+const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
 pub struct Client {
@@ -22,6 +27,9 @@ pub struct Client {
     first_byte: Duration,
     pub(super) idle: Duration,
     whole: Duration,
+    /// A permit for each answer that may be in transit.
+    permits: Arc<Semaphore>,
+    max_idle: usize,
     /// For each transport, one client an event loop.
     clients: [Mutex<Vec<(Id, reqwest::Client)>>; 3],
 }
@@ -64,8 +72,18 @@ impl Client {
             first_byte: time("first_byte_timeout", 600),
             idle: time("idle_timeout", 300),
             whole: time("request_timeout", 600),
+            permits: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
+            max_idle: MAX_IDLE,
             clients: [const { Mutex::new(Vec::new()) }; 3],
         }
+    }
+
+    /// Limits the answers in transit to the number of `permits`, which several clients may share; further requests
+    /// wait.
+    pub fn limited(mut self, permits: &Arc<Semaphore>) -> Client {
+        self.max_idle = MAX_IDLE.min(permits.available_permits() / 8);
+        self.permits = permits.clone();
+        self
     }
 
     /// Posts JSON and waits for the head of the answer. A key is sent as `Authorization: Bearer`.
@@ -114,13 +132,20 @@ impl Client {
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Response, RequestError> {
-        Ok(Response::new(self.head(request).await?, self.idle, self.whole))
+        let (head, permit) = self.head(request).await?;
+        Ok(Response::new(head, permit, self.idle, self.whole))
     }
 
-    pub(super) async fn head(&self, request: RequestBuilder) -> Result<reqwest::Response, RequestError> {
+    /// Waits for a permit, and then for the head of an answer. The permit is to be kept as long as the answer.
+    pub(super) async fn head(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<(reqwest::Response, Option<OwnedSemaphorePermit>), RequestError> {
+        // The semaphore is never closed.
+        let permit = self.permits.clone().acquire_owned().await.ok();
         let late = RequestError::timed_out("first_byte_timeout", self.first_byte);
         let sent = tokio::time::timeout(self.first_byte, request.send()).await.map_err(|_| late)?;
-        sent.map_err(|e| self.failed(&e))
+        Ok((sent.map_err(|e| self.failed(&e))?, permit))
     }
 
     /// The client of the current event loop: a connection belongs to the one that opened it.
@@ -150,6 +175,8 @@ impl Client {
         let builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
+            .pool_max_idle_per_host(self.max_idle)
+            .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
             .connect_timeout(self.connect);
         match transport {
             Transport::Plain => builder.no_proxy().tls_certs_only([]),

@@ -10,6 +10,7 @@ use reqwest::header::HeaderMap;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A request that is relayed.
@@ -44,6 +45,7 @@ pub struct RelayBody {
     since: Option<Instant>,
     /// The timer for the next piece. It is not reset for each piece, since there are many.
     late: Option<Pin<Box<Sleep>>>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Client {
@@ -58,8 +60,10 @@ impl Client {
     ) -> Result<hyper::Response<RelayBody>, RequestError> {
         let request = self.request(passing.method, address, key)?;
         let request = request.headers(passing.headers).headers(headers.map().clone()).body(passing.body);
-        let (head, inner) = hyper::Response::<reqwest::Body>::from(self.head(request).await?).into_parts();
-        Ok(hyper::Response::from_parts(head, RelayBody { inner, idle: self.idle, since: None, late: None }))
+        let (answered, permit) = self.head(request).await?;
+        let (head, inner) = hyper::Response::<reqwest::Body>::from(answered).into_parts();
+        let body = RelayBody { inner, idle: self.idle, since: None, late: None, _permit: permit };
+        Ok(hyper::Response::from_parts(head, body))
     }
 }
 

@@ -6,12 +6,14 @@ use super::request_error::{RequestError, WHOLE_TIMEOUT, cause};
 use bytes::Bytes;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// A response whose body is still in transit. Dropping it closes the connection.
 pub struct Response {
     inner: reqwest::Response,
     idle: Duration,
     whole: Duration,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The time that a `Retry-After` names, if it does so in seconds (RFC 9110, 10.2.3).
@@ -20,8 +22,13 @@ pub fn parse_retry_after(retry_after: &str) -> Option<Duration> {
 }
 
 impl Response {
-    pub(super) fn new(inner: reqwest::Response, idle: Duration, whole: Duration) -> Response {
-        Response { inner, idle, whole }
+    pub(super) fn new(
+        inner: reqwest::Response,
+        permit: Option<OwnedSemaphorePermit>,
+        idle: Duration,
+        whole: Duration,
+    ) -> Response {
+        Response { inner, idle, whole, _permit: permit }
     }
 
     /// The status, 100 to 999.

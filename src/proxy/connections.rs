@@ -1,5 +1,6 @@
 //! Accepts connections, and serves each on one of the event loops.
 
+use super::client_stream::ClientStream;
 use super::http_errors::ErrorBodies;
 use super::response::HttpResponse;
 use super::router::Router;
@@ -31,11 +32,10 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Serves connections on `loops` with the limits of the settings.
-    pub(super) fn new(router: Arc<Router>, loops: Arc<EventLoops>) -> Connections {
-        let limit = |key| router.config.limit(key).unwrap_or(Semaphore::MAX_PERMITS);
-        let permits = Arc::new(Semaphore::new(limit("proxy.connections")));
-        let max_header = limit("proxy.header_bytes");
+    /// Serves at most `max_open` connections at once, on `loops`.
+    pub(super) fn new(router: Arc<Router>, loops: Arc<EventLoops>, max_open: usize) -> Connections {
+        let permits = Arc::new(Semaphore::new(max_open));
+        let max_header = router.config.limit("proxy.header_bytes").unwrap_or(usize::MAX);
         Connections { router, loops, permits, max_header }
     }
 
@@ -77,7 +77,8 @@ impl Connections {
         let idle_timeout = self.router.idle_timeout;
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(idle_timeout);
-        server.max_buf_size(self.max_header);
+        // The stream itself notices clients that leave.
+        server.max_buf_size(self.max_header).half_close(true);
         let router = self.router.clone();
         let service = service_fn(move |request| {
             let router = router.clone();
@@ -85,7 +86,7 @@ impl Connections {
         });
         // It is no error of ours if a client hangs up, or does not speak HTTP.
         let _ = self.loops.spawn(stream, |stream| {
-            let stream = ErrorBodies::new(stream, idle_timeout);
+            let stream = ErrorBodies::new(ClientStream::new(stream), idle_timeout);
             let served = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
             async move {
                 let _ = served.await;

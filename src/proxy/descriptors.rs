@@ -1,10 +1,57 @@
 //! The descriptors that the proxy may have. A turn needs several, and the usual soft limit of 1,024 is for programs that
-//! call `select`.
+//! call `select`. Clients and answers of providers wait for each other's, so that none fails for lack of them.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::fmt;
+use tokio::sync::Semaphore;
+
+/// The descriptors that are neither connections of clients nor answers of providers: of the store, of models, of event
+/// loops, and idle connections to providers.
+const RESERVE: u64 = 128;
+
+/// The limits that follow from the limit of descriptors.
+#[derive(Clone, Copy)]
+pub struct ConnectionLimits {
+    pub(super) descriptors: Option<u64>,
+    /// The greatest number of clients.
+    pub(super) clients: usize,
+    /// The greatest number of answers of providers in transit.
+    pub(super) answers: usize,
+}
+
+impl ConnectionLimits {
+    /// Shares what there is, after raising the limit: clients are at most `max_clients`.
+    pub(super) fn claim(max_clients: usize) -> ConnectionLimits {
+        raise_limit();
+        let descriptors = current_limit().current;
+        let share = descriptors.map_or(usize::MAX, share);
+        ConnectionLimits {
+            descriptors,
+            clients: max_clients.min(share),
+            answers: Semaphore::MAX_PERMITS.min(share),
+        }
+    }
+}
+
+impl fmt::Display for ConnectionLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ConnectionLimits { descriptors, clients, answers } = self;
+        match descriptors {
+            Some(descriptors) => write!(f, "{descriptors} descriptors: ")?,
+            None => write!(f, "no limit of descriptors: ")?,
+        }
+        write!(f, "at most {clients} connections of clients, and {answers} requests to providers, at once")
+    }
+}
+
+/// The descriptors for either kind.
+fn share(descriptors: u64) -> usize {
+    let rest = descriptors - RESERVE.min(descriptors / 2);
+    usize::try_from(rest / 2).unwrap_or(usize::MAX).max(1)
+}
 
 /// Raises the soft limit to the hard one.
-pub(super) fn raise_limit() {
+fn raise_limit() {
     let limit = current_limit();
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     // Some systems refuse, and the soft limit stays.

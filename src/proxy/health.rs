@@ -1,6 +1,7 @@
 //! `GET /health`: the state of the parts that the proxy needs.
 
 use super::degraded;
+use super::descriptors::ConnectionLimits;
 use super::embedder::SharedEmbedder;
 use super::response::{self, HttpResponse};
 use super::store_pool::StorePool;
@@ -18,6 +19,7 @@ pub(super) struct HealthApi {
     queue: Arc<StoreQueue>,
     embedder: Arc<SharedEmbedder>,
     upstream: Arc<Upstream>,
+    limits: ConnectionLimits,
 }
 
 impl HealthApi {
@@ -27,12 +29,14 @@ impl HealthApi {
         queue: &Arc<StoreQueue>,
         embedder: &Arc<SharedEmbedder>,
         upstream: &Arc<Upstream>,
+        limits: ConnectionLimits,
     ) -> HealthApi {
         HealthApi {
             stores: stores.clone(),
             queue: queue.clone(),
             embedder: embedder.clone(),
             upstream: upstream.clone(),
+            limits,
         }
     }
 
@@ -45,12 +49,18 @@ impl HealthApi {
         };
         let store = degraded.map_or_else(|| "ok".to_owned(), |reason| reason.to_string());
         let upstreams: Vec<Object> = self.upstream.all().iter().map(entry).collect();
+        let ConnectionLimits { descriptors, clients, answers } = self.limits;
+        let mut limits = Object::default();
+        limits.set("descriptors", descriptors.map_or("null".to_owned(), |limit| limit.to_string()));
+        limits.set("connections", clients.to_string());
+        limits.set("requests", answers.to_string());
         let mut report = Object::default();
         report.set_text("status", word);
         report.set_text("store", &store);
         report.set("embedder", self.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
         report.set("upstreams", chat::array(&upstreams));
         report.set("pending", self.queue.pending().to_string());
+        report.set("limits", limits.to_json());
         report.set_text("version", env!("CARGO_PKG_VERSION"));
         response::json(status, report.to_json() + "\n")
     }

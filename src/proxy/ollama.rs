@@ -11,7 +11,7 @@ use super::ollama_format::{self, OllamaMethod};
 use super::proxy_config::ProxyConfig;
 use super::relay_headers;
 use super::response::{self, HttpBody, HttpResponse};
-use super::tee::Tee;
+use super::tee::{End, Tee};
 use super::turn_pipeline::{ActiveTurn, TurnPipeline};
 use super::upstream::{self, Upstream};
 use crate::enrich::Enriched;
@@ -190,8 +190,8 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// Stores the answer of these bytes. Returns the error to append if it came to no end.
-    fn record(mut self, bytes: &[u8], is_whole: bool) -> Option<Bytes> {
+    /// Stores the answer of these bytes. The end has the error to append if it came to no end.
+    fn record(mut self, bytes: &[u8], is_whole: bool) -> End {
         let ProxyConfig { settings, clock, diagnostics } = &*self.config;
         let mut plain = Vec::new();
         let is_garbled = self.decoder.decode(bytes, &mut plain, settings.max_line()).is_err();
@@ -207,15 +207,16 @@ impl Recorder {
         // A client that got all of it has waited for it.
         let client = Some(self.client).filter(|_| is_whole);
         let (pipeline, turn) = (self.pipeline, self.turn);
-        tokio::spawn(async move {
+        let stored = tokio::spawn(async move {
             pipeline.keep(turn, &response).await;
             drop(client);
         });
         let takes_error = self.takes_error && is_partial && !ollama_format::ends_in_error(&plain);
-        takes_error.then(|| {
+        let appended = takes_error.then(|| {
             let error = response::ollama_error_body("the answer of Ollama broke off before its end");
             format!("\n{error}").into()
-        })
+        });
+        End { appended, after: self.config.stores_first().then_some(stored) }
     }
 }
 

@@ -17,4 +17,9 @@ impl ProxyConfig {
     pub(super) fn limit(&self, key: &str) -> Option<usize> {
         self.settings.integer(key).and_then(|n| usize::try_from(n).ok())
     }
+
+    /// Whether a turn is stored before its answer ends.
+    pub(super) fn stores_first(&self) -> bool {
+        self.settings.boolean("proxy.store_first") == Some(true)
+    }
 }

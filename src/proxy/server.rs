@@ -5,7 +5,7 @@ use super::blocking_pool::BlockingPool;
 use super::chat_completions::ChatApi;
 use super::command::CommandApi;
 use super::connections::Connections;
-use super::descriptors;
+use super::descriptors::ConnectionLimits;
 use super::embedder::{self, SharedEmbedder};
 use super::embeddings::EmbeddingsApi;
 use super::foreground::Foreground;
@@ -33,7 +33,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 /// The default of the time for which a client may be silent.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -47,6 +47,7 @@ pub struct Proxy {
     scope: Scope,
     forwarder: Forwarder,
     windows: ServedWindows,
+    limits: ConnectionLimits,
     log_format: LogFormat,
 }
 
@@ -59,17 +60,29 @@ struct Server {
 }
 
 impl Proxy {
-    /// Takes everything from the settings; nothing is opened yet. Errors name the setting.
+    /// Takes everything from the settings, and raises the limit of descriptors; nothing is opened yet. Errors name the
+    /// setting.
     pub fn new(settings: Settings, scope: Scope, clock: Clock, diagnostics: Diagnostics) -> Result<Proxy> {
+        let config = ProxyConfig { settings, clock, diagnostics };
+        let ProxyConfig { settings, diagnostics, .. } = &config;
+        let max_clients = config.limit("proxy.connections").unwrap_or(Semaphore::MAX_PERMITS);
+        let limits = ConnectionLimits::claim(max_clients);
+        let permits = Arc::new(Semaphore::new(limits.answers));
         Ok(Proxy {
-            forwarder: Forwarder::new(&settings, &diagnostics)?,
-            windows: ServedWindows::new(&settings)?,
-            upstream: Upstream::new(&settings, &diagnostics)?,
-            guard: Guard::new(&settings),
+            forwarder: Forwarder::new(settings, diagnostics)?.limited(&permits),
+            windows: ServedWindows::new(settings)?,
+            upstream: Upstream::new(settings, diagnostics, &permits)?,
+            guard: Guard::new(settings),
             scope,
+            limits,
             log_format: LogFormat::None,
-            config: ProxyConfig { settings, clock, diagnostics },
+            config,
         })
+    }
+
+    /// How many connections it may have.
+    pub fn limits(&self) -> ConnectionLimits {
+        self.limits
     }
 
     /// Logs every request on standard error.
@@ -100,11 +113,11 @@ impl Proxy {
         if embedder::is_own_address(&self.config.settings, bound) {
             self.config.settings.set_override("embed.via", "--listen", "local")?;
         }
-        descriptors::raise_limit();
+        let max_clients = self.limits.clients;
         let server = self.start();
         let loops = Arc::new(EventLoops::start()?);
         let (end, ended) = oneshot::channel();
-        let connections = Connections::new(server.router.clone(), loops.clone());
+        let connections = Connections::new(server.router.clone(), loops.clone(), max_clients);
         let accepting = tokio::spawn(connections.accept_until(listener, ended));
         let done = work(bound, &mut signals).await;
         drop(end);
@@ -129,7 +142,7 @@ impl Proxy {
 
     /// Puts the parts together.
     fn start(self) -> Server {
-        let Proxy { config, guard, upstream, scope, forwarder, windows, log_format } = self;
+        let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format } = self;
         let (config, upstream) = (Arc::new(config), Arc::new(upstream));
         let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
         let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
@@ -151,7 +164,7 @@ impl Proxy {
             embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
             commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
             models: ModelsApi::new(&config, &upstream),
-            health: HealthApi::new(&stores, &queue, &embedder, &upstream),
+            health: HealthApi::new(&stores, &queue, &embedder, &upstream, limits),
             config: config.clone(),
         };
         Server { config, router: Arc::new(router), queue, backfill }

@@ -26,6 +26,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// The greatest number of turns in a batch, and of their bytes, unless one alone has more.
 const BATCH_TURNS: usize = 64;
 const BATCH_BYTES: usize = 8 << 20;
+/// The longest time for which an answer waits until its turn is stored.
+const STORE_FIRST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest wait at the end of the proxy for turns that are still to be stored.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -152,29 +154,34 @@ impl StoreQueue {
         }
     }
 
-    /// Queues a turn. If there is no room, waits for some; while the store fails, the turn is lost instead.
+    /// Queues a turn. If there is no room, waits for some; while the store fails, the turn is lost instead. With
+    /// `proxy.store_first`, waits until the turn is stored, but for a store that fails or is too slow.
     pub(super) async fn push(self: &Arc<StoreQueue>, turn: QueuedTurn) {
-        let mut turn = Some(Arc::new(turn));
+        let turn = Arc::new(turn);
         let mut refusal = None;
         self.wait_until(|state| {
-            let Some(next) = &turn else { return true };
-            let has_room = state.waiting.len() < self.max_turns && state.bytes + next.bytes <= self.max_bytes;
+            let has_room = state.waiting.len() < self.max_turns && state.bytes + turn.bytes <= self.max_bytes;
             if has_room || state.waiting.is_empty() {
-                state.bytes += next.bytes;
-                state.waiting.extend(turn.take());
+                state.bytes += turn.bytes;
+                state.waiting.push_back(turn.clone());
+                refusal = None;
                 return true;
             }
             refusal = state.degraded();
             refusal.is_some()
         })
         .await;
-        match turn {
-            Some(turn) => {
-                self.state().lost += 1;
-                let reason = refusal.map(|reason| reason.to_string()).unwrap_or_default();
-                self.report_lost(&turn.trace_id, &format!("too many turns wait for the store: {reason}"));
-            }
-            None => self.start_worker(),
+        if let Some(reason) = refusal {
+            self.state().lost += 1;
+            self.report_lost(&turn.trace_id, &format!("too many turns wait for the store: {reason}"));
+            return;
+        }
+        self.start_worker();
+        if self.config.stores_first() {
+            let stored = self.wait_until(|state| {
+                state.last_error.is_some() || !state.waiting.iter().any(|waiting| Arc::ptr_eq(waiting, &turn))
+            });
+            let _ = tokio::time::timeout(STORE_FIRST_TIMEOUT, stored).await;
         }
     }
 

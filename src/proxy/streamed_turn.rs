@@ -5,7 +5,7 @@ use super::chat_request::ChatRequest;
 use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
 use super::turn_pipeline::{ActiveTurn, TurnPipeline};
-use crate::forward::{Failure, Stream};
+use crate::forward::{Event, Failure, Stream, StreamPiece};
 use crate::record::{Account, Object, quote};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
@@ -79,9 +79,13 @@ struct Relay {
 }
 
 impl Relay {
-    /// Sends the pieces until they end, or the client leaves; then has the turn stored.
+    /// Sends the pieces until they end, or the client leaves, and has the turn stored: after the last piece, or before
+    /// it, if the turn is stored first.
     async fn run(mut self) {
         let mut is_awaited = true;
+        let stores_first = self.config.stores_first();
+        // The end of the answer.
+        let mut last = Vec::new();
         loop {
             let piece = tokio::select! {
                 piece = self.stream.next() => piece,
@@ -90,33 +94,59 @@ impl Relay {
                     break;
                 }
             };
-            let last = match piece {
+            match piece {
+                Some(Ok(piece)) if stores_first && (!last.is_empty() || is_end(&piece)) => {
+                    last.push(Ok(piece.bytes));
+                }
                 Some(Ok(piece)) => {
                     if self.sender.send(Ok(piece.bytes)).await.is_err() {
                         is_awaited = false;
                         break;
                     }
-                    continue;
                 }
                 // An encoded stream cannot be added to, and must not look whole.
-                Some(Err(_)) if self.stream.head().encoded => Err(BrokenStream),
-                Some(Err(failure)) => Ok(as_error_event(&failure).into()),
+                Some(Err(_)) if self.stream.head().encoded => {
+                    last.push(Err(BrokenStream));
+                    break;
+                }
+                Some(Err(failure)) => {
+                    last.push(Ok(as_error_event(&failure).into()));
+                    break;
+                }
                 None => break,
-            };
-            let _ = self.sender.send(last).await;
-            break;
+            }
         }
-        drop(self.sender);
+        let sender = self.sender;
+        let send_last = async move {
+            for piece in last {
+                // It is no error of ours if the client has left.
+                let _ = sender.send(piece).await;
+            }
+        };
         let end = self.stream.end();
         if let Some(failure) = &end.failure {
             self.config.diagnostics.detail(&failure.message);
         }
         // Whether the client waits decides whether a turn that was attempted again is stored.
         let _client = is_awaited.then_some(self.client);
-        if let Some(response) = end.response {
-            self.pipeline.keep(self.turn, &response).await;
+        let keep = async move {
+            if let Some(response) = end.response {
+                self.pipeline.keep(self.turn, &response).await;
+            }
+        };
+        if stores_first {
+            keep.await;
+            send_last.await;
+        } else {
+            send_last.await;
+            keep.await;
         }
     }
+}
+
+/// Whether an answer ends in this piece.
+fn is_end(piece: &StreamPiece) -> bool {
+    piece.events.iter().any(|event| matches!(event, Event::Done | Event::Whole(_)))
 }
 
 /// The event that tells a client that its provider broke off.

@@ -13,6 +13,8 @@ use hyper::body::Body;
 use hyper::header::RETRY_AFTER;
 use hyper::{Method, Response, StatusCode};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The end of a provider's address.
 const CHAT_PATH: &str = "/chat/completions";
@@ -25,11 +27,16 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    /// Takes everything from the settings. Errors name the setting.
-    pub(super) fn new(settings: &Settings, diagnostics: &Diagnostics) -> Result<Upstream> {
+    /// Takes everything from the settings. Errors name the setting. There are at most as many answers in transit as
+    /// `permits`.
+    pub(super) fn new(
+        settings: &Settings,
+        diagnostics: &Diagnostics,
+        permits: &Arc<Semaphore>,
+    ) -> Result<Upstream> {
         Ok(Upstream {
             providers: Providers::new(settings)?,
-            client: Client::new(settings),
+            client: Client::new(settings).limited(permits),
             retries: RetryPolicy::new(settings, diagnostics),
         })
     }

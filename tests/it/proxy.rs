@@ -3,7 +3,7 @@
 use crate::fake::{Answer, Fake, dead};
 use crate::support::{Home, lines_of};
 use rsv::record::Object;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -114,6 +114,16 @@ impl Proxy {
         prlimit(Pid::from_raw(self.child.id().cast_signed()), Resource::Fsize, limit).unwrap();
     }
 
+    /// The number of its descriptors, where the system tells it.
+    pub(crate) fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
+    }
+
+    /// Kills it, with no time to store anything.
+    pub(crate) fn kill(&self) {
+        let _ = kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), Signal::KILL);
+    }
+
     pub(crate) fn terminate(&self) {
         self.signal("-TERM");
     }
@@ -129,6 +139,15 @@ impl Drop for Proxy {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A proxy with these limits, in the words of `ulimit`.
+pub(crate) fn limited(home: &Home, limits: &str, words: &str) -> Command {
+    let tool = home.command("rsv-proxy");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {limits}; exec \"$0\" --port 0 {words}")]).arg(tool.get_program());
+    command.env_clear().envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
 }
 
 /// A request without a body.

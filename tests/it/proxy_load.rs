@@ -1,11 +1,12 @@
 //! rsv-proxy with many clients at once: whoever got an answer finds it in the store, once.
 
 use crate::fake::{Answer, Fake, Seen};
-use crate::proxy::{Proxy, answer, post};
-use crate::support::{Home, lines_of, text};
+use crate::proxy::{Proxy, answer, limited, post};
+use crate::support::{Home, lines_of, number_from, text};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -130,6 +131,124 @@ fn many_clients_are_answered_and_stored_once_despite_a_shutdown() {
     assert_eq!(status, Some(0), "{said}");
     assert!(questions.len() >= enough, "{}", questions.len());
     check(&home, &questions);
+}
+
+#[test]
+fn turns_wait_for_descriptors_and_all_are_answered() {
+    // The clients and the provider are here, and need as many.
+    let own = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: own.maximum, maximum: own.maximum }).unwrap();
+    for (limits, turns) in [("-n 256", 400), ("-Sn 1024", 1000)] {
+        let provider = Fake::answering(|seen| answered(seen).after(Duration::from_millis(2)));
+        let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_ENRICH_TIMEOUT", "60s");
+        let home = home.env("RSV_RETRIES", "0");
+        let mut proxy = Proxy::spawn(limited(&home, limits, ""));
+        let port = proxy.port();
+        let questions: Vec<String> = (0..turns).map(|turn| format!("question {turn} of many")).collect();
+        std::thread::scope(|scope| {
+            for (turn, question) in questions.iter().enumerate() {
+                scope.spawn(move || assert!(ask(port, turn, question, turn % 2 == 1), "{question}"));
+            }
+        });
+        // Most connections to the provider are closed, now that they are idle.
+        while proxy.descriptors() > 400 {
+            std::thread::yield_now();
+        }
+        assert_eq!(proxy.end(), Some(0));
+        check(&home, &questions);
+    }
+}
+
+/// Asks one question in one of three ways; whether its answer came to its end, of which a streamed one says where it is.
+fn ask_any(port: u16, client: usize, question: &str) -> bool {
+    let (ollama, streamed) = (client % 3 == 2, client % 3 == 1);
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
+    let path = if ollama { format!("/partition/load/instance/{client}/api/chat") } else { path(client) };
+    let _ = stream.write_all(&post(&path, "", &asking(question, streamed)));
+    if !streamed {
+        let (status, body) = answer(stream);
+        return status == 200 && body.contains(&said(question)) && body.trim_end().ends_with('}');
+    }
+    let (mut body, mut piece) = (Vec::new(), [0; 4096]);
+    while let Ok(read @ 1..) = stream.read(&mut piece) {
+        body.extend_from_slice(&piece[..read]);
+        if body.windows(12).any(|bytes| bytes == b"data: [DONE]") {
+            return true;
+        }
+    }
+    false
+}
+
+/// Kills proxies while clients ask. Returns the number of turns that were answered, and for each that is not stored how
+/// long before the kill it was answered.
+fn kills(store_first: &str, rounds: u64) -> (usize, Vec<Duration>) {
+    let provider = Fake::answering(|seen| {
+        if seen.path != "/api/chat" {
+            return answered(seen);
+        }
+        let request: Value = serde_json::from_str(seen.text()).unwrap();
+        let asked = text(&request["messages"].as_array().unwrap().last().unwrap()["content"]);
+        let message = json!({"role": "assistant", "content": said(asked.rsplit('\n').next().unwrap())});
+        Answer::new(200, json!({"model": "llama3.1", "message": message, "done": true}).to_string())
+    });
+    let (mut count, mut lost) = (0, Vec::new());
+    for round in 0..rounds {
+        let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
+        let home = home.env("RSV_PROXY_STORE_FIRST", store_first);
+        let (proxy, answers) = (Proxy::start(&home), AtomicUsize::new(0));
+        let enough = 100 + usize::try_from(round).unwrap();
+        let port = proxy.port();
+        let (questions, killed) = std::thread::scope(|scope| {
+            let (proxy, answers) = (&proxy, &answers);
+            let clients: Vec<_> = (0..CLIENTS)
+                .map(|client| {
+                    scope.spawn(move || {
+                        let (mut questions, mut killed) = (Vec::new(), None);
+                        for turn in 0.. {
+                            let question = format!("question {turn} of client {client}");
+                            if !ask_any(port, client, &question) {
+                                break;
+                            }
+                            let now = Instant::now();
+                            if answers.fetch_add(1, Ordering::Relaxed) + 1 == enough {
+                                proxy.kill();
+                                killed = Some(now);
+                            }
+                            questions.push((question, now));
+                        }
+                        (questions, killed)
+                    })
+                })
+                .collect();
+            let (questions, killed): (Vec<_>, Vec<_>) =
+                clients.into_iter().map(|client| client.join().unwrap()).unzip();
+            (questions.concat(), killed.into_iter().flatten().next().unwrap())
+        });
+        let messages = stored(&home);
+        count += questions.len();
+        let absent =
+            |question: &str| !messages.contains_key(question) || !messages.contains_key(&said(question));
+        let ages = questions
+            .iter()
+            .filter(|(question, _)| absent(question))
+            .map(|(_, at)| killed.saturating_duration_since(*at));
+        lost.extend(ages);
+        home.check();
+    }
+    (count, lost)
+}
+
+#[test]
+fn a_kill_loses_no_answered_turn_that_is_stored_first() {
+    let rounds = number_from("RSV_TEST_KILLS").unwrap_or(4);
+    let (answered, lost) = kills("true", rounds);
+    assert!(lost.is_empty(), "{} of {answered}", lost.len());
+    if number_from("RSV_TEST_KILLS").is_some() {
+        let (answered, lost) = kills("false", rounds);
+        let earliest = lost.iter().max();
+        let _ =
+            writeln!(std::io::stdout(), "otherwise {} of {answered}, up to {earliest:?} before", lost.len());
+    }
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! Attacks and accidents that rsv-proxy must survive, and clients that it must refuse.
 
 use crate::fake::{Answer, Fake, dead};
-use crate::proxy::{Proxy, REPLY, answer, asked, asking, home, post};
+use crate::proxy::{Proxy, REPLY, answer, asked, asking, home, limited, post};
 use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::process::Command;
 use std::time::Duration;
 
 const CHAT: &str = "/v1/chat/completions";
@@ -272,28 +271,34 @@ fn a_body_over_the_limit_is_refused() {
 
 #[test]
 fn the_proxy_recovers_from_running_out_of_descriptors() {
-    let home = Home::new();
-    let tool = home.command("rsv-proxy");
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 48; exec \"$0\" --port 0"]).arg(tool.get_program());
-    command.env_clear().envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let proxy = Proxy::spawn(command);
+    let proxy = Proxy::spawn(limited(&Home::new(), "-n 48", ""));
     let many: Vec<_> = (0..96).map(|_| proxy.connect()).collect();
     drop(many);
     assert_eq!(proxy.get("/health").0, 200);
 }
 
 #[test]
+fn the_limits_that_follow_from_that_of_descriptors_are_reported() {
+    for (limits, most, connections, requests) in
+        [("-n 256", "", 64, 64), ("-n 1024", "RSV_PROXY_CONNECTIONS", 100, 448)]
+    {
+        let home = if most.is_empty() { Home::new() } else { Home::new().env(most, "100") };
+        let mut proxy = Proxy::spawn(limited(&home, limits, "-v"));
+        let line = proxy.hear();
+        let told = format!(
+            "descriptors: at most {connections} connections of clients, and {requests} requests to providers, at once"
+        );
+        assert!(line.contains(&told), "{line}");
+        let health: Value = serde_json::from_str(&proxy.get("/health").1).unwrap();
+        let limits = &health["limits"];
+        assert_eq!((&limits["connections"], &limits["requests"]), (&connections.into(), &requests.into()));
+    }
+}
+
+#[test]
 fn the_soft_limit_of_descriptors_is_raised_for_the_proxy_and_not_for_its_command() {
     let home = Home::new();
-    let tool = home.command("rsv-proxy");
-    let limited = |words: &str| {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -Sn 48; exec \"$0\" --port 0 {words}")]).arg(tool.get_program());
-        command.env_clear().envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command
-    };
-    let proxy = Proxy::spawn(limited(""));
+    let proxy = Proxy::spawn(limited(&home, "-Sn 48", ""));
     let connections = (0..96).map(|_| {
         let mut stream = proxy.connect();
         stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -303,7 +308,7 @@ fn the_soft_limit_of_descriptors_is_raised_for_the_proxy_and_not_for_its_command
         stream
     });
     assert_eq!(connections.collect::<Vec<_>>().len(), 96);
-    let ran = limited("sh -c 'ulimit -Sn'").output().unwrap();
+    let ran = limited(&home, "-Sn 48", "sh -c 'ulimit -Sn'").output().unwrap();
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "48\n");
 }
 

@@ -178,6 +178,23 @@ fn the_proxy_goes_on_in_the_file_that_is_there_now() {
 }
 
 #[test]
+fn health_is_that_of_the_file_that_is_there_now() {
+    let provider = Fake::new(vec![Answer::new(200, REPLY)]);
+    let home = proxied(&provider);
+    let proxy = Proxy::start(&home);
+    assert_eq!(proxy.post(CHAT, "", &asking("first")).0, 200);
+    proxy.settle();
+    for file in files(&home) {
+        std::fs::remove_file(home.store().with_file_name(file)).unwrap();
+    }
+    std::fs::write(home.store(), "this is a file of another program, and no database at all").unwrap();
+    let (status, body) = proxy.get("/health");
+    assert!(status == 503 && body.contains("store.db"), "{body}");
+    std::fs::remove_file(home.store()).unwrap();
+    assert_eq!(proxy.get("/health").0, 200);
+}
+
+#[test]
 fn doctor_reports_a_log() {
     let home = Home::new();
     home.run("rsv-ingest", &["one"], "").ok();
