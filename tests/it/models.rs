@@ -237,7 +237,7 @@ fn without_onnx_runtime_other_tools_work_and_a_hint_is_given() {
     let said = home.fetch(&[MODEL, "--from", &from]).trouble();
     assert!(
         said.contains("ONNX Runtime's library is not installed: tried ")
-            && said.contains("scripts/fetch-model")
+            && said.contains("rsv-embed --fetch all-minilm-l6-v2, or: rsv-config set embed.library FILE")
     );
     assert!(said.contains("of the system"), "{said}");
     let home = Home::with_model();
@@ -368,6 +368,9 @@ fn a_fetch_that_fails_says_why_and_keeps_what_it_has() {
     let empty = Hub::new(home.path("nothing"), &[]);
     let said = home.env("HF_ENDPOINT", &empty.url()).fetch(&["bge-small-en-v1.5"]).trouble();
     assert!(said.contains("status 404 Not Found"), "{said}");
-    let said = home.fetch(&[MODEL]).trouble();
-    assert!(said.contains("is not on a hub") && said.contains("else scripts/fetch-model"), "{said}");
+    let said = home.env("PATH", home.path("").to_str().unwrap()).fetch(&[MODEL]).trouble();
+    assert!(
+        said.contains("is downloaded by pip, which is missing") && said.contains("--from DIRECTORY"),
+        "{said}"
+    );
 }

@@ -237,10 +237,13 @@ pub(crate) fn number_from(variable: &str) -> Option<u64> {
 /// The model of the tests: all-MiniLM-L6-v2 with weights of 8 bits.
 pub(crate) const MODEL: &str = "all-minilm-l6-v2-int8";
 
-/// Where `scripts/fetch-model --download target/model` puts the model's files and ONNX Runtime.
+/// Where `scripts/test` puts the model's files and ONNX Runtime.
 pub(crate) fn model_files() -> PathBuf {
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/model");
-    assert!(files.join("model.onnx").exists(), "first run: scripts/fetch-model --download target/model");
+    assert!(
+        files.join("model.onnx").exists(),
+        "first run: cargo run --bin rsv-embed -- --fetch {MODEL} --into target/model"
+    );
     files
 }
 
