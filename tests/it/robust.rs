@@ -621,6 +621,18 @@ fn closed_streams_are_no_panic() {
 }
 
 #[test]
+fn no_name_begins_a_line_of_an_error() {
+    let home = Home::new();
+    for end in rsv::record::LINE_ENDS {
+        let name = format!("a{end}rsv-view: error: b");
+        let ran = home.run("rsv-view", &["--store", &name], "");
+        assert_eq!(ran.stderr.split(rsv::record::LINE_ENDS).count(), 2, "{ran}");
+        let ran = home.run("rsv-view", &["--store", &format!("/dev/null/{name}")], "");
+        assert!(ran.stderr.lines().all(|line| line.split(rsv::record::LINE_ENDS).count() == 1), "{ran}");
+    }
+}
+
+#[test]
 fn created_files_are_private_to_their_owner() {
     let home = Home::new();
     shell(&home, "rsv-ingest", "umask 000; exec \"$TOOL\" hello", |_| Ok(())).ok();
