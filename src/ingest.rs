@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::record::{
     Clock, Content, Draft, Feed, FeedEvent, Line, LocatedObject, Object, Record, Role, Scopes, SourceLocation,
 };
-use crate::store::Store;
+use crate::store::{RefusedIds, Store};
 use completion::Completion;
 use entry::{Entry, Forgetting};
 
@@ -27,6 +27,8 @@ pub struct Ingest {
     records: Vec<Record>,
     bytes: usize,
     forgetting: Forgetting,
+    /// The ids of the records that were refused.
+    refused: RefusedIds,
 }
 
 /// Whether an input has more lines after those of a batch.
@@ -49,6 +51,7 @@ impl Ingest {
             records: Vec::new(),
             bytes: 0,
             forgetting: Forgetting::default(),
+            refused: RefusedIds::default(),
         }
     }
 
@@ -103,11 +106,9 @@ impl Ingest {
             }
             Line::Link(mut link) => {
                 link.timestamp.get_or_insert_with(|| self.completion.clock.now());
-                self.add(Some(place), vec![Record::Link(link)], None, false);
+                self.add_reference(place, Record::Link(link))?;
             }
-            Line::Embedding(embedding) => {
-                self.add(Some(place), vec![Record::Embedding(embedding)], None, false)
-            }
+            Line::Embedding(embedding) => self.add_reference(place, Record::Embedding(embedding))?,
             Line::Tombstone(tombstone) => {
                 if self.completion.options.admits(&tombstone.scope) {
                     self.add(Some(place), vec![Record::Tombstone(tombstone)], None, false);
@@ -115,6 +116,16 @@ impl Ingest {
             }
             Line::Request(line) | Line::Other(line) => self.add(Some(place), Vec::new(), Some(line), false),
         }
+        Ok(())
+    }
+
+    /// Adds a vector or a link, unless its record was refused in an earlier batch; a store refuses those of its own
+    /// batch.
+    fn add_reference(&mut self, place: SourceLocation, record: Record) -> Result<()> {
+        if let Some(why) = self.refused.refusal(&record) {
+            return Err(Error::new(why));
+        }
+        self.add(Some(place), vec![record], None, false);
         Ok(())
     }
 
@@ -220,6 +231,9 @@ impl Ingest {
         let forgotten = self.completion.forgotten();
         let written = if records.is_empty() { Vec::new() } else { store.write(&records, forgotten)? };
         records.truncate(own);
+        for (record, written) in records.iter().zip(&written) {
+            self.refused.note(record, written);
+        }
         let owners = entry::id_owners(&records, &written, store);
         let echo = self.completion.options.import.is_none();
         let forgetting = &mut self.forgetting;

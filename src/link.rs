@@ -2,9 +2,11 @@
 
 mod graph;
 mod picture;
+mod stats;
 pub mod synapse;
 
-pub use graph::{Graph, Stats};
+pub use graph::Graph;
+pub use stats::Stats;
 
 use crate::error::Result;
 use crate::record::{Link, RESPONDED_WITH, Record, Role, Scope, Scopes, StoredRecord};

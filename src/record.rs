@@ -24,7 +24,7 @@ pub mod time;
 mod tombstone;
 
 pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart};
-pub use content::Content;
+pub use content::{Content, LINE_ENDS};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use feed::{Feed, FeedEvent};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};

@@ -25,7 +25,7 @@ pub use api::{
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use forgetting::Forgotten;
-pub use identity::Written;
+pub use identity::{RefusedIds, Written};
 pub use open::{open, open_to_read, peek_scopes};
 pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Select, Walk};

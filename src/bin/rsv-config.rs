@@ -80,6 +80,9 @@ struct Init {
 /// The embedding model that does for most, and is small.
 const MINILM: &str = "all-minilm-l6-v2";
 
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

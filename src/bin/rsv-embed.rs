@@ -66,6 +66,9 @@ struct Task {
     models: bool,
 }
 
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

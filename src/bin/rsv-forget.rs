@@ -49,6 +49,9 @@ const MAX_UNCONFIRMED: usize = 100;
 /// The number of ids that a note lists.
 const LISTED: usize = 10;
 
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

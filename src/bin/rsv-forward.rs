@@ -37,6 +37,9 @@ struct Args {
 /// The number of events of an answer that are buffered before it is its turn to be printed.
 const AHEAD: usize = 1024;
 
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

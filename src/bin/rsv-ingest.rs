@@ -33,6 +33,9 @@ struct Args {
     allow_return: bool,
 }
 
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

@@ -5,7 +5,7 @@ use rsv::cli::{self, Io, Outcome};
 use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
-use rsv::link::{self, Graph};
+use rsv::link::{self, Graph, Stats};
 use rsv::record::{Link, Record, Scopes, VectorFormat};
 use rsv::store::{self, Forgotten, Select, Store};
 use std::process::ExitCode;
@@ -56,6 +56,9 @@ struct Show {
     #[arg(long, value_name = "FORMAT", value_parser = ["dot", "json"], hide_possible_values = true)]
     format: Option<String>,
 }
+
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
@@ -118,7 +121,7 @@ fn make(
 fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {
     for (scope, messages) in store.scopes()? {
         if messages > 0 && scopes.contains(&scope) {
-            let line = Graph::read(store, &Scopes::One(scope.clone()))?.stats().to_object(&scope);
+            let line = Stats::read(store, &scope)?.to_object(&scope);
             io.out.write(format!("{}\n", line.to_json()).as_bytes())?;
         }
     }

@@ -78,6 +78,9 @@ fn score(text: &str) -> std::result::Result<f64, String> {
     number.ok_or_else(|| "expected a number".to_owned())
 }
 
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }

@@ -32,6 +32,9 @@ struct Args {
     format: Option<String>,
 }
 
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
 fn main() -> ExitCode {
     cli::main(run, rsv::complete::VALUES)
 }
@@ -49,12 +52,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut store = store::open_to_read(&settings, io)?;
     let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let layout = text.then(|| io.layout());
-    for record in store.last_of(&which, args.count)? {
-        match &layout {
-            Some(layout) if args.accounts => io.out.write(view::account(&record, layout).as_bytes())?,
-            Some(layout) => io.out.write(view::record(&record, layout).as_bytes())?,
-            None => io.out.with(|out| Record::Stored(record).write_line(VectorFormat::Numbers, out))?,
+    store.visit_last(&which, args.count, &mut |record| match (&layout, &record) {
+        (Some(layout), Record::Stored(record)) if args.accounts => {
+            io.out.write(view::account(record, layout).as_bytes())
         }
-    }
+        (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
+        _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
+    })?;
     Ok(Outcome::Yes)
 }

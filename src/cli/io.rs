@@ -4,7 +4,7 @@ use super::flags::Common;
 use super::progress::Progress;
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
-use crate::record::{Clock, Feed, too_long};
+use crate::record::{Clock, Feed, LINE_ENDS, too_long};
 use atty::Stream;
 use jiff::tz::TimeZone;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -368,13 +368,14 @@ impl Out {
 pub(super) fn print_error(tool: &str, error: &Error) {
     write_stderr_line(&format!("{tool}: error: {}", on_one_line(&error.to_string())));
     if let Some(hint) = error.remedy() {
-        write_stderr_line(&format!("{tool}: hint: {hint}"));
+        write_stderr_line(&format!("{tool}: hint: {}", on_one_line(hint)));
     }
 }
 
 /// An error stays on its line whatever names it quotes.
 fn on_one_line(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    let is_escaped = |c: char| c.is_control() || LINE_ENDS.contains(&c);
+    text.chars().flat_map(|c| if is_escaped(c) { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
 /// The beginning of a line, which an answer ends.

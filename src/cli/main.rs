@@ -1,5 +1,6 @@
 //! The one `main` of all tools: from the command line to the exit status.
 
+use super::allocator;
 use super::completion::{self, ValueCompleters};
 use super::flags::Common;
 use super::io::{Io, Out, print_error};
@@ -28,6 +29,7 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueComple
     disable_telemetry();
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let tool = tool_name(words.first());
+    allocator::set_tool(&tool);
     catch_file_size_signal();
     if words.is_empty() {
         words.push((&tool).into());

@@ -6,7 +6,7 @@ use super::options::{Options, Placement};
 use super::recall::Candidate;
 use crate::chat::{self, Request, array, fence};
 use crate::error::Result;
-use crate::record::{Content, Object, Role, StoredRecord, quote};
+use crate::record::{Content, LINE_ENDS, Object, Role, StoredRecord, quote};
 use crate::tokens::Counter;
 
 /// Counts the tokens of a placement.
@@ -167,7 +167,7 @@ fn last_system(request: &Request) -> Option<usize> {
 /// A message as a line of the first one. A line of one speaker must not look like a line of another.
 fn folded(message: &Object) -> String {
     let role = message.text("role").ok().flatten().unwrap_or_default();
-    format!("\n{}{}", label(&role), chat::text(message).replace(fence::LINE_ENDS, "\n  "))
+    format!("\n{}{}", label(&role), chat::text(message).replace(LINE_ENDS, "\n  "))
 }
 
 /// The label before a line, which names the speaker.

@@ -1,9 +1,7 @@
-//! The graph of a scope as a whole: its statistics, its strongest paths, and a picture of it.
+//! The graph of a scope as a whole: its strongest paths, and a picture of it.
 
 use crate::error::Result;
-use crate::record::{
-    Link, Object, RESPONDED_WITH, Record, SYNAPSE, Scope, Scopes, StoredRecord, VectorFormat,
-};
+use crate::record::{Link, Record, Scopes, StoredRecord, VectorFormat};
 use crate::store::{Select, Store, Walk};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
@@ -14,57 +12,6 @@ pub struct Graph {
     pub(super) messages: Vec<StoredRecord>,
     pub(super) links: Vec<Link>,
     places: HashMap<String, usize>,
-}
-
-/// The statistics of a graph.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Stats {
-    pub messages: usize,
-    pub answers: usize,
-    pub synapses: usize,
-    /// The mean and the greatest number of links that a message has.
-    pub mean_degree: f64,
-    pub max_degree: usize,
-    /// The number of messages without a link.
-    pub alone: usize,
-    /// The number of groups of linked messages, and the number of messages in the largest.
-    pub components: usize,
-    pub largest: usize,
-    /// The messages with the most links, and how many they have.
-    pub hubs: Vec<(StoredRecord, usize)>,
-}
-
-/// The number of hubs to name.
-const HUBS: usize = 5;
-
-impl Stats {
-    /// Returns the statistics as one JSON object of a scope.
-    pub fn to_object(&self, scope: &Scope) -> Object {
-        let mut line = Object::default();
-        line.set_text("partition", &scope.partition);
-        line.set_text("instance", &scope.instance);
-        for (name, number) in [
-            ("messages", self.messages),
-            ("answers", self.answers),
-            ("synapses", self.synapses),
-            ("max_degree", self.max_degree),
-            ("alone", self.alone),
-            ("components", self.components),
-            ("largest", self.largest),
-        ] {
-            line.set(name, number.to_string());
-        }
-        line.set("mean_degree", self.mean_degree.to_string());
-        let hubs = self.hubs.iter().map(|(message, degree)| {
-            let mut hub = Object::default();
-            hub.set_text("id", &message.id);
-            hub.set("degree", degree.to_string());
-            hub.set_text("content", &message.text);
-            hub.to_json()
-        });
-        line.set("hubs", format!("[{}]", hubs.collect::<Vec<_>>().join(",")));
-        line
-    }
 }
 
 impl Graph {
@@ -123,43 +70,6 @@ impl Graph {
             ends[to].push((from, at));
         }
         ends
-    }
-
-    /// Computes the statistics.
-    pub fn stats(&self) -> Stats {
-        let ends = self.ends();
-        // The components, by hand: one loop is less than petgraph, which nothing else here needs.
-        let mut sizes = Vec::new();
-        let mut seen = vec![false; ends.len()];
-        for start in 0..ends.len() {
-            if ends[start].is_empty() || std::mem::replace(&mut seen[start], true) {
-                continue;
-            }
-            let (mut open, mut size) = (vec![start], 0);
-            while let Some(place) = open.pop() {
-                size += 1;
-                for (other, _) in &ends[place] {
-                    if !std::mem::replace(&mut seen[*other], true) {
-                        open.push(*other);
-                    }
-                }
-            }
-            sizes.push(size);
-        }
-        let mut hubs: Vec<usize> = (0..ends.len()).filter(|place| !ends[*place].is_empty()).collect();
-        hubs.sort_by_key(|place| (std::cmp::Reverse(ends[*place].len()), *place));
-        let of = |rel: &str| self.links.iter().filter(|link| link.rel == rel).count();
-        Stats {
-            messages: self.messages.len(),
-            answers: of(RESPONDED_WITH),
-            synapses: of(SYNAPSE),
-            mean_degree: 2.0 * self.links.len() as f64 / self.messages.len().max(1) as f64,
-            max_degree: ends.iter().map(Vec::len).max().unwrap_or_default(),
-            alone: ends.iter().filter(|ends| ends.is_empty()).count(),
-            components: sizes.len(),
-            largest: sizes.into_iter().max().unwrap_or_default(),
-            hubs: hubs.iter().take(HUBS).map(|at| (self.messages[*at].clone(), ends[*at].len())).collect(),
-        }
     }
 
     /// The links of the strongest path between two messages, in its order: the one with the greatest product of scores,

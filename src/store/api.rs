@@ -13,6 +13,9 @@ use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use super::terms::{Occur, Term};
 use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
 
+/// The greatest number of records that `visit_last` holds at once.
+const MAX_HELD: usize = 1000;
+
 /// A store of any kind.
 pub trait Store: Records + Words + Vectors + Links + State + Send {
     /// Retrieves the evidence for the records of a selection that may answer a question. Evidence that `earlier` has,
@@ -55,6 +58,23 @@ pub trait Records {
     /// The last `count` records of one selection, oldest first.
     fn last_of(&mut self, which: &Select, count: usize) -> Result<Vec<StoredRecord>> {
         Ok(self.last(std::slice::from_ref(which), count)?.pop().unwrap_or_default())
+    }
+
+    /// Visits the last `count` records of a selection, oldest first. Many are not held at once, but counted first: one
+    /// that is written meanwhile may take the place of another.
+    fn visit_last(&mut self, which: &Select, count: usize, visit: &mut Visit) -> Result<()> {
+        if count <= MAX_HELD {
+            for record in self.last_of(which, count)? {
+                visit(Record::Stored(record))?;
+            }
+            return Ok(());
+        }
+        let total = self.count(which, usize::MAX)?;
+        let mut places = 0..;
+        self.walk(&Walk::records(which.clone()), &mut |record| match places.next() {
+            Some(place) if (total.saturating_sub(count)..total).contains(&place) => visit(record),
+            _ => Ok(()),
+        })
     }
 
     /// Counts the records of a selection, no further than `most`.

@@ -40,6 +40,8 @@ pub enum ErrorKind {
     Locked,
     /// The disk is full, or may be.
     Full,
+    /// There is not enough memory.
+    OutOfMemory,
     /// The database is damaged.
     Corrupt,
     /// A server sent an answer that does not fit the request.
@@ -126,6 +128,7 @@ impl ErrorKind {
             }
             ErrorKind::Locked => "stop the program that locks it, then try again",
             ErrorKind::Full => "free some space and try again; nothing is half-written",
+            ErrorKind::OutOfMemory => "ask for less at a time, or allow more memory (ulimit -v)",
             ErrorKind::Corrupt => "restore a backup, or save what can be read with rsv-export",
             ErrorKind::Unexpected => "did another program change the graph? check with: rsv-config doctor",
             ErrorKind::Unreachable => "is Neo4j running there? name another store with --store",

@@ -1,6 +1,7 @@
 //! The rules of every store for when two records are the same and when one is refused, with the wording.
 
-use crate::record::{Link, RESPONDED_WITH, StoredRecord};
+use crate::record::{Link, RESPONDED_WITH, Record, StoredRecord};
+use std::collections::HashSet;
 
 /// The outcome of writing a record.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,6 +20,26 @@ pub enum Written {
     Removed(u64),
     /// It cannot be written, for this reason.
     Refused(String),
+}
+
+/// The ids of the records that were refused because their ids belong to other records. Vectors and links that follow
+/// such a record in the same input belong to it, and not to the record that keeps the id.
+#[derive(Clone, Default)]
+pub struct RefusedIds(HashSet<String>);
+
+impl RefusedIds {
+    /// Notes the outcome of a record.
+    pub fn note(&mut self, record: &Record, written: &Written) {
+        if let (Record::Stored(record), Written::Differs) = (record, written) {
+            self.0.insert(record.id.clone());
+        }
+    }
+
+    /// The reason to refuse a vector or a link of a refused record.
+    pub fn refusal(&self, record: &Record) -> Option<String> {
+        let id = record.references().into_iter().find(|id| self.0.contains(*id))?;
+        Some(format!("follows the record {id} of the same input, which was refused"))
+    }
 }
 
 /// The outcome of writing a record: `under_id` is the record with its id, `twin` the id of the record with its natural

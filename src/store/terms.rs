@@ -12,6 +12,10 @@ const WINDOW_CHARS: usize = 64;
 /// The step of the windows: any part up to this length lies whole in one of them.
 const WINDOW_STEP: usize = WINDOW_CHARS / 2;
 
+/// The bytes at the beginning of a question whose words are looked up: some ten thousand words. Each word costs memory
+/// and a lookup, and longer questions are pasted texts.
+const MAX_QUESTION_BYTES: usize = 64 * 1024;
+
 /// Folds a text: lower case, compatibility decomposition (NFKD), without the accents of Latin, Greek and Cyrillic, and
 /// with the final sigma of Greek as any other sigma.
 pub(super) fn fold(text: &str) -> String {
@@ -117,9 +121,9 @@ pub struct Term {
 
 impl Term {
     /// The terms of a text for finding related ones, each once, in order: its words, matched whole; in a script without
-    /// spaces its `pieces`, matched within words.
+    /// spaces its `pieces`, matched within words. The end of a very long text is ignored.
     pub fn content(text: &str) -> Vec<Term> {
-        let folded = fold(text);
+        let folded = fold(beginning_of_question(text));
         let mut terms = Vec::new();
         for word in folded.split_whitespace() {
             if word.contains(is_unspaced) {
@@ -133,9 +137,10 @@ impl Term {
     }
 
     /// The terms of a question, each once, in their order. Words between double quotes are one term: the opening quote
-    /// begins a word, the closing one ends a word. An unpaired quote stands for itself.
+    /// begins a word, the closing one ends a word. An unpaired quote stands for itself. The end of a very long question
+    /// is ignored.
     pub fn parse(question: &str) -> Vec<Term> {
-        let folded = fold(question);
+        let folded = fold(beginning_of_question(question));
         let mut terms = Vec::new();
         let mut rest = folded.trim_start();
         let mut closed = true;
@@ -176,6 +181,17 @@ impl Term {
         let text: Cow<str> = if self.text.contains(' ') { spaced(folded).into() } else { folded.into() };
         memchr::memmem::find(text.as_bytes(), self.text.as_bytes()).is_some()
     }
+}
+
+/// The part of a question that is looked up: all of it, or the whole words at its beginning.
+fn beginning_of_question(question: &str) -> &str {
+    let question = question.trim_start();
+    if question.len() <= MAX_QUESTION_BYTES {
+        return question;
+    }
+    let end = (0..=MAX_QUESTION_BYTES).rev().find(|&at| question.is_char_boundary(at)).unwrap_or_default();
+    let last_space = question[..end].rfind(char::is_whitespace);
+    &question[..last_space.unwrap_or(end)]
 }
 
 /// The position of the quote that closes the one at the beginning of a text: the next that is followed by white space
@@ -234,6 +250,20 @@ mod tests {
         assert_eq!(Term::content("\"a b\"").len(), 2);
         assert!(Term::parse("\"a b\"")[0].occurs_in("xa \n\u{a0} bx"));
         assert!(!Term::parse("\"a b\"")[0].occurs_in("a, b"));
+    }
+
+    #[test]
+    fn the_end_of_a_very_long_question_is_ignored() {
+        let numbers: Vec<String> = (0..100_000).map(|number| number.to_string()).collect();
+        let question = format!("\n{}", numbers.join(" "));
+        for terms in [Term::parse(&question), Term::content(&question)] {
+            let texts: Vec<String> = terms.into_iter().map(|term| term.text).collect();
+            assert_eq!(texts, numbers[..texts.len()]);
+            assert!((10_000..20_000).contains(&texts.len()), "{}", texts.len());
+        }
+        let run: String = ('\u{3400}'..'\u{4dbf}').chain('\u{4e00}'..'\u{9fff}').collect();
+        assert_eq!(Term::content(&run).len(), MAX_QUESTION_BYTES / 3 - 1);
+        assert_eq!(Term::parse(&run).len(), 1);
     }
 
     #[test]

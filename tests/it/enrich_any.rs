@@ -10,7 +10,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use rsv::chat::{self, Request, fence};
 use rsv::cli::Diagnostics;
 use rsv::enrich::{Memory, Options, Placement, Turn, Wording, enrich};
-use rsv::record::{Clock, Content, Object, Scope};
+use rsv::record::{Clock, Content, LINE_ENDS, Object, Scope};
 use rsv::store::Store;
 use rsv::tokens::{Counter, Limits};
 use serde_json::{Value, json};
@@ -134,7 +134,7 @@ fn is_system(message: &Object) -> bool {
 fn without_block(mut message: Object, own: &Object, before: bool) -> Result<(), TestCaseError> {
     let wrong = |what: &str| TestCaseError::fail(format!("{what}: {}", message.to_json()));
     let is_block = |text: &str| {
-        let lines = || text.split(fence::LINE_ENDS);
+        let lines = || text.split(LINE_ENDS);
         text.starts_with("<rsv-memory>\n")
             && text.ends_with("\n</rsv-memory>")
             && lines().filter(|line| line.starts_with("</rsv-memory>")).count() == 1

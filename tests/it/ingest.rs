@@ -487,6 +487,37 @@ fn a_second_text_under_an_id_does_not_replace_the_first() {
 }
 
 #[test]
+fn vectors_and_links_that_follow_a_refused_record_are_refused_too() {
+    let message = |id: &str, partition: &str| {
+        let content = format!("{id} of {partition}");
+        json!({"id": id, "role": "user", "content": content, "timestamp": 1, "trace_id": "t",
+            "partition": partition, "instance": "i"})
+        .to_string()
+    };
+    let vector = json!({"kind": "embedding", "of": "m1", "model": "m", "vector": [1.0, 0.0]}).to_string();
+    let link = json!({"kind": "link", "rel": "SYNAPSE", "from": "m1", "to": "m2", "score": 0.9}).to_string();
+    for home in Home::of_each_store() {
+        home.ingest(&[], &[message("m1", "p"), message("m2", "p")].join("\n"));
+        let before = home.export();
+        let input = [message("m1", "q"), vector.clone(), link.clone()].join("\n");
+        for tool in ["rsv-ingest", "rsv-import"] {
+            let ran = home.run(tool, &[], &input);
+            assert_eq!((ran.status, &*ran.stdout), (2, ""));
+            for line in [2, 3] {
+                let error = format!(
+                    "{tool}: error: <stdin>:{line}: follows the record m1 of the same input, which was refused\n"
+                );
+                assert!(ran.stderr.contains(&error), "{ran}");
+            }
+            assert_eq!(home.export(), before);
+        }
+        // In an input of their own they belong to the stored record.
+        home.ingest(&[], &[vector.clone(), link.clone()].join("\n"));
+        assert_ne!(home.export(), before);
+    }
+}
+
+#[test]
 fn a_clock_out_of_range_gives_the_nearest_valid_time_and_a_note() {
     for (clock, time) in [
         ("253402300800000", "9999-12-31T23:59:59.999Z"),

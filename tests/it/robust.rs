@@ -621,6 +621,61 @@ fn closed_streams_are_no_panic() {
 }
 
 #[test]
+fn many_messages_are_shown_in_little_memory_and_its_lack_is_an_error_in_words() {
+    let home = Home::new();
+    let line = |n: usize| {
+        let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
+        let (trace, words) = (n / 2, "an owl in a tall tree at night ".repeat(20));
+        json!({"role": role, "content": format!("{n} {words}"), "trace_id": trace.to_string()}).to_string()
+            + "\n"
+    };
+    home.run("rsv-ingest", &[], (0..20_000).map(line).collect::<String>()).ok();
+    let limited = |kib: usize, tool: &str, words: &str| {
+        shell(&home, tool, &format!("ulimit -v {kib}; exec \"$TOOL\" {words}"), |_| Ok(()))
+    };
+    // A debug build itself takes half of this, and the messages need more than the other half if they are held.
+    let shown = limited(60_000, "rsv-view", "20000").ok();
+    let exported = home.export();
+    let messages: Vec<&str> = exported.lines().filter(|line| line.contains("\"kind\":\"message\"")).collect();
+    assert!(messages.len() == 20_000 && shown.lines().eq(messages));
+    let stats: Value = serde_json::from_str(&limited(60_000, "rsv-link", "--stats").ok()).unwrap();
+    let counts = ["messages", "answers", "components", "largest"].map(|name| stats[name].as_u64());
+    assert_eq!(counts, [20_000, 10_000, 10_000, 2].map(Some));
+    let refused = limited(60_000, "rsv-search", "--limit 20000 owl");
+    assert_eq!(
+        (refused.status, &*refused.stdout, &*refused.stderr),
+        (
+            2,
+            "",
+            "rsv-search: error: out of memory\n\
+             rsv-search: hint: ask for less at a time, or allow more memory (ulimit -v)\n"
+        )
+    );
+}
+
+#[test]
+fn a_question_of_10_mb_takes_little_memory() {
+    let home = Home::new();
+    home.run("rsv-ingest", &["An owl in a wood 7"], "").ok();
+    let numbers: String = (0..1_300_000).map(|n| format!("{n} ")).collect();
+    let line = "ulimit -v 120000; exec \"$TOOL\"";
+    let ran = shell(&home, "rsv-search", line, |input| input.write_all(numbers.as_bytes()));
+    assert_eq!((ran.status, &*ran.stderr), (1, ""));
+}
+
+#[test]
+fn no_name_begins_a_line_of_an_error() {
+    let home = Home::new();
+    for end in rsv::record::LINE_ENDS {
+        let name = format!("a{end}rsv-view: error: b");
+        let ran = home.run("rsv-view", &["--store", &name], "");
+        assert_eq!(ran.stderr.split(rsv::record::LINE_ENDS).count(), 2, "{ran}");
+        let ran = home.run("rsv-view", &["--store", &format!("/dev/null/{name}")], "");
+        assert!(ran.stderr.lines().all(|line| line.split(rsv::record::LINE_ENDS).count() == 1), "{ran}");
+    }
+}
+
+#[test]
 fn created_files_are_private_to_their_owner() {
     let home = Home::new();
     shell(&home, "rsv-ingest", "umask 000; exec \"$TOOL\" hello", |_| Ok(())).ok();

@@ -13,7 +13,7 @@ use super::statements::{self, for_model};
 use super::values::Params;
 use crate::record::{Record, StoredRecord, kind_named};
 use crate::store::forgetting::{Forgotten, Received};
-use crate::store::identity::Written;
+use crate::store::identity::{RefusedIds, Written};
 use neo4rs::BoltType;
 use std::collections::{BTreeSet, HashMap};
 
@@ -37,9 +37,15 @@ impl Neo4j {
             let (received, shrunk) = receive(transaction, batch)?;
             let mut there = existing::read(transaction, batch, forgotten)?;
             there.shrunk = shrunk;
-            let written = batch.iter().map(|record| match (record, &received) {
-                (Record::Tombstone(tombstone), Some(received)) => received.outcome(tombstone),
-                _ => there.add(record),
+            let mut refused = RefusedIds::default();
+            let written = batch.iter().map(|record| {
+                let outcome = match (refused.refusal(record), record, &received) {
+                    (Some(why), ..) => Written::Refused(why),
+                    (None, Record::Tombstone(tombstone), Some(received)) => received.outcome(tombstone),
+                    (None, ..) => there.add(record),
+                };
+                refused.note(record, &outcome);
+                outcome
             });
             Ok((written.collect(), there))
         })

@@ -26,6 +26,7 @@ impl From<rusqlite::Error> for Stopped {
 pub(super) fn describe(error: &rusqlite::Error) -> (ErrorKind, String) {
     let (kind, cause) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => (ErrorKind::Full, "the disk is full"),
+        Some(ErrorCode::OutOfMemory) => (ErrorKind::OutOfMemory, "out of memory"),
         Some(ErrorCode::NotADatabase) => (ErrorKind::NotADatabase, "is not an rsv store"),
         Some(ErrorCode::DatabaseCorrupt) => (ErrorKind::Corrupt, "the file is damaged"),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {

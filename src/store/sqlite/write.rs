@@ -3,7 +3,7 @@
 //! waits.
 
 use super::super::forgetting::Forgotten;
-use super::super::identity::{self, Written};
+use super::super::identity::{self, RefusedIds, Written};
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
@@ -37,13 +37,17 @@ pub(super) fn write(
     remove_all(&transaction, &ids, None)?;
     let mut writer = Writer::new(&transaction, known_collections, forgotten)?;
     let mut written = Vec::with_capacity(batch.len());
+    let mut refused = RefusedIds::default();
     for record in batch {
-        written.push(match record {
-            Record::Stored(record) => writer.record(record)?,
-            Record::Embedding(embedding) => writer.embedding(embedding)?,
-            Record::Link(link) => write_link(&transaction, link)?,
-            Record::Tombstone(tombstone) => received.outcome(tombstone),
-        });
+        let outcome = match (refused.refusal(record), record) {
+            (Some(why), _) => Written::Refused(why),
+            (None, Record::Stored(record)) => writer.record(record)?,
+            (None, Record::Embedding(embedding)) => writer.embedding(embedding)?,
+            (None, Record::Link(link)) => write_link(&transaction, link)?,
+            (None, Record::Tombstone(tombstone)) => received.outcome(tombstone),
+        };
+        refused.note(record, &outcome);
+        written.push(outcome);
     }
     writer.settle()?;
     transaction.commit()?;
