@@ -33,7 +33,7 @@ fn shell(
 }
 
 /// A turn of its own trace as a response line: two messages, an account and a link, or nothing.
-fn turn(n: usize) -> String {
+pub(crate) fn turn(n: usize) -> String {
     let account = json!({"kind": "account", "id": format!("a{n}"), "trace_id": format!("t{n}"),
         "partition": "default", "instance": "default", "timestamp": 500});
     let rsv = json!({"trace_id": format!("t{n}"), "user": {"role": "user", "content": format!("ask {n}")},
@@ -43,7 +43,7 @@ fn turn(n: usize) -> String {
 }
 
 /// The kinds of records of each trace.
-fn by_trace(home: &Home) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn by_trace(home: &Home) -> BTreeMap<String, Vec<String>> {
     let mut traces: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let lines = lines_of(&home.export());
     let ids: BTreeMap<String, String> = lines
