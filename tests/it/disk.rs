@@ -3,7 +3,7 @@
 //! what a disk may hold after the power failed: what was synced, and any part of what was not.
 
 use crate::robust::{by_trace, turn};
-use crate::support::{Dice, Home, number_from};
+use crate::support::{Dice, Home, number_from, tries};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 
 /// A disk writes whole sectors of so many bytes, or none of one.
 const SECTOR: usize = 512;
-/// After so many rounds the next store begins, so that its creation is interrupted too.
 const ROUNDS_OF_A_STORE: u64 = 12;
 const TURNS_AT_ONCE: usize = 40;
 
@@ -125,10 +124,10 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(seed: u64) -> Machine {
+    fn new(dice: Dice) -> Machine {
         let home = Home::new().at("1000");
         std::fs::create_dir_all(home.store().parent().unwrap()).unwrap();
-        Machine { home, dice: Dice(seed), acknowledged: Vec::new(), next: 0 }
+        Machine { home, dice, acknowledged: Vec::new(), next: 0 }
     }
 
     fn directory(&self) -> PathBuf {
@@ -244,26 +243,21 @@ impl Machine {
     }
 }
 
-/// Does rounds on stores of which each has a seed of its own, and reports the one that fails.
-#[allow(clippy::print_stdout)] // Shown where the test fails.
-fn rounds(what: &str, few: u64, mut round: impl FnMut(&mut Machine)) {
-    let seed = number_from("RSV_TEST_SEED").unwrap_or(61);
-    let count = number_from(what).unwrap_or(few);
-    for store in 0..count.div_ceil(ROUNDS_OF_A_STORE) {
-        println!("RSV_TEST_SEED={seed}, store {store}");
-        let mut machine = Machine::new(seed.wrapping_mul(1_000_003).wrapping_add(store));
-        for number in 0..ROUNDS_OF_A_STORE.min(count - store * ROUNDS_OF_A_STORE) {
-            println!("round {number}");
+/// Does rounds on stores that hold nothing at first, so that their creation is interrupted too: 36, or what a variable
+/// says.
+fn rounds(variable: &str, mut round: impl FnMut(&mut Machine)) {
+    tries(number_from(variable).unwrap_or(36).div_ceil(ROUNDS_OF_A_STORE), |dice| {
+        let mut machine = Machine::new(dice);
+        for _ in 0..ROUNDS_OF_A_STORE {
             round(&mut machine);
         }
-    }
-    println!("tried {count}");
+    });
 }
 
 #[test]
 fn acknowledged_turns_survive_a_power_cut() {
     let mut killed = 0;
-    rounds("RSV_TEST_CUTS", 36, |machine| {
+    rounds("RSV_TEST_CUTS", |machine| {
         let files = machine.files();
         let _ = std::fs::remove_file(machine.home.path("log"));
         // Else the power fails after the tool has ended.
@@ -277,7 +271,7 @@ fn acknowledged_turns_survive_a_power_cut() {
 #[test]
 fn a_disk_that_fails_once_is_reported_and_loses_nothing() {
     let mut reported = 0;
-    rounds("RSV_TEST_FAULTS", 36, |machine| {
+    rounds("RSV_TEST_FAULTS", |machine| {
         let fault = ["enospc", "eio", "short", "read"][machine.dice.below(4)];
         let ran = machine.store(fault);
         let ran = machine.home.ran(ran);
