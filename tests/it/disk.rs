@@ -45,7 +45,7 @@ fn operations(log: &[u8]) -> Vec<(PathBuf, Operation)> {
         rest = left;
         Some(taken)
     };
-    let mut next = || {
+    let next = || {
         let mut number = || Some(u64::from_ne_bytes(take(8)?.try_into().ok()?) as usize);
         let [kind, offset, length, name_length] = [number()?, number()?, number()?, number()?];
         let path = PathBuf::from(std::str::from_utf8(take(name_length)?).unwrap());
@@ -58,7 +58,7 @@ fn operations(log: &[u8]) -> Vec<(PathBuf, Operation)> {
         };
         Some((path, operation))
     };
-    std::iter::from_fn(|| next()).collect()
+    std::iter::from_fn(next).collect()
 }
 
 /// A file as the disk has it.
@@ -239,6 +239,7 @@ impl Machine {
             let whole = [format!("ask {n}"), "account".into(), format!("reply {n}"), "link".into()];
             assert_eq!(*records, whole, "every turn is there whole and once");
         }
+        assert_eq!(self.home.open().integrity_errors(10).unwrap(), [""; 0]);
         self.home.check();
     }
 }

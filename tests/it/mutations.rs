@@ -103,7 +103,7 @@ fn misbehave(mut stream: TcpStream, dice: &mut Dice) -> std::io::Result<()> {
     let mut piece = [0; 1 << 16];
     // What is left unread makes of the end a reset.
     if dice.below(6) > 0 {
-        stream.read(&mut piece)?;
+        let _ = stream.read(&mut piece)?;
     }
     let answer = ANSWERS[dice.below(ANSWERS.len())].as_bytes();
     let answer = if dice.below(4) == 0 { answer.to_vec() } else { mutate(answer, dice) };
