@@ -316,6 +316,25 @@ impl Dice {
     }
 }
 
+/// Tries something random `count` times; each try has numbers of its own, from `RSV_TEST_SEED` and its number. A
+/// failure prints both.
+#[allow(clippy::print_stdout)]
+pub(crate) fn tries(count: u64, mut one: impl FnMut(Dice)) {
+    struct Try(u64, u64);
+    impl Drop for Try {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                println!("RSV_TEST_SEED={}, try {}", self.0, self.1);
+            }
+        }
+    }
+    let seed = number_from("RSV_TEST_SEED").unwrap_or(61);
+    for number in 0..count {
+        let _named = Try(seed, number);
+        one(Dice(seed.wrapping_mul(1_000_003).wrapping_add(number)));
+    }
+}
+
 /// How a run ended.
 pub(crate) struct Ran {
     pub(crate) stdout: String,

@@ -1,0 +1,286 @@
+//! A disk that loses its power, is full, or fails: what was acknowledged stays, nothing is half-written, and the store
+//! opens. A library that is loaded into the tools (`disk.c`) logs what they write and sync; the test makes of the log
+//! what a disk may hold after the power failed: what was synced, and any part of what was not.
+
+use crate::robust::{by_trace, turn};
+use crate::support::{Dice, Home, number_from, tries};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// A disk writes whole sectors of so many bytes, or none of one.
+const SECTOR: usize = 512;
+const ROUNDS_OF_A_STORE: u64 = 12;
+const TURNS_AT_ONCE: usize = 40;
+
+/// The library, built once.
+fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("disk-{}.so", std::process::id()));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/disk.c");
+        let mut cc = Command::new("cc");
+        cc.args(["-O1", "-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
+        assert!(cc.status().unwrap().success(), "{cc:?}");
+        library
+    })
+}
+
+/// What a tool did to the disk.
+enum Operation {
+    Write { offset: usize, bytes: Vec<u8> },
+    Truncate { length: usize },
+    Sync,
+    Unlink,
+}
+
+/// The log of a run, which may end within an entry: each operation and the path that it is on.
+fn operations(log: &[u8]) -> Vec<(PathBuf, Operation)> {
+    let mut rest = log;
+    let mut take = move |length: usize| {
+        let (taken, left) = rest.split_at_checked(length)?;
+        rest = left;
+        Some(taken)
+    };
+    let next = || {
+        let mut number = || Some(u64::from_ne_bytes(take(8)?.try_into().ok()?) as usize);
+        let [kind, offset, length, name_length] = [number()?, number()?, number()?, number()?];
+        let path = PathBuf::from(std::str::from_utf8(take(name_length)?).unwrap());
+        let operation = match kind as u8 {
+            b'w' => Operation::Write { offset, bytes: take(length)?.to_owned() },
+            b't' => Operation::Truncate { length: offset },
+            b's' => Operation::Sync,
+            b'u' => Operation::Unlink,
+            other => panic!("{other}"),
+        };
+        Some((path, operation))
+    };
+    std::iter::from_fn(next).collect()
+}
+
+/// A file as the disk has it.
+#[derive(Default)]
+struct OnDisk {
+    bytes: Vec<u8>,
+    /// What was done to it since it was synced.
+    pending: Vec<Operation>,
+    /// Whether its directory was synced since the file was made.
+    is_in_directory: bool,
+}
+
+fn put(bytes: &mut Vec<u8>, offset: usize, part: &[u8]) {
+    bytes.resize(bytes.len().max(offset + part.len()), 0);
+    bytes[offset..offset + part.len()].copy_from_slice(part);
+}
+
+impl OnDisk {
+    fn sync(&mut self) {
+        for operation in self.pending.drain(..) {
+            match operation {
+                Operation::Write { offset, bytes } => put(&mut self.bytes, offset, &bytes),
+                Operation::Truncate { length } => self.bytes.resize(length, 0),
+                Operation::Sync | Operation::Unlink => {}
+            }
+        }
+    }
+
+    /// What is there after the power failed: of each pending write all, nothing, or some of its sectors.
+    fn after_cut(mut self, dice: &mut Dice) -> Vec<u8> {
+        // Often a disk loses all or nothing.
+        let manner = dice.below(4);
+        for operation in std::mem::take(&mut self.pending) {
+            let luck = if manner < 2 { manner } else { dice.below(3) };
+            match (luck, operation) {
+                (0, _) | (_, Operation::Sync | Operation::Unlink) => {}
+                (_, Operation::Truncate { length }) => self.bytes.resize(length, 0),
+                (1, Operation::Write { offset, bytes }) => put(&mut self.bytes, offset, &bytes),
+                (_, Operation::Write { offset, bytes }) => {
+                    let mut begin = 0;
+                    while begin < bytes.len() {
+                        let sector_end = (offset + begin) / SECTOR * SECTOR + SECTOR - offset;
+                        let end = sector_end.min(bytes.len());
+                        if dice.below(2) == 0 {
+                            put(&mut self.bytes, offset + begin, &bytes[begin..end]);
+                        }
+                        begin = end;
+                    }
+                }
+            }
+        }
+        self.bytes
+    }
+}
+
+/// A home whose store is on the disk that fails.
+struct Machine {
+    home: Home,
+    dice: Dice,
+    /// The turns that were acknowledged, and the first that was not sent yet.
+    acknowledged: Vec<usize>,
+    next: usize,
+}
+
+impl Machine {
+    fn new(dice: Dice) -> Machine {
+        let home = Home::new().at("1000");
+        std::fs::create_dir_all(home.store().parent().unwrap()).unwrap();
+        Machine { home, dice, acknowledged: Vec::new(), next: 0 }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.home.store().parent().unwrap().canonicalize().unwrap()
+    }
+
+    /// The files of the store but for the memory that processes share.
+    fn files(&self) -> BTreeMap<PathBuf, OnDisk> {
+        let paths = self.directory().read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let files = paths.filter(|path| !path.to_string_lossy().ends_with("-shm"));
+        let on_disk = |path: &Path| OnDisk {
+            bytes: std::fs::read(path).unwrap(),
+            is_in_directory: true,
+            ..OnDisk::default()
+        };
+        files.map(|path| (path.clone(), on_disk(&path))).collect()
+    }
+
+    /// Stores some turns by rsv-ingest or rsv-import while the disk does as told at an operation; how the tool ended.
+    fn store(&mut self, fault: &str) -> Output {
+        let first = self.next;
+        self.next += TURNS_AT_ONCE;
+        let turns: Vec<usize> = (first..self.next).collect();
+        let tool = ["rsv-ingest", "rsv-ingest", "rsv-import"][self.dice.below(3)];
+        let lines: Vec<String> = if tool == "rsv-import" {
+            let other = Home::new().at("1000");
+            let lines: String = turns.iter().map(|n| turn(*n) + "\n").collect();
+            other.run("rsv-ingest", &[], lines).ok();
+            other.run("rsv-export", &[], "").ok().lines().map(|line| format!("{line}\n")).collect()
+        } else {
+            turns.iter().map(|n| turn(*n) + "\n").collect()
+        };
+        // As often near the beginning as near the end.
+        let reach = 1 << self.dice.below(10);
+        let mut command = self.home.command(tool);
+        command.env("LD_PRELOAD", library()).env("RSV_DISK_DIRECTORY", self.directory());
+        command.env("RSV_DISK_LOG", self.home.path("log")).env("RSV_DISK_FAULT", fault);
+        command.env("RSV_DISK_AT", (1 + self.dice.below(reach)).to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut input = process.stdin.take().unwrap();
+        let at_once = 1 + self.dice.below(16);
+        let output = std::thread::scope(|threads| {
+            // The tool may be dead by now.
+            threads.spawn(move || {
+                lines.chunks(at_once).try_for_each(|lines| input.write_all(lines.concat().as_bytes())).ok()
+            });
+            process.wait_with_output().unwrap()
+        });
+        if tool == "rsv-import" {
+            self.acknowledged.extend(output.status.success().then_some(turns).into_iter().flatten());
+        } else {
+            let said = String::from_utf8_lossy(&output.stdout);
+            let whole = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            let number = |line: &str| serde_json::from_str::<Value>(line).unwrap()["n"].as_u64().unwrap();
+            self.acknowledged.extend(whole.map(|line| number(line) as usize));
+        }
+        output
+    }
+
+    /// Makes of the store what the disk has after the power failed.
+    fn cut(&mut self, mut files: BTreeMap<PathBuf, OnDisk>) {
+        let directory = self.directory();
+        // Files that may be there again, since their directory was not synced.
+        let mut removed: BTreeMap<PathBuf, OnDisk> = BTreeMap::new();
+        let log = std::fs::read(self.home.path("log")).unwrap();
+        for (path, operation) in operations(&log) {
+            match operation {
+                Operation::Sync if path == directory => {
+                    removed.clear();
+                    files.values_mut().for_each(|file| file.is_in_directory = true);
+                }
+                Operation::Sync => files.entry(path).or_default().sync(),
+                Operation::Unlink => {
+                    if let Some(file) = files.remove(&path).filter(|file| file.is_in_directory) {
+                        removed.insert(path, file);
+                    }
+                }
+                operation => files.entry(path).or_default().pending.push(operation),
+            }
+        }
+        for path in directory.read_dir().unwrap() {
+            std::fs::remove_file(path.unwrap().path()).unwrap();
+        }
+        for (path, file) in removed {
+            if self.dice.below(2) == 0 {
+                std::fs::write(path, file.after_cut(&mut self.dice)).unwrap();
+            }
+        }
+        for (path, file) in files {
+            if file.is_in_directory || self.dice.below(2) == 0 {
+                std::fs::write(path, file.after_cut(&mut self.dice)).unwrap();
+            }
+        }
+    }
+
+    /// Fails unless the store opens, is sound, and has all that was acknowledged, and whole turns only.
+    fn check(&self) {
+        if !self.home.store().exists() {
+            assert_eq!(self.acknowledged, [0; 0], "the store is gone");
+            return;
+        }
+        let traces = by_trace(&self.home);
+        for n in &self.acknowledged {
+            assert!(traces.contains_key(&format!("t{n}")), "turn {n} was acknowledged and is lost");
+        }
+        for (trace, records) in &traces {
+            let n = &trace[1..];
+            let whole = [format!("ask {n}"), "account".into(), format!("reply {n}"), "link".into()];
+            assert_eq!(*records, whole, "every turn is there whole and once");
+        }
+        assert_eq!(self.home.open().integrity_errors(10).unwrap(), [""; 0]);
+        self.home.check();
+    }
+}
+
+/// Does rounds on stores that hold nothing at first, so that their creation is interrupted too: 36, or what a variable
+/// says.
+fn rounds(variable: &str, mut round: impl FnMut(&mut Machine)) {
+    tries(number_from(variable).unwrap_or(36).div_ceil(ROUNDS_OF_A_STORE), |dice| {
+        let mut machine = Machine::new(dice);
+        for _ in 0..ROUNDS_OF_A_STORE {
+            round(&mut machine);
+        }
+    });
+}
+
+#[test]
+fn acknowledged_turns_survive_a_power_cut() {
+    let mut killed = 0;
+    rounds("RSV_TEST_CUTS", |machine| {
+        let files = machine.files();
+        let _ = std::fs::remove_file(machine.home.path("log"));
+        // Else the power fails after the tool has ended.
+        killed += u32::from(machine.store("cut").status.code().is_none());
+        machine.cut(files);
+        machine.check();
+    });
+    assert!(killed > 0);
+}
+
+#[test]
+fn a_disk_that_fails_once_is_reported_and_loses_nothing() {
+    let mut reported = 0;
+    rounds("RSV_TEST_FAULTS", |machine| {
+        let fault = ["enospc", "eio", "short", "read"][machine.dice.below(4)];
+        let ran = machine.store(fault);
+        let ran = machine.home.ran(ran);
+        if ran.status != 0 {
+            ran.trouble();
+            reported += 1;
+        }
+        machine.check();
+    });
+    assert!(reported > 0);
+}
