@@ -10,18 +10,23 @@ pub use stats::Stats;
 
 use crate::error::Result;
 use crate::record::{Link, RESPONDED_WITH, Record, Role, Scope, Scopes, StoredRecord};
-use crate::store::{Select, Store, Walk};
+use crate::store::{Mark, Select, Store, Walk};
 use std::collections::{HashMap, HashSet};
 
 /// The number of pairs of question and answer that are looked up at a time.
 const BATCH: usize = 1000;
+
+/// The fact that marks the records whose RESPONDED_WITH links are all made.
+const PAIRED: &str = "paired";
 
 /// The RESPONDED_WITH links that are missing: an answer belongs to the turn before it in its trace, if that
 /// is a user's and neither is linked yet.
 pub fn missing(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Link>> {
     let mut open: HashMap<(Scope, String), Option<String>> = HashMap::new();
     let mut pairs = Vec::new();
-    store.walk(&Walk::records(Select::messages(scopes.clone())), &mut |record| {
+    let traces_since = store.fact(PAIRED)?.as_deref().and_then(Mark::parse);
+    let what = Walk { traces_since, ..Walk::records(Select::messages(scopes.clone())) };
+    store.walk(&what, &mut |record| {
         if let Record::Stored(message) = record {
             pairs.extend(pair(&mut open, &message));
         }
@@ -40,6 +45,15 @@ pub fn missing(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Link>> {
         missing.extend(batch.into_iter().cloned());
     }
     Ok(missing)
+}
+
+/// Notes that no link of the records of a mark is missing, so that their traces are not read again.
+pub fn note_paired(store: &mut dyn Store, mark: Mark) -> Result<()> {
+    let mark = mark.to_string();
+    if store.fact(PAIRED)?.as_ref() != Some(&mark) {
+        store.set_fact(PAIRED, Some(&mark))?;
+    }
+    Ok(())
 }
 
 /// Takes the next turn of a trace. An answer gives the link from the question before it.

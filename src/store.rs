@@ -28,6 +28,6 @@ pub use forgetting::Forgotten;
 pub use identity::{RefusedIds, Written};
 pub use open::{open, open_to_read, peek_scopes};
 pub use question::{Question, QuestionVector};
-pub use select::{Collection, Except, Select, Walk};
+pub use select::{Collection, Except, Mark, Select, Walk};
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
 pub use terms::{Occur, Term};

@@ -95,9 +95,13 @@ fn make(
     }
     let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
+    let mark = store.mark()?;
     let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
         store.write(&answers, Forgotten::KeepOut)?;
+    }
+    if let Some(mark) = mark.filter(|_| !args.dry_run && *scopes == Scopes::All) {
+        link::note_paired(store, mark)?;
     }
     answers.iter().try_for_each(|link| io.out.with(|out| link.write_line(VectorFormat::Numbers, out)))?;
     let Some(plan) = plan else {

@@ -8,7 +8,7 @@ use super::evidence::{Around, Cosines, Evidence, Plan};
 use super::forgetting::Forgotten;
 use super::identity::Written;
 use super::question::Question;
-use super::select::{Collection, Select, Walk};
+use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use super::terms::{Occur, Term};
 use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
@@ -84,6 +84,10 @@ pub trait Records {
     /// and id; then their embeddings; then the links with both ends in the selection. Ends with the visitor's error, if it
     /// returns one.
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()>;
+
+    /// A mark of the records that are there now, for a later walk; `None` if the store does not number them in the order
+    /// in which they come.
+    fn mark(&mut self) -> Result<Option<Mark>>;
 }
 
 /// The function that a walk calls for each record.

@@ -1,6 +1,7 @@
 //! Selections of records.
 
 use crate::record::{MESSAGE, Position, RecordKind, Role, Scope, Scopes, StoredRecord};
+use std::fmt;
 
 /// A kind in a scope: the unit of every index.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,11 +91,36 @@ pub struct Walk {
     pub vectors: bool,
     pub embeddings: bool,
     pub links: bool,
+    /// Leaves out the records of traces that have got no record since; none, if a record was removed since.
+    pub traces_since: Option<Mark>,
 }
 
 impl Walk {
     /// Records alone.
     pub fn records(which: Select) -> Walk {
-        Walk { which, tombstones: false, vectors: false, embeddings: false, links: false }
+        Walk { which, tombstones: false, vectors: false, embeddings: false, links: false, traces_since: None }
+    }
+}
+
+/// The records that a store had at a time. Numbers are never reused: as long as there are as many records up to the
+/// last number, they are the same ones.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Mark {
+    /// The greatest number of a record.
+    pub last: i64,
+    pub count: u64,
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} {}", self.last, self.count)
+    }
+}
+
+impl Mark {
+    /// Reads a mark as it is displayed; `None` for any other text.
+    pub fn parse(text: &str) -> Option<Mark> {
+        let (last, count) = text.split_once(' ')?;
+        Some(Mark { last: last.parse().ok()?, count: count.parse().ok()? })
     }
 }

@@ -167,6 +167,35 @@ fn the_threshold_prunes_and_widens() {
     }
 }
 
+/// The ends of the links from questions to answers that a run makes.
+fn answers(home: &Home, words: &[&str]) -> Vec<(String, String)> {
+    let made = link(home, words).into_iter().filter(|link| link["rel"] == "RESPONDED_WITH");
+    made.map(|link| (text(&link["from"]), text(&link["to"]))).collect()
+}
+
+#[test]
+fn a_run_sees_what_came_and_went_since_the_run_before() {
+    for home in Home::of_each_store() {
+        let turn = |id: &str, role: &str, timestamp| {
+            let turn = line(id, "i", timestamp, &at(0.0)).replace(&format!("trace of {id}"), "t");
+            turn.replace("\"user\"", &format!("\"{role}\""))
+        };
+        import(&home, &(turn("q1", "user", 1) + &turn("q2", "user", 5)));
+        assert_eq!(answers(&home, &[]), []);
+        import(&home, &turn("r2", "assistant", 6));
+        assert_eq!(answers(&home, &["--dry-run"]), [pair("q2", "r2")]);
+        assert_eq!(answers(&home, &["-p", "other"]), []);
+        assert_eq!(answers(&home, &[]), [pair("q2", "r2")]);
+        assert_eq!(answers(&home, &[]), []);
+        // The answer to a question is what follows it, whenever it was imported.
+        import(&home, &turn("r1", "assistant", 2));
+        assert_eq!(answers(&home, &["-p", "p"]), [pair("q1", "r1")]);
+        home.run("rsv-forget", &["--all", "r1", "q2"], "").ok();
+        assert_eq!(answers(&home, &[]), [pair("q1", "r2")]);
+        assert_eq!(answers(&home, &[]), []);
+    }
+}
+
 #[test]
 fn a_dry_run_writes_nothing_and_prints_every_link() {
     for home in Home::of_each_store() {

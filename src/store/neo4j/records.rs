@@ -11,7 +11,7 @@ use crate::store::api::{Records, Visit};
 use crate::store::error::Result;
 use crate::store::forgetting::Forgotten;
 use crate::store::identity::Written;
-use crate::store::select::{Select, Walk};
+use crate::store::select::{Mark, Select, Walk};
 
 impl Records for Neo4j {
     fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>> {
@@ -50,6 +50,10 @@ impl Records for Neo4j {
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
         self.or_error("read", self.walk_all(what, visit))
+    }
+
+    fn mark(&mut self) -> Result<Option<Mark>> {
+        Ok(None)
     }
 }
 

@@ -253,9 +253,10 @@ impl<'a> Lookup<'a> {
                 Occur::All => 1,
                 Occur::Any => ranking::next_tokens(&self.tokens, looked, FIRST_RECORDS),
             };
+            let count = self.tokens.len();
             let (mut tokens, mut occurrences) = (take(&mut self.tokens), take(&mut self.occurrences));
             for (at, (token, occurrences)) in tokens.iter_mut().zip(&mut occurrences).enumerate() {
-                self.gather(token, occurrences, at < looked)?;
+                self.gather(token, occurrences, at < looked, looked < count)?;
             }
             (self.tokens, self.occurrences) = (tokens, occurrences);
             let scored = ranking::combine(&self.tokens, occur, &self.corpus);
@@ -276,17 +277,22 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Gathers the admitted documents that hold a token: all, or only those that were seen before.
+    /// Gathers the admitted documents that hold a token: all, or only those that were seen before. With `note`, all
+    /// are noted as seen.
     fn gather(
         &mut self,
         token: &mut QueryToken,
         occurrences: &mut Occurrences,
         whole: bool,
+        note: bool,
     ) -> rusqlite::Result<()> {
         if occurrences.whole {
             return Ok(());
         }
         token.docs.truncate(occurrences.unindexed);
+        if whole {
+            token.docs.reserve_exact(token.doc_freq.saturating_sub(token.docs.len()));
+        }
         for (at, (segment, seen)) in self.segments.iter().zip(&mut self.seen).enumerate() {
             let holders = match &mut occurrences.holders[at] {
                 Some(holders) => holders,
@@ -303,7 +309,9 @@ impl<'a> Lookup<'a> {
             }
             segment.docs(self.connection, holders, |slot, times, doc| {
                 if self.admission.admits(doc.n, doc.timestamp, doc.role) {
-                    seen.add(slot, doc);
+                    if note {
+                        seen.add(slot, doc);
+                    }
                     add(doc, times);
                 }
             })?;

@@ -4,7 +4,7 @@ use super::super::api::{Records, Visit};
 use super::super::error::Result;
 use super::super::forgetting::Forgotten;
 use super::super::identity::Written;
-use super::super::select::{Select, Walk};
+use super::super::select::{Mark, Select, Walk};
 use super::collections::Within;
 use super::database::Sqlite;
 use super::filter::{Filter, Source};
@@ -59,6 +59,10 @@ impl Records for Sqlite {
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
         connection::unmap(&self.connection).map_err(|e| self.failed("read", e))?;
         walk::walk(&self.connection, what, visit).map_err(|stopped| self.stopped(stopped))
+    }
+
+    fn mark(&mut self) -> Result<Option<Mark>> {
+        walk::mark(&self.connection).map(Some).map_err(|e| self.failed("read", e))
     }
 }
 

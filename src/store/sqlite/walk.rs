@@ -1,12 +1,12 @@
 //! Visits everything in a selection, in order.
 
 use super::super::api::Visit;
-use super::super::select::{Select, Walk};
+use super::super::select::{Mark, Select, Walk};
 use super::collections::Within;
 use super::error::Stopped;
 use super::filter::Filter;
 use super::record_row::numbers;
-use super::row::{self, COLUMNS, LINK, TABLES};
+use super::row::{self, COLUMNS, LINK};
 use super::tombstones::{self, PartFilter};
 use crate::record::{Embedding, Record, Vector};
 use rusqlite::types::ValueRef;
@@ -42,9 +42,16 @@ fn walk_records(
         Some((n, _)) => format!("(SELECT vector FROM embedding WHERE record = record.n AND model = {n})"),
         None => "NULL".to_owned(),
     };
+    let (index, traces) = match what.traces_since {
+        Some(mark) if is_whole(connection, mark)? => (
+            "INDEXED BY record_trace",
+            format!(" AND record.trace_id IN (SELECT trace_id FROM record WHERE n > {})", mark.last),
+        ),
+        _ => ("", String::new()),
+    };
     let sql = format!(
-        "SELECT {COLUMNS}, {vector} FROM {TABLES} WHERE 1{} \
-         ORDER BY record.timestamp, record.seq, record.id",
+        "SELECT {COLUMNS}, {vector} FROM record {index} JOIN collection ON collection.n = record.collection \
+         WHERE 1{}{traces} ORDER BY record.timestamp, record.seq, record.id",
         filter.sql
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -59,6 +66,20 @@ fn walk_records(
         visit(Record::Stored(record)).map_err(Stopped::Visitor)?;
     }
     Ok(())
+}
+
+/// The mark of the records that are there now.
+pub(super) fn mark(connection: &Connection) -> rusqlite::Result<Mark> {
+    let sql = "SELECT (SELECT ifnull(max(n), 0) FROM record), (SELECT count(*) FROM record)";
+    connection
+        .query_row(sql, [], |row| Ok(Mark { last: row.get(0)?, count: row.get::<_, i64>(1)?.unsigned_abs() }))
+}
+
+/// Whether no record of a mark was removed.
+fn is_whole(connection: &Connection, mark: Mark) -> rusqlite::Result<bool> {
+    let sql = "SELECT (SELECT count(*) FROM record) - (SELECT count(*) FROM record WHERE n > ?)";
+    let count: i64 = connection.query_row(sql, [mark.last], |row| row.get(0))?;
+    Ok(count.unsigned_abs() == mark.count)
 }
 
 /// The number and name of the model with the most vectors.
