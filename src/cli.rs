@@ -1,5 +1,6 @@
 //! Arguments, streams and exit status: the only place that prints, and the only one that exits.
 
+mod bad_lines;
 mod completion;
 mod flags;
 mod io;
@@ -7,6 +8,7 @@ mod main;
 mod progress;
 mod terminal;
 
+pub use bad_lines::BadLines;
 pub use completion::{Candidate, PartialCommand, ValueCompleters};
 pub use flags::{Common, Filter, role};
 pub use io::{Diagnostics, Io, Layout, Out, Source, Style, read_text};
