@@ -1,6 +1,7 @@
 //! Arguments, streams and exit status: the only place that prints, and the only one that exits.
 
 mod allocator;
+mod bad_lines;
 mod completion;
 mod flags;
 mod io;
@@ -9,6 +10,7 @@ mod progress;
 mod terminal;
 
 pub use allocator::ReportingAllocator;
+pub use bad_lines::BadLines;
 pub use completion::{Candidate, PartialCommand, ValueCompleters};
 pub use flags::{Common, Filter, role};
 pub use io::{Diagnostics, Io, Layout, Out, Source, Style, read_text, to_stderr};

@@ -18,6 +18,7 @@ use crate::record::{
 use crate::store::{RefusedIds, Store};
 use completion::Completion;
 use entry::{Entry, Forgetting};
+use std::ops::ControlFlow;
 
 /// Gathers lines into batches and writes them. A caller that may have to write a batch again clones it first.
 #[derive(Clone)]
@@ -55,23 +56,28 @@ impl Ingest {
         }
     }
 
-    /// Adds lines until the batch is full, or the input pauses or ends; `on_error` gets the errors of bad lines. An
-    /// import does not stop at a pause.
-    pub fn gather(&mut self, feed: &mut Feed, on_error: &mut dyn FnMut(Error)) -> Gathered {
+    /// Adds lines until the batch is full, or the input pauses or ends; `on_line` gets the outcome of each line,
+    /// and may break off the input. An import does not stop at a pause.
+    pub fn gather(
+        &mut self,
+        feed: &mut Feed,
+        on_line: &mut dyn FnMut(Result<()>) -> ControlFlow<()>,
+    ) -> Gathered {
         loop {
-            match feed.next() {
+            let line = match feed.next() {
                 FeedEvent::Object(Ok(LocatedObject { location: place, object })) => {
-                    if let Err(error) = self.add_line(place.clone(), object) {
-                        on_error(error.at(place));
-                    }
-                    if self.entries.len() >= BATCH_LINES || self.bytes >= BATCH_BYTES {
-                        return Gathered::More;
-                    }
+                    self.add_line(place.clone(), object).map_err(|error| error.at(place))
                 }
-                FeedEvent::Object(Err(error)) => on_error(error),
-                FeedEvent::Pause if self.completion.options.import.is_some() => {}
+                FeedEvent::Object(Err(error)) => Err(error),
+                FeedEvent::Pause if self.completion.options.import.is_some() => continue,
                 FeedEvent::Pause => return Gathered::More,
                 FeedEvent::End => return Gathered::All,
+            };
+            if on_line(line).is_break() {
+                return Gathered::All;
+            }
+            if self.entries.len() >= BATCH_LINES || self.bytes >= BATCH_BYTES {
+                return Gathered::More;
             }
         }
     }

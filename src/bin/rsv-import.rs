@@ -1,11 +1,13 @@
 //! rsv-import: exports back into a store.
 
-use rsv::cli::{self, Io, Outcome};
+use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
 use rsv::forget;
 use rsv::ingest::{Gathered, Ingest, Options};
+use rsv::record::Scope;
 use rsv::store::{self, OpenMode, Store};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -49,17 +51,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut store =
         if args.dry_run { None } else { Some(store::open(&settings.store()?, OpenMode::Create)?) };
     let mut ingest = Ingest::new(options, io.clock);
-    let mut counts = Counts::default();
+    let (mut counts, mut bad_lines) = (Counts::default(), BadLines::default());
     loop {
-        let gathered = ingest.gather(&mut feed, &mut |error| io.fault(&error));
+        let gathered = ingest.gather(&mut feed, &mut |line| bad_lines.line(line, io));
         match &mut store {
-            Some(store) => commit(&mut ingest, &mut **store, io, &mut counts)?,
+            Some(store) => commit(&mut ingest, &mut **store, &mut bad_lines, &mut counts, io)?,
             None => counts.read += ingest.discard(),
         }
         if gathered == Gathered::All {
             break;
         }
     }
+    bad_lines.end(io);
     if let Some(note) = ingest.forgetting_note() {
         io.note(note);
     }
@@ -78,6 +81,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.dry_run {
         io.note(format_args!("{} records can be imported; nothing was written", counts.read));
     } else {
+        for (scope, (read, new)) in &counts.scopes {
+            io.summary(format_args!("{scope}: {new} of {read} records are new"));
+        }
         io.detail(format_args!("{} lines read, {} records new", counts.read, counts.new));
     }
     Ok(Outcome::Yes)
@@ -88,15 +94,28 @@ struct Counts {
     read: usize,
     new: usize,
     conflicts: usize,
+    /// The numbers of the records of each scope that were read, and that were new.
+    scopes: BTreeMap<Scope, (usize, usize)>,
 }
 
-fn commit(ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io, counts: &mut Counts) -> Result<()> {
+fn commit(
+    ingest: &mut Ingest,
+    store: &mut dyn Store,
+    bad_lines: &mut BadLines,
+    counts: &mut Counts,
+    io: &mut Io,
+) -> Result<()> {
     for done in ingest.commit(store)? {
         counts.read += 1;
         counts.new += done.new;
         counts.conflicts += done.conflicts;
+        if let Some(scope) = done.scope {
+            let (read, new) = counts.scopes.entry(scope).or_default();
+            *read += 1;
+            *new += done.new;
+        }
         if let Err(error) = done.line {
-            io.fault(&error);
+            bad_lines.print(&error, io);
         }
         if let Some(note) = done.note {
             io.note(note);

@@ -1,13 +1,15 @@
 //! rsv-ingest: stores messages and passes them on, completed.
 
 use clap::builder::NonEmptyStringValueParser;
-use rsv::cli::{self, Io, Outcome};
+use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::forget;
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::record::{Feed, Role};
 use rsv::store::{self, OpenMode, Store};
+use serde::de::IgnoredAny;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Store messages and print them with the missing fields filled in
@@ -17,7 +19,7 @@ use std::process::ExitCode;
 /// printed once what it holds is durable.
 #[derive(clap::Args)]
 struct Args {
-    /// The text to store; without it, read standard input, as JSON lines if it begins with '{'
+    /// The text to store; without it, read standard input, as JSON lines if it begins with '{' or '[{'
     text: Option<String>,
     /// Store the text under this role: user, assistant, system or tool; standard input is then text
     #[arg(long, value_name = "ROLE", value_parser = cli::role)]
@@ -57,33 +59,54 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let open = || -> Result<Box<dyn Store>> { Ok(store::open(&settings.store()?, OpenMode::Create)?) };
     let role = args.role.unwrap_or(Role::User);
     if let Some(text) = args.text {
+        if args.role.is_none() {
+            refuse_file(&text)?;
+        }
         ingest.add_text(role, &text)?;
-        return commit(&mut ingest, &mut *open()?, io);
+        return commit(&mut ingest, &mut *open()?, &mut BadLines::default(), io);
     }
     if args.role.is_some() {
         ingest.add_text(role, &io.text(limit)?)?;
-        return commit(&mut ingest, &mut *open()?, io);
+        return commit(&mut ingest, &mut *open()?, &mut BadLines::default(), io);
     }
     let (first, input) = io.peek()?;
-    match first {
-        Some(b'{') => {
+    match &*first {
+        b"{" | b"[{" => {
             let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit);
             lines(feed, &mut ingest, &mut *open()?, io)
         }
-        Some(_) => {
-            ingest.add_text(role, &cli::read_text(input, "<stdin>", limit)?)?;
-            commit(&mut ingest, &mut *open()?, io)
+        _ => {
+            let text = cli::read_text(input, "<stdin>", limit)?;
+            if first.starts_with(b"[") && serde_json::from_str::<IgnoredAny>(&text).is_ok() {
+                return Err(Error::new("<stdin>: is a JSON array without objects")
+                    .hint("a message is an object: man 5 rsv-record; --role user stores the array as text"));
+            }
+            ingest.add_text(role, &text)?;
+            commit(&mut ingest, &mut *open()?, &mut BadLines::default(), io)
         }
-        None => Err(Error::new("there is no text").hint("give it as an argument or on standard input")),
     }
+}
+
+/// Errors if a text is the name of a file, whose contents may be meant.
+fn refuse_file(text: &str) -> Result<()> {
+    let path = Path::new(text);
+    if !path.metadata().is_ok_and(|file| !file.is_dir()) {
+        return Ok(());
+    }
+    let name = cli::quoted(path);
+    Err(Error::new(format!("{text} is the name of a file")).hint(format!(
+        "store what is in it: rsv-ingest < {name}; store its name: rsv-ingest --role user -- {name}"
+    )))
 }
 
 /// Stores lines as they arrive; a pause in the input commits the batch.
 fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Outcome> {
+    let mut bad_lines = BadLines::default();
     loop {
-        let gathered = ingest.gather(&mut feed, &mut |error| io.fault(&error));
-        commit(ingest, store, io)?;
+        let gathered = ingest.gather(&mut feed, &mut |line| bad_lines.line(line, io));
+        commit(ingest, store, &mut bad_lines, io)?;
         if gathered == Gathered::All {
+            bad_lines.end(io);
             if let Some(note) = ingest.forgetting_note() {
                 io.note(note);
             }
@@ -95,11 +118,16 @@ fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io
     }
 }
 
-fn commit(ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Outcome> {
+fn commit(
+    ingest: &mut Ingest,
+    store: &mut dyn Store,
+    bad_lines: &mut BadLines,
+    io: &mut Io,
+) -> Result<Outcome> {
     for done in ingest.commit(store)? {
         match done.line {
             Ok(line) => io.out.write(&line)?,
-            Err(error) => io.fault(&error),
+            Err(error) => bad_lines.print(&error, io),
         }
         if let Some(note) = done.note {
             io.note(note);

@@ -117,7 +117,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         search.answer(&args.terms.join(" "), None, &mut *store::open_to_read(&settings, io)?, io)?
     } else {
         let (first, input) = io.peek()?;
-        if first == Some(b'{') {
+        if first == b"{" {
             let reader = Reader::new("<stdin>", input, settings.max_line());
             search.answer_lines(reader, &mut *store::open_to_read(&settings, io)?, io)?
         } else {

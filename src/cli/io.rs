@@ -4,7 +4,7 @@ use super::flags::Common;
 use super::progress::Progress;
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
-use crate::record::{Clock, Feed, LINE_ENDS, too_long};
+use crate::record::{Clock, Feed, LINE_ENDS, binary_format, invalid_utf8, too_long};
 use atty::Stream;
 use jiff::tz::TimeZone;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -101,6 +101,11 @@ impl Io {
     /// Prints a detail on standard error, if `-v`.
     pub fn detail(&self, text: impl Display) {
         self.diagnostics.detail(text);
+    }
+
+    /// Prints what a run did, if a person reads standard error, or if `-v`.
+    pub fn summary(&self, text: impl Display) {
+        if is_terminal(Stream::Stderr) { self.note(text) } else { self.detail(text) }
     }
 
     /// Prints details from now on, unless `-q`.
@@ -202,13 +207,13 @@ impl Io {
         Ok(Box::new(io::stdin()))
     }
 
-    /// Standard input and its first byte that is not white space, which distinguishes JSON lines from text;
-    /// `None` where there is none.
-    pub fn peek(&self) -> Result<(Option<u8>, Box<dyn Read + Send>)> {
+    /// Standard input and its first byte that is not white space, which distinguishes JSON lines from text. After a
+    /// `[`, the next such byte follows.
+    pub fn peek(&self) -> Result<(Vec<u8>, Box<dyn Read + Send>)> {
         let mut input = self.stdin()?;
-        let mut seen = Vec::new();
+        let (mut seen, mut first) = (Vec::new(), Vec::new());
         let mut byte = [0];
-        loop {
+        while first.is_empty() || first == b"[" {
             match input.read(&mut byte) {
                 Ok(0) => break,
                 Ok(_) => seen.push(byte[0]),
@@ -218,10 +223,9 @@ impl Io {
             if seen == BYTE_ORDER_MARK {
                 seen.clear();
             } else if !byte[0].is_ascii_whitespace() && !BYTE_ORDER_MARK.starts_with(&seen) {
-                break;
+                first.push(byte[0]);
             }
         }
-        let first = seen.trim_ascii_start().first().copied();
         Ok((first, Box::new(io::Cursor::new(seen).chain(input))))
     }
 
@@ -279,13 +283,16 @@ pub fn to_stderr() -> Stdio {
 pub fn read_text(input: impl Read, name: &str, limit: usize) -> Result<String> {
     let mut bytes = Vec::new();
     input.take(limit as u64 + 1).read_to_end(&mut bytes).context(format_args!("cannot read {name}"))?;
+    if let Some(error) = binary_format(&bytes) {
+        return Err(error.at(name));
+    }
     if bytes.len() > limit {
         return Err(too_long(limit).at(name));
     }
     String::from_utf8(bytes).map_err(|e| {
         let valid = &e.as_bytes()[..e.utf8_error().valid_up_to()];
         let line = 1 + valid.iter().filter(|b| **b == b'\n').count();
-        Error::new(format!("{name}:{line}: invalid UTF-8"))
+        invalid_utf8("").at(format_args!("{name}:{line}"))
     })
 }
 

@@ -3,8 +3,9 @@
 use super::options::Options;
 use crate::chat::fence;
 use crate::error::{Error, Result};
-use crate::record::{Clock, Draft, DraftDefaults, StoredRecord, id};
+use crate::record::{Clock, Draft, DraftDefaults, Role, Scope, StoredRecord, id};
 use crate::store::Forgotten;
+use std::collections::HashMap;
 
 /// Completes drafts, one after the other.
 #[derive(Clone)]
@@ -13,11 +14,13 @@ pub(super) struct Completion {
     pub(super) clock: Clock,
     /// The timestamp and seq that were given last.
     last: (i64, u32),
+    /// The trace of the last question of each scope, in an import.
+    questions: HashMap<Scope, String>,
 }
 
 impl Completion {
     pub(super) fn new(options: Options, clock: Clock) -> Completion {
-        Completion { options, clock, last: (i64::MIN, 0) }
+        Completion { options, clock, last: (i64::MIN, 0), questions: HashMap::new() }
     }
 
     /// The treatment of forgotten records.
@@ -44,10 +47,30 @@ impl Completion {
         }
         let (partition, instance) = (self.options.partition.clone(), self.options.instance.clone());
         let trace_id = match (&draft.trace_id, &self.options.trace_id) {
+            (None, None) if draft.role.is_some() && self.options.import.is_some() => {
+                self.turn_trace(&draft)?
+            }
             (None, None) if draft.kind.traced => id::fresh(&self.clock, &format!("{seq} {}", draft.text))?,
             (None, Some(trace)) => trace.clone(),
             _ => String::new(),
         };
-        draft.complete(&DraftDefaults { partition, instance, trace_id, timestamp: now, seq })
+        let is_question = draft.role == Some(Role::User);
+        let record = draft.complete(&DraftDefaults { partition, instance, trace_id, timestamp: now, seq })?;
+        if is_question && self.options.import.is_some() {
+            self.questions.insert(record.scope.clone(), record.trace_id.clone());
+        }
+        Ok(record)
+    }
+
+    /// The trace of an imported message that has none: that of the question before it in its scope. A question's own
+    /// is derived from its scope, time and text, so that files that overlap agree.
+    fn turn_trace(&self, draft: &Draft) -> Result<String> {
+        let scope = draft.scope(self.options.partition.as_deref(), self.options.instance.as_deref())?;
+        let question = self.questions.get(&scope).filter(|_| draft.role != Some(Role::User));
+        let derived = || {
+            let time = draft.timestamp.unwrap_or_default();
+            id::derived(time, &["trace", &scope.partition, &scope.instance, &draft.text])
+        };
+        Ok(question.cloned().unwrap_or_else(derived))
     }
 }

@@ -24,6 +24,8 @@ pub struct IngestedLine {
     pub line: Result<Vec<u8>>,
     /// Something worth knowing about it.
     pub note: Option<String>,
+    /// The scope of its first record, if that has one.
+    pub scope: Option<Scope>,
     /// The number of its new records.
     pub new: usize,
     /// The number of its records that are not stored, because their ids belong to other records.
@@ -123,7 +125,9 @@ pub(super) fn outcome(
     echo: bool,
     forgetting: &mut Forgetting,
 ) -> IngestedLine {
-    let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, new: 0, conflicts: 0 };
+    let first = records[entry.records.clone()].first();
+    let scope = first.and_then(Record::stored).map(|record| record.scope.clone());
+    let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, scope, new: 0, conflicts: 0 };
     let mut note = None;
     let mut stored = entry.records.is_empty();
     for at in entry.records.clone() {

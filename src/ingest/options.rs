@@ -69,7 +69,7 @@ impl Options {
     }
 
     fn missing_member(&self, draft: &Draft) -> Option<&'static str> {
-        if draft.kind.traced && draft.trace_id.is_none() {
+        if draft.kind.traced && draft.trace_id.is_none() && draft.role.is_none() {
             Some("trace_id")
         } else if draft.timestamp.is_none() {
             Some("timestamp")

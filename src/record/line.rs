@@ -29,8 +29,7 @@ impl Line {
     pub fn parse(line: Object) -> Result<Line> {
         let kind = line.text("kind")?;
         let Some(kind) = kind.as_deref().or_else(|| shape(&line)) else {
-            return Err(Error::new("kind: is missing, and no known kind has this shape")
-                .hint("a message needs at least role and content, a request messages; man 5 rsv-record has the kinds"));
+            return Err(unknown_shape(&line));
         };
         match kind {
             "link" => Link::parse(line).map(Line::Link),
@@ -44,6 +43,19 @@ impl Line {
             },
         }
     }
+}
+
+/// The error for an object that has no kind, and the shape of none.
+fn unknown_shape(line: &Object) -> Error {
+    const EXPORTERS: [(&str, &str); 2] = [("mapping", "ChatGPT"), ("chat_messages", "Claude")];
+    let error = Error::new("kind: is missing, and no known kind has this shape");
+    error.hint(match EXPORTERS.iter().find(|(member, _)| line.has(member)) {
+        Some((_, program)) => format!(
+            "this looks like an export of {program}; make a line with role, content and timestamp of each message"
+        ),
+        None => "a message needs at least role and content, a request messages; man 5 rsv-record has the kinds"
+            .to_owned(),
+    })
 }
 
 /// The kind that a line without one has by its members.

@@ -2,7 +2,8 @@
 
 use super::object::Object;
 use super::reader::{LocatedObject, SourceLocation, too_long};
-use crate::error::{Context, Error, Result};
+use super::sniff::invalid_utf8;
+use crate::error::{Context, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ impl<R: Read> TextLines<R> {
             return Some(Err(too_long(self.limit).at(location)));
         }
         let Ok(text) = std::str::from_utf8(text) else {
-            return Some(Err(Error::new("invalid UTF-8").at(location)));
+            return Some(Err(invalid_utf8("").at(location)));
         };
         let mut object = Object::default();
         object.set_text("text", text);

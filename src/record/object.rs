@@ -1,5 +1,6 @@
 //! A JSON object that keeps its members in order, and each value in its own spelling.
 
+use super::sniff::invalid_utf8;
 use crate::error::{Error, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -32,7 +33,7 @@ impl Object {
     /// As `parse`, from bytes that may not be UTF-8.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Object> {
         let text = std::str::from_utf8(bytes);
-        Object::parse(text.map_err(|e| Error::new(format!("invalid UTF-8 at byte {}", e.valid_up_to() + 1)))?)
+        Object::parse(text.map_err(|e| invalid_utf8(&format!(" at byte {}", e.valid_up_to() + 1)))?)
     }
 
     /// The JSON text of a member's value.

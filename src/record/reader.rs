@@ -2,6 +2,7 @@
 //! distinguished by content. A bad object is reported with its line, and reading goes on with the next.
 
 use super::object::Object;
+use super::sniff::{binary_format, describe, may_be_binary};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::io::{ErrorKind, Read};
@@ -93,12 +94,19 @@ impl<R: Read> Reader<R> {
         if self.failed {
             return Ok(None);
         }
+        self.refuse_binary()?;
         let Some(first) = self.next_significant_byte()? else { return self.end() };
         let line = self.line;
         if first != b'{' {
+            let looks =
+                if self.ended || line > 1 { None } else { Some(describe(&self.buffer[self.start..])) };
             self.skip_line()?;
             let error = self.fault(line, format!("expected a JSON object, found {:?}", char::from(first)));
-            return Err(error.hint("each line is a JSON object: man 5 rsv-record"));
+            let hint = "each line is a JSON object: man 5 rsv-record";
+            return Err(error.hint(match looks {
+                Some(looks) => format!("this looks like {looks}; {hint}"),
+                None => hint.to_owned(),
+            }));
         }
         let length = match self.object_length()? {
             Ok(length) => length,
@@ -118,6 +126,21 @@ impl<R: Read> Reader<R> {
         object
             .map(|object| Some(LocatedObject { location: location.clone(), object }))
             .map_err(|e| e.at(location))
+    }
+
+    /// Errors if the input begins like a file in a binary format; nothing can follow then.
+    fn refuse_binary(&mut self) -> Result<()> {
+        if self.consumed > 0 || self.start > 0 {
+            return Ok(());
+        }
+        while may_be_binary(&self.buffer) && self.fill_buffer()? {}
+        match binary_format(&self.buffer) {
+            Some(error) => {
+                self.failed = true;
+                Err(error.at(&self.source))
+            }
+            None => Ok(()),
+        }
     }
 
     fn location(&self, line: u64) -> SourceLocation {

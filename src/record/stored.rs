@@ -214,13 +214,18 @@ impl Draft {
         }
     }
 
+    /// The scope of the record, in which the parts that it lacks are these.
+    pub fn scope(&self, partition: Option<&str>, instance: Option<&str>) -> Result<Scope> {
+        match (&self.partition, &self.instance) {
+            (None, None) => Scope::new(partition, instance),
+            (None, instance) => Scope::new(partition, instance.as_deref()),
+            (partition, instance) => Scope::new(partition.as_deref(), instance.as_deref()),
+        }
+    }
+
     /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
     pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
-        let scope = match (&self.partition, &self.instance) {
-            (None, None) => Scope::new(fill.partition.as_deref(), fill.instance.as_deref())?,
-            (None, instance) => Scope::new(fill.partition.as_deref(), instance.as_deref())?,
-            (partition, instance) => Scope::new(partition.as_deref(), instance.as_deref())?,
-        };
+        let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;
         let trace_id = self.trace_id.unwrap_or_else(|| fill.trace_id.clone());
         if self.kind.traced && trace_id.is_empty() {
             return Err(Error::new("trace_id: is empty"));

@@ -274,7 +274,15 @@ impl Changed<'_> {
         }
         for id in self.ids(2) {
             let numbers = vector(&mut self.dice);
+            let differs = |(record, outcome): (&Record, &Written)| {
+                record.id() == Some(id.as_str()) && *outcome == Written::Differs
+            };
+            let was_refused = batch.iter().zip(&wanted).any(differs);
             wanted.push(match self.model.live.get_mut(&id) {
+                _ if was_refused => {
+                    let why = format!("follows the record {id} of the same input, which was refused");
+                    Written::Refused(why)
+                }
                 None => Written::Refused(format!("of: the store has no record {id}")),
                 Some((_, Some(there))) if *there == numbers => Written::Same(id.clone()),
                 Some((_, Some(_))) => Written::Differs,

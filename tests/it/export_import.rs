@@ -241,7 +241,7 @@ fn bad_lines_are_named_and_the_rest_is_imported() {
     };
     let lines = [
         good(1),
-        r#"{"role":"user","content":"no trace","timestamp":1,"partition":"p"}"#.into(),
+        r#"{"kind":"account","id":"no trace","timestamp":1,"partition":"p","instance":"p"}"#.into(),
         r#"{"role":"user","content":"no time","trace_id":"t","partition":"p"}"#.into(),
         r#"{"role":"user","content":"no partition","trace_id":"t","timestamp":1}"#.into(),
         r#"{"role":"usr","content":"x","trace_id":"t","timestamp":1,"partition":"p"}"#.into(),
@@ -424,6 +424,34 @@ fn what_is_stored_within_the_limit_of_a_line_can_be_imported() {
         other.run("rsv-import", &[], lines.as_str()).ok();
         assert_eq!(other.export(), lines);
     }
+}
+
+#[test]
+fn messages_without_a_trace_get_that_of_their_question() {
+    let turn = |role: &str, content: &str, time: i64| {
+        json!({"role": role, "content": content, "timestamp": time, "partition": "p"}).to_string() + "\n"
+    };
+    let first = turn("user", "What is an owl?", 1) + &turn("assistant", "A bird.", 2);
+    let second = turn("user", "And a fox?", 3) + &turn("assistant", "A mammal.", 4);
+    let third = turn("user", "And a newt?", 5) + &turn("assistant", "An amphibian.", 6);
+    let home = Home::new();
+    home.run("rsv-import", &[], first.clone() + &second).ok();
+    home.run("rsv-import", &[], second.clone() + &third).ok();
+    let whole = Home::new();
+    whole.run("rsv-import", &[], first + &second + &third).ok();
+    assert_eq!(home.export(), whole.export());
+    let messages: Vec<Value> =
+        lines_of(&home.export()).into_iter().filter(|r| r["kind"] == "message").collect();
+    let traces: Vec<String> = messages.iter().map(|message| text(&message["trace_id"])).collect();
+    assert_eq!(traces.len(), 6);
+    for turn in traces.chunks(2) {
+        assert_eq!(turn[0], turn[1]);
+    }
+    assert!(traces[0] != traces[2] && traces[2] != traces[4]);
+    // Another scope has traces of its own.
+    let line = turn("user", "What is an owl?", 1).replace("\"p\"", "\"q\"");
+    home.run("rsv-import", &[], line).ok();
+    assert!(lines_of(&home.run("rsv-view", &["-p", "q"], "").ok())[0]["trace_id"] != json!(traces[0]));
 }
 
 #[test]

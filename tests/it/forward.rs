@@ -124,7 +124,7 @@ fn bad_lines_are_named_and_the_next_is_read() {
     assert_eq!(
         ran.stderr,
         "rsv-forward: error: <stdin>:1: expected a JSON object, found 'n'\n\
-         rsv-forward: hint: each line is a JSON object: man 5 rsv-record\n\
+         rsv-forward: hint: this looks like plain text; each line is a JSON object: man 5 rsv-record\n\
          rsv-forward: error: <stdin>:2: kind: is missing, and no known kind has this shape\n\
          rsv-forward: hint: a message needs at least role and content, a request messages; man 5 rsv-record has the kinds\n\
          rsv-forward: error: <stdin>:3: role: expected user, assistant, system or tool, found \"king\"\n\

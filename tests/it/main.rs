@@ -24,6 +24,7 @@ mod enrich_turns;
 mod examples;
 mod export_import;
 mod fake;
+mod foreign_input;
 mod forget;
 mod forget_kills;
 mod forget_steps;

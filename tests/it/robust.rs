@@ -242,7 +242,8 @@ fn bad_bytes_are_refused_by_every_tool() {
     }
     for words in [&["--role", "user"][..], &["--role", "assistant", "-p", "x"]] {
         let said = home.run("rsv-ingest", words, message(b"\n\xc3(")).trouble();
-        assert_eq!(said, "rsv-ingest: error: <stdin>:2: invalid UTF-8\n");
+        let hint = "rsv-ingest: hint: if it is Latin-1, pipe it through: iconv -f latin1 -t utf8\n";
+        assert_eq!(said, format!("rsv-ingest: error: <stdin>:2: invalid UTF-8\n{hint}"));
     }
     assert_eq!(home.contents("rsv-view", &["--all"]), ["I stay"]);
     intact();

@@ -1,0 +1,75 @@
+//! Limits the errors about the lines of an input, so that a file in another format does not fill the screen.
+
+use super::io::Io;
+use crate::error::{Error, Result};
+use std::ops::ControlFlow;
+
+/// The number of bad lines without a good one that ends a run.
+const LEADING_LINES: usize = 20;
+
+/// The number of their errors that are printed in this case.
+const LEADING_PRINTED: usize = 3;
+
+/// The number of errors that are printed otherwise; the rest is counted.
+const PRINTED: usize = 10;
+
+/// The bad lines of a run so far.
+#[derive(Default)]
+pub struct BadLines {
+    count: usize,
+    has_good: bool,
+    /// The errors that are printed unless the run ends for its leading lines.
+    withheld: Vec<Error>,
+    /// The hint of the first error.
+    hint: Option<String>,
+}
+
+impl BadLines {
+    /// Takes the outcome of reading a line. Breaks if all lines so far are bad, and are too many.
+    pub fn line(&mut self, line: Result<()>, io: &mut Io) -> ControlFlow<()> {
+        let Err(error) = line else {
+            self.has_good = true;
+            self.release(io);
+            return ControlFlow::Continue(());
+        };
+        if self.count == 0 {
+            self.hint = error.remedy().map(str::to_owned);
+        }
+        if self.has_good || self.count < LEADING_PRINTED {
+            self.print(&error, io);
+            return ControlFlow::Continue(());
+        }
+        self.withheld.push(error);
+        if self.count + self.withheld.len() < LEADING_LINES {
+            return ControlFlow::Continue(());
+        }
+        self.withheld.clear();
+        let error = Error::new(format!("the first {LEADING_LINES} lines are bad, and no more are read"));
+        io.fault(&self.hint.iter().fold(error, |error, hint| error.hint(hint)));
+        ControlFlow::Break(())
+    }
+
+    /// Prints the error of a line, or counts it.
+    pub fn print(&mut self, error: &Error, io: &mut Io) {
+        self.count += 1;
+        if self.count <= PRINTED {
+            io.fault(error);
+        }
+    }
+
+    /// Prints what is left to say at the end of the input.
+    pub fn end(&mut self, io: &mut Io) {
+        self.release(io);
+        match self.count.saturating_sub(PRINTED) {
+            0 => {}
+            1 => io.fault(&Error::new("1 more line is bad")),
+            more => io.fault(&Error::new(format!("{more} more lines are bad"))),
+        }
+    }
+
+    fn release(&mut self, io: &mut Io) {
+        for error in std::mem::take(&mut self.withheld) {
+            self.print(&error, io);
+        }
+    }
+}
