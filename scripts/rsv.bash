@@ -90,7 +90,7 @@ _rsv_forget() {
 
 # One turn: recalls, asks, shows the answer as it comes, and stores question and answer together. Nothing is stored
 # before there is an answer, so that no question finds itself. Exit status: the model's; 1 if it gave no answer; 2 for
-# trouble here.
+# trouble here. Without cgip or ollama, rsv-ask asks in its place.
 _rsv_ask() {
     local name=$1 partition='' instance='' model='' question request text answer code=0
     local OPTIND=1 OPTARG='' flag=''
@@ -122,6 +122,11 @@ _rsv_ask() {
         return 2
     fi
     : "${partition:=default}" "${instance:=$partition}"
+    if [[ $name == gpty ]]; then flag=cgip; else flag=ollama; fi
+    if ! command -v "$flag" >/dev/null; then
+        rsv-ask -p "$partition" -i "$instance" ${model:+"--model=$model"} -- "$question" </dev/null
+        return
+    fi
     request=$(set -o pipefail
         printf '%s' "$question" |
             jq -Rsc --arg model "$model" '{messages: [{role: "user", content: .}]}

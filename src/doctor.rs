@@ -4,14 +4,16 @@ mod files;
 mod finding;
 mod installed;
 mod network;
+mod status;
 mod timeout;
 
 pub use finding::Finding;
 pub use installed::TOOLS;
+pub use status::Status;
 
 use crate::cli::{Common, Diagnostics, Io, Outcome};
-use crate::config::Settings;
-use crate::error::Result;
+use crate::config::{self, Settings};
+use crate::error::{Error, Result};
 use timeout::CHECK_TIMEOUT;
 
 /// Runs every check in parallel. If the settings cannot be read, that is the first finding, and the checks that depend
@@ -30,6 +32,17 @@ pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &
     );
     let own = [Some(files::settings(&settings)), files::secrets(common, &settings)];
     own.into_iter().flatten().chain(memory).chain([proxy]).chain(providers).chain(programs).collect()
+}
+
+/// Summarizes what there is; checks nothing in depth, and asks no provider.
+pub async fn status(common: &Common, settings: &Settings) -> Status {
+    let settings_file = config::path(common);
+    let (store, proxy) = tokio::join!(
+        spawn_blocking(settings, |settings| Some(status::scopes(settings))),
+        network::check_proxy(settings)
+    );
+    let scopes = store.unwrap_or_else(|| Err(Error::new("reading the store panicked")));
+    Status::new(settings, settings_file, scopes, proxy)
 }
 
 /// Returns the unused space of the store to the disk.

@@ -3,6 +3,7 @@
 
 mod budget;
 mod degraded;
+mod line_enricher;
 mod options;
 mod placement;
 mod recall;
@@ -12,6 +13,7 @@ mod turn_cache;
 mod units;
 
 pub use degraded::Degraded;
+pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};
 pub use turn::{Memory, Turn};
 

@@ -56,6 +56,8 @@ enum Action {
     Path,
     /// Write the first settings; without flags, ask for them
     Init(Init),
+    /// Show what there is, and what to do next
+    Status,
     /// Check everything that the tools need, and print what to do
     Doctor {
         /// Only return the unused space of the store's file to the disk
@@ -96,6 +98,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Edit => edit(io),
         Action::Path => path(io),
         Action::Init(init) => begin(init, io),
+        Action::Status => status(io),
         Action::Doctor { compact: true } => compact(io),
         Action::Doctor { compact: false } => examine(io),
     }
@@ -193,6 +196,13 @@ fn path(io: &mut Io) -> Result<Outcome> {
     let path = config::path(&io.common)?;
     io.out.write(path.as_os_str().as_encoded_bytes())?;
     io.out.write(b"\n")?;
+    Ok(Outcome::Yes)
+}
+
+fn status(io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    let status = http::run(async { Ok(doctor::status(&io.common, &settings).await) })?;
+    io.out.write(status.to_text().as_bytes())?;
     Ok(Outcome::Yes)
 }
 

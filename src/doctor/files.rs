@@ -81,11 +81,16 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
     found
 }
 
-/// Opens a store and checks it; returns a summary of its content.
-fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
-    let mut place = place.clone();
+/// The same place with short timeouts.
+pub(super) fn with_check_timeout(mut place: StoreLocation) -> StoreLocation {
     place.server.connect_timeout = place.server.connect_timeout.min(CHECK_TIMEOUT);
     place.server.query_timeout = place.server.query_timeout.min(CHECK_TIMEOUT);
+    place
+}
+
+/// Opens a store and checks it; returns a summary of its content.
+fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
+    let place = with_check_timeout(place.clone());
     let there = place.path().is_none_or(Path::exists);
     if let Some(path) = place.path() {
         check_writable(path)?;

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every tool of the suite.
-pub const TOOLS: [&str; 12] = [
+pub const TOOLS: [&str; 14] = [
+    "rsv",
+    "rsv-ask",
     "rsv-config",
     "rsv-embed",
     "rsv-enrich",

@@ -39,7 +39,8 @@ pub(super) async fn proxy(settings: &Settings) -> Finding {
     Finding::from_result("proxy", check_proxy(settings).await)
 }
 
-async fn check_proxy(settings: &Settings) -> Result<String> {
+/// The state of the proxy at its port, in words.
+pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
     let port = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok()).unwrap_or(3017);
     let host = settings.text("reservoir_host").unwrap_or_else(|| "127.0.0.1".to_owned());
     let bound = TcpListener::bind((host.as_str(), port)).await;

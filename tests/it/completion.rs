@@ -1,6 +1,6 @@
 //! Completions, in the shells themselves.
 
-use crate::support::{Home, tools};
+use crate::support::{Home, programs, tools};
 use crate::terminal::Terminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -60,6 +60,12 @@ fn known_names_are_completed() {
         (&["rsv-search", "--sem"], &["--semantic"]),
         (&["rsv-search", "words", ""], &[]),
         (&["rsv-config", "se"], &["set"]),
+        (&["rsv", "s"], &["search", "start", "status"]),
+        (&["rsv", "search", "-p", "ga"], &["garden"]),
+        (&["rsv", "config", "se"], &["set"]),
+        (&["rsv", "start", "--ol"], &["--ollama"]),
+        (&["rsv", "status", "--sto"], &["--store"]),
+        (&["rsv", "nothing", ""], &[]),
         (&["rsv-config", "get", "reservoir_p"], &["reservoir_port"]),
         (&["rsv-config", "get", "partitions."], &["partitions.code.recent_context_size"]),
         (&["rsv-config", "set", "enrich.placement", "t"], &["tail"]),
@@ -71,6 +77,8 @@ fn known_names_are_completed() {
         assert_eq!(offered(&home, words), wanted, "{words:?}");
     }
     assert_eq!(offered(&Home::with_model(), &["rsv-embed", "--replay", ""]), ["all-minilm-l6-v2-int8"]);
+    let (word, _) = asked(&home, "zsh", &["rsv", "vi"]);
+    assert_eq!(word, ["view:Print the last messages of a scope"]);
     // Each with what it is for, but for names that say it.
     let (key, _) = asked(&home, "zsh", &["rsv-config", "get", "reservoir_port"]);
     assert_eq!(key, ["reservoir_port:the port that rsv-proxy listens on"]);
@@ -122,13 +130,15 @@ fn is_there(shell: &str) -> bool {
 }
 
 /// Keys to press in bash and zsh, and the text that must appear.
-const TYPED: [(&str, &str); 7] = [
+const TYPED: [(&str, &str); 9] = [
     ("rsv-view -p gard\t -i she\t --form\t text\n", ": tomatoes"),
     ("rsv-view --partition=gard\t -i ben\t --format=te\t\n", ": beans"),
     ("rsv-view -p my\t\n", ": odd one"),
     ("rsv-view --store other\t -p else\t\n", ": there"),
     ("rsv-import --dry-run some\texp\t\n", "0 records can be imported"),
     ("rsv-config get reservoir_p\t\n", "3017"),
+    ("rsv vi\t -p gard\t -i she\t --form\t text\n", ": tomatoes"),
+    ("rsv view  --partition=gard\t -i ben\t --format=te\t\n", ": beans"),
     ("cat /dev/null | rsv-import --config=some\texp\t --dry\t\n", "0 records can be imported"),
 ];
 
@@ -162,7 +172,7 @@ fn bash_completion_finds_the_files() {
     }
     let directory = home.path(".local/share/bash-completion/completions");
     std::fs::create_dir_all(&directory).unwrap();
-    for tool in tools() {
+    for tool in programs() {
         std::fs::copy(completions("bash").join(format!("{tool}.bash")), directory.join(&tool)).unwrap();
     }
     home.write("bashrc", ". /usr/share/bash-completion/bash_completion; PS1='READY> '\n");
@@ -203,6 +213,14 @@ fn fish_completes() {
         ("rsv-import \"some dir/ex", &["some dir/export.jsonl"]),
         ("rsv-import --config=some", &["--config=some dir/"]),
         ("rsv-view ", &[]),
+        (
+            "rsv sta",
+            &[
+                "start\tServe chat completions with memory, as 'rsv proxy'",
+                "status\tShow what there is, and what to do next",
+            ],
+        ),
+        ("rsv view -p gar", &["garden"]),
     ] {
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
         let mut fish = Command::new("fish");

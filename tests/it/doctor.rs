@@ -1,4 +1,4 @@
-//! rsv-config doctor and init: the checks, and the first settings.
+//! rsv-config doctor, status and init: the checks, the summary, and the first settings.
 
 use crate::fake::{Answer, Fake, dead};
 use crate::support::{Home, MODEL, Ran, lines_of};
@@ -266,7 +266,7 @@ fn model_in_file(home: &Home, model: &str) -> String {
 #[test]
 fn tools_missing_or_of_another_version_are_found() {
     let home = healthy(Home::new(), &dead());
-    trouble(&home.env("PATH", "/nowhere"), "tools", "the shell cannot find rsv-config", "export PATH=");
+    trouble(&home.env("PATH", "/nowhere"), "tools", "the shell cannot find rsv", "export PATH=");
     let older = home.write("older/rsv-embed", "#!/bin/sh\necho rsv-embed 0.0.1\n");
     std::fs::set_permissions(&older, PermissionsExt::from_mode(0o755)).unwrap();
     let bin = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display().to_string();
@@ -295,6 +295,52 @@ fn a_terminal_gets_the_checks_as_text() {
     assert!(seen.starts_with("settings: \u{1b}[1;32mok\u{1b}[0m: every key is known\n"), "{seen}");
     assert!(seen.contains("ollama: \u{1b}[1;31mtrouble\u{1b}[0m: cannot reach http://127.0.0.1:"), "{seen}");
     assert!(seen.contains("\n  start it, or correct RSV_OLLAMA_BASE_URL\n"), "{seen}");
+}
+
+#[test]
+fn the_status_shows_what_there_is_and_what_to_do_next() {
+    let port = free_port();
+    let home = Home::new().env("RESERVOIR_PORT", &port);
+    let status = |home: &Home| home.run("rsv-config", &["status"], "").to_string().replace(&port, "PORT");
+    let first = status(&home);
+    assert_eq!(
+        first,
+        "settings    ~/.config/rsv/config.toml, which does not exist yet\n\
+         store       sqlite:~/.local/share/rsv/store.db\n\
+         messages    0\n\
+         partitions  none\n\
+         model       not set\n\
+         embedding   no model; messages are found by words\n\
+         proxy       not running; 127.0.0.1:PORT is free\n\
+         next        rsv-config init\n[0]"
+    );
+    assert!(!home.path(".local").exists() && !home.path(".config").exists(), "something was made");
+    let next =
+        |home: &Home| status(home).split("next        ").nth(1).unwrap().lines().next().unwrap().to_owned();
+    home.run("rsv-config", &["set", "model", "gpt-4o"], "").ok();
+    assert!(
+        status(&home).contains(
+            "model       gpt-4o, OpenAI at https://api.openai.com/v1/chat/completions, whose key is missing\n"
+        ),
+        "{}",
+        status(&home)
+    );
+    assert_eq!(next(&home), "rsv-config init --force");
+    home.run("rsv-config", &["set", "model", "llama3.2"], "").ok();
+    assert_eq!(next(&home), "rsv-embed --fetch all-minilm-l6-v2");
+    let home = home.and_model();
+    assert!(next(&home).starts_with("rsv-ingest "));
+    for partition in ["a", "b", "b", "c", "d", "e", "f"] {
+        home.run("rsv-ingest", &["-p", partition, "An owl."], "").ok();
+    }
+    let after = status(&home);
+    assert!(
+        after.contains("messages    7\npartitions  b (2), a (1), c (1), d (1), e (1), and 1 more\n"),
+        "{after}"
+    );
+    assert!(next(&home).starts_with("rsv-ask"), "{after}");
+    home.write("no store", "something else");
+    assert_eq!(next(&home.env("RSV_STORE", "no store")), "rsv-config doctor");
 }
 
 fn init(home: &Home, words: &[&str]) -> Ran {

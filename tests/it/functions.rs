@@ -215,11 +215,36 @@ fn nothing_is_stored_where_there_is_no_answer_and_the_status_is_the_models() {
             assert_eq!(reported, format!("[{code}]\n"), "{shell:?} {script}: {why}");
             assert!(why.contains(wanted), "{shell:?} {script}: {why}");
         }
-        std::fs::remove_file(home.path("bin/ollama")).unwrap();
-        if Command::new("ollama").arg("--version").stdout(Stdio::null()).status().is_err() {
-            assert_eq!(status("olm -m llama3.2 hello").0, "[127]\n");
-        }
         assert!(!home.store().exists(), "nothing was stored");
+    }
+}
+
+#[test]
+fn without_the_client_rsv_ask_asks() {
+    if ["cgip", "ollama"].iter().any(|client| crate::docs::is_installed(client)) {
+        return;
+    }
+    for shell in shells() {
+        let provider = provider();
+        let home = Home::new()
+            .env("RSV_OPENAI_BASE_URL", &provider.url())
+            .env("OPENAI_API_KEY", "k")
+            .env("RSV_OLLAMA_BASE_URL", &provider.url());
+        let ran = run(
+            &home,
+            shell,
+            "gpty_work -m gpt-4o 'Where?'; echo more | olm -p work -m llama3.2 -- -v it",
+            "",
+        );
+        assert_eq!(ran.ok(), "In Évora.\nIn Évora.\n", "{shell:?}");
+        let said: Vec<String> = stored(&home).into_iter().map(|(_, said)| said).collect();
+        assert_eq!(said, ["Where?", "In Évora.", "-v it\n\nmore", "In Évora."], "{shell:?}");
+        let script = match shell.0 {
+            "fish" => "gpty -m gpt-4o refuse; echo \"[$status]\"",
+            _ => "gpty -m gpt-4o refuse || echo \"[$?]\"",
+        };
+        assert_eq!(run(&home, shell, script, "").stdout, "[2]\n", "{shell:?}");
+        assert_eq!(stored(&home).len(), 4);
     }
 }
 

@@ -1,7 +1,7 @@
 //! scripts/install, uninstall and release: what they put where, and that nothing stays of it.
 
 use crate::docs::{is_installed, report_unchecked};
-use crate::support::{Home, Ran, lines_of, text, tools};
+use crate::support::{Home, Ran, lines_of, programs, text};
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(crate) fn install(home: &Home, from: &Path, words: &[&str]) -> Ran {
 
 /// A directory of tools that do nothing: what counts is where they come to.
 pub(crate) fn stand_ins(home: &Home) -> PathBuf {
-    for tool in tools() {
+    for tool in programs() {
         executable(&home.write(&format!("from/{tool}"), &format!("#!/bin/sh\necho {tool}\n")));
     }
     home.path("from")
@@ -51,7 +51,7 @@ pub(crate) fn real(home: &Home, wanted: &[&str]) -> PathBuf {
     let from = home.path("from");
     std::fs::create_dir(&from).unwrap();
     let built = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap();
-    for tool in tools() {
+    for tool in programs() {
         let source = built.join(if wanted.contains(&tool.as_str()) { &tool } else { "rsv-config" });
         let stripped = Command::new("strip").arg("-o").arg(from.join(&tool)).arg(&source).status();
         if !stripped.is_ok_and(|status| status.success()) {
@@ -106,7 +106,7 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     }
 
     let there = files(&prefix);
-    for tool in tools() {
+    for tool in programs() {
         for name in [
             format!("bin/{tool}"),
             format!("share/man/man1/{tool}.1"),
@@ -238,12 +238,12 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
     assert!(!home.path(".local/bin").exists());
     let nobody = home.env("HOME", "");
     for (name, words, wanted) in [
-        ("install", &["--from", "/nowhere"][..], "there is no rsv-config in /nowhere"),
+        ("install", &["--from", "/nowhere"][..], "there is no rsv-ask in /nowhere"),
         ("install", &["--everything"], "unknown argument: --everything"),
         ("install", &["--prefix"], "--prefix: expected a directory"),
         ("uninstall", &["--prefix", "/nowhere"], "there is no /nowhere/lib/rsv/manifest"),
         ("uninstall", &["now"], "unknown argument: now"),
-        ("release", &["--from", "/nowhere", "--out", "."], "there is no rsv-config in /nowhere"),
+        ("release", &["--from", "/nowhere", "--out", "."], "there is no rsv-ask in /nowhere"),
         ("release", &["now"], "unknown argument: now"),
     ] {
         let ran = run(&home, script(name), words);
@@ -288,7 +288,7 @@ fn a_release_needs_only_what_it_says() {
 
     // A root that has nothing but the libraries that are named.
     let root = home.path("an empty root");
-    for tool in tools() {
+    for tool in programs() {
         for library in libraries(&home.path(name).join("bin").join(&tool)) {
             let file = library.file_name().unwrap().to_str().unwrap();
             assert!(needs.contains(&format!("\n        {file}\n")), "{file} is not named:\n{needs}");
@@ -308,7 +308,7 @@ fn a_release_needs_only_what_it_says() {
         let mut command = home.env("HOME", "/home").command("/usr/bin/env");
         home.ran(command.args(&chroot).arg(format!("/usr/local/bin/{tool}")).args(words).output().unwrap())
     };
-    for tool in tools() {
+    for tool in programs() {
         within(&tool, &["--version"]).ok();
     }
     within("rsv-ingest", &["A warm wall."]).ok();

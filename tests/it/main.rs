@@ -1,10 +1,12 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod ask;
 mod browser;
 mod changes;
 mod cli_contract;
 mod clients;
+mod command;
 mod completion;
 mod config;
 mod conversations;

@@ -285,15 +285,21 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("no text: {value}")).to_owned()
 }
 
-/// The tools there are: the names of the files in src/bin.
+/// The tools there are: the names of the files in src/bin, but for `rsv`, which runs them.
 pub(crate) fn tools() -> Vec<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
     let names = directory.read_dir().unwrap().map(|file| file.unwrap().path());
     let mut names: Vec<String> =
         names.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    names.retain(|name| name.starts_with("rsv-"));
     names.sort();
     assert!(names.len() > 8, "{names:?}");
     names
+}
+
+/// The tools and `rsv`.
+pub(crate) fn programs() -> Vec<String> {
+    [vec!["rsv".to_owned()], tools()].concat()
 }
 
 /// The tools that read standard input when they are given nothing else: all but those named here.

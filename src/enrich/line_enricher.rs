@@ -1,0 +1,98 @@
+//! Requests one after the other, each enriched from one store with one embedder.
+
+use super::{Degraded, Enriched, Memory, Options, Turn};
+use crate::backfill;
+use crate::chat;
+use crate::cli::{Common, Diagnostics};
+use crate::config::Settings;
+use crate::embed::{Embedder, Workload};
+use crate::error::Result;
+use crate::provider::ServedWindows;
+use crate::record::{Clock, Object, Scope};
+use crate::store::{self, OpenMode, Store};
+
+/// Enriches the requests of a tool.
+pub struct LineEnricher {
+    scope: Scope,
+    /// Whether flags named the scope, so that a request's own does not count.
+    is_scope_named: bool,
+    trace_id: Option<String>,
+    clock: Clock,
+    diagnostics: Diagnostics,
+    windows: ServedWindows,
+    memory: std::result::Result<LoadedMemory, Degraded>,
+    settings: Settings,
+}
+
+/// The store and its embedder.
+struct LoadedMemory {
+    store: Box<dyn Store>,
+    embedder: Option<Embedder>,
+    degraded: Option<Degraded>,
+}
+
+impl LineEnricher {
+    /// Opens the store; notes report missing parts, and requests go on without them. `trace_id` is for every request,
+    /// instead of its own or a new one.
+    pub fn new(
+        settings: Settings,
+        common: &Common,
+        trace_id: Option<String>,
+        clock: Clock,
+        diagnostics: Diagnostics,
+    ) -> Result<LineEnricher> {
+        Ok(LineEnricher {
+            scope: common.scope()?,
+            is_scope_named: common.partition.is_some() || common.instance.is_some(),
+            trace_id,
+            clock,
+            windows: ServedWindows::new(&settings)?,
+            memory: LoadedMemory::open(&settings, &diagnostics),
+            diagnostics,
+            settings,
+        })
+    }
+
+    /// Enriches the request of one line.
+    pub fn enrich(&mut self, line: Object) -> Result<Enriched> {
+        let request = chat::Request::parse(line)?;
+        let own = if self.is_scope_named { None } else { request.scope()? };
+        let scope = own.as_ref().unwrap_or(&self.scope);
+        let options = Options::for_request(&self.settings, &request, scope)?;
+        let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
+        let trace_id = self.trace_id.clone();
+        let turn = Turn { scope, trace_id, clock: &self.clock, served_window: &served_window };
+        let memory = match &mut self.memory {
+            Ok(memory) => Ok(Memory {
+                store: &mut *memory.store,
+                embedder: memory.embedder.as_mut(),
+                diagnostics: &self.diagnostics,
+                degraded: memory.degraded.clone(),
+            }),
+            Err(why) => Err(why.clone()),
+        };
+        let enriched = super::enrich(memory, request, &turn, &options)?;
+        self.diagnostics.detail(format_args!("account {}", enriched.account.members.to_json()));
+        Ok(enriched)
+    }
+}
+
+impl LoadedMemory {
+    fn open(settings: &Settings, diagnostics: &Diagnostics) -> std::result::Result<LoadedMemory, Degraded> {
+        let opened = settings.store().and_then(|place| Ok(store::open(&place, OpenMode::Existing)?));
+        let mut store = opened.map_err(|error| {
+            diagnostics.note(format_args!("{error}; requests go on without memory"));
+            Degraded::StoreFailed(error.to_string())
+        })?;
+        let (embedder, degraded) = match backfill::optional(&mut *store, settings, Workload::Few, diagnostics)
+        {
+            Ok(embedder) => (embedder, None),
+            Err(error) => {
+                let why = Degraded::EmbedderUnavailable(error);
+                diagnostics.note(&why);
+                (None, Some(why))
+            }
+        };
+        Ok(LoadedMemory { store, embedder, degraded })
+    }
+}
