@@ -68,10 +68,7 @@ pub fn find<'a>(
     };
     let hits = match by {
         By::Words => {
-            let terms = Term::parse(question);
-            if terms.is_empty() {
-                return Err(nothing());
-            }
+            let terms = parse_terms(question)?;
             filtered(options, |limit| Ok(store.find(&terms, Occur::All, which, limit)?))?
         }
         By::Meaning(embedder, pending) => {
@@ -127,6 +124,26 @@ pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<A
         side.retain(|record| seen.insert(record.id.clone()));
     }
     Ok(around)
+}
+
+/// Visits the hits of a question by its words, best first; a store that can holds only some of them at once. Without
+/// links, and for options that drop no hit but by its score.
+pub fn visit_by_words(
+    store: &mut dyn Store,
+    question: &str,
+    which: &Select,
+    options: &Options,
+    visit: &mut dyn FnMut(Hit) -> Result<()>,
+) -> Result<()> {
+    let mut wanted = options.filter();
+    let mut visit = |hit| if wanted(&hit) { visit(hit) } else { Ok(()) };
+    Ok(store.visit_found(&parse_terms(question)?, which, options.limit, &mut visit)?)
+}
+
+/// The terms of a question; errors if it has none.
+fn parse_terms(question: &str) -> Result<Vec<Term>> {
+    let terms = Term::parse(question);
+    if terms.is_empty() { Err(nothing()) } else { Ok(terms) }
 }
 
 /// The vector of a question.

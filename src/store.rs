@@ -20,7 +20,8 @@ mod synapses;
 mod terms;
 
 pub use api::{
-    Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Unembedded, Vectors, Visit, Words,
+    Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Unembedded, Vectors, Visit,
+    VisitHit, Words,
 };
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};

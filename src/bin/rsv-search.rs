@@ -166,29 +166,52 @@ impl Search<'_> {
         let which = query.map_or_else(|| self.which.clone(), |query| self.narrowed(query));
         let limit = query.and_then(|query| query.limit).unwrap_or(self.options.limit);
         let options = Options { limit, ..self.options.clone() };
-        let hits = self.find(question, &which, &options, store, io)?;
-        match (query, &self.layout) {
-            (Some(_), Some(_)) => io.out.write(format!("{}\n", view::visible(question)).as_bytes())?,
-            (Some(query), None) if hits.is_empty() => io.out.with(|out| query.write_miss(out))?,
-            _ => {}
-        }
-        let around = search::around(store, &hits, self.context)?;
-        let found = !hits.is_empty();
-        for ((rank, hit), around) in (1..).zip(&hits).zip(&around) {
-            match &self.layout {
-                Some(layout) => io.out.write(self.block(rank, hit, around, layout).as_bytes())?,
-                None => io.out.with(|out| {
-                    for record in around.before.iter().rev() {
-                        hit.write_neighbour(record, query, out);
-                    }
-                    hit.write_line(rank, self.explain, query, out);
-                    for record in &around.after {
-                        hit.write_neighbour(record, query, out);
-                    }
-                })?,
+        let mut rank = 0;
+        if self.meaning.is_none() && self.context == 0 && !options.link && !options.deduplicate {
+            search::visit_by_words(store, question, &which, &options, &mut |hit| {
+                rank += 1;
+                self.print(rank, &hit, &Around::default(), query, io)
+            })?;
+        } else {
+            let hits = self.find(question, &which, &options, store, io)?;
+            let around = search::around(store, &hits, self.context)?;
+            for (hit, around) in hits.iter().zip(&around) {
+                rank += 1;
+                self.print(rank, hit, around, query, io)?;
             }
         }
-        io.out.flush().map(|()| found)
+        if rank == 0 {
+            match (query, &self.layout) {
+                (Some(query), Some(_)) => io.out.write(heading(query).as_bytes())?,
+                (Some(query), None) => io.out.with(|out| query.write_miss(out))?,
+                (None, _) => {}
+            }
+        }
+        io.out.flush().map(|()| rank > 0)
+    }
+
+    /// Prints a hit, with the messages around it; the first hit of a query line for people after the question.
+    fn print(
+        &self,
+        rank: usize,
+        hit: &Hit,
+        around: &Around,
+        query: Option<&Query>,
+        io: &mut Io,
+    ) -> Result<()> {
+        let Some(layout) = &self.layout else {
+            return io.out.with(|out| {
+                for record in around.before.iter().rev() {
+                    hit.write_neighbour(record, query, out);
+                }
+                hit.write_line(rank, self.explain, query, out);
+                for record in &around.after {
+                    hit.write_neighbour(record, query, out);
+                }
+            });
+        };
+        let heading = query.filter(|_| rank == 1).map(heading).unwrap_or_default();
+        io.out.write((heading + &self.block(rank, hit, around, layout)).as_bytes())
     }
 
     /// A hit for people, with the messages around it.
@@ -266,6 +289,11 @@ impl Search<'_> {
             ..self.which.clone()
         }
     }
+}
+
+/// The question of a query line, above its hits.
+fn heading(query: &Query) -> String {
+    format!("{}\n", view::visible(&query.text))
 }
 
 impl Meaning {

@@ -93,11 +93,29 @@ pub trait Records {
 /// The function that a walk calls for each record.
 pub type Visit<'a> = dyn FnMut(Record) -> crate::error::Result<()> + 'a;
 
+/// The function that a search calls for each hit.
+pub type VisitHit<'a> = dyn FnMut(Hit) -> crate::error::Result<()> + 'a;
+
 /// Search by words.
 pub trait Words {
     /// The best `limit` records in which the terms occur, case and accents aside. Best first; ties by time, newest
     /// first, then by id.
     fn find(&mut self, terms: &[Term], occur: Occur, which: &Select, limit: usize) -> Result<Vec<Hit>>;
+
+    /// Visits the best `limit` records in which all terms occur, in the order of `find`. A store that can holds only
+    /// some of them at once. Ends with the visitor's error, if it returns one.
+    fn visit_found(
+        &mut self,
+        terms: &[Term],
+        which: &Select,
+        limit: usize,
+        visit: &mut VisitHit,
+    ) -> Result<()> {
+        for hit in self.find(terms, Occur::All, which, limit)? {
+            visit(hit)?;
+        }
+        Ok(())
+    }
 }
 
 /// Search by meaning, and the vectors for it.

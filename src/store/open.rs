@@ -3,7 +3,7 @@
 use super::api::{OpenMode, Store};
 use super::error::{ErrorKind, Result, StoreError};
 use super::{neo4j, sqlite};
-use crate::cli::Io;
+use crate::cli::{Io, quoted};
 use crate::config::{Settings, StoreLocation};
 use crate::record::Scope;
 
@@ -16,12 +16,19 @@ pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
 }
 
 /// Opens a store for a tool that only reads. If the store that a flag names is missing, prints a note, since nothing
-/// else would show a misspelt name.
+/// else would show a misspelt name. So it does if others can read the store: only a tool that writes takes their rights.
 pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
     let store = open(&place, OpenMode::Existing)?;
     if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
         io.note(format_args!("there is no store at {}", place.address));
+    }
+    if let Some(path) = place.path().filter(|path| sqlite::is_open_to_others(path)) {
+        io.note(format_args!(
+            "others can read or change {0}; run: chmod go= {1}",
+            path.display(),
+            quoted(path)
+        ));
     }
     Ok(store)
 }

@@ -137,28 +137,51 @@ pub(super) fn scan_document(
     words.len()
 }
 
-/// The best of the scored documents that `read` returns, with all that tie with the last one in score and time; and the
-/// position of each number among them.
+/// Takes the best of the scored documents that `read` returns, with all that tie with the last one in score and time;
+/// and the position of each number among them. A heap yields the few best of very many without sorting all.
 pub(super) fn best<E>(
-    scored: Vec<Scored>,
+    scored: &mut BinaryHeap<Scored>,
     limit: usize,
     mut read: impl FnMut(i64) -> Result<Option<StoredRecord>, E>,
 ) -> Result<(Vec<Hit>, FxHashMap<i64, usize>), E> {
-    // A heap yields the few best of very many without sorting all.
-    let mut scored = BinaryHeap::from(scored);
     let mut hits: Vec<Hit> = Vec::new();
     let mut positions = FxHashMap::default();
-    while let Some(Scored { n, timestamp, score, share }) = scored.pop() {
+    while let Some(&Scored { n, timestamp, score, share }) = scored.peek() {
         let better = |worst: &Hit| (worst.score, worst.record.timestamp) != (score, timestamp);
         if hits.len() >= limit && hits.last().is_some_and(better) {
             break;
         }
+        scored.pop();
         if let Some(document) = read(n)? {
             positions.insert(n, hits.len());
             hits.push(Hit::by_words(document, score, share));
         }
     }
     Ok((hits, positions))
+}
+
+/// The number of hits that are read, explained and visited together.
+pub(super) const PAGE: usize = 4096;
+
+/// Visits the best `limit` of the scored documents that `read` returns, best first, with the parts of their scores. Of
+/// the others only numbers and scores are held.
+pub(super) fn visit_best<E>(
+    scored: Vec<Scored>,
+    limit: usize,
+    (tokens, corpus): (&[QueryToken], &Corpus),
+    mut read: impl FnMut(i64) -> Result<Option<StoredRecord>, E>,
+    mut visit: impl FnMut(Hit) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut scored = BinaryHeap::from(scored);
+    let mut left = limit;
+    while left > 0 && !scored.is_empty() {
+        let (mut hits, positions) = best(&mut scored, left.min(PAGE), &mut read)?;
+        explain(&mut hits, &positions, tokens, corpus);
+        let page = Hit::best(hits, left);
+        left -= page.len();
+        page.into_iter().try_for_each(&mut visit)?;
+    }
+    Ok(())
 }
 
 /// A document and its score, ordered by score; of equals the newest is the greatest.

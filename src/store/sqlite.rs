@@ -48,6 +48,11 @@ pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Box<dyn Store>> {
     Ok(Box::new(Sqlite::open(path, mode)?))
 }
 
+/// Whether a file is the user's own, and others can read or change it.
+pub(super) fn is_open_to_others(path: &Path) -> bool {
+    connection::is_open_to_others(path)
+}
+
 /// The scopes in a file, if they can be read at once.
 pub(super) fn peek_scopes(path: &Path) -> Vec<Scope> {
     let read = || -> rusqlite::Result<Vec<Scope>> {

@@ -646,7 +646,18 @@ fn many_messages_are_shown_in_little_memory_and_its_lack_is_an_error_in_words() 
     let stats: Value = serde_json::from_str(&limited(60_000, "rsv-link", "--stats").ok()).unwrap();
     let counts = ["messages", "answers", "components", "largest"].map(|name| stats[name].as_u64());
     assert_eq!(counts, [20_000, 10_000, 10_000, 2].map(Some));
-    let refused = limited(60_000, "rsv-search", "--limit 20000 owl");
+    let ranked = limited(60_000, "rsv-search", "--limit 20000 owl").ok();
+    // Pages make no difference to the order: few are read at once here.
+    let hits = lines_of(&ranked);
+    let order = |hit: &Value| {
+        (-hit["score"].as_f64().unwrap(), -hit["timestamp"].as_i64().unwrap(), text(&hit["id"]))
+    };
+    assert!(hits.len() == 20_000 && hits.is_sorted_by_key(order));
+    assert!(hits.iter().zip(1..).all(|(hit, rank)| hit["rank"] == rank));
+    let first = home.run("rsv-search", &["owl", "--limit", "50"], "").ok();
+    assert!(ranked.starts_with(&first));
+    // What is around the hits is not known before all of them are.
+    let refused = limited(60_000, "rsv-search", "--limit 20000 --context 1 owl");
     assert_eq!(
         (refused.status, &*refused.stdout, &*refused.stderr),
         (

@@ -4,6 +4,7 @@ use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, REPLY, asking, home as proxied};
 use crate::support::{Home, lines_of};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 
@@ -99,6 +100,49 @@ fn a_reader_leaves_the_log_of_a_killed_process_and_a_writer_empties_it() {
     home.run("rsv-ingest", &["three"], "").ok();
     assert_eq!(files(&home), ["store.db"]);
     assert_eq!(contents(&home), ["one", "two", "three"]);
+}
+
+#[test]
+fn a_writer_takes_the_rights_of_others_and_a_reader_reports_them() {
+    let home = Home::new();
+    home.run("rsv-ingest", &["one"], "").ok();
+    let (file, link) = (home.store(), home.path("link.db"));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let rights = || file.metadata().unwrap().permissions().mode() & 0o777;
+    for path in [&file, &link] {
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+        let home = home.env("RSV_STORE", path.to_str().unwrap());
+        let read = home.run("rsv-view", &[], "");
+        let note = format!("rsv-view: others can read or change {0}; run: chmod go= '{0}'\n", path.display());
+        assert_eq!((read.status, &*read.stderr, rights()), (0, &*note, 0o644));
+        // The log of a process that runs is private as well.
+        let mut ingest = Ingest::start(&home);
+        assert!(ingest.send("two").contains("two"));
+        assert_eq!(rights(), 0o600);
+        for name in files(&home) {
+            let mode = file.with_file_name(&name).metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+        ingest.kill();
+        assert_eq!(home.run("rsv-view", &[], "").stderr, "");
+    }
+}
+
+#[test]
+fn the_log_is_beside_the_file_that_a_link_names() {
+    let home = Home::new();
+    home.run("rsv-ingest", &["one"], "").ok();
+    std::os::unix::fs::symlink(home.store(), home.path("link.db")).unwrap();
+    let linked = home.env("RSV_STORE", home.path("link.db").to_str().unwrap());
+    leave_log(&home, "two");
+    let log = std::fs::read(log_of(&home.store())).unwrap();
+    assert_eq!(contents(&linked), ["one", "two"]);
+    assert_eq!(std::fs::read(log_of(&home.store())).unwrap(), log, "a reader leaves it");
+    let other = Home::new();
+    other.run("rsv-ingest", &["other"], "").ok();
+    std::fs::copy(other.store(), home.store()).unwrap();
+    let refused = linked.run("rsv-view", &[], "").trouble();
+    assert!(refused.contains("is the log of another file"), "{refused}");
 }
 
 #[test]

@@ -287,7 +287,7 @@ impl SeenRecords {
         search: Search,
     ) -> DbResult<(Vec<Hit>, FxHashMap<i64, usize>)> {
         let mut order = ranking::in_order(&scored).into_iter();
-        ranking::best(scored, search.limit, |n| {
+        ranking::best(&mut scored.into(), search.limit, |n| {
             while !self.read.contains_key(&n) && order.len() > 0 {
                 let some: Vec<i64> = order.by_ref().take(search.limit).collect();
                 self.read(store, &some, search)?;

@@ -6,7 +6,9 @@ use super::error::{LOCK_TIMEOUT, describe, is_busy};
 use super::{schema, wal};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rustix::process::geteuid;
 use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -52,12 +54,18 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connect
     if path.is_dir() {
         return Err(failed(ErrorKind::Directory, "is a directory".to_owned()));
     }
+    // SQLite has the log beside the file itself, not beside a link to it.
+    let target = if path.is_symlink() { fs::canonicalize(path).ok() } else { None };
+    let path = target.as_deref().unwrap_or(path);
     let connected = match connect(path, mode) {
         Err(OpenError::Sqlite(error)) if mode == OpenMode::Existing && is_denied(&error) => {
             connect_without_log(path).map_err(|_| OpenError::Sqlite(error))
         }
         connected => connected,
     };
+    if connected.is_ok() && mode != OpenMode::Existing {
+        make_private(path);
+    }
     connected.map_err(|fault| {
         let (kind, cause) = match fault {
             OpenError::Sqlite(error) => describe(&error),
@@ -117,6 +125,29 @@ pub(super) fn open_private(path: &Path) -> std::io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut file, 0o600);
     file.write(true).create(true).truncate(false).open(path)
+}
+
+/// The rights of others than the owner.
+const RIGHTS_OF_OTHERS: u32 = 0o077;
+
+/// Whether a file is the user's own, and others can read or change it.
+pub(super) fn is_open_to_others(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| {
+        metadata.is_file() && metadata.uid() == geteuid().as_raw() && metadata.mode() & RIGHTS_OF_OTHERS != 0
+    })
+}
+
+/// Takes the rights of others from the user's own store, its log and the log's index, which SQLite makes with the
+/// rights of the file. Where that is not possible, the doctor reports it.
+fn make_private(path: &Path) {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let file = Path::new(&name);
+        if is_open_to_others(file) {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o600)).ok();
+        }
+    }
 }
 
 fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {

@@ -127,10 +127,10 @@ impl Sqlite {
         format!("cannot {attempt} store {}", self.address)
     }
 
-    /// The error for a walk that ended early.
-    pub(super) fn stopped(&self, stopped: Stopped) -> StoreError {
+    /// The error for an attempt whose visits ended early.
+    pub(super) fn stopped(&self, attempt: &str, stopped: Stopped) -> StoreError {
         match stopped {
-            Stopped::Sqlite(cause) => self.failed("read", cause),
+            Stopped::Sqlite(cause) => self.failed(attempt, cause),
             Stopped::Visitor(error) => error.into(),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The time that a writer waits for the others, in steps of `connection::pause`.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The reason why a walk ended early.
+/// The reason why a walk or a search ended early.
 pub(super) enum Stopped {
     /// SQLite failed.
     Sqlite(rusqlite::Error),

@@ -1,10 +1,12 @@
 //! Keyword search over the word index.
 
+use super::super::api::VisitHit;
 use super::super::evidence::Cosines;
 use super::super::ranking::{self, Corpus, Doc, QueryToken};
 use super::super::select::Select;
 use super::super::terms::{Occur, Term};
 use super::collections::{self, CollectionRow};
+use super::error::Stopped;
 use super::filter::Admission;
 use super::measure::{Measure, ModelVector};
 use super::postings::DocMeta;
@@ -32,12 +34,15 @@ pub(super) struct KeywordSearch<'a> {
 }
 
 impl KeywordSearch<'_> {
-    /// The hits, and the cosines of the records that were read with a vector of a model; all from one snapshot.
-    pub(super) fn find(
+    /// Visits the hits, best first. Returns the cosines of the records that were read with a vector of a model; all
+    /// from one snapshot.
+    pub(super) fn visit(
         &self,
         connection: &Connection,
         vector: Option<ModelVector>,
-    ) -> rusqlite::Result<(Vec<Hit>, Cosines)> {
+        visit: &mut VisitHit,
+    ) -> Result<Cosines, Stopped> {
+        let mut visit = |hit| visit(hit).map_err(Stopped::Visitor);
         let snapshot = connection.unchecked_transaction()?;
         let collections = collections::list(connection, self.which)?;
         let mut measure = Measure::by(connection, vector)?;
@@ -51,19 +56,19 @@ impl KeywordSearch<'_> {
             Occur::All => self.terms.iter().filter(|term| !has_token(term)).collect(),
             Occur::Any => Vec::new(),
         };
-        let hits = if self.limit == 0 || tokens.is_empty() && unsure.is_empty() {
-            Vec::new()
+        if self.limit == 0 || tokens.is_empty() && unsure.is_empty() {
+            // Nothing can be found.
         } else if tokens.is_empty() {
-            self.newest(connection, &unsure, &collections)?
+            self.newest(connection, &unsure, &collections)?.into_iter().try_for_each(visit)?;
         } else {
             let mut lookup = Lookup::begin(connection, &segments, &collections, self.which, (tokens, words))?;
             let admitted =
                 |record: &StoredRecord| self.which.admits(record) && ranking::holds_all(&unsure, record);
-            let read = |n| measure.nth(connection, n).map(|record| record.filter(admitted));
-            lookup.best(self.occur, self.limit, read)?
-        };
+            let read = |n| Ok(measure.nth(connection, n)?.filter(admitted));
+            lookup.visit(self.occur, self.limit, read, &mut visit)?;
+        }
         snapshot.finish()?;
-        Ok((hits, measure.cosines))
+        Ok(measure.cosines)
     }
 
     /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many.
@@ -239,13 +244,14 @@ impl<'a> Lookup<'a> {
         Ok((token, Occurrences { words, holders, unindexed, whole: false }))
     }
 
-    /// The best hits.
-    fn best(
+    /// Visits the best hits.
+    fn visit(
         &mut self,
         occur: Occur,
         limit: usize,
-        mut read: impl FnMut(i64) -> rusqlite::Result<Option<StoredRecord>>,
-    ) -> rusqlite::Result<Vec<Hit>> {
+        mut read: impl FnMut(i64) -> Result<Option<StoredRecord>, Stopped>,
+        visit: impl FnMut(Hit) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         let mut looked = 0;
         loop {
             looked = match occur {
@@ -260,19 +266,19 @@ impl<'a> Lookup<'a> {
             }
             (self.tokens, self.occurrences) = (tokens, occurrences);
             let scored = ranking::combine(&self.tokens, occur, &self.corpus);
+            if occur == Occur::All {
+                return ranking::visit_best(scored, limit, (&self.tokens, &self.corpus), read, visit);
+            }
             let idf = |tokens: &[QueryToken]| self.corpus.idf_of(tokens);
             let max_score = ranking::max_score(idf(&self.tokens[looked..]), idf(&self.tokens));
-            let last = occur == Occur::All || looked == self.tokens.len();
+            let last = looked == self.tokens.len();
             if !last && !ranking::can_stop(&scored, limit, max_score) {
                 continue;
             }
-            let (mut hits, positions) = ranking::best(scored, limit, &mut read)?;
+            let (hits, _) = ranking::best(&mut scored.into(), limit, &mut read)?;
             let enough = hits.get(limit - 1).is_some_and(|worst| worst.score > max_score);
             if last || enough {
-                if occur == Occur::All {
-                    ranking::explain(&mut hits, &positions, &self.tokens, &self.corpus);
-                }
-                return Ok(Hit::best(hits, limit));
+                return Hit::best(hits, limit).into_iter().try_for_each(visit);
             }
         }
     }

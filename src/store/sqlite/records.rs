@@ -58,7 +58,7 @@ impl Records for Sqlite {
 
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
         connection::unmap(&self.connection).map_err(|e| self.failed("read", e))?;
-        walk::walk(&self.connection, what, visit).map_err(|stopped| self.stopped(stopped))
+        walk::walk(&self.connection, what, visit).map_err(|stopped| self.stopped("read", stopped))
     }
 
     fn mark(&mut self) -> Result<Option<Mark>> {

@@ -1,8 +1,9 @@
 //! Search by words, in SQLite.
 
-use super::super::api::Words;
+use super::super::api::{VisitHit, Words};
 use super::super::error::Result;
 use super::super::evidence::Cosines;
+use super::super::ranking;
 use super::super::select::Select;
 use super::super::terms::{Occur, Term};
 use super::connection;
@@ -16,6 +17,17 @@ impl Words for Sqlite {
         let search = KeywordSearch { terms, occur, which, limit };
         self.find_by_words(&search, None).map(|(hits, _)| hits)
     }
+
+    fn visit_found(
+        &mut self,
+        terms: &[Term],
+        which: &Select,
+        limit: usize,
+        visit: &mut VisitHit,
+    ) -> Result<()> {
+        let search = KeywordSearch { terms, occur: Occur::All, which, limit };
+        self.visit_by_words(&search, None, visit).map(drop)
+    }
 }
 
 impl Sqlite {
@@ -25,8 +37,24 @@ impl Sqlite {
         search: &KeywordSearch,
         vector: Option<ModelVector>,
     ) -> Result<(Vec<Hit>, Cosines)> {
-        // A connection for writing does not map the file by default.
-        let mapped = connection::map(&self.connection);
-        mapped.and_then(|()| search.find(&self.connection, vector)).map_err(|e| self.failed("search", e))
+        let mut hits = Vec::new();
+        let cosines = self.visit_by_words(search, vector, &mut |hit| {
+            hits.push(hit);
+            Ok(())
+        })?;
+        Ok((hits, cosines))
+    }
+
+    fn visit_by_words(
+        &self,
+        search: &KeywordSearch,
+        vector: Option<ModelVector>,
+        visit: &mut VisitHit,
+    ) -> Result<Cosines> {
+        // A connection for writing does not map the file by default. Very many hits would map all of it.
+        let is_small = search.limit <= ranking::PAGE;
+        let map = if is_small { connection::map } else { connection::unmap };
+        map(&self.connection).map_err(|e| self.failed("search", e))?;
+        search.visit(&self.connection, vector, visit).map_err(|stopped| self.stopped("search", stopped))
     }
 }
