@@ -7,6 +7,7 @@ use crate::support::{Dice, Home, number_from, tries};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -221,6 +222,10 @@ impl Machine {
             if file.is_in_directory || self.dice.below(2) == 0 {
                 std::fs::write(path, file.after_cut(&mut self.dice)).unwrap();
             }
+        }
+        for path in directory.read_dir().unwrap() {
+            let private = PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(path.unwrap().path(), private).unwrap();
         }
     }
 

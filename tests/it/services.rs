@@ -82,7 +82,7 @@ systemctl --user stop rsv-proxy
 systemctl --user show -P Result rsv-proxy
 systemctl --user enable --now rsv-proxy.service rsv-embed.timer 2> /dev/null
 systemctl --user is-active rsv-proxy.service rsv-embed.timer
-"$HOME/.local/lib/rsv/uninstall"
+"$HOME/.local/lib/rsv/uninstall" > /dev/null
 systemctl --user is-active rsv-proxy.service rsv-embed.timer || true
 find "$HOME/.config/systemd" "$HOME/.local/bin" "$HOME/.local/share/systemd/user" -type f -o -type l 2> /dev/null || true
 "#;
