@@ -3,11 +3,13 @@
 
 mod budget;
 mod degraded;
+mod duplicate_filter;
 mod line_enricher;
 mod options;
 mod placement;
 mod recall;
 mod refusal;
+mod relevance;
 mod turn;
 mod turn_cache;
 mod units;

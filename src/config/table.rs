@@ -100,6 +100,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
     row("enrich.recall", &["RSV_ENRICH_RECALL"], Choice(&["similar,recent", "similar", "recent", "none"]), Some("similar,recent"), "the messages to recall: similar,recent or similar or recent or none"),
+    row("enrich.selective", &["RSV_ENRICH_SELECTIVE"], Boolean, Some("true"), "whether only messages that are likely to help are recalled, instead of as many as there may be"),
+    row("enrich.recent_gap", &["RSV_ENRICH_RECENT_GAP"], Duration, Some("30m"), "the pause after which a new sitting begins; with enrich.selective, recent messages are those of the present sitting"),
     row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "the largest share of the model's window that recalled messages take"),
     row("enrich.half_life", &["RSV_ENRICH_HALF_LIFE"], Duration, Some("30d"), "the age at which a related message counts half as recent, if not all related messages fit"),
     row("enrich.placement", &["RSV_ENRICH_PLACEMENT"], Choice(&["tail", "head", "system"]), Some("tail"), "the place of recalled messages: tail (in the last user message), head (before all turns) or system (in the system message)"),

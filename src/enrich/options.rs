@@ -17,6 +17,10 @@ pub struct Options {
     pub similar: usize,
     /// The greatest number of recent messages.
     pub recent: usize,
+    /// Whether only as many related and recent messages are recalled as are likely to help.
+    pub selective: bool,
+    /// With `selective`, the longest pause within a sitting; recent messages are those of the present sitting.
+    pub recent_gap: Duration,
     /// The model's window and reserve, in tokens.
     pub limits: Limits,
     /// Whether the window is the table's, so that the server of the model may know better.
@@ -60,6 +64,8 @@ impl Options {
             model,
             similar: similar.filter(|_| recalls("similar")).unwrap_or_default(),
             recent: recent.filter(|_| recalls("recent")).unwrap_or_default(),
+            selective: settings.boolean("enrich.selective") != Some(false),
+            recent_gap: settings.duration("enrich.recent_gap").unwrap_or(Duration::MAX),
             limits: Limits { window: by_model.max_context_tokens.unwrap_or(limits.window), ..limits },
             assumed: by_model.max_context_tokens.is_none(),
             reserve: request.max_tokens()?.or(by_model.reserve_tokens).or(size("token_reserve")),

@@ -2,16 +2,17 @@
 //! none that the request already holds.
 
 use super::degraded::Degraded;
+use super::duplicate_filter::DuplicateFilter;
 use super::options::Options;
+use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
 use crate::record::{Hit, LeftOut, Object, RecalledPart, Role, Scopes, StoredRecord, kinds};
 use crate::search::{self, By, CatchUp};
 use crate::store::Select;
-use memchr::memmem;
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// A record that may be recalled.
 #[derive(Clone, Debug)]
@@ -53,21 +54,50 @@ pub(super) fn recall(
     let mut recent = memory.store.last_of(&which, options.recent)?;
     let empty = recent.is_empty() && memory.store.last_of(&which, 1)?.is_empty();
     recent.reverse();
+    if options.selective {
+        recent.truncate(sitting(&recent, turn.clock.now(), options.recent_gap).max(MIN_RECENT));
+    }
     recent.retain(|record| duplicates.passes(record));
     let mut recalled = Recalled { degraded: memory.degraded.clone(), ..Recalled::default() };
     let hits = if is_question && !empty {
-        let limit = options.similar + recent.len();
-        let search =
-            RelatedSearch { which: &which, duplicates: &duplicates, limit, catch_up: options.catch_up };
+        let selective_limit = options.selective.then_some(options.similar);
+        let limit =
+            selective_limit.map_or(options.similar + recent.len(), |most| most.saturating_mul(CONSIDERED));
+        let search = RelatedSearch {
+            which: &which,
+            duplicates: &duplicates,
+            limit,
+            selective_limit,
+            catch_up: options.catch_up,
+        };
         search.run(memory, &text, &mut recalled.degraded)?
     } else {
         Vec::new()
     };
     recalled.candidates = in_order(recent, hits, turn, options);
-    recalled.left_out = duplicates.left_out.take();
+    recalled.left_out = duplicates.into_left_out();
     // A message that did not pass as a hit may be linked to one that did.
     recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
     Ok(recalled)
+}
+
+/// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more
+/// exact if more are compared.
+const CONSIDERED: usize = 3;
+
+/// The number of recent messages that are recalled where the sitting has just begun: the last question and its answer.
+const MIN_RECENT: usize = 2;
+
+/// The number of messages that belong to the present sitting, which began after the last pause longer than `gap`.
+/// `recent` is sorted by time, newest first; `now` is in milliseconds since 1970, UTC.
+fn sitting(recent: &[StoredRecord], now: i64, gap: Duration) -> usize {
+    let mut later = now;
+    let goes_on = |record: &&StoredRecord| {
+        let pause = later.saturating_sub(record.timestamp).max(0).unsigned_abs();
+        later = record.timestamp;
+        Duration::from_millis(pause) <= gap
+    };
+    recent.iter().take_while(goes_on).count()
 }
 
 /// The candidates of an earlier request of the same turn.
@@ -118,6 +148,8 @@ struct RelatedSearch<'a> {
     which: &'a Select,
     duplicates: &'a DuplicateFilter,
     limit: usize,
+    /// The greatest number of messages that are recalled, if recall is selective.
+    selective_limit: Option<usize>,
     /// The greatest number of messages without a vector that are embedded first.
     catch_up: usize,
 }
@@ -126,7 +158,7 @@ impl RelatedSearch<'_> {
     /// The related messages, best first, then those linked to them. Some may be among the recent ones. If messages are
     /// found by their words only, `degraded` gets the reason.
     fn run(&self, memory: &mut Memory, text: &str, degraded: &mut Option<Degraded>) -> Result<Vec<Hit>> {
-        let RelatedSearch { which, duplicates, limit, catch_up } = *self;
+        let RelatedSearch { which, duplicates, limit, selective_limit, catch_up } = *self;
         let admits = |hit: &Hit| duplicates.passes(&hit.record);
         let max_fetched = limit.saturating_mul(OVERFETCH);
         let wanted = search::Options {
@@ -157,92 +189,14 @@ impl RelatedSearch<'_> {
         };
         let messages =
             store.count(&Select::records(which.kinds.clone(), which.scopes.clone()), SATURATION)?;
-        duplicates.keep_relevant(&mut found.hits, relevance_threshold(by_meaning.then_some(messages)));
-        found.linked(&mut **store, &wanted)
+        let relevance = Relevance::new(by_meaning.then_some(messages), selective_limit);
+        relevance.keep_relevant(&mut found.hits, |hit| duplicates.leave_out(&hit.record, "threshold"));
+        let mut hits = found.linked(&mut **store, &wanted)?;
+        relevance.keep_linked(&mut hits);
+        Ok(hits)
     }
 }
 
 /// The greatest number of messages that are fetched for each wanted one: a question that is asked every day has many
 /// duplicates.
 const OVERFETCH: usize = 8;
-
-/// A related message is recalled if its score is at least this part of the best one's: messages below share only a
-/// common word with the question.
-const SCORE_FLOOR: f64 = 0.3;
-
-/// The least relevance of a message that is recalled. With a model it rises with the number of messages in the scope,
-/// since among many messages one resembles any question by chance; by words alone it is constant. Both were chosen on
-/// conversations with questions that they answer, questions of other conversations and general ones.
-fn relevance_threshold(messages: Option<usize>) -> f64 {
-    match messages {
-        Some(messages) => 0.05 + 0.09 * (messages.clamp(1, SATURATION) as f64).log10(),
-        None => 0.2,
-    }
-}
-
-/// The number of messages from which on the threshold is constant.
-const SATURATION: usize = 1000;
-
-/// Passes every text once, and none that the request holds. The result for the same message is always the same.
-struct DuplicateFilter {
-    /// The request's own turns, by role.
-    request: HashMap<Role, String>,
-    /// The ids of the messages that passed, by role and text.
-    seen: RefCell<HashMap<(Option<Role>, String), String>>,
-    left_out: RefCell<Vec<LeftOut>>,
-}
-
-/// Stands between the turns of a request, so that no text is found across two of them.
-const TURN_SEPARATOR: char = '\0';
-
-impl DuplicateFilter {
-    fn new(request: &Request) -> DuplicateFilter {
-        let mut turns: HashMap<Role, String> = HashMap::new();
-        for turn in &request.messages {
-            if let Some(role) = chat::role(turn) {
-                let texts = turns.entry(role).or_default();
-                texts.push_str(&fence::remove(&chat::text(turn)));
-                texts.push(TURN_SEPARATOR);
-            }
-        }
-        DuplicateFilter { request: turns, seen: RefCell::default(), left_out: RefCell::default() }
-    }
-
-    fn passes(&self, record: &StoredRecord) -> bool {
-        let role = record.role;
-        let text = record.text.trim().to_owned();
-        let contains_text = |turns: &String| memmem::find(turns.as_bytes(), text.as_bytes()).is_some();
-        let reason = if text.is_empty() {
-            "duplicate"
-        } else if fence::is_fragment(&text) {
-            "fragment"
-        } else if role.and_then(|role| self.request.get(&role)).is_some_and(contains_text) {
-            "in_request"
-        } else if *self.seen.borrow_mut().entry((role, text)).or_insert(record.id.clone()) != record.id {
-            "duplicate"
-        } else {
-            return true;
-        };
-        self.leave_out(record, reason);
-        false
-    }
-
-    fn leave_out(&self, record: &StoredRecord, reason: &str) {
-        let mut left_out = self.left_out.borrow_mut();
-        if !left_out.iter().any(|left| left.id == record.id) {
-            left_out.push(LeftOut { id: record.id.clone(), reason: reason.to_owned() });
-        }
-    }
-
-    /// Keeps the hits that are relevant to the question.
-    fn keep_relevant(&self, hits: &mut Vec<Hit>, threshold: f64) {
-        let min_score = hits.first().map_or(0.0, |best| best.score * SCORE_FLOOR);
-        hits.retain(|hit| {
-            let passes = hit.score >= min_score && hit.why.relevance.unwrap_or_default() >= threshold;
-            if !passes {
-                self.leave_out(&hit.record, "threshold");
-            }
-            passes
-        });
-    }
-}

@@ -8,7 +8,7 @@ const BEGIN: &str = "<rsv-memory>\nQuoted from earlier conversations, oldest fir
 
 /// A home with these messages in the scope `w`, a minute apart, from users and assistants in turn.
 fn home_of(texts: &[&str]) -> Home {
-    let home = Home::new().at("2026-11-21T07:03:00Z");
+    let home = Home::new().at("2026-11-21T07:03:00Z").env("RSV_ENRICH_SELECTIVE", "false");
     let line = |(n, text): (usize, &&str)| {
         let role = ["user", "assistant"][n % 2];
         json!({"id": format!("m{n:03}"), "role": role, "content": text,

@@ -25,12 +25,23 @@ fn options() -> impl Strategy<Value = Options> {
     let rest = (prop_oneof![Just(1.0), 0.5_f64..3.0], prop_oneof![Just(0.25), 0.0_f64..1.0]);
     let placement = select(vec![Placement::Tail, Placement::System, Placement::Head]);
     let model = select(vec!["gpt-4o", "gpt-3.5-turbo", "llama3.1", "claude-opus-4", "mistral-small"]);
-    (sizes, window, reserve, rest, placement, any::<bool>(), model).prop_map(
-        |((similar, recent), window, reserve, (token_multiplier, share), placement, compress, model)| {
+    let switches = any::<(bool, bool)>();
+    (sizes, window, reserve, rest, placement, switches, model).prop_map(
+        |(
+            (similar, recent),
+            window,
+            reserve,
+            (token_multiplier, share),
+            placement,
+            (compress, selective),
+            model,
+        )| {
             Options {
                 model: model.into(),
                 similar,
                 recent,
+                selective,
+                recent_gap: Duration::from_secs(1800),
                 limits: Limits { window, reserve: window / 8 },
                 assumed: true,
                 reserve,

@@ -42,7 +42,8 @@ fn request() -> Value {
 
 /// The enriched requests for windows of these sizes in tokens; one run, since building the encoder's table takes time.
 fn within(home: &Home, windows: &[usize]) -> Vec<Value> {
-    let mut settings = "semantic_context_size = 12\nrecent_context_size = 4\n".to_owned();
+    let mut settings =
+        "semantic_context_size = 12\nrecent_context_size = 4\n[enrich]\nselective = false\n".to_owned();
     let mut requests = String::new();
     for window in windows {
         let model = format!("gpt-4o-{window}");

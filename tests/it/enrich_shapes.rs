@@ -30,7 +30,7 @@ const CONTROL: [&str; 10] = [
 ];
 
 fn home_of(texts: &[&str]) -> Home {
-    let home = Home::new().at("2026-11-21T07:03:00Z");
+    let home = Home::new().at("2026-11-21T07:03:00Z").env("RSV_ENRICH_SELECTIVE", "false");
     let line = |(n, text): (usize, &&str)| {
         json!({"id": format!("m{n:03}"), "role": (["user", "assistant"][n % 2]), "content": text,
             "timestamp": 60_000 * n, "trace_id": format!("t{n}")})

@@ -20,6 +20,7 @@ mod enrich;
 mod enrich_any;
 mod enrich_order;
 mod enrich_related;
+mod enrich_selective;
 mod enrich_shapes;
 mod enrich_trouble;
 mod enrich_turns;

@@ -1,0 +1,64 @@
+//! Leaves out candidates whose text the request or another candidate already holds.
+
+use crate::chat::{self, Request, fence};
+use crate::record::{LeftOut, Role, StoredRecord};
+use memchr::memmem;
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Passes every text once, and none that the request holds. The result for the same message is always the same.
+pub(super) struct DuplicateFilter {
+    /// The request's own turns, by role.
+    request: HashMap<Role, String>,
+    /// The ids of the messages that passed, by role and text.
+    seen: RefCell<HashMap<(Option<Role>, String), String>>,
+    left_out: RefCell<Vec<LeftOut>>,
+}
+
+/// Stands between the turns of a request, so that no text is found across two of them.
+const TURN_SEPARATOR: char = '\0';
+
+impl DuplicateFilter {
+    pub(super) fn new(request: &Request) -> DuplicateFilter {
+        let mut turns: HashMap<Role, String> = HashMap::new();
+        for turn in &request.messages {
+            if let Some(role) = chat::role(turn) {
+                let texts = turns.entry(role).or_default();
+                texts.push_str(&fence::remove(&chat::text(turn)));
+                texts.push(TURN_SEPARATOR);
+            }
+        }
+        DuplicateFilter { request: turns, seen: RefCell::default(), left_out: RefCell::default() }
+    }
+
+    pub(super) fn passes(&self, record: &StoredRecord) -> bool {
+        let role = record.role;
+        let text = record.text.trim().to_owned();
+        let contains_text = |turns: &String| memmem::find(turns.as_bytes(), text.as_bytes()).is_some();
+        let reason = if text.is_empty() {
+            "duplicate"
+        } else if fence::is_fragment(&text) {
+            "fragment"
+        } else if role.and_then(|role| self.request.get(&role)).is_some_and(contains_text) {
+            "in_request"
+        } else if *self.seen.borrow_mut().entry((role, text)).or_insert(record.id.clone()) != record.id {
+            "duplicate"
+        } else {
+            return true;
+        };
+        self.leave_out(record, reason);
+        false
+    }
+
+    pub(super) fn leave_out(&self, record: &StoredRecord, reason: &str) {
+        let mut left_out = self.left_out.borrow_mut();
+        if !left_out.iter().any(|left| left.id == record.id) {
+            left_out.push(LeftOut { id: record.id.clone(), reason: reason.to_owned() });
+        }
+    }
+
+    /// The candidates that were left out, each once, with the reason.
+    pub(super) fn into_left_out(self) -> Vec<LeftOut> {
+        self.left_out.into_inner()
+    }
+}
