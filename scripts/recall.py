@@ -7,7 +7,8 @@ DIR has conversations as NAME.messages.jsonl and their questions as NAME.questio
 them. The tools of the PATH work on the store of RSV_STORE, which must be empty. The first rows are the results of
 the tools. The next rows are other ways to rank, with one ingredient changed in each, made of the BM25 scores and the
 cosines that rsv-search printed; the way of src/search/hybrid.rs is among them, and must find what the tool finds.
-The last rows are the hits of questions that no message answers.
+The next rows are the hits of questions that no message answers. The last rows are what rsv-enrich recalls for each
+question in a new conversation, long after the last message: by rule, and in tokens.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from __future__ import annotations
 import datetime
 import functools
 import json
+import os
 import re
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -303,10 +306,58 @@ def ways(floor: float, synapses: bool) -> dict[str, Callable[[Question], Scores]
     return all_of_them
 
 
+# What is recalled.
+
+# The part of an account that a rule keeps, and the settings of the account.
+Parts = Callable[[dict], List[dict]]
+SELECTIVE, AS_DOCUMENTED = "true", "false"
+RULES: dict[str, tuple[str, Parts]] = {
+    "15 related and 15 recent messages": (AS_DOCUMENTED, lambda a: a["recalled"] + a["recent"]),
+    "  the related ones": (AS_DOCUMENTED, lambda a: a["recalled"]),
+    "  the related ones without those by links": (AS_DOCUMENTED, lambda a: [p for p in a["recalled"] if "hop" not in p]),
+    "  and the last 2": (AS_DOCUMENTED, lambda a: a["recalled"] + a["recent"][:2]),
+    "selective: what ships": (SELECTIVE, lambda a: a["recalled"] + a["recent"]),
+    "  the related ones of these": (SELECTIVE, lambda a: a["recalled"]),
+}
+
+
+def accounts(questions: list[Question], selective: str) -> list[dict]:
+    """What rsv-enrich recalls for each question in a new conversation."""
+    lines = []
+    for q in questions:
+        first = q.conversation.messages[0]
+        scope = {"partition": first["partition"], "instance": first["instance"]}
+        request = {"model": "gpt-4o", "messages": [{"role": "user", "content": q.text}], "rsv": scope}
+        lines.append(json.dumps(request))
+    os.environ["RSV_ENRICH_SELECTIVE"] = selective
+    return [line["rsv"]["account"] for line in run("rsv-enrich", given="\n".join(lines))]
+
+
+def print_recalled(answered: list[Question], strange: list[Question]) -> None:
+    """The share of the questions of which a turn with the answer is recalled, the messages and tokens of a prompt,
+    and the related messages that questions of another conversation get."""
+    print(f"\n{'recalled by rsv-enrich':<42}{'evidence':>10}{'messages':>10}{'tokens':>8}", end="")
+    print(f"{'asked elsewhere: median':>26}{'mean':>6}{'none':>8}")
+    of = {how: (accounts(answered, how), accounts(strange, how)) for how in (AS_DOCUMENTED, SELECTIVE)}
+    for rule, (how, parts) in RULES.items():
+        own, elsewhere = of[how]
+        kept = [parts(account) for account in own]
+        places = [[q.conversation.place[part["id"]] for part in some] for q, some in zip(answered, kept)]
+        reached = percent([any(at in q.evidence for at in some) for q, some in zip(answered, places)])
+        messages = statistics.mean(len(some) for some in kept)
+        tokens = statistics.mean(sum(part["tokens"] for part in some) for some in kept)
+        related = [len([part for part in parts(account) if part in account["recalled"]]) for account in elsewhere]
+        print(f"{rule:<42}{reached:>8.1f} %{messages:>10.1f}{tokens:>8.0f}", end="")
+        if related:
+            none = percent([count == 0 for count in related])
+            print(f"{statistics.median(related):>26.0f}{statistics.mean(related):>6.1f}{none:>6.0f} %", end="")
+        print(flush=True)
+
+
 # The output.
 
 
-def part(those: list[bool]) -> float:
+def percent(those: list[bool]) -> float:
     return 100 * sum(those) / max(1, len(those))
 
 
@@ -321,8 +372,8 @@ def print_row(name: str, questions: list[Question], rankings: list[Ranking]) -> 
     each = []
     for instance in dict.fromkeys(question.instance for question in questions):
         own = [rank for question, rank in zip(questions, ranks) if question.instance == instance]
-        each.append(f"{part([r <= 5 for r in own]):.1f}/{part([r <= 10 for r in own]):.1f}")
-    hits = "".join(f"{part([rank <= most for rank in ranks]):7.1f}" for most in (1, 5, 10))
+        each.append(f"{percent([r <= 5 for r in own]):.1f}/{percent([r <= 10 for r in own]):.1f}")
+    hits = "".join(f"{percent([rank <= most for rank in ranks]):7.1f}" for most in (1, 5, 10))
     mrr = sum(1 / rank for rank in ranks if rank <= FIRST_HITS) / max(1, len(ranks))
     print(f"{name:<42}{hits}{mrr:8.3f}   {'  '.join(each)}", flush=True)
 
@@ -334,7 +385,7 @@ def print_unanswered(name: str, questions: list[Question], floor: float) -> None
     for number, _ in search(questions, FIRST_HITS, "--hybrid"):
         hybrid[number] += 1
     count = max(1, len(questions))
-    mean, none = sum(passing) / count, part([n == 0 for n in passing])
+    mean, none = sum(passing) / count, percent([n == 0 for n in passing])
     print(f"{name:<42}{len(questions):>10}{mean:>12.1f}{none:>11.1f} %{sum(hybrid) / count:>13.1f}", flush=True)
 
 
@@ -368,6 +419,7 @@ def main(folder: Path) -> None:
     print_unanswered("what was said only resembles it", [q for q in questions if q.adversarial], floor)
     if len(conversations) > 1:
         print_unanswered("asked of another conversation", strange, floor)
+    print_recalled(answered, strange if len(conversations) > 1 else [])
 
 
 if __name__ == "__main__":
