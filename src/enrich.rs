@@ -1,6 +1,7 @@
 //! Enriches a request: chooses the messages to recall, limits them to the model's window, and places them. The
 //! request's account records the result.
 
+mod account_text;
 mod budget;
 mod degraded;
 mod duplicate_filter;
@@ -14,6 +15,7 @@ mod turn;
 mod turn_cache;
 mod units;
 
+pub use account_text::{Named, account_text, ids_in_account};
 pub use degraded::Degraded;
 pub use line_enricher::LineEnricher;
 pub use options::{Options, Placement, Wording};

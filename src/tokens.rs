@@ -1,6 +1,7 @@
 //! Counts the tokens of a text for a model, and gives the model's context window.
 
 mod family;
+mod heuristic;
 mod media;
 mod media_header;
 mod window;
@@ -16,7 +17,15 @@ use window::Model;
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     model: Model,
-    bound: bool,
+    method: Method,
+}
+
+/// The way in which a text is counted; only an encoder needs a table, which takes time to build.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Method {
+    Encoder,
+    Heuristic,
+    Bound,
 }
 
 /// The tokens of a tool call in addition to its name, id and arguments.
@@ -41,24 +50,38 @@ impl Counter {
     /// The counter for a model: tiktoken's encoder for OpenAI's; for all others the nearest encoder, times a measured
     /// factor.
     pub fn for_model(model: &str) -> Counter {
-        Counter { model: window::for_model(model), bound: false }
+        Counter { model: window::for_model(model), method: Method::Encoder }
     }
 
     /// A counter that needs no table, and never counts less than that of `of`: no text has more tokens than
     /// bytes, but for one in front, and half as many again for Claude, whose tokenizer is only guessed.
     pub fn bound(model: &str) -> Counter {
-        Counter { bound: true, ..Counter::for_model(model) }
+        Counter { method: Method::Bound, ..Counter::for_model(model) }
     }
 
-    /// The encoder's name, "estimate" where it is not the model's own, or "bound".
+    /// A counter that needs no table, for numbers that people read: chat, prose and code of some hundred bytes are
+    /// seldom off by more than 15 %. It never counts more than `bound`.
+    pub fn heuristic(model: &str) -> Counter {
+        Counter { method: Method::Heuristic, ..Counter::for_model(model) }
+    }
+
+    /// The encoder's name, "estimate" where it is not the model's own, "heuristic", or "bound".
     pub fn name(&self) -> &'static str {
-        if self.bound { "bound" } else { self.model.family.name() }
+        match self.method {
+            Method::Encoder => self.model.family.name(),
+            Method::Heuristic => "heuristic",
+            Method::Bound => "bound",
+        }
     }
 
     /// The tokens of a text; a special token in it counts as text.
     pub fn text(&self, text: &str) -> usize {
         let rule = self.rule();
-        if self.bound { rule.bound(text) } else { rule.count(text) }
+        match self.method {
+            Method::Encoder => rule.count(text),
+            Method::Heuristic => heuristic::estimate(text, &rule),
+            Method::Bound => rule.bound(text),
+        }
     }
 
     /// The tokens of a message: its words, its name, its tool calls, its images, sounds and files.

@@ -1,7 +1,7 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 use crate::cli::{Layout, Style};
-use crate::record::{Account, Hit, Role, StoredRecord, time};
+use crate::record::{Hit, Role, StoredRecord, time};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
@@ -15,37 +15,6 @@ pub fn record(record: &StoredRecord, layout: &Layout) -> String {
 /// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`.
 pub fn hit(rank: usize, hit: &Hit, layout: &Layout) -> String {
     paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, layout)
-}
-
-/// An account of the enrichment of a request, on one line: `2026-11-21 07:03 3 related, 15 recent, 812 of 128000 tokens
-/// (o200k_base), 2 left out`.
-pub fn account(record: &StoredRecord, layout: &Layout) -> String {
-    let account = Account::from_record(record);
-    let mut line = layout.paint(Style::Dim, &date(record.timestamp, &layout.zone));
-    let _ = write!(
-        line,
-        " {} related, {} recent, {} of {} tokens ({})",
-        account.recalled.len(),
-        account.recent.len(),
-        account.counted,
-        account.window,
-        visible(&account.counter)
-    );
-    for (count, what) in
-        [(account.left_out.len(), "left out"), (account.dropped.len(), "of the request dropped")]
-    {
-        if count > 0 {
-            let _ = write!(line, ", {count} {what}");
-        }
-    }
-    if let Some(why) = &account.degraded {
-        let _ = write!(line, ", degraded: {}", visible(why).replace('\n', " "));
-    }
-    if account.cut {
-        let read = account.prompt_tokens.unwrap_or_default();
-        let _ = write!(line, ", of which the provider read only {read}");
-    }
-    line + "\n"
 }
 
 /// The parts of a hit's score, for the line under it: `      1.90 tomato + 0.41 wall`.
@@ -88,7 +57,8 @@ fn style_of(role: Role) -> Style {
     }
 }
 
-fn date(ms: i64, zone: &TimeZone) -> String {
+/// A time, in milliseconds since 1970, UTC, as `2026-11-21 07:03`.
+pub fn date(ms: i64, zone: &TimeZone) -> String {
     match Timestamp::from_millisecond(ms) {
         Ok(time) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => {
@@ -172,6 +142,21 @@ fn push(lines: &mut [String], c: char) {
     if let Some(line) = lines.last_mut() {
         line.push(c);
     }
+}
+
+/// The beginning of a text on one line of at most so many columns, in quotation marks.
+pub fn excerpt(text: &str, width: usize) -> String {
+    let text = visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if columns(&text) <= width {
+        return format!("“{text}”");
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < width
+    };
+    let beginning: String = text.chars().take_while(fits).collect();
+    format!("“{}…”", beginning.trim_end())
 }
 
 fn columns(word: &str) -> usize {

@@ -1,10 +1,10 @@
 //! rsv-view: the last messages of a scope.
 
-use rsv::cli::{self, Filter, Io, Outcome};
+use rsv::cli::{self, Filter, Io, Layout, Outcome};
 use rsv::error::Result;
-use rsv::record::{ACCOUNT, MESSAGE, Record, VectorFormat};
-use rsv::store::{self, Select};
-use rsv::{config, view};
+use rsv::record::{ACCOUNT, MESSAGE, Record, Role, Scopes, VectorFormat};
+use rsv::store::{self, Select, Store};
+use rsv::{config, enrich, view};
 use std::process::ExitCode;
 
 /// Print the last messages of a scope, oldest first
@@ -52,12 +52,39 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut store = store::open_to_read(&settings, io)?;
     let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let layout = text.then(|| io.layout());
+    if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
+        return print_accounts(&mut *store, &which, args.count, layout, io);
+    }
     store.visit_last(&which, args.count, &mut |record| match (&layout, &record) {
-        (Some(layout), Record::Stored(record)) if args.accounts => {
-            io.out.write(view::account(record, layout).as_bytes())
-        }
         (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
         _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
     })?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints the last accounts of a selection as text, each with its question and the messages that it names.
+fn print_accounts(
+    store: &mut dyn Store,
+    which: &Select,
+    count: usize,
+    layout: &Layout,
+    io: &mut Io,
+) -> Result<Outcome> {
+    for account in store.last_of(which, count)? {
+        let scope = Scopes::One(account.scope.clone());
+        let asked = Select {
+            trace_id: Some(account.trace_id.clone()),
+            roles: vec![Role::User],
+            until: Some(account.timestamp),
+            ..Select::messages(scope.clone())
+        };
+        let question = store.last_of(&asked, 1)?.pop();
+        let ids = enrich::ids_in_account(&account);
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let named = store.get(&ids, &Select::messages(scope))?;
+        let named = named.into_iter().map(|record| (record.id.clone(), record)).collect();
+        let question = question.as_ref().map(|question| question.text.as_str());
+        io.out.write(enrich::account_text(&account, question, &named, layout).as_bytes())?;
+    }
     Ok(Outcome::Yes)
 }

@@ -77,9 +77,9 @@ impl Plan {
         options: &Options,
     ) -> Plan {
         let mut counter = Counter::bound(&options.model);
-        let mut count = Count::new(&counter, request, &found, options);
+        let bound = Count::new(&counter, request, &found, options);
         let mut limits = options.limits;
-        if count.request() + count.recalled() > SMALL_REQUEST_BYTES
+        if bound.request() + bound.recalled() > SMALL_REQUEST_BYTES
             && let Some(window) = (turn.served_window)()
         {
             limits.window = window;
@@ -89,10 +89,13 @@ impl Plan {
         let share = (limits.window as f64 * options.share) as usize;
         let available = limits.window.saturating_sub(limits.reserve);
         // A request with few enough bytes has few enough tokens, and the encoder's table need not be built.
-        if count.request() + count.recalled() > available || count.recalled() > share {
+        if bound.request() + bound.recalled() > available || bound.recalled() > share {
             counter = Counter::for_model(&options.model);
-            count = Count::new(&counter, request, &found, options);
+        } else {
+            // Everything fits, and only the numbers of the account are needed.
+            counter = Counter::heuristic(&options.model);
         }
+        let count = Count::new(&counter, request, &found, options);
         let mut plan = Plan {
             kept: Vec::new(),
             left_out,

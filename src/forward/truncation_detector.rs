@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// A smaller difference is not reported: templates and tokenizers differ by that much.
 const MIN_MISSING_TOKENS: usize = 500;
-/// A request was truncated if fewer than one in this many of its tokens were read. If only its bytes were counted, a
-/// token may have many: lines of spaces, or long words.
+/// A request was truncated if fewer than one in this many of its tokens were read. If its tokens were counted without an
+/// encoder, it may have far fewer: long lines of one sign, or long words.
 const COUNTED_DIVISOR: usize = 2;
-const BOUND_DIVISOR: usize = 10;
+const HEURISTIC_DIVISOR: usize = 4;
 
 /// Detects requests that a provider truncated, and reports each model once.
 pub(super) struct TruncationDetector {
@@ -34,7 +34,8 @@ impl TruncationDetector {
         let Ok(Some(mut account)) = rsv.object("account") else { return };
         account.set("prompt_tokens", read.to_string());
         let counted = tokens(&account, "counted").unwrap_or(0);
-        let part = if account.get("counter") == Some("\"bound\"") { BOUND_DIVISOR } else { COUNTED_DIVISOR };
+        let heuristic = account.text("counter").ok().flatten().as_deref() == Some("heuristic");
+        let part = if heuristic { HEURISTIC_DIVISOR } else { COUNTED_DIVISOR };
         if read.saturating_mul(part) < counted && counted - read > MIN_MISSING_TOKENS {
             account.set("cut", "true");
             if self.reported.lock().unwrap_or_else(PoisonError::into_inner).insert(target.model.clone()) {

@@ -119,7 +119,7 @@ impl CountingRule {
 }
 
 impl Encoder {
-    fn get(self) -> &'static CoreBPE {
+    pub(super) fn get(self) -> &'static CoreBPE {
         match self {
             Encoder::O200k => tiktoken_rs::o200k_base_singleton(),
             Encoder::Cl100k => tiktoken_rs::cl100k_base_singleton(),

@@ -108,7 +108,7 @@ fn the_member_rsv_has_scope_question_and_account() {
     assert_eq!(rsv["user"], json!({"role": "user", "content": "Which owls?"}));
     let account = &rsv["account"];
     assert_eq!((&account["kind"], &account["trace_id"]), (&json!("account"), &rsv["trace_id"]));
-    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("bound")));
+    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("heuristic")));
     assert_eq!((&account["timestamp"], &account["partition"]), (&json!(1_795_244_580_000_i64), &json!("w")));
     assert_eq!(
         (ids(&enriched, "recalled"), ids(&enriched, "recent")),
@@ -244,7 +244,7 @@ fn with_nothing_to_recall_the_request_is_as_it_was() {
         let given = r#"{"messages":[{"role":"user","content":"What do owls do?"}],"model":"x"}"#;
         let out = home.run("rsv-enrich", &["-p", "w"], given).ok();
         assert!(out.starts_with(&given[..given.len() - 1]), "{out}");
-        assert_eq!(lines_of(&out)[0]["rsv"]["account"]["counter"], "bound");
+        assert_eq!(lines_of(&out)[0]["rsv"]["account"]["counter"], "heuristic");
     }
     let home = Home::new();
     home.run("rsv-enrich", &["-p", "w"], request(&[("user", "hi")])).ok();
@@ -432,7 +432,7 @@ fn a_request_without_a_model_is_counted_for_that_of_the_settings() {
     home.write(".config/rsv/config.toml", "model = 'gpt-4o'\n");
     let account = enrich(&home, "{\"messages\":[{\"role\":\"user\",\"content\":\"Which owls?\"}]}");
     let account = &account["rsv"]["account"];
-    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("bound")));
+    assert_eq!((&account["window"], &account["counter"]), (&json!(128_000), &json!("heuristic")));
 }
 
 #[test]

@@ -82,6 +82,8 @@ struct LineOutput {
     dropped: Vec<usize>,
     dropped_tokens: usize,
     ids: Vec<String>,
+    /// Whether the tokens were estimated.
+    estimated: bool,
 }
 
 impl LineOutput {
@@ -93,6 +95,7 @@ impl LineOutput {
         let recalled = [list("recalled"), list("recent")].concat();
         let dropped = list("dropped");
         LineOutput {
+            estimated: members.get("counter") == Some("\"heuristic\""),
             window: number(&members, "window"),
             reserve: number(&members, "reserve"),
             counted: number(&members, "counted"),
@@ -266,7 +269,9 @@ fn holds(messages: &[Value], line: &Object, options: &Options) -> Result<Came, T
     prop_assert_eq!(rsv.user.as_ref(), wrote.and(own.last()));
     prop_assert_eq!(line.member("temperature"), Some("0.5"));
     let tokens = recounted(&line, options);
-    prop_assert!(tokens <= reported.counted, "{} tokens leave, {} were told", tokens, reported.counted);
+    // An estimate may be too low, but is made only where everything fits.
+    let most = if reported.estimated { reported.window - reported.reserve } else { reported.counted };
+    prop_assert!(tokens <= most, "{} tokens leave, {} were told", tokens, reported.counted);
     Ok(match (reported.ids.is_empty(), reported.dropped.is_empty()) {
         (_, false) => Came::Shortened,
         (false, true) => Came::Recalled,

@@ -148,7 +148,44 @@ fn accounts_show_what_was_recalled() {
     let by_trace = home.run("rsv-view", &["--accounts", "--all", "--trace", trace], "").ok();
     assert_eq!(lines_of(&by_trace), reported[1..]);
     let text = home.run("rsv-view", &["--accounts", "-p", "w", "--format", "text"], "").ok();
-    let counted = &reported[0]["counted"];
-    let wanted = format!("2026-11-21 07:03 1 related, 0 recent, {counted} of 8192 tokens (bound)\n");
+    let account = &reported[0];
+    let (counted, tokens) = (&account["counted"], &account["recalled"][0]["tokens"]);
+    let wanted = format!(
+        "2026-11-21 07:03 “Do owls hunt?” was sent with 1 related message: about {counted} of 8192 tokens.\n    \
+         related: “Owls hunt.” ({tokens} tokens)\n"
+    );
     assert_eq!(text, wanted);
+}
+
+/// An account as it may have been stored: each reason in words, the beginnings of what is there, the ids of the rest.
+#[test]
+fn accounts_give_the_reasons_in_words() {
+    let home = Home::new().at("2026-11-21T07:03:00Z");
+    let long =
+        "The tomatoes stand by the warm wall, and the beans go up the north fence this year, as they did.";
+    let hostile = "one\u{1b}[2J\ntwo";
+    for (id, said) in [("a", long), ("b", hostile)] {
+        let line = json!({"id": id, "role": "user", "content": said, "trace_id": "old", "timestamp": 5});
+        home.ingest(&["-p", "w"], &line.to_string());
+    }
+    let part = |id: &str, hop: u64| json!({"id": id, "score": 1.5, "hop": hop, "tokens": 21});
+    let left: Vec<serde_json::Value> =
+        (0..5).map(|n| json!({"id": format!("gone{n}"), "reason": "threshold"})).collect();
+    let account = json!({"kind": "account", "id": "x", "trace_id": "t", "partition": "w", "instance": "w",
+        "timestamp": 1_795_244_580_000_u64, "window": 4096, "reserve": 1024, "counted": 812, "counter": "o200k_base",
+        "request": 700, "fence": 70, "recalled": [part("a", 0), part("b", 1)], "recent": [{"id": "c", "tokens": 7}],
+        "left_out": left, "dropped": [{"at": 0, "role": "user", "tokens": 90}], "degraded": "no model: words only",
+        "prompt_tokens": 12, "cut": true});
+    home.run("rsv-import", &["--quiet"], account.to_string()).ok();
+    let text = home.run("rsv-view", &["--accounts", "-p", "w", "--format", "text"], "").ok();
+    insta::assert_snapshot!(text, @r"
+    2026-11-21 07:03 A request was sent with 2 related messages and 1 recent: 812 of 4096 tokens (o200k_base).
+        related: “The tomatoes stand by the warm wall, and the beans go up th…” (21 tokens)
+        linked: “one\u{1b}[2J two” (21 tokens)
+        recent: c (7 tokens)
+        left out, since too little would help: gone0, gone1, gone2 and 2 more
+        dropped from the request, which was too long: 1 message (90 tokens)
+        memory worked only in part: no model: words only
+        the provider read only 12 tokens
+    ");
 }

@@ -1,0 +1,145 @@
+//! Accounts of enrichment as text for people.
+
+use crate::cli::{Layout, Style};
+use crate::record::{Account, RecalledPart, StoredRecord};
+use crate::view::{self, visible};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// The columns of the beginning of a message.
+const EXCERPT_COLUMNS: usize = 60;
+
+/// The number of messages that are named for each reason for which messages were left out.
+const NAMED_LEFT_OUT: usize = 3;
+
+/// The reasons of accounts for which a message was left out, in words.
+const REASONS: [(&str, &str); 5] = [
+    ("threshold", "too little would help"),
+    ("budget", "there was no room"),
+    ("duplicate", "the same was recalled or empty"),
+    ("in_request", "the request contains it"),
+    ("fragment", "it is a piece of an earlier recall"),
+];
+
+/// The records that an account names, by their ids.
+pub type Named = HashMap<String, StoredRecord>;
+
+/// The ids of the records that an account names.
+pub fn ids_in_account(record: &StoredRecord) -> Vec<String> {
+    let account = Account::from_record(record);
+    let parts = account.recalled.into_iter().chain(account.recent).map(|part| part.id);
+    parts.chain(account.left_out.into_iter().map(|left| left.id)).collect()
+}
+
+/// An account as a few lines: the question, its tokens, and the messages that were recalled and left out, by their
+/// beginnings.
+pub fn account_text(record: &StoredRecord, question: Option<&str>, named: &Named, layout: &Layout) -> String {
+    let account = Account::from_record(record);
+    let text = AccountText { account: &account, named };
+    let date = layout.paint(Style::Dim, &view::date(record.timestamp, &layout.zone));
+    let mut out = format!("{date} {}\n", text.headline(question));
+    for line in text.recalled().into_iter().chain(text.left_out()).chain(text.trouble()) {
+        let _ = writeln!(out, "    {line}");
+    }
+    out
+}
+
+struct AccountText<'a> {
+    account: &'a Account,
+    named: &'a Named,
+}
+
+impl AccountText<'_> {
+    /// `“Where are my tomatoes?” was sent with 2 related messages and 1 recent one: about 312 of 128000 tokens.`
+    fn headline(&self, question: Option<&str>) -> String {
+        let Account { recalled, recent, counted, window, .. } = self.account;
+        let question = question.map_or_else(|| "A request".to_owned(), excerpt);
+        let with = match (recalled.len(), recent.len()) {
+            (0, 0) => "without memory".to_owned(),
+            (related, 0) => format!("with {}", messages(related, "related ")),
+            (0, recent) => format!("with {}", messages(recent, "recent ")),
+            (related, recent) => format!("with {} and {recent} recent", messages(related, "related ")),
+        };
+        let counter = visible(&self.account.counter).replace('\n', " ");
+        match counter.as_str() {
+            "heuristic" | "estimate" => {
+                format!("{question} was sent {with}: about {counted} of {window} tokens.")
+            }
+            "bound" => format!("{question} was sent {with}: at most {counted} of {window} tokens."),
+            _ => format!("{question} was sent {with}: {counted} of {window} tokens ({counter})."),
+        }
+    }
+
+    /// A line for each recalled message.
+    fn recalled(&self) -> Vec<String> {
+        let line = |part: &RecalledPart, why: &str| {
+            format!("{why}: {} ({} tokens)", self.excerpt_of(&part.id), part.tokens)
+        };
+        let related = self.account.recalled.iter().map(|part| match part.hop {
+            0 => line(part, "related"),
+            _ => line(part, "linked"),
+        });
+        related.chain(self.account.recent.iter().map(|part| line(part, "recent"))).collect()
+    }
+
+    /// A line for each reason for which messages were left out.
+    fn left_out(&self) -> Vec<String> {
+        let mut reasons: Vec<&str> = Vec::new();
+        for left in &self.account.left_out {
+            if !reasons.contains(&left.reason.as_str()) {
+                reasons.push(&left.reason);
+            }
+        }
+        let line = |reason: &str| {
+            let ids: Vec<&str> = self
+                .account
+                .left_out
+                .iter()
+                .filter(|left| left.reason == reason)
+                .map(|left| left.id.as_str())
+                .collect();
+            let words =
+                REASONS.iter().find(|(name, _)| *name == reason).map(|(_, words)| (*words).to_owned());
+            let words = words.unwrap_or_else(|| visible(reason).replace('\n', " "));
+            let named: Vec<String> = ids.iter().take(NAMED_LEFT_OUT).map(|id| self.excerpt_of(id)).collect();
+            let more = match ids.len().saturating_sub(NAMED_LEFT_OUT) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("left out, since {words}: {}{more}", named.join(", "))
+        };
+        reasons.into_iter().map(line).collect()
+    }
+
+    /// Lines about what did not go as it should.
+    fn trouble(&self) -> Vec<String> {
+        let account = self.account;
+        let dropped: u64 = account.dropped.iter().map(|dropped| dropped.tokens).sum();
+        let mut lines = Vec::new();
+        if !account.dropped.is_empty() {
+            let count = messages(account.dropped.len(), "");
+            lines.push(format!("dropped from the request, which was too long: {count} ({dropped} tokens)"));
+        }
+        if let Some(why) = &account.degraded {
+            lines.push(format!("memory worked only in part: {}", visible(why).replace('\n', " ")));
+        }
+        if account.cut {
+            let read = account.prompt_tokens.unwrap_or_default();
+            lines.push(format!("the provider read only {read} tokens"));
+        }
+        lines
+    }
+
+    fn excerpt_of(&self, id: &str) -> String {
+        self.named.get(id).map_or_else(|| visible(id), |record| excerpt(&record.text))
+    }
+}
+
+/// `1 related message`, `3 related messages`.
+fn messages(count: usize, which: &str) -> String {
+    format!("{count} {which}message{}", if count == 1 { "" } else { "s" })
+}
+
+fn excerpt(text: &str) -> String {
+    view::excerpt(text, EXCERPT_COLUMNS)
+}
