@@ -62,7 +62,7 @@ pub(crate) fn real(home: &Home, wanted: &[&str]) -> PathBuf {
 }
 
 /// The files below a directory, by their paths in it.
-fn files(directory: &Path) -> BTreeSet<String> {
+pub(crate) fn files(directory: &Path) -> BTreeSet<String> {
     let (mut found, mut directories) = (BTreeSet::new(), vec![directory.to_owned()]);
     while let Some(next) = directories.pop() {
         for entry in next.read_dir().unwrap() {
