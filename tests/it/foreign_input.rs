@@ -112,6 +112,9 @@ fn a_file_of_bad_lines_is_read_no_further() {
     rsv-import: hint: this looks like CSV; each line is a JSON object: man 5 rsv-record
     [2]
     ");
+    let cut = home.run("rsv-import", &[], "{\"role\":\"user\"\n".repeat(30)).trouble();
+    let end = "no more are read\nrsv-import: hint: each line is a JSON object: man 5 rsv-record\n";
+    assert!(cut.ends_with(end), "{cut}");
     for (line, looks) in [
         ("<p>owl</p>", "HTML or XML"),
         ("An owl is a bird.", "plain text"),

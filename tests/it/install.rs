@@ -256,6 +256,23 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
     }
 }
 
+#[test]
+fn what_is_built_from_the_source_needs_cargo_and_says_so() {
+    let home = Home::new();
+    for name in ["bash", "dirname", "mktemp", "rm", "sed", "uname"] {
+        let found = run(&Home::new(), "/bin/sh", &["-c", &format!("command -v {name}")]).ok();
+        std::fs::create_dir_all(home.path("bin")).unwrap();
+        symlink(found.trim(), home.path("bin").join(name)).unwrap();
+    }
+    let home = home.env("PATH", home.path("bin").to_str().unwrap());
+    for name in ["demo", "install"] {
+        let said = run(&home, script(name), &[]);
+        let error = format!("scripts/{name}: error: cargo is not installed");
+        assert!(said.status == 2 && said.stderr.starts_with(&error), "{said}");
+        assert!(said.stderr.contains(&format!("scripts/{name}: hint: install Rust")), "{said}");
+    }
+}
+
 /// The libraries that a program is linked to.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let reported = Command::new("ldd").arg(program).output().unwrap();
