@@ -356,6 +356,11 @@ fn the_status_shows_what_there_is_and_what_to_do_next() {
     assert!(next(&home).starts_with("rsv-ask"), "{after}");
     home.write("no store", "something else");
     assert_eq!(next(&home.env("RSV_STORE", "no store")), "rsv-config doctor");
+    // After 'init' with Enter at every question.
+    let home = Home::with_model().env("RESERVOIR_PORT", &port);
+    assert!(next(&home).starts_with("rsv-ingest "));
+    home.run("rsv-ingest", &["An owl."], "").ok();
+    assert!(next(&home).starts_with("rsv-config set model MODEL, or "), "{}", status(&home));
 }
 
 fn init(home: &Home, words: &[&str]) -> Ran {
