@@ -275,7 +275,11 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
         // All else is set, and rsv searches by words without a model.
         match embed::fetch(&settings, embed::small_model(), None, &mut (io.bytes(), io.diagnostics())) {
             Ok(id) => io.note(format_args!("{id} is installed")),
-            Err(error) => io.diagnostics().fault(&error),
+            Err(error) => {
+                io.diagnostics().fault(&error);
+                let again = format!("rsv-embed --fetch {}", embed::small_model());
+                io.note(format_args!("rsv searches by words without a model; to try again, run: {again}"));
+            }
         }
     }
     io.note("done; to check everything that the tools need, run: rsv-config doctor");

@@ -460,6 +460,7 @@ fn init_says_why_it_cannot_install_a_model() {
     assert_eq!(status, 0, "{seen}");
     let reason = "ONNX Runtime's library is not installed: tried ";
     assert!(seen.contains(reason) && seen.contains("install pip (python3-pip)"), "{seen}");
+    assert!(seen.contains("to try again, run: rsv-embed --fetch all-minilm-l6-v2\n"), "{seen}");
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
 }
 

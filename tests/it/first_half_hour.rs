@@ -70,7 +70,10 @@ fn the_readme_leads_from_nothing_to_an_answer_and_back() {
     let (seen, ended) = terminal.end();
     assert_eq!(ended, 0, "{seen}");
     let has_model = seen.contains("all-minilm-l6-v2-int8 is installed");
-    assert!(has_model || seen.contains("rsv-config: hint: "), "{seen}");
+    assert!(
+        has_model || seen.contains("rsv-config: hint: ") && seen.contains("to try again, run: "),
+        "{seen}"
+    );
     let told = run(&home, status);
     let next = if has_model { "rsv-ingest" } else { "rsv-config init" };
     assert!(told.contains("messages    0\n") && told.contains(&format!("\nnext        {next}")), "{told}");
