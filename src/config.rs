@@ -25,8 +25,19 @@ use file::{ConfigFile, FileContents};
 use std::path::PathBuf;
 use table::ROWS;
 
-/// The settings of a tool. The setting `log` may turn on details. Errors name the place of a wrong value.
+/// The settings of a tool. The setting `log` may turn on details. A person is told of unknown keys in the file. Errors
+/// name the place of a wrong value.
 pub fn load_for_tool(io: &mut Io) -> Result<Settings> {
+    let settings = load_without_notes(io)?;
+    for error in settings.unknown() {
+        let remedy = error.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        io.summary(format_args!("{error}{remedy}"));
+    }
+    Ok(settings)
+}
+
+/// The same for a tool that reports unknown keys itself.
+pub fn load_without_notes(io: &mut Io) -> Result<Settings> {
     let settings = load(&io.common)?;
     if settings.verbose() {
         io.print_details();

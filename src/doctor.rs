@@ -30,8 +30,8 @@ pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &
         providers(&settings),
         programs
     );
-    let own = [Some(files::settings(&settings)), files::secrets(common, &settings)];
-    own.into_iter().flatten().chain(memory).chain([proxy]).chain(providers).chain(programs).collect()
+    let own = files::settings(&settings).into_iter().chain(files::secrets(common, &settings));
+    own.chain(memory).chain([proxy]).chain(providers).chain(programs).collect()
 }
 
 /// Summarizes what there is; checks nothing in depth, and asks no provider.
@@ -64,7 +64,7 @@ pub fn print(found: &[Finding], io: &mut Io) -> Result<Outcome> {
 }
 
 /// Looks at the settings' keys.
-pub fn settings(settings: &Settings) -> Finding {
+pub fn settings(settings: &Settings) -> Vec<Finding> {
     files::settings(settings)
 }
 

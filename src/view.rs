@@ -1,7 +1,7 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 use crate::cli::{Layout, Style};
-use crate::record::{Hit, Role, StoredRecord, time};
+use crate::record::{Hit, Object, Role, Scope, StoredRecord, time};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
@@ -15,6 +15,22 @@ pub fn record(record: &StoredRecord, layout: &Layout) -> String {
 /// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`.
 pub fn hit(rank: usize, hit: &Hit, layout: &Layout) -> String {
     paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, layout)
+}
+
+/// A line of JSON whose records were stored in a scope: `stored in garden/garden as user, id 01a2…`, or, for the turn of a
+/// response, `stored in garden/garden as user and assistant, trace 01a2…`.
+pub fn stored_line(scope: &Scope, line: &[u8]) -> String {
+    let object = Object::parse_bytes(line).unwrap_or_default();
+    let member = |object: &Object, name| object.text(name).ok().flatten();
+    let stored = if let Some(id) = member(&object, "id").filter(|_| !object.has("choices")) {
+        let role = member(&object, "role").or(member(&object, "kind")).unwrap_or_default();
+        format!("{role}, id {id}")
+    } else if let Ok(Some(rsv)) = object.object("rsv") {
+        format!("user and assistant, trace {}", member(&rsv, "trace_id").unwrap_or_default())
+    } else {
+        return String::new();
+    };
+    format!("{}\n", visible(&format!("stored in {scope} as {stored}")).replace('\n', " "))
 }
 
 /// The parts of a hit's score, for the line under it: `      1.90 tomato + 0.41 wall`.

@@ -38,7 +38,11 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    let request = request(&question(&args.text, settings.max_line(), io)?, args.model.as_deref());
+    let question = question(&args.text, settings.max_line(), io)?;
+    if args.model.is_none() && settings.text("model").is_none() {
+        return Err(Error::new("no model is named").hint("give --model MODEL, or run: rsv-config init"));
+    }
+    let request = request(&question, args.model.as_deref());
     let enriched = LineEnricher::new(settings.clone(), &io.common, args.trace, io.clock, io.diagnostics())?
         .enrich(request)?;
     if let Some(error) = enriched.too_long {

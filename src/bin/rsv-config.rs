@@ -146,7 +146,7 @@ fn unset(key: &Key, io: &mut Io) -> Result<Outcome> {
 
 /// Writes a line for each setting, in columns that only a long value breaks.
 fn list(set: bool, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+    let settings = config::load_without_notes(io)?;
     for error in settings.unknown() {
         io.note(error);
     }
@@ -187,7 +187,7 @@ fn edit(io: &mut Io) -> Result<Outcome> {
     if !ended.success() {
         return Err(Error::new(format!("{name}: {ended}")).hint("set VISUAL or EDITOR to another editor"));
     }
-    let settings = config::load_for_tool(io)?;
+    let settings = config::load_without_notes(io)?;
     settings.unknown().iter().for_each(|error| io.fault(error));
     Ok(Outcome::Yes)
 }
@@ -212,7 +212,7 @@ fn compact(io: &mut Io) -> Result<Outcome> {
 }
 
 fn examine(io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io);
+    let settings = config::load_without_notes(io);
     let found = http::run(async { Ok(doctor::examine(&io.common, settings, &io.diagnostics()).await) })?;
     doctor::print(&found, io)
 }
@@ -275,7 +275,11 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
         // All else is set, and rsv searches by words without a model.
         match embed::fetch(&settings, embed::small_model(), None, &mut (io.bytes(), io.diagnostics())) {
             Ok(id) => io.note(format_args!("{id} is installed")),
-            Err(error) => io.diagnostics().fault(&error),
+            Err(error) => {
+                io.diagnostics().fault(&error);
+                let again = format!("rsv-embed --fetch {}", embed::small_model());
+                io.note(format_args!("rsv searches by words without a model; to try again, run: {again}"));
+            }
         }
     }
     io.note("done; to check everything that the tools need, run: rsv-config doctor");

@@ -8,6 +8,7 @@ use rsv::forget;
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::record::{Feed, Role};
 use rsv::store::{self, OpenMode, Store};
+use rsv::view;
 use serde::de::IgnoredAny;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +22,9 @@ use std::process::ExitCode;
 struct Args {
     /// The text to store; without it, read standard input, as JSON lines if it begins with '{' or '[{'
     text: Option<String>,
+    /// The text to store, even if it begins with a dash or is the name of a file
+    #[arg(last = true, value_name = "TEXT", conflicts_with = "text")]
+    literal: Option<String>,
     /// Store the text under this role: user, assistant, system or tool; standard input is then text
     #[arg(long, value_name = "ROLE", value_parser = cli::role)]
     role: Option<Role>,
@@ -33,6 +37,9 @@ struct Args {
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
+    /// Print in this format: jsonl or text [default: text for a single text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
+    format: Option<String>,
 }
 
 #[global_allocator]
@@ -57,23 +64,29 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut ingest = Ingest::new(options, io.clock);
     let limit = settings.max_line();
     let open = || -> Result<Box<dyn Store>> { Ok(store::open(&settings.store()?, OpenMode::Create)?) };
-    let role = args.role.unwrap_or(Role::User);
+    let format = args.format.as_deref();
+    let mut one_text = |text: &str, io: &mut Io| {
+        ingest.add_text(args.role.unwrap_or(Role::User), text)?;
+        let is_text = format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
+        commit(&mut ingest, &mut *open()?, is_text, &mut BadLines::default(), io)
+    };
     if let Some(text) = args.text {
         if args.role.is_none() {
             refuse_file(&text)?;
         }
-        ingest.add_text(role, &text)?;
-        return commit(&mut ingest, &mut *open()?, &mut BadLines::default(), io);
+        return one_text(&text, io);
+    }
+    if let Some(text) = args.literal {
+        return one_text(&text, io);
     }
     if args.role.is_some() {
-        ingest.add_text(role, &io.text(limit)?)?;
-        return commit(&mut ingest, &mut *open()?, &mut BadLines::default(), io);
+        return one_text(&io.text(limit)?, io);
     }
     let (first, input) = io.peek()?;
     match &*first {
         b"{" | b"[{" => {
             let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit);
-            lines(feed, &mut ingest, &mut *open()?, io)
+            lines(feed, &mut ingest, &mut *open()?, format == Some("text"), io)
         }
         _ => {
             let text = cli::read_text(input, "<stdin>", limit)?;
@@ -81,8 +94,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 return Err(Error::new("<stdin>: is a JSON array without objects")
                     .hint("a message is an object: man 5 rsv-record; --role user stores the array as text"));
             }
-            ingest.add_text(role, &text)?;
-            commit(&mut ingest, &mut *open()?, &mut BadLines::default(), io)
+            one_text(&text, io)
         }
     }
 }
@@ -94,17 +106,22 @@ fn refuse_file(text: &str) -> Result<()> {
         return Ok(());
     }
     let name = cli::quoted(path);
-    Err(Error::new(format!("{text} is the name of a file")).hint(format!(
-        "store what is in it: rsv-ingest < {name}; store its name: rsv-ingest --role user -- {name}"
-    )))
+    Err(Error::new(format!("{text} is the name of a file"))
+        .hint(format!("store what is in it: rsv-ingest < {name}; store its name: rsv-ingest -- {name}")))
 }
 
 /// Stores lines as they arrive; a pause in the input commits the batch.
-fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io) -> Result<Outcome> {
+fn lines(
+    mut feed: Feed,
+    ingest: &mut Ingest,
+    store: &mut dyn Store,
+    is_text: bool,
+    io: &mut Io,
+) -> Result<Outcome> {
     let mut bad_lines = BadLines::default();
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| bad_lines.line(line, io));
-        commit(ingest, store, &mut bad_lines, io)?;
+        commit(ingest, store, is_text, &mut bad_lines, io)?;
         if gathered == Gathered::All {
             bad_lines.end(io);
             if let Some(note) = ingest.forgetting_note() {
@@ -118,14 +135,20 @@ fn lines(mut feed: Feed, ingest: &mut Ingest, store: &mut dyn Store, io: &mut Io
     }
 }
 
+/// Writes the batch, and prints its lines, or, as text, one line for people for each that was stored.
 fn commit(
     ingest: &mut Ingest,
     store: &mut dyn Store,
+    is_text: bool,
     bad_lines: &mut BadLines,
     io: &mut Io,
 ) -> Result<Outcome> {
     for done in ingest.commit(store)? {
         match done.line {
+            Ok(line) if is_text => {
+                let text = done.scope.map(|scope| view::stored_line(&scope, &line));
+                io.out.write(text.unwrap_or_default().as_bytes())?;
+            }
             Ok(line) => io.out.write(&line)?,
             Err(error) => bad_lines.print(&error, io),
         }

@@ -34,7 +34,7 @@ static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:100,muzzy_de
 /// /partition/NAME/instance/NAME. SIGTERM stops the proxy once every request is answered and stored.
 ///
 /// With a command, rsv-proxy runs it with the address of the proxy in the variables that OpenAI and Ollama
-/// clients read. It stops when the command stops, with the command's exit status.
+/// clients read. It stops when the command stops, with the command's exit status, and prints notes only with -v.
 #[derive(clap::Args)]
 struct Args {
     /// Listen on this port; 0 means any free port [default: 3017, see reservoir_port]
@@ -62,7 +62,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    let settings = config::load_for_tool(io)?;
+    if !args.command.is_empty() {
+        io.keep_notes_for_details();
+    }
+    let settings = if args.check { config::load_without_notes(io)? } else { config::load_for_tool(io)? };
     let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
     let port = args.port.or(if args.ollama { Some(OLLAMA_PORT) } else { set }).unwrap_or(3017);
     let host =

@@ -45,7 +45,7 @@ impl BadLines {
         }
         self.withheld.clear();
         let error = Error::new(format!("the first {LEADING_LINES} lines are bad, and no more are read"));
-        io.fault(&self.hint.iter().fold(error, |error, hint| error.hint(hint)));
+        io.fault(&error.hint(self.hint.as_deref().unwrap_or("each line is a JSON object: man 5 rsv-record")));
         ControlFlow::Break(())
     }
 

@@ -38,12 +38,14 @@ pub struct Diagnostics {
     tool: String,
     quiet: bool,
     verbose: bool,
+    /// Whether notes are printed with `-v` only.
+    notes_are_details: bool,
 }
 
 impl Diagnostics {
     /// Whether notes are suppressed.
     pub fn is_quiet(&self) -> bool {
-        self.quiet
+        self.quiet || self.notes_are_details && !self.verbose
     }
 
     /// Whether details are printed.
@@ -53,7 +55,7 @@ impl Diagnostics {
 
     /// Prints a note, unless `-q`.
     pub fn note(&self, text: impl Display) {
-        if !self.quiet {
+        if !self.is_quiet() {
             write_stderr_line(&format!("{}: {}", self.tool, on_one_line(&text.to_string())));
         }
     }
@@ -78,7 +80,12 @@ impl Diagnostics {
 
 impl Io {
     pub(super) fn new(tool: &str, common: Common, clock: Clock) -> Io {
-        let diagnostics = Diagnostics { tool: tool.to_owned(), quiet: common.quiet, verbose: common.verbose };
+        let diagnostics = Diagnostics {
+            tool: tool.to_owned(),
+            quiet: common.quiet,
+            verbose: common.verbose,
+            notes_are_details: false,
+        };
         Io { common, out: Out::new(), clock, diagnostics, trouble: false }
     }
 
@@ -111,6 +118,11 @@ impl Io {
     /// Prints details from now on, unless `-q`.
     pub fn print_details(&mut self) {
         self.diagnostics.verbose = !self.diagnostics.quiet;
+    }
+
+    /// Prints notes with `-v` only from now on, since standard error is also that of another program.
+    pub fn keep_notes_for_details(&mut self) {
+        self.diagnostics.notes_are_details = true;
     }
 
     /// A bar that counts things, with their rate and the time that is left.

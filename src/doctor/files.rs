@@ -25,14 +25,14 @@ const MIN_FREE_BYTES: u64 = 100 << 20;
 const MIN_UNUSED_BYTES: u64 = 10_000_000;
 const MIN_UNUSED_SHARE: u64 = 4;
 
-/// Whether every key is known, and every value can be.
-pub(super) fn settings(settings: &Settings) -> Finding {
-    let unknown = settings.unknown().first();
-    match settings.foreign_errors().next().or(unknown) {
-        Some(error) if error.remedy().is_some() => Finding::trouble("settings", error),
-        Some(error) => Finding::trouble("settings", &error.clone().hint("see 'rsv-config list'")),
-        None => Finding::ok("settings", "every key is known"),
-    }
+/// Whether every key is known, and every value can be: a finding for each that is not.
+pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
+    let trouble = |error: &Error| match error.remedy() {
+        Some(_) => Finding::trouble("settings", error),
+        None => Finding::trouble("settings", &error.clone().hint("see 'rsv-config list'")),
+    };
+    let found: Vec<Finding> = settings.foreign_errors().chain(settings.unknown()).map(trouble).collect();
+    if found.is_empty() { vec![Finding::ok("settings", "every key is known")] } else { found }
 }
 
 /// Whether a file that holds keys is for its owner alone; nothing where it holds none.

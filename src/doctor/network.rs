@@ -101,7 +101,7 @@ fn listening_process(port: u16) -> Option<String> {
     Some(format!("{} (process {})", process.stat().ok()?.comm, process.pid))
 }
 
-/// Whether each provider answers, and takes its key. One that is not configured need not.
+/// Whether each provider answers, and takes its key. One that is not configured need not, and is not mentioned then.
 pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
     let (all, wanted) = match Providers::new(settings) {
         Ok(providers) => (providers.all(), settings.text("model").map(|model| providers.target(&model))),
@@ -122,12 +122,8 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
     let reached = states.iter().any(Result::is_ok);
     let mut found: Vec<Finding> = { all.iter() }
         .zip(states)
-        .map(|(target, state)| match state {
-            Err(error) if model_of(target).is_none() && !is_set_up(target, settings) => {
-                Finding::advice(target.name(), &error)
-            }
-            state => Finding::from_result(target.name(), state),
-        })
+        .filter(|(target, state)| state.is_ok() || model_of(target).is_some() || is_set_up(target, settings))
+        .map(|(target, state)| Finding::from_result(target.name(), state))
         .collect();
     if !reached && found.iter().all(Finding::is_good) {
         let error = Error::new("no provider can be reached");

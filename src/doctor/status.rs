@@ -37,13 +37,17 @@ impl Status {
         }));
         let (model, missing_provider) = model(settings);
         let embedding = embedding(settings);
+        let has_model = settings.text("model").is_some();
         let next = match (&scopes, missing_provider, &embedding) {
             (Err(_), ..) => "rsv-config doctor".to_owned(),
             (_, Some(command), _) => command,
+            (_, None, None) if !has_model => "rsv-config init".to_owned(),
             (_, None, None) => "rsv-embed --fetch all-minilm-l6-v2".to_owned(),
             (Ok(scopes), ..) if count(scopes) == 0 => {
                 "rsv-ingest -p garden \"The tomatoes stand by the warm wall.\"".to_owned()
             }
+            // 'init' was answered without one.
+            _ if !has_model => "rsv-config set model MODEL, or give --model MODEL to rsv-ask".to_owned(),
             _ => "rsv-ask, rsv-search, rsv-view; see 'rsv --help'".to_owned(),
         };
         let mut lines = vec![
@@ -97,7 +101,7 @@ fn partitions(scopes: &[(Scope, u64)]) -> String {
 /// The model that answers, with its provider; and the command that sets up what is missing.
 fn model(settings: &Settings) -> (String, Option<String>) {
     let Some(model) = settings.text("model") else {
-        return ("not set".to_owned(), Some("rsv-config init".to_owned()));
+        return ("not set".to_owned(), None);
     };
     let target =
         Providers::new(settings).and_then(|all| all.target(&model).map_err(|refusal| refusal.into_error()));

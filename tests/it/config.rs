@@ -1,6 +1,8 @@
 //! rsv-config.
 
-use crate::support::{Home, Ran};
+use crate::fake::dead;
+use crate::support::{Home, Ran, tools};
+use crate::terminal::Terminal;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 const FILE: &str = ".config/rsv/config.toml";
@@ -218,6 +220,44 @@ fn an_unknown_key_gets_a_suggestion() {
                      rsv-config: hint: did you mean 'reservoir_port'? see 'rsv-config list'\n[2]";
         assert_eq!(config(&Home::new(), words).to_string(), fault);
     }
+}
+
+#[test]
+fn every_tool_names_unknown_keys_once_on_a_terminal() {
+    let home = Home::new();
+    home.write(FILE, "modle = 'x'\n");
+    home.write("request", r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#);
+    home.write("message", r#"{"role":"user","content":"hi"}"#);
+    let home = home.env("RSV_OLLAMA_BASE_URL", &dead()).env("RSV_RETRIES", "0");
+    let lines = [
+        "rsv-ask --model m hi",
+        "rsv-config status",
+        "rsv-config list",
+        "rsv-config doctor",
+        "rsv-embed --models",
+        "rsv-enrich request",
+        "rsv-export",
+        "rsv-forget --all no such message",
+        "rsv-forward request",
+        "rsv-import request",
+        "rsv-ingest < message",
+        "rsv-link",
+        "rsv-proxy --check",
+        "rsv-proxy -v --port 0 true",
+        "rsv-search owl",
+        "rsv-view",
+    ];
+    for tool in tools() {
+        assert!(lines.iter().any(|line| line.split(' ').next() == Some(&*tool)), "{tool}");
+    }
+    for line in lines {
+        let Some(terminal) = Terminal::run(&home, 400, line) else { return };
+        let seen = terminal.end().0;
+        assert_eq!(seen.matches("unknown key: modle").count(), 1, "{line}: {seen}");
+        assert!(line == "rsv-config list" || seen.contains("did you mean 'model'?"), "{line}: {seen}");
+    }
+    // A program that reads standard error is not bothered.
+    assert_eq!(home.run("rsv-view", &[], "").ok(), home.run("rsv-view", &["-q"], "").ok());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! rsv-config doctor, status and init: the checks, the summary, and the first settings.
 
 use crate::fake::{Answer, Fake, dead};
-use crate::support::{Home, MODEL, Ran, lines_of};
+use crate::support::{Home, MODEL, Ran, lines_of, text};
 use crate::terminal::Terminal;
 use serde_json::Value;
 use std::net::TcpListener;
@@ -86,6 +86,11 @@ fn wrong_settings_are_found() {
     let home = healthy(Home::new(), &dead());
     home.write(FILE, "modle = 'x'\nopenai_api_key = 'sk-canary'\n");
     trouble(&home, "settings", "config.toml:1: unknown key: modle", "did you mean 'model'?");
+    home.write(FILE, "modle = 'x'\n[embed]\nwhatever = 1\n");
+    let settings = examine(&home).0.into_iter().filter(|line| line["check"] == "settings");
+    let keys: Vec<String> = settings.map(|line| line["found"].to_string()).collect();
+    assert!(keys.len() == 2 && keys[1].contains("config.toml:3: unknown key: embed.whatever"), "{keys:?}");
+    home.write(FILE, "openai_api_key = 'sk-canary'\n");
     std::fs::set_permissions(home.path(FILE), PermissionsExt::from_mode(0o644)).unwrap();
     trouble(&home, "secrets", "others can read", "chmod go= ");
     std::fs::set_permissions(home.path(FILE), PermissionsExt::from_mode(0o600)).unwrap();
@@ -230,7 +235,17 @@ fn the_process_on_the_proxy_port_is_found() {
 fn providers_are_checked() {
     let home = healthy(Home::new(), &dead());
     trouble(&home, "ollama", "connection refused", "start it, or correct RSV_OLLAMA_BASE_URL");
-    assert_eq!(found(&home, "openai").0, "advice");
+    // Providers that nobody configured are not mentioned, unless one of them answers.
+    let named = |home: &Home| {
+        let names = ["openai", "mistral", "gemini", "anthropic", "ollama", "custom", "providers"];
+        let lines = examine(home).0.into_iter().map(|line| text(&line["check"]));
+        lines.filter(|check| names.contains(&check.as_str())).collect::<Vec<String>>()
+    };
+    assert_eq!(named(&home), ["ollama"]);
+    assert_eq!(
+        named(&home.env("OPENAI_API_KEY", "sk").env("RSV_OPENAI_BASE_URL", &dead())),
+        ["openai", "ollama"]
+    );
     trouble(
         &home.env("RSV_CUSTOM_BASE_URL", "nonsense"),
         "settings",
@@ -341,6 +356,11 @@ fn the_status_shows_what_there_is_and_what_to_do_next() {
     assert!(next(&home).starts_with("rsv-ask"), "{after}");
     home.write("no store", "something else");
     assert_eq!(next(&home.env("RSV_STORE", "no store")), "rsv-config doctor");
+    // After 'init' with Enter at every question.
+    let home = Home::with_model().env("RESERVOIR_PORT", &port);
+    assert!(next(&home).starts_with("rsv-ingest "));
+    home.run("rsv-ingest", &["An owl."], "").ok();
+    assert!(next(&home).starts_with("rsv-config set model MODEL, or "), "{}", status(&home));
 }
 
 fn init(home: &Home, words: &[&str]) -> Ran {
@@ -397,15 +417,19 @@ fn init_asks_on_a_terminal() {
     assert_eq!(home.read(FILE), "model = \"gpt-4o\"\nopenai_api_key = \"sk-canary\"\n");
 }
 
-#[test]
-fn init_with_enter_at_every_question_installs_all_that_is_needed() {
-    // pip finds its registry as in the environment of the tests.
+/// The same home, in which pip finds its registry as in the environment of the tests.
+pub(crate) fn with_pip(home: Home) -> Home {
     let settings = std::env::vars().filter(|(name, _)| {
         ["PIP_", "SSL_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
             .iter()
             .any(|own| name.starts_with(own))
     });
-    let home = settings.fold(Home::new(), |home, (name, value)| home.env(&name, &value));
+    settings.fold(home, |home, (name, value)| home.env(&name, &value))
+}
+
+#[test]
+fn init_with_enter_at_every_question_installs_all_that_is_needed() {
+    let home = with_pip(Home::new());
     let Some(mut terminal) = Terminal::start(&home, "rsv-config", "init") else { return };
     terminal.see("? ");
     terminal.press("\n");
@@ -436,6 +460,7 @@ fn init_says_why_it_cannot_install_a_model() {
     assert_eq!(status, 0, "{seen}");
     let reason = "ONNX Runtime's library is not installed: tried ";
     assert!(seen.contains(reason) && seen.contains("install pip (python3-pip)"), "{seen}");
+    assert!(seen.contains("to try again, run: rsv-embed --fetch all-minilm-l6-v2\n"), "{seen}");
     assert_eq!(home.read(FILE), "model = \"llama3.2\"\n");
 }
 

@@ -10,14 +10,17 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Commands that run this test, and that it therefore does not run.
-const LEFT_OUT: [&str; 3] =
-    ["cargo build --locked", "cargo test --locked --test it search::", "scripts/test"];
+/// Commands that this test does not run, most of them because they run it.
+const LEFT_OUT: [&str; 4] = [
+    "cargo build --locked",
+    "cargo test --locked --test it search::",
+    // It asks on a terminal: see first_half_hour.
+    "rsv-config init",
+    "scripts/test",
+];
 
 /// Fakes of programs that would leave this machine, change it, ask its user, or never end.
-const STAND_INS: [(&str, &str); 14] = [
-    // The hours of a line for cron come first.
-    ("0", r#"while [ "$1" != rsv-export ]; do shift; done; exec "$@""#),
+const STAND_INS: [(&str, &str); 13] = [
     ("aider", r#"test -n "$OPENAI_BASE_URL""#),
     ("cargo", r#"test "$1" = build"#),
     ("cgip", "cat"),
@@ -34,7 +37,7 @@ const STAND_INS: [(&str, &str); 14] = [
 ];
 
 /// A provider of everything: it answers chat completions, streamed or not, and embeds.
-fn provider() -> Fake {
+pub(crate) fn provider() -> Fake {
     let chunk =
         r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"By the wall."}}]}"#;
     let whole = r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"By the wall."}}]}"#;
@@ -107,25 +110,31 @@ pub(crate) fn can_run_examples() -> bool {
 
 /// The commands of a document's blocks, those for a shell and those after a prompt, but for what is left out.
 fn commands(document: &str) -> String {
-    let mut commands = String::new();
+    commands_in(&read(document)).filter(|command| !LEFT_OUT.contains(&bare(command))).collect()
+}
+
+/// A command without its comment.
+pub(crate) fn bare(command: &str) -> &str {
+    command.split('#').next().unwrap().trim()
+}
+
+/// The lines of the commands in a text's blocks.
+pub(crate) fn commands_in(text: &str) -> impl Iterator<Item = String> {
+    let mut commands = Vec::new();
     // Every other part is between fences, and begins with the name of its language.
-    for block in read(document).split("```").skip(1).step_by(2) {
+    for block in text.split("```").skip(1).step_by(2) {
         let (language, text) = block.split_once('\n').unwrap();
-        assert!(["", "sh", "console"].contains(&language), "{document}: what is {language}?");
+        assert!(["", "sh", "console"].contains(&language), "what is {language}?");
         let mut goes_on = false;
-        for line in text.lines() {
-            let command =
-                if language == "console" && !goes_on { line.strip_prefix("$ ") } else { Some(line) };
-            let bare = command.map(|command| command.split('#').next().unwrap().trim());
-            if let Some(command) =
-                command.filter(|_| !language.is_empty() && !LEFT_OUT.contains(&bare.unwrap()))
-            {
-                commands += &format!("{command}\n");
+        for line in text.lines().filter(|_| !language.is_empty()) {
+            let is_command = language != "console" || goes_on || line.starts_with("$ ");
+            goes_on = is_command && line.ends_with('\\');
+            if is_command {
+                commands.push(line.strip_prefix("$ ").unwrap_or(line).to_owned() + "\n");
             }
-            goes_on = command.is_some_and(|command| command.ends_with('\\'));
         }
     }
-    commands
+    commands.into_iter()
 }
 
 #[test]
@@ -160,18 +169,17 @@ fn flags_and_commands_named_in_the_docs_exist() {
     assert!(seen > 4, "{seen}");
 }
 
-/// The blocks of a part of a page.
-fn blocks(part: &str) -> String {
-    let (mut script, mut inside) = (String::new(), false);
-    for line in part.lines() {
-        if line == ".Ed" {
-            inside = false;
-        } else if inside {
-            script.push_str(line);
-            script.push('\n');
-        }
-        inside |= line.starts_with(".Bd -literal");
-    }
+/// The blocks of a part of a page, but for those for cron.
+pub(crate) fn blocks(part: &str) -> String {
+    let blocks = part.split(".Bd -literal").skip(1).map(|block| {
+        let (_, block) = block.split_once('\n').unwrap();
+        unescaped(block.split("\n.Ed").next().unwrap()) + "\n"
+    });
+    blocks.filter(|block| crontab_commands(block).next().is_none()).collect()
+}
+
+/// A literal text of a page as it is shown.
+fn unescaped(text: &str) -> String {
     let escapes = [
         ("\\-", "-"),
         ("\\&", ""),
@@ -181,7 +189,76 @@ fn blocks(part: &str) -> String {
         ("\\(ti", "~"),
         ("\\e", "\\"),
     ];
-    escapes.iter().fold(script, |script, (escape, sign)| script.replace(escape, sign))
+    escapes.iter().fold(text.to_owned(), |text, (escape, sign)| text.replace(escape, sign))
+}
+
+/// The commands in the lines of a text that are for cron: those after five fields of time.
+fn crontab_commands(text: &str) -> impl Iterator<Item = &str> {
+    let is_time = |field: &str| {
+        field.contains(|c: char| c == '*' || c.is_ascii_digit())
+            && field.chars().all(|c| c.is_ascii_digit() || "*/,-".contains(c))
+    };
+    text.lines().filter_map(move |line| {
+        let mut fields = line.trim().splitn(6, ' ');
+        fields.by_ref().take(5).all(is_time).then(|| fields.next()).flatten()
+    })
+}
+
+#[test]
+fn crontab_lines_are_valid_and_fail_with_any_part() {
+    let pages = names("man").into_iter().map(|name| unescaped(&read(&format!("man/{name}"))));
+    let texts: Vec<String> = pages.chain([read("README.md")]).collect();
+    let commands: Vec<&str> = texts.iter().flat_map(|text| crontab_commands(text)).collect();
+    assert!(!commands.is_empty());
+    for command in commands {
+        // cron ends a command at a '%', unless a backslash is before it, which it takes away.
+        assert!(!command.replace("\\%", "").contains('%'), "{command}");
+        let home = Home::new();
+        home.run("rsv-ingest", &["An owl."], "").ok();
+        let built = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap();
+        let path = format!("{}:/usr/bin:/bin", built.display());
+        let run = || {
+            let mut sh = home.env("PATH", &path).env("SHELL", "/bin/sh").command("/bin/sh");
+            home.ran(sh.args(["-c", &command.replace("\\%", "%")]).stdin(Stdio::null()).output().unwrap())
+        };
+        run().ok();
+        let backups = || -> Vec<_> {
+            let files = home.path("").read_dir().unwrap().map(|file| file.unwrap().path());
+            files.filter(|path| path.extension().is_some_and(|end| end == "gz")).collect()
+        };
+        let made = backups();
+        let text = Command::new("gzip").arg("-dc").args(&made).output().unwrap();
+        assert!(String::from_utf8(text.stdout).unwrap().contains("An owl."), "{command}");
+        std::fs::remove_file(&made[0]).unwrap();
+        home.write(".local/share/rsv/store.db", "no store");
+        let failed = run();
+        assert!(failed.status != 0 && failed.stderr.contains("rsv-export: error: "), "{command}: {failed}");
+        assert!(backups().is_empty(), "{command}");
+    }
+}
+
+#[test]
+fn the_function_of_the_manual_returns_the_failure_of_the_provider() {
+    if !can_run_examples() {
+        return;
+    }
+    let page = read("man/rsv.7");
+    let script = blocks(section(&page, "EXAMPLES"));
+    let function =
+        format!("ask() (\n{}\n)\n", script.split("ask() (\n").nth(1).unwrap().split("\n)\n").next().unwrap());
+    let built = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap();
+    let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap_or_default());
+    for shell in ["bash", "zsh"].into_iter().filter(|shell| is_installed(shell)) {
+        let ask = |provider: &str| {
+            let home =
+                Home::new().env("PATH", &path).env("RSV_RETRIES", "0").env("RSV_OLLAMA_BASE_URL", provider);
+            home.run("/usr/bin/env", &[shell, "-c", &(function.clone() + "ask Where are they")], "")
+        };
+        assert_eq!(ask(&provider().url()).ok(), "By the wall.\n");
+        let failed = ask(&dead());
+        assert!(failed.status == 2 && failed.stdout.is_empty(), "{shell}: {failed}");
+        assert!(failed.stderr.starts_with("rsv-forward: error: "), "{shell}: {failed}");
+    }
 }
 
 /// The preparation that the examples of a page need.

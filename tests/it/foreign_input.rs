@@ -16,13 +16,16 @@ fn the_name_of_a_file_is_no_text() {
     let refused = home.run("rsv-ingest", &["my notes.txt"], "");
     insta::assert_snapshot!(refused, @r"
     rsv-ingest: error: my notes.txt is the name of a file
-    rsv-ingest: hint: store what is in it: rsv-ingest < 'my notes.txt'; store its name: rsv-ingest --role user -- 'my notes.txt'
+    rsv-ingest: hint: store what is in it: rsv-ingest < 'my notes.txt'; store its name: rsv-ingest -- 'my notes.txt'
     [2]
     ");
     assert!(!home.store().exists());
-    home.run("rsv-ingest", &["--role", "user", "--", "my notes.txt"], "").ok();
+    home.run("rsv-ingest", &["--role", "user", "my notes.txt"], "").ok();
+    home.run("rsv-ingest", &["--", "my notes.txt"], "").ok();
+    home.run("rsv-ingest", &["--", "-v"], "").ok();
     home.run("rsv-ingest", &["no such file"], "").ok();
-    assert_eq!(home.contents("rsv-view", &[]), ["my notes.txt", "no such file"]);
+    assert_eq!(home.contents("rsv-view", &[]), ["my notes.txt", "my notes.txt", "-v", "no such file"]);
+    home.run("rsv-ingest", &["one", "--", "two"], "").trouble();
 }
 
 #[test]
@@ -109,6 +112,9 @@ fn a_file_of_bad_lines_is_read_no_further() {
     rsv-import: hint: this looks like CSV; each line is a JSON object: man 5 rsv-record
     [2]
     ");
+    let cut = home.run("rsv-import", &[], "{\"role\":\"user\"\n".repeat(30)).trouble();
+    let end = "no more are read\nrsv-import: hint: each line is a JSON object: man 5 rsv-record\n";
+    assert!(cut.ends_with(end), "{cut}");
     for (line, looks) in [
         ("<p>owl</p>", "HTML or XML"),
         ("An owl is a bird.", "plain text"),

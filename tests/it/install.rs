@@ -62,7 +62,7 @@ pub(crate) fn real(home: &Home, wanted: &[&str]) -> PathBuf {
 }
 
 /// The files below a directory, by their paths in it.
-fn files(directory: &Path) -> BTreeSet<String> {
+pub(crate) fn files(directory: &Path) -> BTreeSet<String> {
     let (mut found, mut directories) = (BTreeSet::new(), vec![directory.to_owned()]);
     while let Some(next) = directories.pop() {
         for entry in next.read_dir().unwrap() {
@@ -253,6 +253,23 @@ fn the_default_is_the_users_home_and_errors_are_reported() {
     for name in ["install", "uninstall"] {
         let ran = run(&nobody, script(name), &["--from", from][..if name == "install" { 2 } else { 0 }]);
         assert!(ran.status == 2 && ran.stderr.contains("hint: say where: --prefix DIR"), "{name}: {ran}");
+    }
+}
+
+#[test]
+fn what_is_built_from_the_source_needs_cargo_and_says_so() {
+    let home = Home::new();
+    for name in ["bash", "dirname", "mktemp", "rm", "sed", "uname"] {
+        let found = run(&Home::new(), "/bin/sh", &["-c", &format!("command -v {name}")]).ok();
+        std::fs::create_dir_all(home.path("bin")).unwrap();
+        symlink(found.trim(), home.path("bin").join(name)).unwrap();
+    }
+    let home = home.env("PATH", home.path("bin").to_str().unwrap());
+    for name in ["demo", "install"] {
+        let said = run(&home, script(name), &[]);
+        let error = format!("scripts/{name}: error: cargo is not installed");
+        assert!(said.status == 2 && said.stderr.starts_with(&error), "{said}");
+        assert!(said.stderr.contains(&format!("scripts/{name}: hint: install Rust")), "{said}");
     }
 }
 

@@ -27,6 +27,7 @@ mod enrich_turns;
 mod examples;
 mod export_import;
 mod fake;
+mod first_half_hour;
 mod foreign_input;
 mod forget;
 mod forget_kills;

