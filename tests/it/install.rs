@@ -265,12 +265,44 @@ fn what_is_built_from_the_source_needs_cargo_and_says_so() {
         symlink(found.trim(), home.path("bin").join(name)).unwrap();
     }
     let home = home.env("PATH", home.path("bin").to_str().unwrap());
-    for name in ["demo", "install"] {
+    for name in ["demo", "install", "release"] {
         let said = run(&home, script(name), &[]);
         let error = format!("scripts/{name}: error: cargo is not installed");
         assert!(said.status == 2 && said.stderr.starts_with(&error), "{said}");
         assert!(said.stderr.contains(&format!("scripts/{name}: hint: install Rust")), "{said}");
     }
+}
+
+#[test]
+fn the_debian_package_has_every_file_of_an_installation() {
+    let home = bare();
+    install(&home, &stand_ins(&home), &["--services=systemd", "--reservoir"]).ok();
+    let only_installed = ["LICENSE", "manifest", "uninstall"];
+    let names = |directory: &Path| -> BTreeSet<String> {
+        let name = |path: String| path.rsplit('/').next().unwrap().to_owned();
+        files(directory).into_iter().map(name).collect()
+    };
+    let mut installed = names(&home.path(PREFIX));
+    installed.retain(|name| !only_installed.contains(&name.as_str()));
+    // cargo-deb adds the tools by itself.
+    let mut packaged: BTreeSet<String> = programs().into_iter().collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest: toml_edit::DocumentMut =
+        std::fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
+    for asset in manifest["package"]["metadata"]["deb"]["assets"].as_array().unwrap() {
+        let Some(asset) = asset.as_array() else { continue };
+        let pattern = asset.get(0).unwrap().as_str().unwrap();
+        let (directory, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
+        let (begin, end) = name.split_once('*').unwrap_or((name, ""));
+        let is_matched = |file: &String| file.starts_with(begin) && file.ends_with(end);
+        let found: Vec<String> = names(&root.join(directory)).into_iter().filter(is_matched).collect();
+        assert!(!found.is_empty(), "no file is {pattern}");
+        packaged.extend(found);
+    }
+    let bare_name = |name: &String| name.strip_suffix(".bash").filter(|_| name != "rsv.bash").map(str::to_owned);
+    packaged.extend(packaged.iter().filter_map(bare_name).collect::<Vec<_>>());
+    let missing: Vec<&String> = installed.difference(&packaged).collect();
+    assert!(missing.is_empty(), "the package lacks {missing:?}");
 }
 
 /// The libraries that a program is linked to.
