@@ -4,7 +4,7 @@ use super::Scope;
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
-use super::stored::{Draft, RecordKind, StoredRecord, TextSource};
+use super::stored::{Draft, RecordKind, StoredRecord};
 use crate::error::{Error, Result};
 
 /// The kind of accounts, which record the enrichment of one request.
@@ -14,13 +14,14 @@ pub static ACCOUNT: RecordKind = RecordKind {
     traced: true,
     read: parse,
     write,
-    natural_key: None,
     lookup_key: Some(DIGEST_MEMBER),
-    indexed: TextSource::None,
-    embedded: TextSource::None,
-    heading: |_| "account".to_owned(),
-    recalled: false,
-    part_lists: &[("recalled", "message"), ("recent", "message"), ("left_out", "message")],
+    part_lists: &[
+        ("recalled", "message"),
+        ("recent", "message"),
+        ("left_out", "message"),
+        ("memories", "memory"),
+    ],
+    ..RecordKind::PLAIN
 };
 
 /// The member by which later requests of a turn find their account.

@@ -73,14 +73,10 @@ pub(super) fn replace_outcome(
     }
 }
 
-/// Whether two records with one id are the same. Trace and time do not count, since the id implies them.
+/// Whether two records with one id are the same.
 fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
-    let content = || {
-        there.scope == record.scope
-            && there.role == record.role
-            && there.content_json() == record.content_json()
-    };
-    there.kind == record.kind && (record.kind.natural_key.is_none() || content())
+    let fixed_parts = record.kind.fixed_parts;
+    there.kind == record.kind && fixed_parts.is_none_or(|parts| parts(there) == parts(record))
 }
 
 /// The outcome of writing a vector if its record has one of the model already.
