@@ -20,13 +20,13 @@ mod synapses;
 mod terms;
 
 pub use api::{
-    Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Unembedded, Vectors, Visit,
+    Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
     VisitHit, Words,
 };
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use forgetting::Forgotten;
-pub use identity::{RefusedIds, Written};
+pub use identity::{RefusedIds, WriteRules, Written};
 pub use open::{open, open_to_read, peek_scopes};
 pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Mark, Select, Walk};

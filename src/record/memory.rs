@@ -236,8 +236,7 @@ impl StoredRecord {
 
 fn indexed_text(memory: &StoredRecord) -> String {
     let tags = memory.member_texts("tags").join(" ");
-    let texts =
-        [memory.member_text("title"), memory.member_text("description"), memory.text.clone(), tags];
+    let texts = [memory.member_text("title"), memory.member_text("description"), memory.text.clone(), tags];
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 

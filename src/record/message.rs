@@ -49,7 +49,12 @@ fn natural_key(record: &StoredRecord) -> Vec<String> {
 /// Scope, role and content; trace and time are implied by the id.
 fn fixed_parts(record: &StoredRecord) -> Vec<String> {
     let role = record.role.map_or("", Role::name).to_owned();
-    vec![record.scope.partition.clone(), record.scope.instance.clone(), role, record.content_json().into_owned()]
+    vec![
+        record.scope.partition.clone(),
+        record.scope.instance.clone(),
+        role,
+        record.content_json().into_owned(),
+    ]
 }
 
 fn write(record: &StoredRecord, out: &mut Vec<u8>) {

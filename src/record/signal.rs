@@ -16,8 +16,7 @@ pub static SIGNAL: RecordKind = RecordKind {
     write,
     fixed_parts: Some(|signal| ["of", "type", "positive"].map(|name| json_of(signal, name)).to_vec()),
     merge: Some(merge),
-    subject: Some(Subject { kind: "memory" }),
-    tallies,
+    subject: Some(Subject { kind: "memory", tallies }),
     lookup_key: Some("of"),
     ..RecordKind::PLAIN
 };

@@ -53,6 +53,11 @@ impl StoredRecord {
         self.kind.subject.and_then(|_| self.lookup_key())
     }
 
+    /// The amounts that it adds to the sums of its store.
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.kind.subject.map_or_else(Vec::new, |subject| (subject.tallies)(self))
+    }
+
     /// The ids of the records that it takes the place of.
     pub fn replaced_ids(&self) -> Vec<String> {
         self.kind.replaces.map_or_else(Vec::new, |replaces| (replaces.ids)(self))
@@ -127,15 +132,13 @@ pub struct RecordKind {
     pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
     /// The parts that never change under one id; `None` if versions of a record may differ.
     pub fixed_parts: Option<fn(&StoredRecord) -> Vec<String>>,
-    /// The version to store where another of the same id exists, or `None` is given where none does; `None` to keep
-    /// what exists. A kind without this rule keeps its first versions.
+    /// The version to store, given the one that exists under the same id and a new one; `None` to keep what exists. A
+    /// kind with such a rule has no index; one without it keeps the first version.
     pub merge: Option<fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>>,
     /// The record that it is about, without which it cannot exist.
     pub subject: Option<Subject>,
     /// The records that it takes the place of.
     pub replaces: Option<Replaces>,
-    /// Its part of the sums that a store keeps.
-    pub tallies: fn(&StoredRecord) -> Vec<Tally>,
     /// The member, a text, by which records of the kind are looked up.
     pub lookup_key: Option<&'static str>,
     /// The source of the text for the word index.
@@ -164,7 +167,6 @@ impl RecordKind {
         merge: None,
         subject: None,
         replaces: None,
-        tallies: |_| Vec::new(),
         lookup_key: None,
         indexed: TextSource::None,
         embedded: TextSource::None,
@@ -180,6 +182,8 @@ impl RecordKind {
 pub struct Subject {
     /// The name of its kind.
     pub kind: &'static str,
+    /// The amounts that a record adds to the sums that a store keeps.
+    pub tallies: fn(&StoredRecord) -> Vec<Tally>,
 }
 
 /// The records that a record takes the place of: each gets a link to it.

@@ -1,7 +1,22 @@
 //! The rules of every store for when two records are the same and when one is refused, with the wording.
 
+use super::forgetting::Forgotten;
 use crate::record::{Link, RESPONDED_WITH, Record, StoredRecord};
 use std::collections::HashSet;
+
+/// The rules of a write.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WriteRules {
+    /// The treatment of forgotten records.
+    pub forgotten: Forgotten,
+    /// Whether a record is refused that takes the place of records which are missing, or replaced already.
+    pub check_replaced: bool,
+}
+
+impl WriteRules {
+    /// Forgotten records are kept out.
+    pub const KEEP_OUT: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, check_replaced: false };
+}
 
 /// The outcome of writing a record.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,7 +52,7 @@ impl RefusedIds {
 
     /// The reason to refuse a vector or a link of a refused record.
     pub fn refusal(&self, record: &Record) -> Option<String> {
-        let id = record.references().into_iter().find(|id| self.0.contains(*id))?;
+        let id = record.references().into_iter().find(|id| self.0.contains(id.as_ref()))?;
         Some(format!("follows the record {id} of the same input, which was refused"))
     }
 }
@@ -88,6 +103,26 @@ pub(super) fn vector_outcome(of: &str, there: &[f32], vector: &[f32]) -> Written
 /// The refusal of an embedding or a link whose record is missing; `member` names the record.
 pub(super) fn unknown_record(member: &str, id: &str) -> Written {
     Written::Refused(format!("{member}: the store has no record {id}"))
+}
+
+/// The refusal of a record whose subject is missing.
+pub(super) fn unknown_subject(record: &StoredRecord) -> Written {
+    let member = record.kind.lookup_key.unwrap_or_default();
+    let kind = record.kind.subject.map_or("record", |subject| subject.kind);
+    let id = record.subject_id().unwrap_or_default();
+    Written::Refused(format!("{member}: {kind} not found: {id}"))
+}
+
+/// The refusal of a record that takes the place of a missing one.
+pub(super) fn unknown_replaced(record: &StoredRecord, id: &str) -> Written {
+    let member = record.kind.replaces.map_or("", |replaces| replaces.member);
+    Written::Refused(format!("{member}: {} not found: {id}", record.kind.name))
+}
+
+/// The refusal of a record that takes the place of one that another has replaced already.
+pub(super) fn replaced_already(record: &StoredRecord, id: &str) -> Written {
+    let member = record.kind.replaces.map_or("", |replaces| replaces.member);
+    Written::Refused(format!("{member}: {id} is archived already"))
 }
 
 /// The reason to refuse a vector with another dimension than the others of its model.

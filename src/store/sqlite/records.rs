@@ -2,8 +2,7 @@
 
 use super::super::api::{Records, Visit};
 use super::super::error::Result;
-use super::super::forgetting::Forgotten;
-use super::super::identity::Written;
+use super::super::identity::{WriteRules, Written};
 use super::super::select::{Mark, Select, Walk};
 use super::collections::Within;
 use super::database::Sqlite;
@@ -16,9 +15,9 @@ use crate::record::{Record, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 impl Records for Sqlite {
-    fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>> {
+    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>> {
         self.durably(|store| {
-            let written = write::write(&mut store.connection, &mut store.known_collections, batch, forgotten);
+            let written = write::write(&mut store.connection, &mut store.known_collections, batch, rules);
             let written = written.map_err(|e| store.rolled_back(e))?;
             erase::go_on(&mut store.connection).map_err(|e| store.failed("write to", e))?;
             Ok(written)
