@@ -45,8 +45,8 @@ pub use scope::{Scope, Scopes};
 pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};
 pub use sniff::{binary_format, invalid_utf8};
 pub use stored::{
-    Draft, DraftDefaults, Position, RecordKind, Replaces, StoredRecord, Subject, Tally, TextSource,
-    write_time,
+    Draft, DraftDefaults, MergeRule, Position, RecordKind, Replaces, StoredRecord, Subject, Tally,
+    TextSource, write_time,
 };
 pub use time::Clock;
 pub use tombstone::{Tombstone, TombstoneState, identity_digest};

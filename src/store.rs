@@ -25,8 +25,8 @@ pub use api::{
 };
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
-pub use forgetting::Forgotten;
-pub use identity::{RefusedIds, WriteRules, Written};
+pub use forgetting::{Forgotten, WriteRules};
+pub use identity::{RefusedIds, Written};
 pub use open::{open, open_to_read, peek_scopes};
 pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Mark, Select, Walk};

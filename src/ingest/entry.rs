@@ -93,8 +93,8 @@ pub(super) fn take_scopes(records: &mut [Record], store: &mut dyn Store) -> Resu
     if !records.iter().filter_map(Record::stored).any(|record| record.kind.subject.is_some()) {
         return Ok(());
     }
-    for at in 0..records.len() {
-        let Record::Stored(record) = &records[at] else { continue };
+    for record in records {
+        let Record::Stored(record) = record else { continue };
         let Some(subject) = record.subject_id() else {
             scopes.insert(record.id.clone(), Some(record.scope.clone()));
             continue;
@@ -107,7 +107,7 @@ pub(super) fn take_scopes(records: &mut [Record], store: &mut dyn Store) -> Resu
                 scope
             }
         };
-        if let (Record::Stored(record), Some(scope)) = (&mut records[at], scope) {
+        if let Some(scope) = scope {
             record.scope = scope;
         }
     }

@@ -132,9 +132,9 @@ pub struct RecordKind {
     pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
     /// The parts that never change under one id; `None` if versions of a record may differ.
     pub fixed_parts: Option<fn(&StoredRecord) -> Vec<String>>,
-    /// The version to store, given the one that exists under the same id and a new one; `None` to keep what exists. A
-    /// kind with such a rule has no index; one without it keeps the first version.
-    pub merge: Option<fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>>,
+    /// Chooses between versions under one id. A kind with such a rule has no index; one without it keeps the first
+    /// version.
+    pub merge: Option<MergeRule>,
     /// The record that it is about, without which it cannot exist.
     pub subject: Option<Subject>,
     /// The records that it takes the place of.
@@ -175,6 +175,9 @@ impl RecordKind {
         part_lists: &[],
     };
 }
+
+/// The version to store, given the one that exists, if there is one, and a new one; `None` to keep what exists.
+pub type MergeRule = fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>;
 
 /// The record that records of a kind are about: the value of their lookup key is its id. They are refused without it,
 /// go with it, and follow it in an export.

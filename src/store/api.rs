@@ -5,7 +5,8 @@
 
 use super::error::Result;
 use super::evidence::{Around, Cosines, Evidence, Plan};
-use super::identity::{WriteRules, Written};
+use super::forgetting::WriteRules;
+use super::identity::Written;
 use super::question::Question;
 use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};

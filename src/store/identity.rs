@@ -1,22 +1,7 @@
 //! The rules of every store for when two records are the same and when one is refused, with the wording.
 
-use super::forgetting::Forgotten;
 use crate::record::{Link, RESPONDED_WITH, Record, StoredRecord};
 use std::collections::HashSet;
-
-/// The rules of a write.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct WriteRules {
-    /// The treatment of forgotten records.
-    pub forgotten: Forgotten,
-    /// Whether a record is refused that takes the place of records which are missing, or replaced already.
-    pub check_replaced: bool,
-}
-
-impl WriteRules {
-    /// Forgotten records are kept out.
-    pub const KEEP_OUT: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, check_replaced: false };
-}
 
 /// The outcome of writing a record.
 #[derive(Clone, PartialEq, Debug)]

@@ -41,6 +41,7 @@ mod install;
 mod kinds;
 mod levels;
 mod link;
+mod memory;
 mod models;
 mod mutations;
 mod neo4j;

@@ -8,7 +8,7 @@ use super::selection::collection_params;
 use super::tombstones::Tombstones;
 use super::values::Params;
 use crate::record::{
-    Embedding, Link, MESSAGE, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone,
+    Embedding, Link, MESSAGE, MergeRule, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone,
 };
 use crate::store::forgetting::Forgotten;
 use crate::store::identity::{self, Written};
@@ -24,9 +24,6 @@ pub(super) type NaturalKey = (&'static str, i64, Vec<String>);
 
 /// A link by its ends and its relation: from, rel, to.
 pub(super) type LinkKey = (String, String, String);
-
-/// The rule by which a kind merges versions.
-type Merge = fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>;
 
 /// The record that has a natural key.
 #[derive(Clone, PartialEq)]
@@ -223,7 +220,7 @@ impl Batch {
     }
 
     /// Writes a record of a kind that merges versions; `written` is the outcome without merging.
-    fn merge(&mut self, record: &StoredRecord, merge: Merge, written: Written) -> Written {
+    fn merge(&mut self, record: &StoredRecord, merge: MergeRule, written: Written) -> Written {
         match written {
             Written::New => {
                 let merged = merge(None, record);

@@ -9,7 +9,8 @@ use super::values::{Params, Row};
 use crate::record::{Record, RecordKind, StoredRecord, Vector};
 use crate::store::api::{Records, Visit};
 use crate::store::error::Result;
-use crate::store::identity::{WriteRules, Written};
+use crate::store::forgetting::WriteRules;
+use crate::store::identity::Written;
 use crate::store::select::{Mark, Select, Walk};
 
 impl Records for Neo4j {

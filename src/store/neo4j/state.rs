@@ -11,7 +11,8 @@ use super::values::Params;
 use crate::record::{MESSAGE, Record, Scope, Vector, reservoir_model};
 use crate::store::api::{Claim, State, Tallies};
 use crate::store::error::Result;
-use crate::store::identity::{WriteRules, Written};
+use crate::store::forgetting::WriteRules;
+use crate::store::identity::Written;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -13,8 +13,8 @@ use super::statements::{self, for_model};
 use super::tallies;
 use super::values::Params;
 use crate::record::{Record, StoredRecord, kind_named};
-use crate::store::forgetting::{Forgotten, Received};
-use crate::store::identity::{RefusedIds, WriteRules, Written};
+use crate::store::forgetting::{Forgotten, Received, WriteRules};
+use crate::store::identity::{RefusedIds, Written};
 use neo4rs::BoltType;
 use std::collections::{BTreeSet, HashMap};
 

@@ -2,7 +2,8 @@
 
 use super::super::api::{Records, Visit};
 use super::super::error::Result;
-use super::super::identity::{WriteRules, Written};
+use super::super::forgetting::WriteRules;
+use super::super::identity::Written;
 use super::super::select::{Mark, Select, Walk};
 use super::collections::Within;
 use super::database::Sqlite;

@@ -2,8 +2,8 @@
 //! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
 //! waits.
 
-use super::super::forgetting::Forgotten;
-use super::super::identity::{self, RefusedIds, WriteRules, Written};
+use super::super::forgetting::{Forgotten, WriteRules};
+use super::super::identity::{self, RefusedIds, Written};
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
