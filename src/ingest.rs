@@ -258,6 +258,7 @@ impl Ingest {
         {
             entry::narrow(&mut entries, &mut records, scopes, store)?;
         }
+        turn::count_uses(&mut entries, &mut records, &mut self.completion, store)?;
         entry::take_scopes(&mut records, store)?;
         pair::order(&entries, &mut records, store)?;
         let own = records.len();

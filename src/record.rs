@@ -35,7 +35,7 @@ pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line};
 pub use link::{CONSOLIDATED_INTO, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE};
 pub use members::timestamp;
-pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS};
+pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading};
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{Object, quote, unexpected};
 pub use query::Query;

@@ -1,6 +1,8 @@
 //! Every setting as one row, and the keys that name them.
 
-use super::value::ValueType::{self, Boolean, Choice, Duration, Integer, Real, Secret, Text, Url, Variable};
+use super::value::ValueType::{
+    self, Boolean, Choice, Duration, Integer, List, Real, Secret, Text, Url, Variable,
+};
 use crate::error::{Error, Result};
 use std::fmt;
 
@@ -99,7 +101,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the path of ONNX Runtime's library; unset, the tools look for it"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
-    row("enrich.recall", &["RSV_ENRICH_RECALL"], Choice(&["similar,recent", "similar", "recent", "none"]), Some("similar,recent"), "the messages to recall: similar,recent or similar or recent or none"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], List(&["similar", "recent", "memories"]), Some("similar,recent"), "what to recall: some of similar (related messages), recent (the last messages) and memories, separated by commas, or none"),
+    row("enrich.memories", &["RSV_ENRICH_MEMORIES"], MESSAGE_COUNT, Some("3"), "the maximum number of memories to recall"),
     row("enrich.selective", &["RSV_ENRICH_SELECTIVE"], Boolean, Some("true"), "whether only messages that are likely to help are recalled, instead of as many as there may be"),
     row("enrich.recent_gap", &["RSV_ENRICH_RECENT_GAP"], Duration, Some("30m"), "the pause after which a new sitting begins; with enrich.selective, recent messages are those of the present sitting"),
     row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "the largest share of the model's window that recalled messages take"),
@@ -167,7 +170,7 @@ impl Key {
     /// The words that the value is one of, if it is one of a few.
     pub fn choices(&self) -> &'static [&'static str] {
         match self.row().kind {
-            Choice(words) => words,
+            Choice(words) | List(words) => words,
             Boolean => &["true", "false"],
             _ => &[],
         }

@@ -165,6 +165,12 @@ pub(super) fn outcome(
             }
             (Written::KeptOut, _) => continue,
             (Written::Refused(_), _) if hangs_on_kept_out => continue,
+            // A memory that a turn recalled may be gone when the turn is stored.
+            (Written::Refused(_), Record::Stored(record))
+                if entry.passed_on.is_some() && record.kind.subject.is_some() =>
+            {
+                continue;
+            }
             (Written::New | Written::Replaced, _) => outcome.new += 1,
             (Written::Removed(count), _) => {
                 outcome.new += 1;

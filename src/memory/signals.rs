@@ -3,10 +3,9 @@
 use super::derived::signals_of;
 use crate::error::Result;
 use crate::record::{
-    Clock, Draft, DraftDefaults, MEMORY, Object, Record, Scopes, SignalType, StoredRecord, day_of, id, quote,
-    usage_id,
+    Clock, Draft, DraftDefaults, MEMORY, Object, Record, Scopes, SignalType, StoredRecord, id, quote,
 };
-use crate::store::{Select, Store, WriteRules, Written};
+use crate::store::{self, Select, Store, WriteRules, Written};
 use std::collections::HashMap;
 
 /// An explicit signal is compared with the signals of the other types in this time before it, in milliseconds.
@@ -14,9 +13,6 @@ const PREDICTION_MILLIS: i64 = 24 * 3600 * 1000;
 
 /// The greatest number of signals about a memory that are compared with an explicit one.
 const MAX_COMPARED: usize = 10_000;
-
-/// The fact that names a store.
-const STORE_ID: &str = "store_id";
 
 /// What is said of memories.
 #[derive(Clone, Debug)]
@@ -65,27 +61,22 @@ fn new_signal(
     at: usize,
 ) -> Result<StoredRecord> {
     let now = clock.now();
-    let mut draft = Draft::signal(memory, signal.signal_type, signal.positive, now);
+    let mut draft = match signal.signal_type {
+        SignalType::Usage => Draft::usage(&memory.id, &store::id(store)?, now)?,
+        signal_type => Draft {
+            id: Some(id::fresh(clock, &format!("signal {} {at}", memory.id))?),
+            ..Draft::signal(&memory.id, signal_type, signal.positive, now)
+        },
+    };
     if let Some(session) = &signal.session_id {
         draft.members.set_text("session_id", session);
     }
-    match signal.signal_type {
-        SignalType::Usage => {
-            let (day, store) = (day_of(now), store_id(store)?);
-            draft.id = Some(usage_id(&memory.id, &day, &store)?);
-            draft.members.set_text("day", &day);
-            draft.members.set_text("store", &store);
-        }
-        SignalType::Explicit => {
-            draft.id = Some(id::fresh(clock, &format!("signal {} {at}", memory.id))?);
-            predict(store, memory, now, &mut draft.members)?;
-        }
-        SignalType::Outcome => {
-            draft.id = Some(id::fresh(clock, &format!("signal {} {at}", memory.id))?);
-        }
+    if signal.signal_type == SignalType::Explicit {
+        predict(store, memory, now, &mut draft.members)?;
     }
-    let fill =
-        DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: now, seq: 0 };
+    let partition = Some(memory.scope.partition.clone());
+    let instance = Some(memory.scope.instance.clone());
+    let fill = DraftDefaults { partition, instance, trace_id: String::new(), timestamp: now, seq: 0 };
     draft.complete(&fill)
 }
 
@@ -104,14 +95,4 @@ fn predict(store: &mut dyn Store, memory: &StoredRecord, now: i64, members: &mut
         members.set("predicted", format!("[{}]", predicted.join(",")));
     }
     Ok(())
-}
-
-/// The random id of a store, which gets one if it has none.
-fn store_id(store: &mut dyn Store) -> Result<String> {
-    if let Some(id) = store.fact(STORE_ID)? {
-        return Ok(id);
-    }
-    let id = id::fresh(&Clock::default(), "store")?;
-    store.set_fact(STORE_ID, Some(&id))?;
-    Ok(store.fact(STORE_ID)?.unwrap_or(id))
 }

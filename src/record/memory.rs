@@ -20,6 +20,7 @@ pub static MEMORY: RecordKind = RecordKind {
     }),
     indexed: TextSource::Composed(indexed_text),
     embedded: TextSource::Composed(embedded_text),
+    shown: TextSource::Composed(embedded_text),
     heading,
     ..RecordKind::PLAIN
 };
@@ -244,15 +245,23 @@ fn embedded_text(memory: &StoredRecord) -> String {
     format!("{}\n\n{}", memory.member_text("title"), memory.text)
 }
 
-/// The title after its category, or the word for its outcome; with the confidence, if it was derived.
+/// The word for a failed strategy.
+const WARNING: &str = "warning";
+
+/// Whether the heading of a memory may begin with a word.
+pub fn begins_memory_heading(word: &str) -> bool {
+    word == WARNING || CATEGORIES.contains(&word)
+}
+
+/// Its category, or the word for a failed strategy, and the confidence, if it was derived: `warning, confidence 0.82`.
 fn heading(memory: &StoredRecord) -> String {
     let category = memory.member_text("category");
     let what = match memory.member_text("outcome").as_str() {
-        FAILURE => "warning",
+        FAILURE => WARNING,
         _ if category.is_empty() => STRATEGY,
         _ => category.as_str(),
     };
     let confidence = memory.members.number("confidence").ok().flatten();
-    let confidence = confidence.map(|confidence| format!(" ({confidence:.2})")).unwrap_or_default();
-    format!("{what}{confidence} {}", memory.member_text("title"))
+    let confidence = confidence.map(|confidence| format!(", confidence {confidence:.2}")).unwrap_or_default();
+    format!("{what}{confidence}")
 }

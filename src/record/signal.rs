@@ -158,19 +158,26 @@ pub fn day_of(ms: i64) -> String {
 }
 
 impl Draft {
-    /// A signal about a memory, without an id. One of usage counts one more use on its day in a store.
-    pub fn signal(of: &StoredRecord, signal_type: SignalType, positive: bool, timestamp: i64) -> Draft {
+    /// A signal about the memory of an id, without an id and a scope of its own.
+    pub fn signal(of: &str, signal_type: SignalType, positive: bool, timestamp: i64) -> Draft {
         let mut members = Object::default();
-        members.set_text("of", &of.id);
+        members.set_text("of", of);
         members.set_text("type", signal_type.name());
         members.set("positive", positive.to_string());
-        Draft {
-            partition: Some(of.scope.partition.clone()),
-            instance: Some(of.scope.instance.clone()),
-            timestamp: Some(timestamp),
-            members,
-            ..Draft::new(&SIGNAL, String::new())
-        }
+        Draft { timestamp: Some(timestamp), members, ..Draft::new(&SIGNAL, String::new()) }
+    }
+}
+
+impl Draft {
+    /// A use of a memory on the day of `timestamp` (milliseconds since 1970, UTC), counted in a store: one more than there
+    /// are.
+    pub fn usage(of: &str, store: &str, timestamp: i64) -> Result<Draft> {
+        let day = day_of(timestamp);
+        let mut draft = Draft::signal(of, SignalType::Usage, true, timestamp);
+        draft.id = Some(usage_id(of, &day, store)?);
+        draft.members.set_text("day", &day);
+        draft.members.set_text("store", store);
+        Ok(draft)
     }
 }
 

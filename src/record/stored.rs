@@ -63,6 +63,11 @@ impl StoredRecord {
         self.kind.replaces.map_or_else(Vec::new, |replaces| (replaces.ids)(self))
     }
 
+    /// The text for people and models.
+    pub fn shown_text(&self) -> Cow<'_, str> {
+        self.kind.shown.extract(self).unwrap_or_default()
+    }
+
     /// The value by which its kind is looked up, such as an account's digest.
     pub fn lookup_key(&self) -> Option<String> {
         self.members.text(self.kind.lookup_key?).ok().flatten()
@@ -145,7 +150,9 @@ pub struct RecordKind {
     pub indexed: TextSource,
     /// The source of the text for vectors.
     pub embedded: TextSource,
-    /// The heading in front of the text in output for people.
+    /// The source of the text for people and models.
+    pub shown: TextSource,
+    /// The heading in front of that text.
     pub heading: fn(&StoredRecord) -> String,
     /// Whether enrichment may recall it.
     pub recalled: bool,
@@ -170,6 +177,7 @@ impl RecordKind {
         lookup_key: None,
         indexed: TextSource::None,
         embedded: TextSource::None,
+        shown: TextSource::Text,
         heading: |record| record.kind.name.to_owned(),
         recalled: false,
         part_lists: &[],

@@ -18,6 +18,7 @@ mod embed_remote;
 mod encoded;
 mod enrich;
 mod enrich_any;
+mod enrich_memories;
 mod enrich_order;
 mod enrich_related;
 mod enrich_selective;

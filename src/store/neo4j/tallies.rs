@@ -4,6 +4,7 @@ use super::changes;
 use super::error::DbResult;
 use super::graph::Neo4j;
 use super::lock::lock;
+use super::rows::tally_rows;
 use super::selection::select_params;
 use super::server::Transaction;
 use super::statements::{self, selected};
@@ -13,14 +14,6 @@ use crate::record::{Scopes, kinds};
 use crate::store::api::Tallies;
 use crate::store::select::Select;
 use std::collections::BTreeMap;
-
-/// Changes of sums as rows to write.
-pub(super) fn rows(tallies: BTreeMap<(String, &'static str), i64>) -> Vec<Params> {
-    let row = |((subject, counter), amount): ((String, &'static str), i64)| {
-        Params::new().with("subject", subject).with("counter", counter).with("amount", amount)
-    };
-    tallies.into_iter().filter(|(_, amount)| *amount != 0).map(row).collect()
-}
 
 impl Neo4j {
     pub(super) fn read_tallies(&self, subjects: &[&str]) -> DbResult<Tallies> {
@@ -44,7 +37,7 @@ pub(super) fn rebuild(transaction: &mut Transaction) -> DbResult<bool> {
         Ok(())
     })?;
     transaction.run(changes::DELETE_TALLIES, Params::new())?;
-    run_over(transaction, changes::ADD_TALLIES, rows(sums))?;
+    run_over(transaction, changes::ADD_TALLIES, tally_rows(sums))?;
     let after = collected(transaction.rows(statements::ALL_TALLIES, Params::new())?)?;
     Ok(before != after)
 }

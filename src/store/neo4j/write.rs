@@ -7,10 +7,10 @@ use super::existing::{self, ROWS};
 use super::graph::Neo4j;
 use super::lock::{Models, lock};
 use super::removal;
+use super::rows::tally_rows;
 use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
 use super::statements::{self, for_model};
-use super::tallies;
 use super::values::Params;
 use crate::record::{Record, StoredRecord, kind_named};
 use crate::store::forgetting::{Forgotten, Received, WriteRules};
@@ -213,7 +213,7 @@ impl Batch {
         steps.extend([
             (changes::SET_MEMBERS.to_owned(), new.members),
             (changes::HIDE.to_owned(), new.hidden),
-            (changes::ADD_TALLIES.to_owned(), tallies::rows(new.tallies)),
+            (changes::ADD_TALLIES.to_owned(), tally_rows(new.tallies)),
             (changes::REMOVE_RECORDS.to_owned(), new.removed),
             (changes::DELETE_UNUSED_WORDS.to_owned(), vec![Params::new(); unused_words]),
         ]);
