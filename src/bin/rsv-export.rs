@@ -6,7 +6,7 @@ use rsv::error::{Error, Result};
 use rsv::foreign::Format;
 use rsv::memory::{self, PriorRule};
 use rsv::record::{MEMORY, Record, RecordKind, VectorFormat, kinds};
-use rsv::store::{self, Select, Store, Walk};
+use rsv::store::{self, OpenMode, Select, Store, Walk};
 use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
@@ -74,7 +74,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 return Ok(Outcome::Yes);
             }
             // Derived members are read by a connection of their own while this one visits the snapshot.
-            let mut beside = store::open_to_read(&settings, io)?;
+            let mut beside = store::open(&settings.store()?, OpenMode::Existing)?;
             let mut lines = Lines { form, rule: PriorRule::from_settings(&settings), waiting: Vec::new() };
             store.walk(&what, &mut |record| lines.add(record, &mut *beside, io))?;
             lines.flush(&mut *beside, io)?;
