@@ -69,7 +69,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 VectorFormat::Numbers
             };
             let out = &mut io.out;
-            let damage = store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+            let damage =
+                store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
             return Ok(end(damage, io));
         }
     };

@@ -100,7 +100,8 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     if !there {
         return Ok((format!("{}, which is created when something is stored", place.address), store));
     }
-    let checked = store.integrity_errors(MAX_REPORTED_ERRORS).and_then(|faults| Ok((faults, store.scopes()?)));
+    let checked =
+        store.integrity_errors(MAX_REPORTED_ERRORS).and_then(|faults| Ok((faults, store.scopes()?)));
     match checked {
         Ok((faults, scopes)) if faults.is_empty() => {
             let messages: u64 = scopes.iter().map(|(_, messages)| messages).sum();
@@ -110,7 +111,9 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
             // What it leaves beside the file is moved too.
             drop(store);
             Err(match failed {
-                Ok((faults, _)) => damaged(&place, &Error::new(format!("{} is damaged: {}", place.address, faults[0]))),
+                Ok((faults, _)) => {
+                    damaged(&place, &Error::new(format!("{} is damaged: {}", place.address, faults[0])))
+                }
                 Err(error) => with_commands(&place, error),
             })
         }

@@ -43,7 +43,9 @@ impl From<Damage> for Error {
         };
         let unscoped = match unscoped_records {
             0 => String::new(),
-            unscoped => format!("; {unscoped} have lost their scope, and are in partition {UNSCOPED_PARTITION}"),
+            unscoped => {
+                format!("; {unscoped} have lost their scope, and are in partition {UNSCOPED_PARTITION}")
+            }
         };
         Error::new(format!(
             "{address} is damaged: {unreadable}{records} records could be read, {lost}{unscoped}"

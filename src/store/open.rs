@@ -57,7 +57,9 @@ pub fn open(place: &StoreLocation, mode: OpenMode) -> Result<Box<dyn Store>> {
     match address.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => sqlite::open(path.as_ref(), mode),
         Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) && mode == OpenMode::Recover => {
-            Err(StoreError::invalid(format!("cannot recover {address}: a database server recovers its own files")))
+            Err(StoreError::invalid(format!(
+                "cannot recover {address}: a database server recovers its own files"
+            )))
         }
         Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) => neo4j::open(place, mode),
         _ => Err(StoreError::new(

@@ -91,7 +91,8 @@ impl RawPages {
         let page_size = header.as_ref().map_or(PAGE_SIZE, |header| header.page_size);
         let log = Log::read(&wal::path_of(path), page_size);
         let in_file = u32::try_from(bytes.div_ceil(page_size as u64)).unwrap_or(u32::MAX);
-        let mut pages = RawPages { file, log, page_size, usable: page_size, last: in_file, total: 0, free: None };
+        let mut pages =
+            RawPages { file, log, page_size, usable: page_size, last: in_file, total: 0, free: None };
         // The first page may be in the log too.
         let mut page = Vec::new();
         let header = if pages.read(1, &mut page) { Header::parse(&page) } else { header };
@@ -110,7 +111,8 @@ impl RawPages {
     pub(super) fn read(&self, number: u32, page: &mut Vec<u8>) -> bool {
         page.resize(self.page_size, 0);
         let in_log = self.log.as_ref().and_then(|log| Some((&log.file, *log.offsets.get(&number)?)));
-        let in_file = (number > 0).then(|| (&self.file, u64::from(number.wrapping_sub(1)) * self.page_size as u64));
+        let in_file =
+            (number > 0).then(|| (&self.file, u64::from(number.wrapping_sub(1)) * self.page_size as u64));
         in_log.or(in_file).is_some_and(|(file, at)| file.read_exact_at(page, at).is_ok())
     }
 

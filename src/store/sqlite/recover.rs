@@ -146,7 +146,8 @@ pub(super) fn recover(path: &Path, address: &str) -> Result<(Connection, Damage)
 fn temporary() -> rusqlite::Result<Connection> {
     let mut connection = Connection::open("")?;
     // A row may name another that is lost.
-    connection.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;")?;
+    connection
+        .execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;")?;
     let transaction = connection.transaction()?;
     schema::create(&transaction)?;
     transaction.execute_batch("CREATE TEMP TABLE named (n INTEGER PRIMARY KEY)")?;
@@ -180,7 +181,10 @@ impl Recovery<'_> {
             match tree {
                 Some(tree) => torn += u64::from(!self.keep_rows(number, &tree)?),
                 // It may be free.
-                None if there && number > 1 && !self.pages.knows_free_pages() && page.iter().all(|byte| *byte == 0) => {}
+                None if there
+                    && number > 1
+                    && !self.pages.knows_free_pages()
+                    && page.iter().all(|byte| *byte == 0) => {}
                 None => unknown.push(number),
             }
         }
