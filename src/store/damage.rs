@@ -7,9 +7,9 @@ use crate::error::Error;
 pub struct Damage {
     /// The store.
     pub address: String,
-    /// The pages of its file, and how many of them cannot be read.
+    /// The pages of its file, and how many of them are damaged, or belong to a row that cannot be read.
     pub pages: u64,
-    pub unreadable_pages: u64,
+    pub unusable_pages: u64,
     /// The records that could be read.
     pub records: u64,
     /// Those among them whose scope cannot be read.
@@ -24,18 +24,18 @@ pub(super) const UNSCOPED_PARTITION: &str = "recovered";
 impl Damage {
     /// Whether anything could not be read.
     pub(super) fn is_noticeable(&self) -> bool {
-        self.unreadable_pages > 0 || self.unscoped_records > 0 || self.lost_records > 0
+        self.unusable_pages > 0 || self.unscoped_records > 0 || self.lost_records > 0
     }
 }
 
 impl From<Damage> for Error {
     fn from(damage: Damage) -> Error {
-        let Damage { address, pages, unreadable_pages, records, unscoped_records, lost_records } = damage;
-        let unreadable = match unreadable_pages {
+        let Damage { address, pages, unusable_pages, records, unscoped_records, lost_records } = damage;
+        let unusable = match unusable_pages {
             0 => String::new(),
-            unreadable => format!("{unreadable} of its {pages} pages cannot be read; "),
+            unusable => format!("{unusable} of its {pages} pages cannot be used; "),
         };
-        let lost = match (lost_records, unreadable_pages) {
+        let lost = match (lost_records, unusable_pages) {
             (0, 0) => "none is known to be missing".to_owned(),
             (0, _) => "none is known to be missing, but vectors and links may be".to_owned(),
             (1, _) => "about 1 is missing".to_owned(),
@@ -48,7 +48,7 @@ impl From<Damage> for Error {
             }
         };
         Error::new(format!(
-            "{address} is damaged: {unreadable}{records} records could be read, {lost}{unscoped}"
+            "{address} is damaged: {unusable}{records} records could be read, {lost}{unscoped}"
         ))
         .hint("restore a backup, or see how to replace the file: rsv-config doctor --store STORE")
     }

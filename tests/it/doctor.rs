@@ -121,7 +121,7 @@ fn trouble_with_the_store_is_found() {
     trouble(
         &home,
         "store",
-        "damaged; restore a backup, or",
+        "; restore a backup, or stop the programs that use it",
         "rsv-export --recover --vectors base64 --store ",
     );
     for (store, reported, remedy) in [

@@ -83,7 +83,8 @@ fn name(record: &Record) -> Vec<String> {
     }
 }
 
-/// Reads what can be read of the file at a path.
+/// Reads what can be read of the file at a path. Closing the file releases the lock that SQLite has on it in this process;
+/// nothing is read through its connection after that.
 fn read(path: &Path) -> Result<(Connection, Damage)> {
     let address = address_of(path);
     // SQLite has the log beside the file itself, not beside a link to it.

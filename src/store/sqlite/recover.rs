@@ -124,7 +124,7 @@ pub(super) fn recover(path: &Path, address: &str) -> Result<(Connection, Damage)
         model_index: None,
         models: HashMap::new(),
     };
-    let unreadable = recovery.read_pages()?;
+    let unusable_pages = recovery.read_pages()?;
     let models = recovery.models;
     let unscoped_records = complete_collections(&transaction)?;
     complete_models(&transaction, &models)?;
@@ -134,7 +134,7 @@ pub(super) fn recover(path: &Path, address: &str) -> Result<(Connection, Damage)
     let damage = Damage {
         address: address.to_owned(),
         pages: pages.total.into(),
-        unreadable_pages: unreadable,
+        unusable_pages,
         records,
         unscoped_records,
         lost_records,
@@ -168,7 +168,7 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    /// Keeps the rows of all pages; returns the number of pages that cannot be read, or not as a whole.
+    /// Keeps the rows of all pages; returns the number of pages that are damaged, or belong to a row that cannot be read.
     fn read_pages(&mut self) -> rusqlite::Result<u64> {
         let (mut unknown, mut torn) = (Vec::new(), 0);
         let mut page = Vec::new();
