@@ -299,7 +299,8 @@ fn the_debian_package_has_every_file_of_an_installation() {
         assert!(!found.is_empty(), "no file is {pattern}");
         packaged.extend(found);
     }
-    let bare_name = |name: &String| name.strip_suffix(".bash").filter(|_| name != "rsv.bash").map(str::to_owned);
+    let bare_name =
+        |name: &String| name.strip_suffix(".bash").filter(|_| name != "rsv.bash").map(str::to_owned);
     packaged.extend(packaged.iter().filter_map(bare_name).collect::<Vec<_>>());
     let missing: Vec<&String> = installed.difference(&packaged).collect();
     assert!(missing.is_empty(), "the package lacks {missing:?}");

@@ -170,7 +170,7 @@ impl Log {
         if magic & !1 != 0x377f_0682 || u32_at(&header, 8)? as usize != page_size {
             return None;
         }
-        let mut sum = Checksum { is_big_endian: magic & 1 == 1, value: (0, 0) };
+        let mut sum = LogChecksum { is_big_endian: magic & 1 == 1, value: (0, 0) };
         sum.add(&header[..24]);
         if !sum.is_at(&header, 24) {
             return None;
@@ -204,12 +204,12 @@ impl Log {
 }
 
 /// The checksum of a log, over all of it up to a frame.
-struct Checksum {
+struct LogChecksum {
     is_big_endian: bool,
     value: (u32, u32),
 }
 
-impl Checksum {
+impl LogChecksum {
     fn add(&mut self, bytes: &[u8]) {
         let number = |bytes: &[u8; 4]| match self.is_big_endian {
             true => u32::from_be_bytes(*bytes),

@@ -177,7 +177,7 @@ fn value(kind: u64, body: &mut &[u8]) -> Option<Value> {
             let sign = if bytes[0] < 0x80 { 0 } else { -1 };
             Value::Integer(bytes.iter().fold(sign, |number, byte| number << 8 | i64::from(*byte)))
         }
-        _ if kind % 2 == 0 => Value::Blob(bytes.to_vec()),
+        _ if kind.is_multiple_of(2) => Value::Blob(bytes.to_vec()),
         _ => Value::Text(String::from_utf8(bytes.to_vec()).ok()?),
     })
 }
