@@ -15,6 +15,9 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// A row that continues in other pages has at least this many bytes.
+const MIN_CONTINUED: usize = 2000;
+
 impl Sqlite {
     /// Opens what can be read of the file at a path. A missing file is an empty store.
     pub(super) fn recovered(path: &Path) -> Result<Sqlite> {
@@ -32,32 +35,42 @@ impl Sqlite {
         let (connection, damage) = read(path)?;
         let damage = Some(damage).filter(|damage| is_damaged || damage.is_noticeable());
         let mut store = Sqlite::of(connection, path, OpenMode::Existing);
-        store.damage = damage;
+        (store.damage, store.origin) = (damage, None);
         Ok(store)
     }
 
     /// Visits a selection; if that fails for damage, whatever else can be read of it.
     pub(super) fn visit_readable(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
         let snapshot = self.connection.unchecked_transaction().map_err(|e| self.failed("read", e))?;
-        let mut visited = 0;
+        let (mut visited, mut has_doubt) = (0, false);
         let walked = walk::walk_snapshot(&snapshot, what, &mut |record| {
+            if self.origin.is_some() && is_doubtful(&record) {
+                has_doubt = true;
+                return Err(Error::new("a text may be damaged"));
+            }
             visited += 1;
             visit(record)
         });
-        match (walked, &self.origin) {
-            (Ok(()), _) => Ok(self.damage.clone()),
-            (Err(Stopped::Sqlite(cause)), Some(origin)) if is_damage(&cause) => {
-                let mut before = first_of(&snapshot, what, visited);
-                let (recovered, damage) = read(&origin.path)?;
-                let rest = walk::walk(&recovered, what, &mut |record| {
-                    if before.remove(&name(&record)) { Ok(()) } else { visit(record) }
-                });
-                rest.map_err(|stopped| self.stopped("read", stopped))?;
-                Ok(Some(damage))
-            }
-            (Err(stopped), _) => Err(self.stopped("read", stopped)),
-        }
+        let is_damaged = match walked {
+            Ok(()) => return Ok(self.damage.clone()),
+            Err(Stopped::Sqlite(cause)) if is_damage(&cause) => true,
+            Err(Stopped::Visitor(_)) if has_doubt => false,
+            Err(stopped) => return Err(self.stopped("read", stopped)),
+        };
+        let Some(origin) = &self.origin else { return Ok(self.damage.clone()) };
+        let mut before = first_of(&snapshot, what, visited);
+        let (recovered, damage) = read(&origin.path)?;
+        let rest = walk::walk(&recovered, what, &mut |record| {
+            if before.remove(&name(&record)) { Ok(()) } else { visit(record) }
+        });
+        rest.map_err(|stopped| self.stopped("read", stopped))?;
+        Ok(Some(damage).filter(|damage| is_damaged || damage.is_noticeable()))
     }
+}
+
+/// Whether a text is one that a page of zeros may be a part of, which SQLite does not notice if it is the last.
+fn is_doubtful(record: &Record) -> bool {
+    matches!(record, Record::Stored(stored) if stored.text.len() > MIN_CONTINUED && stored.text.contains('\0'))
 }
 
 /// The names of the first records that a walk visits. It visits the same ones again in the same transaction.
