@@ -5,13 +5,14 @@ use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::foreign::Format;
 use rsv::record::{Record, VectorFormat, kinds};
-use rsv::store::{self, Select, Walk};
+use rsv::store::{self, Damage, Select, Walk};
 use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
 ///
 /// JSON lines lose nothing: they hold tombstones, then messages and accounts by time, then embeddings (with
-/// --vectors), then links. The output is a snapshot of the store, even if other processes write to it meanwhile.
+/// --vectors), then links. The output is a snapshot of the store, even if other processes write to it meanwhile. Of a
+/// damaged store everything is written that can be read, and the exit status is 2.
 #[derive(clap::Args)]
 struct Args {
     /// Write this format: jsonl, json (Reservoir's array), csv or md
@@ -26,6 +27,9 @@ struct Args {
     /// Write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
+    /// Read the store's file page by page, without its indexes, as a damaged one needs
+    #[arg(long)]
+    recover: bool,
     #[command(flatten)]
     filter: Filter,
 }
@@ -48,7 +52,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         until: args.filter.until,
         ..Select::messages(io.common.to_cover()?)
     };
-    let mut store = store::open_to_read(&settings, io)?;
+    let mut store = store::open_readable(&settings, io, args.recover)?;
     let format = match args.format.as_str() {
         "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
         "csv" => Format::Csv { safe: args.safe },
@@ -65,15 +69,16 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 VectorFormat::Numbers
             };
             let out = &mut io.out;
-            store.walk(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
-            return Ok(Outcome::Yes);
+            let damage =
+                store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+            return Ok(end(damage, io));
         }
     };
     let what = Walk { vectors: format.is_reservoirs(), ..Walk::records(which) };
     let out = &mut io.out;
     let mut count = 0;
     out.write(format.begin().as_bytes())?;
-    store.walk(&what, &mut |record| {
+    let damage = store.walk_readable(&what, &mut |record| {
         let Record::Stored(message) = record else { return Ok(()) };
         if !format.holds(&message) {
             return Ok(());
@@ -84,5 +89,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         out.write(&text)
     })?;
     out.write(format.end(count).as_bytes())?;
-    Ok(Outcome::Yes)
+    Ok(end(damage, io))
+}
+
+/// Reports what could not be read.
+fn end(damage: Option<Damage>, io: &mut Io) -> Outcome {
+    if let Some(damage) = damage {
+        io.fault(&damage.into());
+    }
+    Outcome::Yes
 }
