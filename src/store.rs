@@ -5,6 +5,7 @@
 
 mod api;
 mod cosine;
+mod damage;
 mod dates;
 mod error;
 mod evidence;
@@ -23,11 +24,12 @@ pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
     VisitHit, Words,
 };
+pub use damage::Damage;
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use forgetting::{Forgotten, WriteRules};
 pub use identity::{RefusedIds, Written};
-pub use open::{id, open, open_to_read, peek_scopes};
+pub use open::{id, open, open_readable, open_to_read, peek_scopes};
 pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Mark, Select, Walk};
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};

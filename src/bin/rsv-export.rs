@@ -6,13 +6,14 @@ use rsv::error::{Error, Result};
 use rsv::foreign::Format;
 use rsv::memory::{self, PriorRule};
 use rsv::record::{MEMORY, Record, RecordKind, VectorFormat, kinds};
-use rsv::store::{self, OpenMode, Select, Store, Walk};
+use rsv::store::{self, Damage, OpenMode, Select, Store, StoreError, Walk};
 use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
 ///
 /// JSON lines lose nothing: they hold tombstones, then messages, accounts and memories by time, then signals, then
-/// embeddings (with --vectors), then links. The output is a snapshot of the store, even if other processes write to it meanwhile.
+/// embeddings (with --vectors), then links. The output is a snapshot of the store, even if other processes write to it
+/// meanwhile. Of a damaged store everything is written that can be read, and the exit status is 2.
 #[derive(clap::Args)]
 struct Args {
     /// Write this format: jsonl, json (Reservoir's array), csv or md
@@ -30,6 +31,9 @@ struct Args {
     /// Write only records of these kinds, with what belongs to them: message, account, memory, signal
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
+    /// Read the store's file page by page, without its indexes, as a damaged one needs
+    #[arg(long)]
+    recover: bool,
     #[command(flatten)]
     filter: Filter,
 }
@@ -52,7 +56,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         until: args.filter.until,
         ..Select::messages(io.common.to_cover()?)
     };
-    let mut store = store::open_to_read(&settings, io)?;
+    let mut store = store::open_readable(&settings, io, args.recover)?;
     let format = match args.format.as_str() {
         "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
         "csv" => Format::Csv { safe: args.safe },
@@ -70,22 +74,28 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             };
             if !what.which.kinds.contains(&&MEMORY) {
                 let out = &mut io.out;
-                store.walk(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
-                return Ok(Outcome::Yes);
+                let damage =
+                    store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+                return Ok(end(damage, io));
             }
             // Derived members are read by a connection of their own while this one visits the snapshot.
-            let mut beside = store::open(&settings.store()?, OpenMode::Existing)?;
-            let mut lines = Lines { form, rule: PriorRule::from_settings(&settings), waiting: Vec::new() };
-            store.walk(&what, &mut |record| lines.add(record, &mut *beside, io))?;
-            lines.flush(&mut *beside, io)?;
-            return Ok(Outcome::Yes);
+            let beside = store::open(&settings.store()?, OpenMode::Existing);
+            let rule = PriorRule::from_settings(&settings);
+            let mut lines = Lines { form, rule, beside, waiting: Vec::new(), failed: Ok(()) };
+            let damage = store.walk_readable(&what, &mut |record| lines.add(record, io))?;
+            lines.flush(io)?;
+            if damage.is_none() {
+                // What is derived of a damaged store follows from the other lines.
+                lines.failed?;
+            }
+            return Ok(end(damage, io));
         }
     };
     let what = Walk { vectors: format.is_reservoirs(), ..Walk::records(which) };
     let out = &mut io.out;
     let mut count = 0;
     out.write(format.begin().as_bytes())?;
-    store.walk(&what, &mut |record| {
+    let damage = store.walk_readable(&what, &mut |record| {
         let Record::Stored(message) = record else { return Ok(()) };
         if !format.holds(&message) {
             return Ok(());
@@ -96,7 +106,15 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         out.write(&text)
     })?;
     out.write(format.end(count).as_bytes())?;
-    Ok(Outcome::Yes)
+    Ok(end(damage, io))
+}
+
+/// Reports what could not be read.
+fn end(damage: Option<Damage>, io: &mut Io) -> Outcome {
+    if let Some(damage) = damage {
+        io.fault(&damage.into());
+    }
+    Outcome::Yes
 }
 
 /// The kinds to write: those that are named, with the kinds about them; without names all.
@@ -114,25 +132,35 @@ const MEMORIES: usize = 1000;
 struct Lines {
     form: VectorFormat,
     rule: PriorRule,
+    /// The store, from which the derived members are read.
+    beside: std::result::Result<Box<dyn Store>, StoreError>,
     waiting: Vec<Record>,
+    /// The first error of reading derived members.
+    failed: Result<()>,
 }
 
 impl Lines {
-    fn add(&mut self, record: Record, beside: &mut dyn Store, io: &mut Io) -> Result<()> {
+    fn add(&mut self, record: Record, io: &mut Io) -> Result<()> {
         let is_memory = record.stored().is_some_and(|record| record.kind == &MEMORY);
         if self.waiting.is_empty() && !is_memory {
             return io.out.with(|out| record.write_line(self.form, out));
         }
         self.waiting.push(record);
-        if self.waiting.len() >= MEMORIES { self.flush(beside, io) } else { Ok(()) }
+        if self.waiting.len() >= MEMORIES { self.flush(io) } else { Ok(()) }
     }
 
-    fn flush(&mut self, beside: &mut dyn Store, io: &mut Io) -> Result<()> {
-        let stored = self.waiting.iter_mut().filter_map(|record| match record {
+    fn flush(&mut self, io: &mut Io) -> Result<()> {
+        let memories = self.waiting.iter_mut().filter_map(|record| match record {
             Record::Stored(record) => Some(record),
             _ => None,
         });
-        memory::derive(beside, stored, self.rule)?;
+        let derived = match &mut self.beside {
+            Ok(beside) => memory::derive(&mut **beside, memories, self.rule),
+            Err(error) => Err(Error::new(error.to_string())),
+        };
+        if self.failed.is_ok() {
+            self.failed = derived;
+        }
         for record in self.waiting.drain(..) {
             io.out.with(|out| record.write_line(self.form, out))?;
         }

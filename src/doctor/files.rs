@@ -1,5 +1,6 @@
 //! The checks of this machine: the settings' file, the store, the embedding model.
 
+use super::damaged::{damaged, with_commands};
 use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::backfill;
@@ -95,16 +96,28 @@ fn open(place: &StoreLocation) -> Result<(String, Box<dyn Store>)> {
     if let Some(path) = place.path() {
         check_writable(path)?;
     }
-    let mut store = store::open(&place, OpenMode::Existing)?;
+    let mut store = store::open(&place, OpenMode::Existing).map_err(|error| with_commands(&place, error))?;
     if !there {
         return Ok((format!("{}, which is created when something is stored", place.address), store));
     }
-    if let Some(fault) = store.integrity_errors(MAX_REPORTED_ERRORS)?.first() {
-        return Err(Error::new(format!("{} is damaged: {fault}", place.address))
-            .hint("restore a backup, or save what can be read: rsv-export > FILE"));
+    let checked =
+        store.integrity_errors(MAX_REPORTED_ERRORS).and_then(|faults| Ok((faults, store.scopes()?)));
+    match checked {
+        Ok((faults, scopes)) if faults.is_empty() => {
+            let messages: u64 = scopes.iter().map(|(_, messages)| messages).sum();
+            Ok((format!("{}, {messages} messages", place.address), store))
+        }
+        failed => {
+            // What it leaves beside the file is moved too.
+            drop(store);
+            Err(match failed {
+                Ok((faults, _)) => {
+                    damaged(&place, &Error::new(format!("{} is damaged: {}", place.address, faults[0])))
+                }
+                Err(error) => with_commands(&place, error),
+            })
+        }
     }
-    let messages: u64 = store.scopes()?.iter().map(|(_, messages)| messages).sum();
-    Ok((format!("{}, {messages} messages", place.address), store))
 }
 
 /// Errors if the file, or the nearest existing directory above it, cannot be written.

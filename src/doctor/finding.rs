@@ -51,7 +51,7 @@ impl Finding {
         self.state != State::Trouble
     }
 
-    /// A line for people, and one more with the remedy.
+    /// A line for people, and one more for each line of the remedy.
     pub fn to_text(&self, layout: &Layout) -> String {
         let (word, style) = self.state.word();
         let mut text = format!(
@@ -61,7 +61,9 @@ impl Finding {
             visible(&self.text).replace('\n', " ")
         );
         if let Some(remedy) = &self.remedy {
-            text.push_str(&format!("  {}\n", visible(remedy)));
+            for line in remedy.lines() {
+                text.push_str(&format!("  {}\n", visible(line)));
+            }
         }
         text
     }

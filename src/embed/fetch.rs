@@ -112,7 +112,7 @@ pub(super) fn download_to(
 fn fetch_library(model_dir: &ModelDir, missing: Error, report: &mut dyn Report) -> Result<()> {
     let Some(library) = packages::onnx_runtime().filter(|_| packages::has_pip()) else {
         return Err(missing.hint(
-            "install pip (python3-pip), or ONNX Runtime (libonnxruntime-dev on Debian, onnxruntime on Fedora and Homebrew)",
+            "install pip (python3-pip), or ONNX Runtime where the system has it (libonnxruntime-dev on Debian 13, onnxruntime on Fedora and Homebrew)",
         ));
     };
     let stage = model_dir.models().join(".onnxruntime");

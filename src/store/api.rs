@@ -3,6 +3,7 @@
 //! Any number of processes use a store at once. Every method is atomic: its writes are visible all or none, and durable
 //! when it returns, and its reads see one snapshot.
 
+use super::damage::Damage;
 use super::error::Result;
 use super::evidence::{Around, Cosines, Evidence, Plan};
 use super::forgetting::WriteRules;
@@ -87,6 +88,12 @@ pub trait Records {
     /// and id, those about other records last; then their embeddings; then the links with both ends in the selection. Ends with the visitor's error, if it
     /// returns one.
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()>;
+
+    /// Visits a selection as `walk` does. If the store is damaged, visits what can still be read, and returns the damage:
+    /// what came before the damage was found is not visited again.
+    fn walk_readable(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
+        self.walk(what, visit).map(|()| None)
+    }
 
     /// A mark of the records that are there now, for a later walk; `None` if the store does not number them in the order
     /// in which they come.
@@ -273,6 +280,8 @@ pub enum OpenMode {
     Existing,
     /// To write: a missing file is made.
     Create,
+    /// To read what can be read of a damaged file, page by page.
+    Recover,
     /// As `Create`, for one of many connections of a long-lived process: each caches less of the file.
     Pooled,
 }

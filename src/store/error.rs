@@ -129,7 +129,9 @@ impl ErrorKind {
             ErrorKind::Locked => "stop the program that locks it, then try again",
             ErrorKind::Full => "free some space and try again; nothing is half-written",
             ErrorKind::OutOfMemory => "ask for less at a time, or allow more memory (ulimit -v)",
-            ErrorKind::Corrupt => "restore a backup, or save what can be read with rsv-export",
+            ErrorKind::Corrupt => {
+                "restore a backup, or save what can be read; the commands: rsv-config doctor --store STORE"
+            }
             ErrorKind::Unexpected => "did another program change the graph? check with: rsv-config doctor",
             ErrorKind::Unreachable => "is Neo4j running there? name another store with --store",
             ErrorKind::WrongProtocol => "give the port of Bolt, which is 7687 by default",

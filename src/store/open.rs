@@ -20,6 +20,25 @@ pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
 pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
     let store = open(&place, OpenMode::Existing)?;
+    print_notes(&place, io);
+    Ok(store)
+}
+
+/// As `open_to_read`, but a damaged store is opened too: to read what can be read of it. With `recover` every store is
+/// opened so, and its indexes are not used.
+pub fn open_readable(settings: &Settings, io: &Io, recover: bool) -> crate::error::Result<Box<dyn Store>> {
+    let place = settings.store()?;
+    let mode = if recover { OpenMode::Recover } else { OpenMode::Existing };
+    let store = match open(&place, mode) {
+        Err(error) if matches!(error.kind, ErrorKind::Corrupt) => open(&place, OpenMode::Recover),
+        opened => opened,
+    };
+    let store = store?;
+    print_notes(&place, io);
+    Ok(store)
+}
+
+fn print_notes(place: &StoreLocation, io: &Io) {
     if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
         io.note(format_args!("there is no store at {}", place.address));
     }
@@ -30,7 +49,6 @@ pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dy
             quoted(path)
         ));
     }
-    Ok(store)
 }
 
 /// The fact that names a store.
@@ -51,6 +69,11 @@ pub fn open(place: &StoreLocation, mode: OpenMode) -> Result<Box<dyn Store>> {
     let address = &place.address;
     match address.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => sqlite::open(path.as_ref(), mode),
+        Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) && mode == OpenMode::Recover => {
+            Err(StoreError::invalid(format!(
+                "cannot recover {address}: a database server recovers its own files"
+            )))
+        }
         Some((scheme, _)) if neo4j::SCHEMES.contains(&scheme) => neo4j::open(place, mode),
         _ => Err(StoreError::new(
             ErrorKind::NotAnAddress,

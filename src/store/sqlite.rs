@@ -16,8 +16,12 @@ mod measure;
 mod nearest;
 mod newest;
 mod postings;
+mod raw_pages;
+mod raw_rows;
+mod readable;
 mod record_row;
 mod records;
+mod recover;
 mod resemblance;
 mod retrieval;
 mod row;
@@ -46,7 +50,11 @@ use std::time::Duration;
 
 /// Opens the file at a path.
 pub(super) fn open(path: &Path, mode: OpenMode) -> Result<Box<dyn Store>> {
-    Ok(Box::new(Sqlite::open(path, mode)?))
+    let store = match mode {
+        OpenMode::Recover => Sqlite::recovered(path),
+        mode => Sqlite::open(path, mode),
+    };
+    Ok(Box::new(store?))
 }
 
 /// Whether a file is the user's own, and others can read or change it.

@@ -3,7 +3,8 @@
  *   RSV_DISK_DIRECTORY  the directory
  *   RSV_DISK_LOG        the file of the log: entries of a struct entry, the name, the bytes written
  *   RSV_DISK_AT         at which operation on the directory something happens; 0 is never
- *   RSV_DISK_FAULT      what: cut (the process is killed), enospc, eio, short, read
+ *   RSV_DISK_FAULT      what: cut (the process is killed), enospc, eio, short, read; with sector, RSV_DISK_AT is the
+ *                       offset of a byte that cannot be read in any file of the directory
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -69,6 +70,7 @@ static void note(int kind, const char *name, off_t offset, size_t length, const 
 
 /* Counts an operation, with the lock held; whether it is one that fails. */
 static int fails(int kind) {
+    if (strcmp(fault, "sector") == 0) return 0;
     if (kind == READ ? strcmp(fault, "read") != 0 : strcmp(fault, "read") == 0) return 0;
     if (++count != at) return 0;
     if (strcmp(fault, "cut") == 0) raise(SIGKILL);
@@ -158,6 +160,9 @@ ssize_t read(int fd, void *bytes, size_t length) {
 }
 
 static ssize_t get(int fd, void *bytes, size_t length, off_t offset) {
+    char name[PATH_MAX];
+    if (fault && strcmp(fault, "sector") == 0 && offset <= at && at < offset + (off_t)length && name_of(fd, name))
+        return error(READ);
     return read_fails(fd) ? -1 : REAL(ssize_t, pread, int, void *, size_t, off_t)(fd, bytes, length, offset);
 }
 

@@ -18,7 +18,7 @@ const ROUNDS_OF_A_STORE: u64 = 12;
 const TURNS_AT_ONCE: usize = 40;
 
 /// The library, built once.
-fn library() -> &'static Path {
+pub(crate) fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("disk-{}.so", std::process::id()));

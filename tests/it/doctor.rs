@@ -17,7 +17,7 @@ fn free_port() -> String {
 }
 
 /// A home in which the shell finds the tools, with a port and an Ollama of its own.
-fn healthy(home: Home, ollama: &str) -> Home {
+pub(crate) fn healthy(home: Home, ollama: &str) -> Home {
     let bin = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display().to_string();
     home.env("PATH", &bin).env("RESERVOIR_PORT", &free_port()).env("RSV_OLLAMA_BASE_URL", ollama)
 }
@@ -39,7 +39,7 @@ fn found(home: &Home, check: &str) -> (String, String, String) {
     of(&examine(home).0, check)
 }
 
-fn of(lines: &[Value], check: &str) -> (String, String, String) {
+pub(crate) fn of(lines: &[Value], check: &str) -> (String, String, String) {
     let line =
         lines.iter().find(|line| line["check"] == check).unwrap_or_else(|| panic!("no {check}: {lines:?}"));
     let member = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
@@ -118,7 +118,12 @@ fn trouble_with_the_store_is_found() {
     let middle = bytes.len() / 2 / 16384 * 16384;
     bytes[middle..middle + 16384].fill(0x55);
     std::fs::write(home.store(), bytes).unwrap();
-    trouble(&home, "store", "damaged", "restore a backup");
+    trouble(
+        &home,
+        "store",
+        "; restore a backup, or stop the programs that use it",
+        "rsv-export --recover --vectors base64 --store ",
+    );
     for (store, reported, remedy) in [
         (".", "is a directory", "name a file in it"),
         ("notes.txt", "is not an rsv store", "--store"),

@@ -10,6 +10,7 @@ mod command;
 mod completion;
 mod config;
 mod conversations;
+mod damaged;
 mod disk;
 mod docs;
 mod doctor;

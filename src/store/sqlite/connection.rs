@@ -2,8 +2,9 @@
 
 use super::super::api::OpenMode;
 use super::super::error::{ErrorKind, StoreError};
-use super::error::{LOCK_TIMEOUT, describe, is_busy};
-use super::{schema, wal};
+use super::error::{DAMAGED, LOCK_TIMEOUT, describe, is_busy};
+use super::raw_pages::PAGE_SIZE;
+use super::{recover, schema, wal};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::process::geteuid;
@@ -12,12 +13,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
-const PAGE_SIZE: i64 = 16_384;
-
 /// The bytes of an index row that fit into a page beside SQLite's own. The rest of a longer row would be in overflow
 /// pages, which are read one after the other and copied.
-pub(super) const PAGE_PAYLOAD: usize = PAGE_SIZE as usize - 84;
+pub(super) const PAGE_PAYLOAD: usize = PAGE_SIZE - 84;
 
 /// The number of pages (1 MiB) at which the write-ahead log is checkpointed: the first process that opens a file reads
 /// the whole log (measured: 0.4 ms a MiB).
@@ -71,7 +69,13 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Connect
             OpenError::Sqlite(error) => describe(&error),
             OpenError::Refused(kind, cause) => (kind, cause),
         };
-        failed(kind, cause)
+        match kind {
+            // Its header is damaged, which says what it is.
+            ErrorKind::NotADatabase | ErrorKind::ForeignFile if recover::has_records(path) => {
+                failed(ErrorKind::Corrupt, DAMAGED.to_owned())
+            }
+            kind => failed(kind, cause),
+        }
     })
 }
 
@@ -277,7 +281,7 @@ impl FileIdentity {
 /// Sets the options that must precede the first table. Two processes may do so at once: the switch to WAL does not wait
 /// for a lock, so it is retried.
 fn begin_file(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "page_size", PAGE_SIZE)?;
+    connection.pragma_update(None, "page_size", PAGE_SIZE as i64)?;
     let mut attempt = 0;
     loop {
         let switched = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));

@@ -1,6 +1,7 @@
 //! A store in a file: its connection, a second one for parallel reads, and the caches of the process.
 
 use super::super::api::OpenMode;
+use super::super::damage::Damage;
 use super::super::error::{ErrorKind, Result, StoreError};
 use super::code_cache::CodeCache;
 use super::connection;
@@ -18,15 +19,17 @@ use std::thread;
 pub(super) struct Sqlite {
     pub(super) connection: Connection,
     address: String,
-    origin: Option<Origin>,
+    pub(super) origin: Option<Origin>,
+    /// The damage of the file, if the connection is to what could be read of it.
+    pub(super) damage: Option<Damage>,
     pub(super) known_collections: KnownCollections,
     pub(super) cache: RefCell<CodeCache>,
     second: SecondConnection,
 }
 
 /// The file that was opened, by its path and by its device and inode.
-struct Origin {
-    path: PathBuf,
+pub(super) struct Origin {
+    pub(super) path: PathBuf,
     file: (u64, u64),
 }
 
@@ -40,6 +43,11 @@ impl Origin {
 /// The device and inode of the file at a path.
 fn file_at(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// The address of the store at a path.
+pub(super) fn address_of(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
 }
 
 /// The second connection, which is opened when it is needed.
@@ -84,16 +92,27 @@ impl Sqlite {
     }
 
     /// The same, without a second connection.
-    fn alone(path: &Path, mode: OpenMode) -> Result<Sqlite> {
-        let address = format!("sqlite:{}", path.display());
-        Ok(Sqlite {
-            connection: connection::open(path, mode, &address)?,
+    pub(super) fn alone(path: &Path, mode: OpenMode) -> Result<Sqlite> {
+        let connection = connection::open(path, mode, &address_of(path))?;
+        Ok(Sqlite::of(connection, path, mode))
+    }
+
+    /// The store at a path, read through a connection.
+    pub(super) fn of(connection: Connection, path: &Path, mode: OpenMode) -> Sqlite {
+        Sqlite {
+            connection,
+            address: address_of(path),
             origin: Origin::of(path),
-            address,
+            damage: None,
             known_collections: KnownCollections::default(),
             cache: RefCell::new(CodeCache::new(mode)),
             second: SecondConnection::Never,
-        })
+        }
+    }
+
+    /// Whether there is no file, or an empty one.
+    pub(super) fn is_missing(&self) -> bool {
+        self.connection.path() == Some("")
     }
 
     /// Errors if the file is not at its path any more: what is written would be lost.

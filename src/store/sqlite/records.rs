@@ -1,6 +1,7 @@
 //! Records, in SQLite.
 
 use super::super::api::{Records, Visit};
+use super::super::damage::Damage;
 use super::super::error::Result;
 use super::super::forgetting::WriteRules;
 use super::super::identity::Written;
@@ -59,6 +60,11 @@ impl Records for Sqlite {
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()> {
         connection::unmap(&self.connection).map_err(|e| self.failed("read", e))?;
         walk::walk(&self.connection, what, visit).map_err(|stopped| self.stopped("read", stopped))
+    }
+
+    fn walk_readable(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>> {
+        connection::unmap(&self.connection).map_err(|e| self.failed("read", e))?;
+        self.visit_readable(what, visit)
     }
 
     fn mark(&mut self) -> Result<Option<Mark>> {

@@ -1,4 +1,4 @@
-//! The tables.
+//! The tables. The types of their rows are listed in `recover.rs` too.
 
 use super::wal;
 use rusqlite::Connection;

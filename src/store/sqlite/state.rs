@@ -111,6 +111,10 @@ fn integrity_errors(connection: &Connection, most: u32) -> rusqlite::Result<Vec<
     let mut errors: Vec<String> =
         check.query_map([most], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     errors.retain(|error| error != "ok");
+    // A line that names the database comes before the error.
+    for error in &mut errors {
+        *error = error.trim_start_matches("*** in database main ***\n").to_owned();
+    }
     let mut astray = connection.prepare("SELECT \"table\" FROM pragma_foreign_key_check LIMIT ?")?;
     let astray = astray.query_map([most], |row| row.get::<_, String>(0))?;
     let astray = astray.collect::<rusqlite::Result<Vec<_>>>()?;

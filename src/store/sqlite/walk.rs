@@ -15,6 +15,12 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 /// Visits everything, from one snapshot.
 pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let snapshot = connection.unchecked_transaction()?;
+    walk_snapshot(connection, what, visit)?;
+    Ok(snapshot.finish()?)
+}
+
+/// Visits everything within a transaction.
+pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let within = Within::resolve(connection, &what.which)?;
     if what.tombstones {
         tombstones::each(connection, &what.which, &mut |one| visit(Record::Tombstone(one)))?;
@@ -31,7 +37,7 @@ pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> R
     if what.links {
         walk_links(connection, &what.which, &within, visit)?;
     }
-    Ok(snapshot.finish()?)
+    Ok(())
 }
 
 fn walk_records(
