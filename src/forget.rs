@@ -19,14 +19,27 @@ pub enum Skipped {
     Unmet,
 }
 
-/// The ids of the records of a selection, of whatever kind.
+/// The ids of the records of a selection, and of those about them.
 pub fn select(store: &mut dyn Store, which: &Select) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
-    let what = Walk::records(Select { kinds: kinds(), ..which.clone() });
-    store.walk(&what, &mut |record| {
-        ids.extend(record.id().map(str::to_owned));
+    let mut subjects = BTreeSet::new();
+    let about: Vec<_> = kinds().into_iter().filter(|kind| kind.subject.is_some()).collect();
+    store.walk(&Walk::records(which.clone()), &mut |record| {
+        if let Record::Stored(record) = record {
+            if about.iter().any(|kind| kind.subject.is_some_and(|about| about.kind == record.kind.name)) {
+                subjects.insert(record.id.clone());
+            }
+            ids.insert(record.id);
+        }
         Ok(())
     })?;
+    for subject in subjects {
+        let about = Select { key: Some(subject), ..Select::records(about.clone(), which.scopes.clone()) };
+        store.walk(&Walk::records(about), &mut |record| {
+            ids.extend(record.id().map(str::to_owned));
+            Ok(())
+        })?;
+    }
     Ok(ids)
 }
 

@@ -13,9 +13,10 @@ pub use options::Options;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Content, Draft, Feed, FeedEvent, Line, LocatedObject, Object, Record, Role, Scopes, SourceLocation,
+    Clock, Content, Draft, Feed, FeedEvent, Line, LocatedObject, MEMORY, Object, Record, Role, Scopes,
+    SourceLocation, quote,
 };
-use crate::store::{RefusedIds, Store};
+use crate::store::{RefusedIds, Store, WriteRules};
 use completion::Completion;
 use entry::{Entry, Forgetting};
 use std::ops::ControlFlow;
@@ -30,6 +31,16 @@ pub struct Ingest {
     forgetting: Forgetting,
     /// The ids of the records that were refused.
     refused: RefusedIds,
+}
+
+/// The members of a memory that is made of a text.
+#[derive(Clone, Copy, Debug)]
+pub struct NewMemory<'a> {
+    pub title: &'a str,
+    /// `success` or `failure`.
+    pub outcome: &'a str,
+    pub tags: &'a [String],
+    pub description: Option<&'a str>,
 }
 
 /// Whether an input has more lines after those of a batch.
@@ -95,6 +106,21 @@ impl Ingest {
         self.add_checked(None, vec![Record::Stored(message)], None, true)
     }
 
+    /// Adds a memory with this text.
+    pub fn add_memory(&mut self, memory: &NewMemory, text: &str) -> Result<()> {
+        let mut line = Object::default();
+        line.set_text("title", memory.title);
+        line.set_text("content", text.trim_end());
+        line.set_text("outcome", memory.outcome);
+        if let Some(description) = memory.description {
+            line.set_text("description", description);
+        }
+        let tags: Vec<String> = memory.tags.iter().map(|tag| quote(tag)).collect();
+        line.set("tags", format!("[{}]", tags.join(",")));
+        let memory = self.completion.complete((MEMORY.read)(line)?)?;
+        self.add_checked(None, vec![Record::Stored(memory)], None, false)
+    }
+
     /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
     fn add_line(&mut self, place: SourceLocation, line: Object) -> Result<()> {
         let own = line.has("kind");
@@ -141,7 +167,8 @@ impl Ingest {
         // An export of rsv leaves out a seq of 0.
         let ordered = draft.seq.is_some() || !pair;
         let record = self.completion.complete(draft)?;
-        if self.completion.options.admits(&record.scope) {
+        // What is about another record goes with that.
+        if record.kind.subject.is_some() || self.completion.options.admits(&record.scope) {
             self.add_checked(Some(place), vec![Record::Stored(record)], None, pair)?;
             if let Some(entry) = self.entries.last_mut() {
                 entry.ordered = ordered;
@@ -231,11 +258,14 @@ impl Ingest {
         {
             entry::narrow(&mut entries, &mut records, scopes, store)?;
         }
+        turn::count_uses(&mut entries, &mut records, &mut self.completion, store)?;
+        entry::take_scopes(&mut records, store)?;
         pair::order(&entries, &mut records, store)?;
         let own = records.len();
         records.extend(pair::links(&entries, &records, store)?);
         let forgotten = self.completion.forgotten();
-        let written = if records.is_empty() { Vec::new() } else { store.write(&records, forgotten)? };
+        let rules = WriteRules { forgotten, check_replaced: self.completion.options.import.is_none() };
+        let written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {
             self.refused.note(record, written);

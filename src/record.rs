@@ -13,12 +13,14 @@ mod line;
 mod lines;
 mod link;
 mod members;
+mod memory;
 mod message;
 mod object;
 mod query;
 mod reader;
 mod role;
 mod scope;
+mod signal;
 mod sniff;
 mod stored;
 pub mod time;
@@ -31,15 +33,20 @@ pub use feed::{Feed, FeedEvent};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};
 pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line};
-pub use link::{EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE};
+pub use link::{CONSOLIDATED_INTO, EXTRACTED_FROM, Link, RESPONDED_WITH, SYNAPSE};
 pub use members::timestamp;
+pub use memory::{DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading};
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{Object, quote, unexpected};
 pub use query::Query;
 pub use reader::{LocatedObject, Reader, SourceLocation, too_long};
 pub use role::Role;
 pub use scope::{Scope, Scopes};
+pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};
 pub use sniff::{binary_format, invalid_utf8};
-pub use stored::{Draft, DraftDefaults, Position, RecordKind, StoredRecord, TextSource, write_time};
+pub use stored::{
+    Draft, DraftDefaults, MergeRule, Position, RecordKind, Replaces, StoredRecord, Subject, Tally,
+    TextSource, write_time,
+};
 pub use time::Clock;
 pub use tombstone::{Tombstone, TombstoneState, identity_digest};

@@ -2,8 +2,10 @@
 
 mod expand;
 mod hybrid;
+mod memories;
 mod options;
 
+pub use memories::{MemoryRule, run_with_memories};
 pub use options::{By, CatchUp, Options};
 
 use crate::backfill;

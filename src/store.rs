@@ -21,15 +21,15 @@ mod synapses;
 mod terms;
 
 pub use api::{
-    Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Unembedded, Vectors, Visit,
+    Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
     VisitHit, Words,
 };
 pub use damage::Damage;
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
-pub use forgetting::Forgotten;
+pub use forgetting::{Forgotten, WriteRules};
 pub use identity::{RefusedIds, Written};
-pub use open::{open, open_readable, open_to_read, peek_scopes};
+pub use open::{id, open, open_readable, open_to_read, peek_scopes};
 pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Mark, Select, Walk};
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};

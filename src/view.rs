@@ -50,7 +50,7 @@ fn paragraph(lead: &str, record: &StoredRecord, layout: &Layout) -> String {
         None => heading,
     };
     let head = format!("{lead}{date} {heading}: ");
-    let text = visible(&record.text);
+    let text = visible(&record.shown_text());
     // Long heads on narrow terminals would leave no space beside them.
     let hanging = if indent * 2 > layout.width { 4 } else { indent };
     let mut out = head;

@@ -6,7 +6,7 @@ use crate::config::Settings;
 use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
 use crate::record::{Embedding, Object, Record, Scopes, StoredRecord, kinds};
-use crate::store::{Forgotten, Select, Store, Unembedded, Written};
+use crate::store::{Select, Store, Unembedded, WriteRules, Written};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Instant;
@@ -163,7 +163,7 @@ fn write(store: &mut dyn Store, model: &str, model_known: bool, made: &[Embeddin
         store.set_fact(MODEL, Some(model))?;
     }
     let records: Vec<Record> = made.iter().cloned().map(Record::Embedding).collect();
-    let written = store.write(&records, Forgotten::KeepOut)?;
+    let written = store.write(&records, WriteRules::KEEP_OUT)?;
     let refused = made.iter().zip(written).filter_map(|(embedding, written)| match written {
         Written::Refused(why) => Some((embedding.of.clone(), Error::new(why))),
         _ => None,

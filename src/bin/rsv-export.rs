@@ -4,15 +4,16 @@ use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::foreign::Format;
-use rsv::record::{Record, VectorFormat, kinds};
-use rsv::store::{self, Damage, Select, Walk};
+use rsv::memory::{self, PriorRule};
+use rsv::record::{MEMORY, Record, RecordKind, VectorFormat, kinds};
+use rsv::store::{self, Damage, OpenMode, Select, Store, StoreError, Walk};
 use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
 ///
-/// JSON lines lose nothing: they hold tombstones, then messages and accounts by time, then embeddings (with
-/// --vectors), then links. The output is a snapshot of the store, even if other processes write to it meanwhile. Of a
-/// damaged store everything is written that can be read, and the exit status is 2.
+/// JSON lines lose nothing: they hold tombstones, then messages, accounts and memories by time, then signals, then
+/// embeddings (with --vectors), then links. The output is a snapshot of the store, even if other processes write to it
+/// meanwhile. Of a damaged store everything is written that can be read, and the exit status is 2.
 #[derive(clap::Args)]
 struct Args {
     /// Write this format: jsonl, json (Reservoir's array), csv or md
@@ -27,6 +28,9 @@ struct Args {
     /// Write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
+    /// Write only records of these kinds, with what belongs to them: message, account, memory, signal
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
+    kind: Vec<&'static RecordKind>,
     /// Read the store's file page by page, without its indexes, as a damaged one needs
     #[arg(long)]
     recover: bool,
@@ -60,7 +64,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         _ => {
             // A tombstone says nothing of the role of its record.
             let tombstones = which.roles.is_empty();
-            let which = Select { kinds: kinds(), ..which };
+            let which = Select { kinds: wanted_kinds(&args.kind), ..which };
             let embeddings = args.vectors.is_some();
             let what = Walk { tombstones, embeddings, links: true, ..Walk::records(which) };
             let form = if args.vectors.as_deref() == Some("base64") {
@@ -68,9 +72,22 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             } else {
                 VectorFormat::Numbers
             };
-            let out = &mut io.out;
-            let damage =
-                store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+            if !what.which.kinds.contains(&&MEMORY) {
+                let out = &mut io.out;
+                let damage =
+                    store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+                return Ok(end(damage, io));
+            }
+            // Derived members are read by a connection of their own while this one visits the snapshot.
+            let beside = store::open(&settings.store()?, OpenMode::Existing);
+            let rule = PriorRule::from_settings(&settings);
+            let mut lines = Lines { form, rule, beside, waiting: Vec::new(), failed: Ok(()) };
+            let damage = store.walk_readable(&what, &mut |record| lines.add(record, io))?;
+            lines.flush(io)?;
+            if damage.is_none() {
+                // What is derived of a damaged store follows from the other lines.
+                lines.failed?;
+            }
             return Ok(end(damage, io));
         }
     };
@@ -98,4 +115,55 @@ fn end(damage: Option<Damage>, io: &mut Io) -> Outcome {
         io.fault(&damage.into());
     }
     Outcome::Yes
+}
+
+/// The kinds to write: those that are named, with the kinds about them; without names all.
+fn wanted_kinds(named: &[&'static RecordKind]) -> Vec<&'static RecordKind> {
+    let is_about = |kind: &&'static RecordKind| {
+        kind.subject.is_some_and(|subject| named.iter().any(|known| known.name == subject.kind))
+    };
+    kinds().into_iter().filter(|kind| named.is_empty() || named.contains(kind) || is_about(kind)).collect()
+}
+
+/// The number of memories whose derived members are read together.
+const MEMORIES: usize = 1000;
+
+/// Lines in the order of a walk, in which memories wait for their derived members.
+struct Lines {
+    form: VectorFormat,
+    rule: PriorRule,
+    /// The store, from which the derived members are read.
+    beside: std::result::Result<Box<dyn Store>, StoreError>,
+    waiting: Vec<Record>,
+    /// The first error of reading derived members.
+    failed: Result<()>,
+}
+
+impl Lines {
+    fn add(&mut self, record: Record, io: &mut Io) -> Result<()> {
+        let is_memory = record.stored().is_some_and(|record| record.kind == &MEMORY);
+        if self.waiting.is_empty() && !is_memory {
+            return io.out.with(|out| record.write_line(self.form, out));
+        }
+        self.waiting.push(record);
+        if self.waiting.len() >= MEMORIES { self.flush(io) } else { Ok(()) }
+    }
+
+    fn flush(&mut self, io: &mut Io) -> Result<()> {
+        let memories = self.waiting.iter_mut().filter_map(|record| match record {
+            Record::Stored(record) => Some(record),
+            _ => None,
+        });
+        let derived = match &mut self.beside {
+            Ok(beside) => memory::derive(&mut **beside, memories, self.rule),
+            Err(error) => Err(Error::new(error.to_string())),
+        };
+        if self.failed.is_ok() {
+            self.failed = derived;
+        }
+        for record in self.waiting.drain(..) {
+            io.out.with(|out| record.write_line(self.form, out))?;
+        }
+        Ok(())
+    }
 }

@@ -4,7 +4,7 @@ use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::forget::{self, Skipped};
-use rsv::record::{Object, Reader, Record, VectorFormat, kind_named};
+use rsv::record::{ACCOUNT, MESSAGE, Object, Reader, Record, RecordKind, VectorFormat, kind_named, kinds};
 use rsv::store::{self, OpenMode, Select, Store};
 use rsv::view;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,10 @@ struct Args {
     trace: Option<String>,
     #[command(flatten)]
     filter: Filter,
+    /// Select records of these kinds: message, account, memory, signal [default: message and account, or any kind if ids
+    /// are given or with --everything]
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
+    kind: Vec<&'static RecordKind>,
     /// Select everything in the scope
     #[arg(long, conflicts_with_all = ["ids", "trace", "role", "since", "until"])]
     everything: bool,
@@ -65,6 +69,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if reads_lines {
         read_lines(&mut named, settings.max_line(), io)?;
     }
+    let any_kind = reads_lines || !args.ids.is_empty() || args.everything;
+    let kinds = match &args.kind[..] {
+        [] if any_kind => kinds(),
+        [] => vec![&MESSAGE, &ACCOUNT],
+        kinds => kinds.to_vec(),
+    };
     let names_ids = reads_lines || !args.ids.is_empty();
     if names_ids && named.is_empty() {
         return Ok(Outcome::No);
@@ -75,7 +85,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         since: args.filter.since,
         until: args.filter.until,
         only: names_ids.then(|| named.keys().cloned().collect()),
-        ..Select::messages(io.common.to_read(args.all)?)
+        ..Select::records(kinds, io.common.to_read(args.all)?)
     };
     let place = settings.store()?;
     let is_there = place.path().is_none_or(Path::exists);

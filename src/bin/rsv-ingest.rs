@@ -5,7 +5,7 @@ use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::forget;
-use rsv::ingest::{Gathered, Ingest, Options};
+use rsv::ingest::{Gathered, Ingest, NewMemory, Options};
 use rsv::record::{Feed, Role};
 use rsv::store::{self, OpenMode, Store};
 use rsv::view;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// Store messages and print them with the missing fields filled in
 ///
 /// The input is one text, as an argument or as the whole of standard input, or JSON lines: messages, links,
-/// embeddings, accounts, and responses. Of a response, the question and the answer are stored. Each line is
+/// embeddings, accounts, memories, signals, and responses. With --title, the text becomes a memory. Of a response, the question and the answer are stored. Each line is
 /// printed once what it holds is durable.
 #[derive(clap::Args)]
 struct Args {
@@ -31,6 +31,18 @@ struct Args {
     /// Use this trace for messages that have none; it ties a question to its answer
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
+    /// Store the text as a memory with this title; standard input is then text
+    #[arg(long, value_name = "TITLE", conflicts_with_all = ["role", "trace"], requires = "outcome")]
+    title: Option<String>,
+    /// Tell how it went with what the memory describes: success or failure
+    #[arg(long, value_name = "OUTCOME", value_parser = ["success", "failure"], hide_possible_values = true, requires = "title")]
+    outcome: Option<String>,
+    /// Give the memory these tags
+    #[arg(long, value_name = "TAG,...", value_delimiter = ',', requires = "title")]
+    tags: Vec<String>,
+    /// Describe the memory in a sentence
+    #[arg(long, value_name = "TEXT", requires = "title")]
+    description: Option<String>,
     /// Store system messages too
     #[arg(long)]
     keep_system: bool,
@@ -65,13 +77,22 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let limit = settings.max_line();
     let open = || -> Result<Box<dyn Store>> { Ok(store::open(&settings.store()?, OpenMode::Create)?) };
     let format = args.format.as_deref();
+    let memory = args.title.as_deref().map(|title| NewMemory {
+        title,
+        outcome: args.outcome.as_deref().unwrap_or_default(),
+        tags: &args.tags,
+        description: args.description.as_deref(),
+    });
     let mut one_text = |text: &str, io: &mut Io| {
-        ingest.add_text(args.role.unwrap_or(Role::User), text)?;
+        match &memory {
+            Some(memory) => ingest.add_memory(memory, text)?,
+            None => ingest.add_text(args.role.unwrap_or(Role::User), text)?,
+        }
         let is_text = format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
         commit(&mut ingest, &mut *open()?, is_text, &mut BadLines::default(), io)
     };
     if let Some(text) = args.text {
-        if args.role.is_none() {
+        if args.role.is_none() && args.title.is_none() {
             refuse_file(&text)?;
         }
         return one_text(&text, io);
@@ -79,7 +100,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(text) = args.literal {
         return one_text(&text, io);
     }
-    if args.role.is_some() {
+    if args.role.is_some() || args.title.is_some() {
         return one_text(&io.text(limit)?, io);
     }
     let (first, input) = io.peek()?;

@@ -7,7 +7,7 @@ use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, Graph, Stats};
 use rsv::record::{Link, Record, Scopes, VectorFormat};
-use rsv::store::{self, Forgotten, Select, Store};
+use rsv::store::{self, Select, Store, WriteRules};
 use std::process::ExitCode;
 
 /// Link answers to their questions and similar messages to each other, and print the new links
@@ -98,7 +98,7 @@ fn make(
     let mark = store.mark()?;
     let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
-        store.write(&answers, Forgotten::KeepOut)?;
+        store.write(&answers, WriteRules::KEEP_OUT)?;
     }
     if let Some(mark) = mark.filter(|_| !args.dry_run && *scopes == Scopes::All) {
         link::note_paired(store, mark)?;

@@ -3,9 +3,10 @@
 use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome};
 use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Workload};
-use rsv::error::Result;
-use rsv::record::{Hit, LocatedObject, Query, Reader, Scopes};
-use rsv::search::{self, By, CatchUp, Options};
+use rsv::error::{Error, Result};
+use rsv::memory::PriorRule;
+use rsv::record::{Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
+use rsv::search::{self, By, CatchUp, MemoryRule, Options};
 use rsv::store::{self, Around, Except, Select, Store};
 use rsv::{backfill, view};
 use std::io::Read;
@@ -53,6 +54,12 @@ struct Args {
     /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     exclude: Vec<String>,
+    /// Find records of these kinds: message, memory
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
+    kind: Vec<&'static RecordKind>,
+    /// Find memories with at least this confidence [default: 0.7 for those that were written, 0.5 for those that were made]
+    #[arg(long, value_name = "CONFIDENCE", value_parser = score)]
+    min_confidence: Option<f64>,
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -92,8 +99,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         since: args.filter.since,
         until: args.filter.until,
         except: Except { traces: args.exclude_trace, ids: args.exclude },
-        ..Select::messages(io.common.to_read(args.all)?)
+        ..Select::records(
+            if args.kind.is_empty() { vec![&MESSAGE] } else { args.kind },
+            io.common.to_read(args.all)?,
+        )
     };
+    if let Some(kind) = which.kinds.iter().find(|kind| !kind.indexed.is_some()) {
+        return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
+    }
     let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let Kind { semantic, hybrid } = args.by;
     let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
@@ -112,6 +125,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         layout: text.then(|| io.layout()),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
+        memories: MemoryRule {
+            prior: PriorRule::from_settings(&settings),
+            min_confidence: args.min_confidence,
+        },
     };
     let found = if !args.terms.is_empty() {
         search.answer(&args.terms.join(" "), None, &mut *store::open_to_read(&settings, io)?, io)?
@@ -140,6 +157,8 @@ struct Search<'a> {
     /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
     settings: &'a Settings,
+    /// The filters of memories.
+    memories: MemoryRule,
 }
 
 /// The parts that a search by meaning needs.
@@ -167,13 +186,26 @@ impl Search<'_> {
         let limit = query.and_then(|query| query.limit).unwrap_or(self.options.limit);
         let options = Options { limit, ..self.options.clone() };
         let mut rank = 0;
-        if self.meaning.is_none() && self.context == 0 && !options.link && !options.deduplicate {
+        let has_memories = which.kinds.contains(&&MEMORY);
+        if self.meaning.is_none()
+            && self.context == 0
+            && !options.link
+            && !options.deduplicate
+            && !has_memories
+        {
             search::visit_by_words(store, question, &which, &options, &mut |hit| {
                 rank += 1;
                 self.print(rank, &hit, &Around::default(), query, io)
             })?;
         } else {
-            let hits = self.find(question, &which, &options, store, io)?;
+            let hits = if has_memories {
+                let rule = self.memories;
+                search::run_with_memories(store, &options, rule, |store, options| {
+                    self.find(question, &which, options, store, io)
+                })?
+            } else {
+                self.find(question, &which, &options, store, io)?
+            };
             let around = search::around(store, &hits, self.context)?;
             for (hit, around) in hits.iter().zip(&around) {
                 rank += 1;

@@ -2,15 +2,20 @@
 
 use rsv::cli::{self, Filter, Io, Layout, Outcome};
 use rsv::error::Result;
-use rsv::record::{ACCOUNT, MESSAGE, Record, Role, Scopes, VectorFormat};
+use rsv::memory::{self, PriorRule, State};
+use rsv::record::{
+    ACCOUNT, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, Scopes, StoredRecord, VectorFormat,
+};
 use rsv::store::{self, Select, Store};
 use rsv::{config, enrich, view};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 /// Print the last messages of a scope, oldest first
 ///
 /// With a partition alone, all of its instances are shown; with neither, default/default is shown. The messages
-/// are text on a terminal, and JSON lines in a pipe or a file.
+/// are text on a terminal, and JSON lines in a pipe or a file. A memory is a row: its confidence, its uses, its signals
+/// (for and against), its outcome and its title.
 #[derive(clap::Args)]
 struct Args {
     /// The number of messages to print
@@ -21,6 +26,18 @@ struct Args {
     /// Select messages of this trace
     #[arg(long, value_name = "ID")]
     trace: Option<String>,
+    /// Print records of these kinds: message, account, memory, signal
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind, conflicts_with = "accounts")]
+    kind: Vec<&'static RecordKind>,
+    /// Print memories in this state: active, archived or all
+    #[arg(long, value_name = "STATE", default_value = "active", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
+    state: String,
+    /// Print the signals about this memory
+    #[arg(long, value_name = "ID", conflicts_with_all = ["kind", "accounts", "trace", "role"])]
+    of: Option<String>,
+    /// Leave out the last records, as many as this
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    offset: usize,
     /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
@@ -41,13 +58,19 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    let kind = if args.accounts { &ACCOUNT } else { &MESSAGE };
+    let kinds = match &args.kind[..] {
+        _ if args.accounts => vec![&ACCOUNT],
+        _ if args.of.is_some() => vec![&SIGNAL],
+        [] => vec![&MESSAGE],
+        kinds => kinds.to_vec(),
+    };
     let which = Select {
         trace_id: args.trace,
+        key: args.of,
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
-        ..Select::records(vec![kind], io.common.to_read(args.all)?)
+        ..Select::records(kinds, io.common.to_read(args.all)?)
     };
     let mut store = store::open_to_read(&settings, io)?;
     let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
@@ -55,10 +78,41 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
         return print_accounts(&mut *store, &which, args.count, layout, io);
     }
+    if args.offset > 0 || which.kinds.contains(&&MEMORY) {
+        let state = State::named(&args.state).unwrap_or(State::Active);
+        let rule = PriorRule::from_settings(&settings);
+        let records = memory::last(&mut *store, &which, state, args.count, args.offset, rule)?;
+        return print(&mut *store, records, layout.as_ref(), io);
+    }
     store.visit_last(&which, args.count, &mut |record| match (&layout, &record) {
         (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
         _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
     })?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints records; for people, memories are rows of a table.
+fn print(
+    store: &mut dyn Store,
+    records: Vec<StoredRecord>,
+    layout: Option<&Layout>,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+    let evidence = if layout.is_some() { memory::evidence(store, &ids)? } else { BTreeMap::new() };
+    for record in &records {
+        match layout {
+            Some(_) if record.kind == &MEMORY => {
+                let evidence = evidence.get(&record.id).copied().unwrap_or_default();
+                io.out.write(memory::row(record, &evidence).as_bytes())?;
+            }
+            Some(layout) => io.out.write(view::record(record, layout).as_bytes())?,
+            None => io.out.with(|out| {
+                record.write(out);
+                out.push(b'\n');
+            })?,
+        }
+    }
     Ok(Outcome::Yes)
 }
 

@@ -1,7 +1,7 @@
 //! The flags that several tools share.
 
 use crate::error::Result;
-use crate::record::{Role, Scope, Scopes, time};
+use crate::record::{RecordKind, Role, Scope, Scopes, kind_named, kinds, time};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -78,6 +78,14 @@ pub struct Filter {
 /// Reads `--role`.
 pub fn role(text: &str) -> std::result::Result<Role, String> {
     text.parse().map_err(|_| format!("expected {}", Role::NAMES))
+}
+
+/// Reads a kind of `--kind`.
+pub fn kind(text: &str) -> std::result::Result<&'static RecordKind, String> {
+    kind_named(text).ok_or_else(|| {
+        let names: Vec<&str> = kinds().iter().map(|kind| kind.name).collect();
+        format!("expected {}", names.join(", "))
+    })
 }
 
 fn time_flag(text: &str) -> std::result::Result<i64, String> {

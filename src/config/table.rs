@@ -1,6 +1,8 @@
 //! Every setting as one row, and the keys that name them.
 
-use super::value::ValueType::{self, Boolean, Choice, Duration, Integer, Real, Secret, Text, Url, Variable};
+use super::value::ValueType::{
+    self, Boolean, Choice, Duration, Integer, List, Real, Secret, Text, Url, Variable,
+};
 use crate::error::{Error, Result};
 use std::fmt;
 
@@ -99,7 +101,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the path of ONNX Runtime's library; unset, the tools look for it"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
-    row("enrich.recall", &["RSV_ENRICH_RECALL"], Choice(&["similar,recent", "similar", "recent", "none"]), Some("similar,recent"), "the messages to recall: similar,recent or similar or recent or none"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], List(&["similar", "recent", "memories"]), Some("similar,recent"), "what to recall: some of similar (related messages), recent (the last messages) and memories, separated by commas, or none"),
+    row("enrich.memories", &["RSV_ENRICH_MEMORIES"], MESSAGE_COUNT, Some("3"), "the maximum number of memories to recall"),
     row("enrich.selective", &["RSV_ENRICH_SELECTIVE"], Boolean, Some("true"), "whether only messages that are likely to help are recalled, instead of as many as there may be"),
     row("enrich.recent_gap", &["RSV_ENRICH_RECENT_GAP"], Duration, Some("30m"), "the pause after which a new sitting begins; with enrich.selective, recent messages are those of the present sitting"),
     row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "the largest share of the model's window that recalled messages take"),
@@ -111,6 +114,9 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "the note that introduces recent messages with head; unset, rsv's own"),
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
     row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the timeout for memory, after which rsv-proxy sends a request without it"),
+
+    row("memory.prior", &["RSV_MEMORY_PRIOR"], Choice(&["given", "uniform"]), Some("given"), "the confidence in a memory before any signal: given (its own prior) or uniform (0.5, as one observation for it and one against it)"),
+    row("memory.prior_strength", &["RSV_MEMORY_PRIOR_STRENGTH"], Real(0.0, 1_000_000.0), Some("4"), "the number of observations that the prior of a memory counts as"),
 
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),
@@ -164,7 +170,7 @@ impl Key {
     /// The words that the value is one of, if it is one of a few.
     pub fn choices(&self) -> &'static [&'static str] {
         match self.row().kind {
-            Choice(words) => words,
+            Choice(words) | List(words) => words,
             Boolean => &["true", "false"],
             _ => &[],
         }

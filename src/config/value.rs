@@ -90,9 +90,14 @@ pub(super) enum ValueType {
     Real(f64, f64),
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// Some of these words, separated by commas, or `none`.
+    List(&'static [&'static str]),
     Boolean,
     Duration,
 }
+
+/// The word for an empty list.
+const NOTHING: &str = "none";
 
 /// The seconds of a day.
 const DAY_SECONDS: u64 = 86400;
@@ -140,6 +145,11 @@ impl ValueType {
                 word.parse().ok().filter(|number: &f64| *number > above && *number <= most).map(Value::Real)
             }
             ValueType::Choice(words) => words.contains(&word).then(|| Value::Text(word.to_owned())),
+            ValueType::List(words) => {
+                let is_listed = |part: &str| words.contains(&part);
+                let listed = word == NOTHING || word.split(',').all(is_listed);
+                listed.then(|| Value::Text(word.to_owned()))
+            }
             ValueType::Boolean => boolean(word).map(Value::Boolean),
             ValueType::Duration => duration(word).map(Value::Duration),
         }
@@ -163,6 +173,9 @@ impl ValueType {
             ValueType::Integer(min, max) => format!("expected a whole number from {min} to {max}"),
             ValueType::Real(above, most) => format!("expected a number above {above} and at most {most}"),
             ValueType::Choice(words) => format!("expected {}", words.join(" or ")),
+            ValueType::List(words) => {
+                format!("expected some of {}, separated by commas, or {NOTHING}", words.join(", "))
+            }
             ValueType::Boolean => "expected true or false".to_owned(),
             ValueType::Duration => "expected a duration such as 500ms, 30s, 2m, 12h or 30d".to_owned(),
         };

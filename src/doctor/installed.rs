@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every tool of the suite.
-pub const TOOLS: [&str; 14] = [
+pub const TOOLS: [&str; 15] = [
     "rsv",
     "rsv-ask",
     "rsv-config",
@@ -23,6 +23,7 @@ pub const TOOLS: [&str; 14] = [
     "rsv-link",
     "rsv-proxy",
     "rsv-search",
+    "rsv-signal",
     "rsv-view",
 ];
 

@@ -27,7 +27,8 @@ pub type Named = HashMap<String, StoredRecord>;
 /// The ids of the records that an account names.
 pub fn ids_in_account(record: &StoredRecord) -> Vec<String> {
     let account = Account::from_record(record);
-    let parts = account.recalled.into_iter().chain(account.recent).map(|part| part.id);
+    let parts =
+        account.recalled.into_iter().chain(account.recent).chain(account.memories).map(|part| part.id);
     parts.chain(account.left_out.into_iter().map(|left| left.id)).collect()
 }
 
@@ -52,13 +53,20 @@ struct AccountText<'a> {
 impl AccountText<'_> {
     /// `“Where are my tomatoes?” was sent with 2 related messages and 1 recent one: about 312 of 128000 tokens.`
     fn headline(&self, question: Option<&str>) -> String {
-        let Account { recalled, recent, counted, window, .. } = self.account;
+        let Account { recalled, recent, memories, counted, window, .. } = self.account;
         let question = question.map_or_else(|| "A request".to_owned(), excerpt);
         let with = match (recalled.len(), recent.len()) {
             (0, 0) => "without memory".to_owned(),
             (related, 0) => format!("with {}", messages(related, "related ")),
             (0, recent) => format!("with {}", messages(recent, "recent ")),
             (related, recent) => format!("with {} and {recent} recent", messages(related, "related ")),
+        };
+        let with = match (memories.len(), with.as_str()) {
+            (0, _) => with,
+            (1, "without memory") => "with 1 memory".to_owned(),
+            (count, "without memory") => format!("with {count} memories"),
+            (1, _) => with + ", and 1 memory",
+            (count, _) => format!("{with}, and {count} memories"),
         };
         let counter = visible(&self.account.counter).replace('\n', " ");
         match counter.as_str() {
@@ -79,7 +87,8 @@ impl AccountText<'_> {
             0 => line(part, "related"),
             _ => line(part, "linked"),
         });
-        related.chain(self.account.recent.iter().map(|part| line(part, "recent"))).collect()
+        let memories = self.account.memories.iter().map(|part| line(part, "memory"));
+        memories.chain(related).chain(self.account.recent.iter().map(|part| line(part, "recent"))).collect()
     }
 
     /// A line for each reason for which messages were left out.

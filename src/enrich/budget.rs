@@ -193,8 +193,9 @@ impl Plan {
             counter: self.counter.to_owned(),
             request: self.request as u64,
             fence: self.fence as u64,
-            recalled: self.parts(|candidate| candidate.score.is_some()),
+            recalled: self.parts(|candidate| candidate.score.is_some() && !candidate.is_memory()),
             recent: self.parts(|candidate| candidate.score.is_none()),
+            memories: self.parts(Candidate::is_memory),
             left_out: self.left_out.clone(),
             dropped: dropped.collect(),
             ..Account::default()
@@ -208,6 +209,10 @@ impl Plan {
             score: candidate.score,
             hop: candidate.hop,
             tokens: *tokens as u64,
+            confidence: candidate
+                .is_memory()
+                .then(|| candidate.record.members.get("confidence").map(str::to_owned))
+                .flatten(),
         };
         kept.map(part).collect()
     }

@@ -4,6 +4,7 @@ use crate::backfill;
 use crate::chat::{Request, fence};
 use crate::config::Settings;
 use crate::error::Result;
+use crate::memory::PriorRule;
 use crate::record::Scope;
 use crate::tokens::{self, Limits};
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub struct Options {
     pub similar: usize,
     /// The greatest number of recent messages.
     pub recent: usize,
+    /// The greatest number of memories.
+    pub memories: usize,
     /// Whether only as many related and recent messages are recalled as are likely to help.
     pub selective: bool,
     /// With `selective`, the longest pause within a sitting; recent messages are those of the present sitting.
@@ -39,6 +42,8 @@ pub struct Options {
     /// Whether the head becomes one system message, of all messages up to the last system message.
     pub compress: bool,
     pub wording: Wording,
+    /// The rule for the confidence in memories.
+    pub prior: PriorRule,
     /// Whether the results of tools are stored with the turn.
     pub keep_tools: bool,
 }
@@ -64,6 +69,8 @@ impl Options {
             model,
             similar: similar.filter(|_| recalls("similar")).unwrap_or_default(),
             recent: recent.filter(|_| recalls("recent")).unwrap_or_default(),
+            memories: size("enrich.memories").filter(|_| recalls("memories")).unwrap_or_default(),
+            prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),
             recent_gap: settings.duration("enrich.recent_gap").unwrap_or(Duration::MAX),
             limits: Limits { window: by_model.max_context_tokens.unwrap_or(limits.window), ..limits },

@@ -23,20 +23,28 @@ impl PlacementCost<'_> {
         recalled: impl Iterator<Item = &'c Candidate>,
     ) -> usize {
         let wording = &self.options.wording;
+        let (mut similar, mut recent, mut memories) = (false, false, false);
+        for one in recalled {
+            memories |= one.is_memory();
+            similar |= one.score.is_some() && !one.is_memory();
+            recent |= one.score.is_none();
+        }
+        let mut blocks = String::new();
+        if memories {
+            blocks.push_str(&fence::enclose(fence::MEMORY_NOTE, &[]));
+        }
+        if similar || recent || !memories {
+            blocks.push_str(&fence::enclose(&wording.note, &[]));
+        }
         match self.options.placement {
-            Placement::Tail => self.counter.text(&fence::enclose(&wording.note, &[])) + joined(request),
+            Placement::Tail => self.counter.text(&blocks) + joined(request),
             // The block may need a message of its own.
-            Placement::System => {
-                self.counter.message(&message("system", &fence::enclose(&wording.note, &[])))
-            }
+            Placement::System => self.counter.message(&message("system", &blocks)),
             Placement::Head => {
-                let (mut similar, mut recent) = (false, false);
-                for one in recalled {
-                    similar |= one.score.is_some();
-                    recent |= one.score.is_none();
-                }
                 let note = |text: &str| self.counter.message(&message("system", &(label("system") + text)));
-                (if similar { note(&wording.similar) } else { 0 })
+                let block = || fence::enclose(fence::MEMORY_NOTE, &[]);
+                (if memories { self.counter.text(&folded(&message("system", &block()))) } else { 0 })
+                    + (if similar { note(&wording.similar) } else { 0 })
                     + (if recent { note(&wording.recent) } else { 0 })
             }
         }
@@ -59,6 +67,9 @@ impl PlacementCost<'_> {
     pub(super) fn entry(&self, recalled: &Candidate) -> usize {
         match self.options.placement {
             Placement::Tail | Placement::System => self.counter.text(&fence::entry(&recalled.record)),
+            Placement::Head if recalled.is_memory() => {
+                self.counter.text(&folded(&message("system", &fence::entry(&recalled.record))))
+            }
             Placement::Head => {
                 let message = turn(&recalled.record);
                 self.counter.message(&message).max(self.counter.text(&folded(&message)))
@@ -74,9 +85,16 @@ pub(super) fn place(
     recalled: &[&Candidate],
     options: &Options,
 ) -> Result<()> {
-    let mut records: Vec<&StoredRecord> = recalled.iter().map(|candidate| &candidate.record).collect();
+    let (memories, messages): (Vec<&Candidate>, Vec<&Candidate>) =
+        recalled.iter().copied().partition(|candidate| candidate.is_memory());
+    let mut records: Vec<&StoredRecord> = messages.iter().map(|candidate| &candidate.record).collect();
     records.sort_by_cached_key(|record| record.position());
-    let block = || fence::enclose(&options.wording.note, &records);
+    let memories: Vec<&StoredRecord> = memories.iter().map(|candidate| &candidate.record).collect();
+    let block = || {
+        let notes = [(fence::MEMORY_NOTE, &memories), (options.wording.note.as_str(), &records)];
+        let filled = notes.into_iter().filter(|(_, records)| !records.is_empty());
+        filled.map(|(note, records)| fence::enclose(note, records)).collect::<String>()
+    };
     match options.placement {
         _ if recalled.is_empty() => Ok(()),
         Placement::Tail => insert_text(&mut request.messages[user], &block(), Side::Before),
@@ -89,7 +107,7 @@ pub(super) fn place(
             insert_text(&mut request.messages[0], &block, Side::After)
         }
         Placement::Head => {
-            head(request, recalled, options);
+            head(request, &memories, &messages, options);
             if options.compress { compress(request) } else { Ok(()) }
         }
     }
@@ -121,15 +139,18 @@ fn insert_text(to: &mut Object, text: &str, side: Side) -> Result<()> {
     Ok(())
 }
 
-/// Inserts the head in Reservoir's order: a note, the similar messages, a note, the recent ones; after the first system
+/// Inserts the head: the block of memories, then in Reservoir's order a note, the similar messages, a note, the recent ones; after the first system
 /// message.
-fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
+fn head(request: &mut Request, memories: &[&StoredRecord], recalled: &[&Candidate], options: &Options) {
     let mut recent: Vec<&Candidate> =
         recalled.iter().filter(|candidate| candidate.score.is_none()).copied().collect();
     recent.sort_by_cached_key(|candidate| candidate.record.position());
     let similar: Vec<&Candidate> =
         recalled.iter().filter(|candidate| candidate.score.is_some()).copied().collect();
     let mut inserted = Vec::new();
+    if !memories.is_empty() {
+        inserted.push(message("system", fence::enclose(fence::MEMORY_NOTE, memories).trim_end()));
+    }
     for (note, candidates) in [(&options.wording.similar, similar), (&options.wording.recent, recent)] {
         if !candidates.is_empty() {
             inserted.push(message("system", note));

@@ -8,8 +8,8 @@ use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
-use crate::record::{Hit, LeftOut, Object, RecalledPart, Role, Scopes, StoredRecord, kinds};
-use crate::search::{self, By, CatchUp};
+use crate::record::{Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds};
+use crate::search::{self, By, CatchUp, MemoryRule};
 use crate::store::Select;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,6 +22,13 @@ pub(super) struct Candidate {
     pub(super) score: Option<f64>,
     /// The number of links between it and a hit; 0 for a hit.
     pub(super) hop: usize,
+}
+
+impl Candidate {
+    /// Whether it is a memory, which has a block of its own.
+    pub(super) fn is_memory(&self) -> bool {
+        self.record.kind == &MEMORY
+    }
 }
 
 /// The candidates in the order of their worth: the last messages, newest first, then the related ones, best first, then
@@ -74,11 +81,53 @@ pub(super) fn recall(
     } else {
         Vec::new()
     };
-    recalled.candidates = in_order(recent, hits, turn, options);
+    if options.memories > 0 && !text.trim().is_empty() {
+        recalled.candidates = related_memories(memory, &text, turn, options)?;
+    }
+    recalled.candidates.extend(in_order(recent, hits, turn, options));
     recalled.left_out = duplicates.into_left_out();
     // A message that did not pass as a hit may be linked to one that did.
     recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
     Ok(recalled)
+}
+
+/// The memories of the partition that are related to a question, best first.
+fn related_memories(
+    memory: &mut Memory,
+    text: &str,
+    turn: &Turn,
+    options: &Options,
+) -> Result<Vec<Candidate>> {
+    let which = Select::records(vec![&MEMORY], Scopes::Partition(turn.scope.partition.clone()));
+    let Memory { store, embedder, diagnostics, .. } = memory;
+    let count = store.count(&which, SATURATION)?;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let wanted = search::Options {
+        limit: options.memories.saturating_mul(CONSIDERED),
+        min_score: None,
+        deduplicate: true,
+        link: false,
+        admits: &|_| true,
+        max_fetched: usize::MAX,
+    };
+    let rule = MemoryRule { prior: options.prior, min_confidence: None };
+    let mut by_meaning = false;
+    let mut hits = search::run_with_memories(&mut **store, &wanted, rule, |store, wanted| {
+        if let Some(embedder) = embedder.as_deref_mut() {
+            let pending = Some(CatchUp { limit: options.catch_up, diagnostics });
+            if let Ok(hits) = search::run(store, By::Both(embedder, pending), text, &which, wanted) {
+                by_meaning = true;
+                return Ok(hits);
+            }
+        }
+        search::run(store, By::Any, text, &which, wanted)
+    })?;
+    Relevance::of_memories(by_meaning.then_some(count)).keep_relevant(&mut hits, |_| {});
+    hits.truncate(options.memories);
+    let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
+    Ok(hits.into_iter().map(candidate).collect())
 }
 
 /// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more
@@ -106,13 +155,17 @@ pub(super) fn recall_cached(
     parts: &[RecalledPart],
     turn: &Turn,
 ) -> Result<Vec<Candidate>> {
-    let which = Select::messages(Scopes::One(turn.scope.clone()));
+    let which = Select::records(vec![&MESSAGE, &MEMORY], Scopes::Partition(turn.scope.partition.clone()));
     let ids: Vec<&str> = parts.iter().map(|part| part.id.as_str()).collect();
     let records = memory.store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =
         records.into_iter().map(|record| (record.id.clone(), record)).collect();
-    let candidates = parts.iter().filter_map(|RecalledPart { id, score, hop, .. }| {
-        Some(Candidate { record: records.remove(id)?, score: *score, hop: *hop })
+    let candidates = parts.iter().filter_map(|RecalledPart { id, score, hop, confidence, .. }| {
+        let mut record = records.remove(id)?;
+        if let Some(confidence) = confidence {
+            record.members.set("confidence", confidence);
+        }
+        Some(Candidate { record, score: *score, hop: *hop })
     });
     Ok(candidates.collect())
 }

@@ -16,6 +16,9 @@ const BAR_SLOPE: f64 = 0.85;
 /// if memory has to do with the question, the messages beside the most relevant one often do, too.
 const COMPANION_THRESHOLD: f64 = 0.8;
 
+/// The least part of a question's words that a memory holds, weighed by their rarity, if there is no model.
+const MEMORY_SHARE: f64 = 0.1;
+
 /// The number of messages in a scope from which on the threshold is constant.
 pub(super) const SATURATION: usize = 1000;
 
@@ -37,6 +40,14 @@ impl Relevance {
             None => 0.2,
         };
         Relevance { threshold, limit: selective_limit }
+    }
+
+    /// As `new`, for memories, which are few, and whose confidence is known: by words, less of the question is enough.
+    pub(super) fn of_memories(memories: Option<usize>) -> Relevance {
+        match memories {
+            Some(_) => Relevance::new(memories, None),
+            None => Relevance { threshold: MEMORY_SHARE, limit: None },
+        }
     }
 
     /// Keeps the relevant ones of the hits, which are sorted by score, best first, and passes the others to

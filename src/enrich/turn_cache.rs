@@ -28,7 +28,7 @@ pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
 /// The messages that the first request of a turn recalled.
 pub(super) struct CachedTurn {
     pub(super) trace_id: String,
-    /// The recalled messages, best first.
+    /// The recalled memories and messages, best first.
     pub(super) recalled: Vec<RecalledPart>,
 }
 
@@ -38,7 +38,8 @@ pub(super) fn look_up(memory: &mut Memory, turn: &Turn, digest: &str) -> Result<
     let which = Select { key: Some(digest.to_owned()), ..Select::records(vec![&ACCOUNT], scope) };
     let newest = memory.store.last_of(&which, 1)?.pop();
     Ok(newest.map(|record| {
-        let Account { recent, recalled, .. } = Account::from_record(&record);
-        CachedTurn { recalled: recent.into_iter().chain(recalled).collect(), trace_id: record.trace_id }
+        let Account { memories, recent, recalled, .. } = Account::from_record(&record);
+        let recalled = memories.into_iter().chain(recent).chain(recalled).collect();
+        CachedTurn { recalled, trace_id: record.trace_id }
     }))
 }

@@ -87,8 +87,34 @@ impl Forgetting {
     }
 }
 
-/// Removes the links and embeddings that refer to a record outside these scopes. Records were filtered when they were
-/// added.
+/// Gives records that are about others the scopes of these.
+pub(super) fn take_scopes(records: &mut [Record], store: &mut dyn Store) -> Result<()> {
+    let mut scopes: HashMap<String, Option<Scope>> = HashMap::new();
+    if !records.iter().filter_map(Record::stored).any(|record| record.kind.subject.is_some()) {
+        return Ok(());
+    }
+    for record in records {
+        let Record::Stored(record) = record else { continue };
+        let Some(subject) = record.subject_id() else {
+            scopes.insert(record.id.clone(), Some(record.scope.clone()));
+            continue;
+        };
+        let scope = match scopes.get(&subject) {
+            Some(scope) => scope.clone(),
+            None => {
+                let scope = store.scope_of(&subject)?;
+                scopes.insert(subject, scope.clone());
+                scope
+            }
+        };
+        if let Some(scope) = scope {
+            record.scope = scope;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what refers to a record outside these scopes. Other records were filtered when they were added.
 pub(super) fn narrow(
     entries: &mut Vec<Entry>,
     records: &mut Vec<Record>,
@@ -101,10 +127,10 @@ pub(super) fn narrow(
         let own: Vec<Record> = all.by_ref().take(entry.records.len()).collect();
         let mut is_admitted = true;
         for id in own.iter().flat_map(Record::references) {
-            if !admitted.contains(id) && store.scope_of(id)?.is_some_and(|scope| scopes.contains(&scope)) {
-                admitted.insert(id.to_owned());
+            if !admitted.contains(&*id) && store.scope_of(&id)?.is_some_and(|scope| scopes.contains(&scope)) {
+                admitted.insert(id.to_string());
             }
-            is_admitted &= admitted.contains(id);
+            is_admitted &= admitted.contains(&*id);
         }
         if is_admitted {
             let begin = records.len();
@@ -131,7 +157,7 @@ pub(super) fn outcome(
     let mut note = None;
     let mut stored = entry.records.is_empty();
     for at in entry.records.clone() {
-        let hangs_on_kept_out = records[at].references().iter().any(|id| forgetting.kept_out.contains(*id));
+        let hangs_on_kept_out = records[at].references().iter().any(|id| forgetting.kept_out.contains(&**id));
         match (&written[at], &mut records[at]) {
             (Written::KeptOut, Record::Stored(record)) => {
                 forgetting.kept_out.insert(record.id.clone());
@@ -139,6 +165,12 @@ pub(super) fn outcome(
             }
             (Written::KeptOut, _) => continue,
             (Written::Refused(_), _) if hangs_on_kept_out => continue,
+            // A memory that a turn recalled may be gone when the turn is stored.
+            (Written::Refused(_), Record::Stored(record))
+                if entry.passed_on.is_some() && record.kind.subject.is_some() =>
+            {
+                continue;
+            }
             (Written::New | Written::Replaced, _) => outcome.new += 1,
             (Written::Removed(count), _) => {
                 outcome.new += 1;

@@ -73,7 +73,7 @@ impl Options {
             Some("trace_id")
         } else if draft.timestamp.is_none() {
             Some("timestamp")
-        } else if draft.partition.is_none() && self.partition.is_none() {
+        } else if draft.partition.is_none() && self.partition.is_none() && draft.kind.subject.is_none() {
             Some("partition")
         } else {
             None

@@ -1,9 +1,55 @@
 //! The records of a response line: the user's turn or the tool results, the answer and the account.
 
 use super::completion::Completion;
+use super::entry::Entry;
 use crate::chat::{self, Rsv, fence};
 use crate::error::Result;
-use crate::record::{Draft, Object, Record, Role, id};
+use crate::record::{ACCOUNT, Account, Draft, Object, Record, Role, Scopes, StoredRecord, id};
+use crate::store::{self, Select, Store};
+use std::collections::HashSet;
+
+/// Adds a use of each memory that the new accounts of responses name, to the entries of these.
+pub(super) fn count_uses(
+    entries: &mut [Entry],
+    records: &mut Vec<Record>,
+    completion: &mut Completion,
+    store: &mut dyn Store,
+) -> Result<()> {
+    let shows_memories = |record: &&StoredRecord| record.kind == &ACCOUNT && record.members.has("memories");
+    let accounts = |records: &[Record]| -> Vec<String> {
+        records.iter().filter_map(Record::stored).filter(shows_memories).map(|one| one.id.clone()).collect()
+    };
+    let mut new: HashSet<String> = accounts(records).into_iter().collect();
+    if completion.options.import.is_some() || new.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<&str> = new.iter().map(String::as_str).collect();
+    let there = store.get(&ids, &Select::records(vec![&ACCOUNT], Scopes::All))?;
+    for account in there {
+        new.remove(&account.id);
+    }
+    let store_id = store::id(store)?;
+    let mut all = std::mem::take(records).into_iter();
+    for entry in entries {
+        let own: Vec<Record> = all.by_ref().take(entry.records.len()).collect();
+        let mut uses = Vec::new();
+        // Accounts that are lines of their own were exported, and their uses with them.
+        let of_response = entry.passed_on.is_some();
+        for account in own.iter().filter_map(Record::stored).filter(shows_memories) {
+            // The first of two that are the same counts.
+            if of_response && new.remove(&account.id) {
+                for part in Account::from_record(account).memories {
+                    let draft = Draft::usage(&part.id, &store_id, completion.clock.now())?;
+                    uses.push(Record::Stored(completion.complete(draft)?));
+                }
+            }
+        }
+        let begin = records.len();
+        records.extend(own.into_iter().chain(uses));
+        entry.records = begin..records.len();
+    }
+    Ok(())
+}
 
 /// The records of a response line. Without `rsv.user` that is the answer alone; an answer with neither words nor
 /// tool calls is not stored.

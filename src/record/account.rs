@@ -4,7 +4,7 @@ use super::Scope;
 use super::id;
 use super::members::{required, timestamp};
 use super::object::{Object, quote};
-use super::stored::{Draft, RecordKind, StoredRecord, TextSource};
+use super::stored::{Draft, RecordKind, StoredRecord};
 use crate::error::{Error, Result};
 
 /// The kind of accounts, which record the enrichment of one request.
@@ -14,13 +14,14 @@ pub static ACCOUNT: RecordKind = RecordKind {
     traced: true,
     read: parse,
     write,
-    natural_key: None,
     lookup_key: Some(DIGEST_MEMBER),
-    indexed: TextSource::None,
-    embedded: TextSource::None,
-    heading: |_| "account".to_owned(),
-    recalled: false,
-    part_lists: &[("recalled", "message"), ("recent", "message"), ("left_out", "message")],
+    part_lists: &[
+        ("recalled", "message"),
+        ("recent", "message"),
+        ("left_out", "message"),
+        ("memories", "memory"),
+    ],
+    ..RecordKind::PLAIN
 };
 
 /// The member by which later requests of a turn find their account.
@@ -67,6 +68,8 @@ pub struct Account {
     pub recalled: Vec<RecalledPart>,
     /// The most recent records.
     pub recent: Vec<RecalledPart>,
+    /// The memories, best first.
+    pub memories: Vec<RecalledPart>,
     pub left_out: Vec<LeftOut>,
     pub dropped: Vec<Dropped>,
     /// The digest of the turn, by which later requests of the turn find the account.
@@ -88,6 +91,8 @@ pub struct RecalledPart {
     /// The number of links between it and a hit.
     pub hop: usize,
     pub tokens: u64,
+    /// The confidence that was shown with a memory, as it was written; `None` for other records.
+    pub confidence: Option<String>,
 }
 
 /// A record that was found and is not recalled.
@@ -114,7 +119,9 @@ impl Account {
         let part = |entry: &Object| {
             let hop = number(entry, "hop") as usize;
             let score = entry.number("score").ok().flatten();
-            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens: number(entry, "tokens") })
+            let confidence = entry.get("confidence").map(str::to_owned);
+            let tokens = number(entry, "tokens");
+            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens, confidence })
         };
         let left_out = |entry: &Object| {
             Some(LeftOut { id: text(entry, "id")?, reason: text(entry, "reason").unwrap_or_default() })
@@ -133,6 +140,7 @@ impl Account {
             fence: number(members, "fence"),
             recalled: list(members, "recalled").iter().filter_map(part).collect(),
             recent: list(members, "recent").iter().filter_map(part).collect(),
+            memories: list(members, "memories").iter().filter_map(part).collect(),
             left_out: list(members, "left_out").iter().filter_map(left_out).collect(),
             dropped: list(members, "dropped").iter().map(dropped).collect(),
             digest: text(members, DIGEST_MEMBER),
@@ -169,6 +177,9 @@ impl Account {
         members.set("fence", self.fence.to_string());
         members.set("recalled", array(&self.recalled, RecalledPart::to_json));
         members.set("recent", array(&self.recent, RecalledPart::to_json));
+        if !self.memories.is_empty() {
+            members.set("memories", array(&self.memories, RecalledPart::to_json));
+        }
         members.set("left_out", array(&self.left_out, LeftOut::to_json));
         members.set("dropped", array(&self.dropped, Dropped::to_json));
         for (name, text) in [(DIGEST_MEMBER, &self.digest), ("degraded", &self.degraded)] {
@@ -190,7 +201,9 @@ impl RecalledPart {
     fn to_json(&self) -> String {
         let score = self.score.map_or(String::new(), |score| format!(",\"score\":{score}"));
         let hop = if self.hop > 0 { format!(",\"hop\":{}", self.hop) } else { String::new() };
-        format!("{{\"id\":{}{score}{hop},\"tokens\":{}}}", quote(&self.id), self.tokens)
+        let confidence = self.confidence.as_ref().map(|json| format!(",\"confidence\":{json}"));
+        let confidence = confidence.unwrap_or_default();
+        format!("{{\"id\":{}{score}{hop},\"tokens\":{}{confidence}}}", quote(&self.id), self.tokens)
     }
 }
 

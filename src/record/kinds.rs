@@ -1,12 +1,14 @@
 //! The table of kinds. A new kind is a row here and a file with its particulars.
 
 use super::account::ACCOUNT;
+use super::memory::MEMORY;
 use super::message::MESSAGE;
+use super::signal::SIGNAL;
 use super::stored::RecordKind;
 use std::sync::RwLock;
 
 /// Every kind of records that rsv stores.
-const BUILT_IN_KINDS: [&RecordKind; 2] = [&MESSAGE, &ACCOUNT];
+const BUILT_IN_KINDS: [&RecordKind; 4] = [&MESSAGE, &ACCOUNT, &MEMORY, &SIGNAL];
 
 /// Kinds that a program which uses the library has added.
 static REGISTERED_KINDS: RwLock<Vec<&RecordKind>> = RwLock::new(Vec::new());

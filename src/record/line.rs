@@ -7,6 +7,7 @@ use super::object::Object;
 use super::stored::{Draft, StoredRecord};
 use super::tombstone::Tombstone;
 use crate::error::{Error, Result};
+use std::borrow::Cow;
 
 /// One line of input.
 #[derive(Debug)]
@@ -67,6 +68,8 @@ fn shape(line: &Object) -> Option<&'static str> {
         Some(if chunk { "chunk" } else { "response" })
     } else if line.has("from") && line.has("to") && line.has("rel") {
         Some("link")
+    } else if line.has("title") && line.has("content") && !line.has("role") {
+        Some("memory")
     } else if line.has("role") || line.has("content") {
         Some("message")
     } else {
@@ -97,12 +100,13 @@ impl Record {
         }
     }
 
-    /// The ids of the records that it refers to.
-    pub fn references(&self) -> Vec<&str> {
+    /// The ids of the records without which it cannot exist.
+    pub fn references(&self) -> Vec<Cow<'_, str>> {
         match self {
-            Record::Stored(_) | Record::Tombstone(_) => Vec::new(),
-            Record::Embedding(embedding) => vec![&embedding.of],
-            Record::Link(link) => vec![&link.from, &link.to],
+            Record::Stored(record) => record.subject_id().map(Cow::Owned).into_iter().collect(),
+            Record::Tombstone(_) => Vec::new(),
+            Record::Embedding(embedding) => vec![Cow::Borrowed(&embedding.of)],
+            Record::Link(link) => vec![Cow::Borrowed(&link.from), Cow::Borrowed(&link.to)],
         }
     }
 

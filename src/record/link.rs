@@ -10,6 +10,9 @@ pub const RESPONDED_WITH: &str = "RESPONDED_WITH";
 /// Something that was made from a record, and that record.
 pub const EXTRACTED_FROM: &str = "EXTRACTED_FROM";
 
+/// A memory, and the one that it became a part of.
+pub const CONSOLIDATED_INTO: &str = "CONSOLIDATED_INTO";
+
 /// Two messages that resemble each other.
 pub const SYNAPSE: &str = "SYNAPSE";
 
@@ -40,6 +43,11 @@ impl Link {
             model: None,
             extra: Object::default(),
         }
+    }
+
+    /// An edge without a score.
+    pub fn plain(rel: &str, from: &str, to: &str, timestamp: i64) -> Link {
+        Link { rel: rel.into(), ..Link::responded_with(from, to, timestamp) }
     }
 
     /// The edge between two messages that resemble each other; it has no direction, and is kept from the lesser

@@ -16,12 +16,12 @@ pub static MESSAGE: RecordKind = RecordKind {
     read: Draft::parse_message,
     write,
     natural_key: Some(natural_key),
-    lookup_key: None,
+    fixed_parts: Some(fixed_parts),
     indexed: TextSource::Text,
     embedded: TextSource::Text,
     heading: |record| record.role.map_or("", Role::name).to_owned(),
     recalled: true,
-    part_lists: &[],
+    ..RecordKind::PLAIN
 };
 
 /// The member that holds the content where that is more than a text.
@@ -44,6 +44,17 @@ fn natural_key(record: &StoredRecord) -> Vec<String> {
     let content = record.content_json().into_owned();
     let scope = record.scope.clone();
     vec![scope.partition, scope.instance, record.trace_id.clone(), role, content]
+}
+
+/// Scope, role and content; trace and time are implied by the id.
+fn fixed_parts(record: &StoredRecord) -> Vec<String> {
+    let role = record.role.map_or("", Role::name).to_owned();
+    vec![
+        record.scope.partition.clone(),
+        record.scope.instance.clone(),
+        role,
+        record.content_json().into_owned(),
+    ]
 }
 
 fn write(record: &StoredRecord, out: &mut Vec<u8>) {

@@ -48,6 +48,26 @@ impl StoredRecord {
         self.kind.embedded.extract(self).filter(|text| !text.trim().is_empty())
     }
 
+    /// The id of the record that it is about.
+    pub fn subject_id(&self) -> Option<String> {
+        self.kind.subject.and_then(|_| self.lookup_key())
+    }
+
+    /// The amounts that it adds to the sums of its store.
+    pub fn tallies(&self) -> Vec<Tally> {
+        self.kind.subject.map_or_else(Vec::new, |subject| (subject.tallies)(self))
+    }
+
+    /// The ids of the records that it takes the place of.
+    pub fn replaced_ids(&self) -> Vec<String> {
+        self.kind.replaces.map_or_else(Vec::new, |replaces| (replaces.ids)(self))
+    }
+
+    /// The text for people and models.
+    pub fn shown_text(&self) -> Cow<'_, str> {
+        self.kind.shown.extract(self).unwrap_or_default()
+    }
+
     /// The value by which its kind is looked up, such as an account's digest.
     pub fn lookup_key(&self) -> Option<String> {
         self.members.text(self.kind.lookup_key?).ok().flatten()
@@ -115,19 +135,87 @@ pub struct RecordKind {
     /// The parts that, with the time, identify a record: a missing id is derived from them, and the same parts
     /// under another id are the same record. `None` if only the id identifies it.
     pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
+    /// The parts that never change under one id; `None` if versions of a record may differ.
+    pub fixed_parts: Option<fn(&StoredRecord) -> Vec<String>>,
+    /// Chooses between versions under one id. A kind with such a rule has no index; one without it keeps the first
+    /// version.
+    pub merge: Option<MergeRule>,
+    /// The record that it is about, without which it cannot exist.
+    pub subject: Option<Subject>,
+    /// The records that it takes the place of.
+    pub replaces: Option<Replaces>,
     /// The member, a text, by which records of the kind are looked up.
     pub lookup_key: Option<&'static str>,
     /// The source of the text for the word index.
     pub indexed: TextSource,
     /// The source of the text for vectors.
     pub embedded: TextSource,
-    /// The heading in front of the text in output for people.
+    /// The source of the text for people and models.
+    pub shown: TextSource,
+    /// The heading in front of that text.
     pub heading: fn(&StoredRecord) -> String,
     /// Whether enrichment may recall it.
     pub recalled: bool,
     /// The members that are lists of parts, each naming a record by its `id`, with the kind of those records. Parts that
     /// name what was forgotten are left out when a record is read.
     pub part_lists: &'static [(&'static str, &'static str)],
+}
+
+impl RecordKind {
+    /// A kind without any particulars, for a row that names only its own.
+    pub const PLAIN: RecordKind = RecordKind {
+        name: "",
+        label: "",
+        traced: false,
+        read: |_| Err(Error::new("kind: cannot be read")),
+        write: |_, _| {},
+        natural_key: None,
+        fixed_parts: None,
+        merge: None,
+        subject: None,
+        replaces: None,
+        lookup_key: None,
+        indexed: TextSource::None,
+        embedded: TextSource::None,
+        shown: TextSource::Text,
+        heading: |record| record.kind.name.to_owned(),
+        recalled: false,
+        part_lists: &[],
+    };
+}
+
+/// The version to store, given the one that exists, if there is one, and a new one; `None` to keep what exists.
+pub type MergeRule = fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>;
+
+/// The record that records of a kind are about: the value of their lookup key is its id. They are refused without it,
+/// go with it, and follow it in an export.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// The name of its kind.
+    pub kind: &'static str,
+    /// The amounts that a record adds to the sums that a store keeps.
+    pub tallies: fn(&StoredRecord) -> Vec<Tally>,
+}
+
+/// The records that a record takes the place of: each gets a link to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Replaces {
+    /// The relation of the links.
+    pub rel: &'static str,
+    /// The ids of the replaced records.
+    pub ids: fn(&StoredRecord) -> Vec<String>,
+    /// The member that lists them, for errors.
+    pub member: &'static str,
+}
+
+/// An amount that a record adds to a counter of a subject. A store keeps the sums, in the transactions that change its
+/// records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tally {
+    /// The id of a record, or the name of a partition.
+    pub subject: String,
+    pub counter: &'static str,
+    pub amount: i64,
 }
 
 impl PartialEq for RecordKind {

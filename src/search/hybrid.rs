@@ -40,7 +40,7 @@ pub(super) fn search(
         return Ok(Vec::new());
     }
     let earlier = std::mem::take(evidence);
-    *evidence = store.retrieve(question, which, &wanted.plan(), earlier)?;
+    *evidence = store.retrieve(question, which, &wanted.plan(which), earlier)?;
     Ok(rank(evidence, question, wanted.limit))
 }
 
@@ -55,13 +55,14 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The plan for the wanted number of hits.
-    fn plan(self) -> Plan {
+    fn plan(self, which: &Select) -> Plan {
         let Wanted { limit, link } = self;
         let several = limit.saturating_mul(CANDIDATES_PER_HIT);
         Plan {
             candidates: MIN_CANDIDATES.max(several),
             seeds: MIN_SEEDS.max(several),
-            reach: NEIGHBOUR_REACH,
+            // Records outside conversations have no neighbours.
+            reach: if which.kinds.iter().any(|kind| kind.traced) { NEIGHBOUR_REACH } else { 0 },
             measured: MIN_MEASURED.max(limit),
             links: if link { limit } else { 0 },
         }

@@ -6,13 +6,14 @@
 use super::damage::Damage;
 use super::error::Result;
 use super::evidence::{Around, Cosines, Evidence, Plan};
-use super::forgetting::Forgotten;
+use super::forgetting::WriteRules;
 use super::identity::Written;
 use super::question::Question;
 use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use super::terms::{Occur, Term};
 use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
+use std::collections::BTreeMap;
 
 /// The greatest number of records that `visit_last` holds at once.
 const MAX_HELD: usize = 1000;
@@ -33,16 +34,18 @@ pub trait Store: Records + Words + Vectors + Links + State + Send {
 /// Writing and reading records.
 pub trait Records {
     /// Writes a batch, all or nothing, and returns the outcome of each record. Writing an existing record changes
-    /// nothing. An embedding or a link may name an earlier record of the batch. A tombstone replaces an older one of the
-    /// same record, removes the record, and applies to the whole batch.
-    fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>>;
+    /// nothing, unless its kind merges versions. An embedding or a link may name an earlier record of the batch. A
+    /// tombstone replaces an older one of the same record, removes the record, and applies to the whole batch. A record
+    /// that takes the place of others gets a link from each.
+    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>>;
 
     /// Replaces the records that have the same ids, all or none: the vectors of the old version, their synapses and its
     /// index entries are removed; other links stay. A record without an old version is new. Forgotten records
     /// are kept out.
     fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>>;
 
-    /// Removes records with their vectors, links and index entries. Returns the number of removed records.
+    /// Removes records with the records about them, their vectors, links and index entries. Returns the number of removed
+    /// records.
     fn remove(&mut self, ids: &[&str]) -> Result<u64>;
 
     /// Removes records as `remove` does and writes their tombstones, dated `at` (milliseconds since 1970, UTC) or just
@@ -82,7 +85,7 @@ pub trait Records {
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
 
     /// Visits a selection: the tombstones of its scopes and times, by timestamp and digest; its records by timestamp, seq
-    /// and id; then their embeddings; then the links with both ends in the selection. Ends with the visitor's error, if it
+    /// and id, those about other records last; then their embeddings; then the links with both ends in the selection. Ends with the visitor's error, if it
     /// returns one.
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<()>;
 
@@ -228,6 +231,12 @@ pub trait State {
     /// another process holds it.
     fn claim(&mut self, job: &str) -> Result<Option<Claim>>;
 
+    /// The sums of the amounts that records add to some subjects.
+    fn tallies(&mut self, subjects: &[&str]) -> Result<Tallies>;
+
+    /// Makes all sums anew from the records; returns whether any differed.
+    fn rebuild_tallies(&mut self) -> Result<bool>;
+
     /// The scopes that are not empty, by name, with the number of their messages.
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>>;
 
@@ -254,6 +263,9 @@ pub trait State {
     /// Checks the database file, and returns up to `most` errors in words; none if a database server checks itself.
     fn integrity_errors(&mut self, most: u32) -> Result<Vec<String>>;
 }
+
+/// Sums, by subject and counter.
+pub type Tallies = BTreeMap<String, BTreeMap<String, i64>>;
 
 /// The fact that is set while the store's files still hold text of removed records.
 pub const ERASE_PENDING: &str = "erase";

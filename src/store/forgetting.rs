@@ -13,6 +13,20 @@ pub enum Forgotten {
     Return { at: i64 },
 }
 
+/// The rules of a write.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WriteRules {
+    /// The treatment of forgotten records.
+    pub forgotten: Forgotten,
+    /// Whether a record is refused that takes the place of records which are missing, or replaced already.
+    pub check_replaced: bool,
+}
+
+impl WriteRules {
+    /// Forgotten records are kept out.
+    pub const KEEP_OUT: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, check_replaced: false };
+}
+
 /// New tombstones of one kind and scope, by the digests of the records to remove.
 pub(super) struct Targets<'a> {
     by_identity: HashMap<&'a str, &'a Tombstone>,

@@ -37,7 +37,7 @@ impl RefusedIds {
 
     /// The reason to refuse a vector or a link of a refused record.
     pub fn refusal(&self, record: &Record) -> Option<String> {
-        let id = record.references().into_iter().find(|id| self.0.contains(*id))?;
+        let id = record.references().into_iter().find(|id| self.0.contains(id.as_ref()))?;
         Some(format!("follows the record {id} of the same input, which was refused"))
     }
 }
@@ -73,14 +73,10 @@ pub(super) fn replace_outcome(
     }
 }
 
-/// Whether two records with one id are the same. Trace and time do not count, since the id implies them.
+/// Whether two records with one id are the same.
 fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
-    let content = || {
-        there.scope == record.scope
-            && there.role == record.role
-            && there.content_json() == record.content_json()
-    };
-    there.kind == record.kind && (record.kind.natural_key.is_none() || content())
+    let fixed_parts = record.kind.fixed_parts;
+    there.kind == record.kind && fixed_parts.is_none_or(|parts| parts(there) == parts(record))
 }
 
 /// The outcome of writing a vector if its record has one of the model already.
@@ -92,6 +88,26 @@ pub(super) fn vector_outcome(of: &str, there: &[f32], vector: &[f32]) -> Written
 /// The refusal of an embedding or a link whose record is missing; `member` names the record.
 pub(super) fn unknown_record(member: &str, id: &str) -> Written {
     Written::Refused(format!("{member}: the store has no record {id}"))
+}
+
+/// The refusal of a record whose subject is missing.
+pub(super) fn unknown_subject(record: &StoredRecord) -> Written {
+    let member = record.kind.lookup_key.unwrap_or_default();
+    let kind = record.kind.subject.map_or("record", |subject| subject.kind);
+    let id = record.subject_id().unwrap_or_default();
+    Written::Refused(format!("{member}: {kind} not found: {id}"))
+}
+
+/// The refusal of a record that takes the place of a missing one.
+pub(super) fn unknown_replaced(record: &StoredRecord, id: &str) -> Written {
+    let member = record.kind.replaces.map_or("", |replaces| replaces.member);
+    Written::Refused(format!("{member}: {} not found: {id}", record.kind.name))
+}
+
+/// The refusal of a record that takes the place of one that another has replaced already.
+pub(super) fn replaced_already(record: &StoredRecord, id: &str) -> Written {
+    let member = record.kind.replaces.map_or("", |replaces| replaces.member);
+    Written::Refused(format!("{member}: {id} is archived already"))
 }
 
 /// The reason to refuse a vector with another dimension than the others of its model.

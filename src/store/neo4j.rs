@@ -28,6 +28,7 @@ mod selection;
 mod server;
 mod state;
 mod statements;
+mod tallies;
 mod tombstones;
 mod values;
 mod vectors;

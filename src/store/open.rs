@@ -5,7 +5,7 @@ use super::error::{ErrorKind, Result, StoreError};
 use super::{neo4j, sqlite};
 use crate::cli::{Io, quoted};
 use crate::config::{Settings, StoreLocation};
-use crate::record::Scope;
+use crate::record::{self, Clock, Scope};
 
 /// The scopes of a store if they can be read at once: makes nothing, waits for nothing and queries no server.
 pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
@@ -49,6 +49,19 @@ fn print_notes(place: &StoreLocation, io: &Io) {
             quoted(path)
         ));
     }
+}
+
+/// The fact that names a store.
+const STORE_ID: &str = "store_id";
+
+/// The random id of a store, which gets one if it has none.
+pub fn id(store: &mut dyn Store) -> crate::error::Result<String> {
+    if let Some(id) = store.fact(STORE_ID)? {
+        return Ok(id);
+    }
+    let id = record::id::fresh(&Clock::default(), "store")?;
+    store.set_fact(STORE_ID, Some(&id))?;
+    Ok(store.fact(STORE_ID)?.unwrap_or(id))
 }
 
 /// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.

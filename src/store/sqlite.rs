@@ -30,6 +30,7 @@ mod segment;
 mod state;
 mod surroundings;
 mod synapse;
+mod tallies;
 mod tombstones;
 mod unembedded;
 mod vectors;

@@ -8,7 +8,7 @@ use rsv::record::{
     Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, SYNAPSE, Scope, Scopes,
     StoredRecord, Vector, kinds,
 };
-use rsv::store::{self, Forgotten, Occur, OpenMode, Select, Store, Term, Walk, Written};
+use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, WriteRules, Written};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::Stdio;
@@ -293,7 +293,7 @@ impl Changed<'_> {
             });
             batch.push(Record::Embedding(Self::embedding(&id, &numbers)));
         }
-        assert_eq!(self.store.write(&batch, Forgotten::KeepOut).unwrap(), wanted, "{batch:?}");
+        assert_eq!(self.store.write(&batch, WriteRules::KEEP_OUT).unwrap(), wanted, "{batch:?}");
     }
 
     fn replace(&mut self) {
@@ -350,7 +350,7 @@ impl Changed<'_> {
             Link { rel: RELATED.into(), ..Link::responded_with(from, to, 1) }
         };
         let there = self.model.links.iter().any(|other| ends(other) == ends(&link));
-        let written = self.store.write(&[Record::Link(link.clone())], Forgotten::KeepOut).unwrap();
+        let written = self.store.write(&[Record::Link(link.clone())], WriteRules::KEEP_OUT).unwrap();
         assert_eq!(written[0] == Written::New, !there, "{written:?}");
         if !there {
             self.model.links.push(link);
@@ -564,7 +564,7 @@ fn a_process_that_changes_records_until_it_is_killed() {
     }
     let settings = config::load(&Common::default()).unwrap();
     let mut store = store::open(&settings.store().unwrap(), OpenMode::Create).unwrap();
-    store.write(&[Record::Stored(hub())], Forgotten::KeepOut).unwrap();
+    store.write(&[Record::Stored(hub())], WriteRules::KEEP_OUT).unwrap();
     let seed = number_from("RSV_TEST_SEED").unwrap();
     let mut dice = Dice(seed);
     // No version is one of an earlier process.
@@ -577,7 +577,7 @@ fn a_process_that_changes_records_until_it_is_killed() {
             (0, _) => {
                 let links = ids.map(|id| Link { rel: RELATED.into(), ..Link::responded_with(id, HUB, 1) });
                 let batch = both.into_iter().map(Record::Stored).chain(links.map(Record::Link));
-                store.write(&batch.collect::<Vec<_>>(), Forgotten::KeepOut).unwrap();
+                store.write(&batch.collect::<Vec<_>>(), WriteRules::KEEP_OUT).unwrap();
             }
             (_, 0) => drop(store.remove(&ids).unwrap()),
             _ => drop(store.replace(&both).unwrap()),

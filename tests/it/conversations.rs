@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rsv::chat::fence;
 use rsv::record::{Content, Draft, DraftDefaults, Link, Object, Record, Role, Scope, StoredRecord};
-use rsv::store::{Forgotten, Store};
+use rsv::store::{Store, WriteRules};
 use serde_json::{Value, json};
 
 pub(crate) const NOW: i64 = 1_795_244_580_000;
@@ -93,7 +93,7 @@ pub(crate) fn filled(home: &Home) -> Box<dyn Store> {
                 }));
             }
         }
-        store.write(&batch, Forgotten::KeepOut).unwrap();
+        store.write(&batch, WriteRules::KEEP_OUT).unwrap();
     }
     store
 }

@@ -41,6 +41,8 @@ fn options() -> impl Strategy<Value = Options> {
                 similar,
                 recent,
                 selective,
+                memories: 0,
+                prior: rsv::memory::PriorRule { strength: 4.0, uniform: false },
                 recent_gap: Duration::from_secs(1800),
                 limits: Limits { window, reserve: window / 8 },
                 assumed: true,

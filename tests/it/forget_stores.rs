@@ -8,7 +8,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Link, Object, Record, RecordKind,
     Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
 };
-use rsv::store::{Forgotten, Occur, Select, Store, Term, Walk, Written};
+use rsv::store::{Forgotten, Occur, Select, Store, Term, Walk, WriteRules, Written};
 
 /// Runs a scenario on an empty store of each backend: all must visit the same records afterwards.
 fn on_each_store(scenario: impl Fn(&mut dyn Store)) {
@@ -82,7 +82,7 @@ fn stored(records: &[&StoredRecord]) -> Vec<Record> {
 }
 
 fn write(store: &mut dyn Store, batch: &[Record]) -> Vec<Written> {
-    store.write(batch, Forgotten::KeepOut).unwrap()
+    store.write(batch, WriteRules::KEEP_OUT).unwrap()
 }
 
 fn write_one(store: &mut dyn Store, record: Record) -> Written {
@@ -91,7 +91,7 @@ fn write_one(store: &mut dyn Store, record: Record) -> Written {
 
 /// Writes records that may return at a time.
 fn write_back(store: &mut dyn Store, batch: &[Record], at: i64) -> Vec<Written> {
-    store.write(batch, Forgotten::Return { at }).unwrap()
+    store.write(batch, WriteRules { forgotten: Forgotten::Return { at }, check_replaced: false }).unwrap()
 }
 
 fn all_of(which: Select) -> Walk {

@@ -8,7 +8,7 @@ use rsv::record::{
     Content, Draft, DraftDefaults, Embedding, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
 };
 use rsv::store::{
-    Candidate, Evidence, Forgotten, Occur, Plan, Question, QuestionVector, Select, Store, Term, Written,
+    Candidate, Evidence, Occur, Plan, Question, QuestionVector, Select, Store, Term, WriteRules, Written,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -284,8 +284,11 @@ fn a_graph_recalls_what_a_file_does() {
         let id = &unembedded[0].id;
         let numbers = [&vector[..7], &[vector[7] + 0.01 * at as f32]].concat();
         let new = Embedding { of: id.clone(), model: "m".into(), vector: numbers, extra: Object::default() };
-        assert_eq!(one.write(&[Record::Embedding(new.clone())], Forgotten::KeepOut).unwrap(), [Written::New]);
-        other.write(&[Record::Embedding(new)], Forgotten::KeepOut).unwrap();
+        assert_eq!(
+            one.write(&[Record::Embedding(new.clone())], WriteRules::KEEP_OUT).unwrap(),
+            [Written::New]
+        );
+        other.write(&[Record::Embedding(new)], WriteRules::KEEP_OUT).unwrap();
         let [found, wanted] = [&mut one, &mut other].map(|store| {
             let nearest = reported(&store.nearest("m", &vector, &which, 60).unwrap());
             (nearest, store.retrieve(&question, &which, &plan, Evidence::default()).unwrap())
@@ -303,7 +306,7 @@ fn a_graph_recalls_what_a_file_does() {
     };
     let (partition, instance) = (Some("p".into()), Some("few".into()));
     let fill = DraftDefaults { partition, instance, trace_id: "new".into(), timestamp: 1000, seq: 0 };
-    one.write(&[Record::Stored(draft.complete(&fill).unwrap())], Forgotten::KeepOut).unwrap();
+    one.write(&[Record::Stored(draft.complete(&fill).unwrap())], WriteRules::KEEP_OUT).unwrap();
     let evidence = one.retrieve(&question, &which, &plan, Evidence::default()).unwrap();
     let best = |score: &dyn Fn(&Candidate) -> f64| {
         let newer = |a: &Candidate, b: &Candidate| a.record.timestamp.cmp(&b.record.timestamp);

@@ -5,7 +5,7 @@ use crate::neo4j::Graph;
 use crate::proxy::{Proxy, REPLY, asking, post};
 use crate::support::Home;
 use rsv::record::{Embedding, Object, Record};
-use rsv::store::{self, Forgotten, OpenMode};
+use rsv::store::{self, OpenMode, WriteRules};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
@@ -337,12 +337,12 @@ fn a_timed_out_write_releases_its_connection() {
     let of_nothing =
         Embedding { of: "?".into(), model: "m".into(), vector: vec![1.0], extra: Object::default() };
     let of_nothing = [Record::Embedding(of_nothing)];
-    let said = hasty.write(&of_nothing, Forgotten::KeepOut).unwrap_err().to_string();
+    let said = hasty.write(&of_nothing, WriteRules::KEEP_OUT).unwrap_err().to_string();
     assert!(said.contains("no answer within 1 s"), "{said}");
     home.graph().release(held);
     // Its transaction was the next to get the lock.
     home.env("NEO4J_QUERY_TIMEOUT", "10s").ingest(&[], r#"{"role":"user","content":"after"}"#);
-    hasty.write(&of_nothing, Forgotten::KeepOut).unwrap();
+    hasty.write(&of_nothing, WriteRules::KEEP_OUT).unwrap();
     assert_eq!(home.contents("rsv-view", &["9"]), ["before", "after"]);
 }
 

@@ -5,7 +5,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, Link, Object, Record, Role, Scope, Scopes,
     StoredRecord, Vector, kinds,
 };
-use rsv::store::{Forgotten, Occur, Select, Store, Term, Walk, Written};
+use rsv::store::{Occur, Select, Store, Term, Walk, WriteRules, Written};
 
 /// Opens the one store that the story is about, which is empty at first; again is as another process.
 type Open<'a> = dyn Fn() -> Box<dyn Store> + 'a;
@@ -135,7 +135,7 @@ fn nothing_is_there(open: &Open) {
     assert_eq!(store.find(&Term::parse("owl"), Occur::All, &Select::messages(Scopes::All), 10).unwrap(), []);
     assert_eq!(visited(&mut *store, &everything()), []);
     assert_eq!(store.scopes().unwrap(), []);
-    assert_eq!(store.write(&[], Forgotten::KeepOut).unwrap(), []);
+    assert_eq!(store.write(&[], WriteRules::KEEP_OUT).unwrap(), []);
 }
 
 fn written_records_are_read_back(open: &Open) {
@@ -161,7 +161,7 @@ fn written_records_are_read_back(open: &Open) {
         Record::Link(link("SYNAPSE", "m1", "m2")),
     ];
     let mut store = open();
-    assert_eq!(store.write(&batch, Forgotten::KeepOut).unwrap(), vec![Written::New; batch.len()]);
+    assert_eq!(store.write(&batch, WriteRules::KEEP_OUT).unwrap(), vec![Written::New; batch.len()]);
     // Here and in every other process.
     let [m1, m2, m3, a1, small, large, of_account, to_account, to_message] = batch;
     let wanted = [m1, a1, m2, m3, of_account, large, small, to_account, to_message];
@@ -172,7 +172,7 @@ fn written_records_are_read_back(open: &Open) {
 fn existing_records_stay_unchanged(open: &Open) {
     let before = all(open);
     let same = |id: &str| Written::Same(id.into());
-    let written = open().write(&before, Forgotten::KeepOut).unwrap();
+    let written = open().write(&before, WriteRules::KEEP_OUT).unwrap();
     assert!(written.iter().all(|written| matches!(written, Written::Same(_))), "{written:?}");
     let Record::Stored(m1) = &before[0] else { panic!("{:?}", before[0]) };
     // The same scope, trace, role, content and time under another id is the same message.
@@ -181,22 +181,22 @@ fn existing_records_stay_unchanged(open: &Open) {
     let elsewhere = StoredRecord { scope: scope("q"), ..m1.clone() };
     let batch = [again, differs, elsewhere].map(Record::Stored);
     assert_eq!(
-        open().write(&batch, Forgotten::KeepOut).unwrap(),
+        open().write(&batch, WriteRules::KEEP_OUT).unwrap(),
         [same("m1"), Written::Differs, Written::Differs]
     );
     assert_eq!(
-        open().write(&[embedding("m1", "small", &[9.0; 3])], Forgotten::KeepOut).unwrap(),
+        open().write(&[embedding("m1", "small", &[9.0; 3])], WriteRules::KEEP_OUT).unwrap(),
         [Written::Differs]
     );
     assert_eq!(all(open), before);
     // A vector that comes with a message that is there is kept all the same, once.
     let vector = Some(Vector { model: "late".into(), numbers: vec![2.0] });
     let late = Record::Stored(StoredRecord { vector, ..m1.clone() });
-    assert_eq!(open().write(&[late.clone(), late], Forgotten::KeepOut).unwrap(), [same("m1"), same("m1")]);
+    assert_eq!(open().write(&[late.clone(), late], WriteRules::KEEP_OUT).unwrap(), [same("m1"), same("m1")]);
     assert_eq!(all(open).len(), before.len() + 1);
     // Within one batch too a thing is written once.
     let twice = [user("m4", 4000, "twice"), user("m4", 4000, "twice"), user("m5", 4000, "twice")];
-    assert_eq!(open().write(&twice, Forgotten::KeepOut).unwrap(), [Written::New, same("m4"), same("m4")]);
+    assert_eq!(open().write(&twice, WriteRules::KEEP_OUT).unwrap(), [Written::New, same("m4"), same("m4")]);
 }
 
 fn references_to_missing_records_are_refused(open: &Open) {
@@ -215,7 +215,7 @@ fn references_to_missing_records_are_refused(open: &Open) {
         Record::Link(link("SYNAPSE", "m7", "m1")),
     ];
     assert_eq!(
-        open().write(&batch, Forgotten::KeepOut).unwrap(),
+        open().write(&batch, WriteRules::KEEP_OUT).unwrap(),
         [
             refused("of: the store has no record none"),
             refused("embedding: has 2 numbers, but those of small have 3"),
@@ -233,9 +233,12 @@ fn references_to_missing_records_are_refused(open: &Open) {
 fn a_question_has_one_answer(open: &Open) {
     let answer = |id: &str, at| Record::Stored(message(id, at, Role::Assistant, id));
     let batch = [answer("b1", 7000), answer("b2", 7001), user("q2", 6999, "second question")];
-    assert_eq!(open().write(&batch, Forgotten::KeepOut).unwrap(), [Written::New, Written::New, Written::New]);
+    assert_eq!(
+        open().write(&batch, WriteRules::KEEP_OUT).unwrap(),
+        [Written::New, Written::New, Written::New]
+    );
     let pair = |from: &str, to: &str| Record::Link(Link::responded_with(from, to, 1));
-    let write = |record: Record| open().write(&[record], Forgotten::KeepOut).unwrap().remove(0);
+    let write = |record: Record| open().write(&[record], WriteRules::KEEP_OUT).unwrap().remove(0);
     assert_eq!(write(pair("m7", "b1")), Written::New);
     let before = all(open);
     assert_eq!(write(pair("m7", "b1")), Written::Same("m7".into()));
@@ -257,7 +260,7 @@ fn the_last_come_oldest_first(open: &Open) {
     let traced = StoredRecord { trace_id: "u".into(), ..message("u1", 8000, Role::Tool, "traced") };
     let place = traced.position();
     open()
-        .write(&[at("c", 1), at("a", 2), at("b", 1), other, Record::Stored(traced)], Forgotten::KeepOut)
+        .write(&[at("c", 1), at("a", 2), at("b", 1), other, Record::Stored(traced)], WriteRules::KEEP_OUT)
         .unwrap();
     let one = Select::messages(Scopes::One(scope("p")));
     assert_eq!(last(open, &one, 4), ["u1", "b", "c", "a"]);
@@ -286,9 +289,9 @@ fn words_are_found(open: &Open) {
         ("f6", "What is lying there?"),
     ];
     let records: Vec<Record> = (0..).zip(said).map(|(n, (id, text))| user(id, 20_000 + n, text)).collect();
-    open().write(&records, Forgotten::KeepOut).unwrap();
+    open().write(&records, WriteRules::KEEP_OUT).unwrap();
     let elsewhere = StoredRecord { scope: scope("q"), ..message("f9", 21_000, Role::User, "owl mice night") };
-    open().write(&[Record::Stored(elsewhere)], Forgotten::KeepOut).unwrap();
+    open().write(&[Record::Stored(elsewhere)], WriteRules::KEEP_OUT).unwrap();
     let which = Select { since: Some(20_000), ..Select::messages(Scopes::One(scope("p"))) };
     let set = |question: &str, occur: Occur| {
         let mut ids = found(open, question, occur, &which, 100);
@@ -352,7 +355,7 @@ fn a_visitor_can_stop(open: &Open) {
 
 fn scopes_are_counted(open: &Open) {
     let lone = StoredRecord { scope: scope("a'b"), ..message("s1", 1, Role::User, "alone") };
-    open().write(&[Record::Stored(lone)], Forgotten::KeepOut).unwrap();
+    open().write(&[Record::Stored(lone)], WriteRules::KEEP_OUT).unwrap();
     let scopes = open().scopes().unwrap();
     let messages = open().last_of(&Select::messages(Scopes::One(scope("p"))), 1000).unwrap().len() as u64;
     assert_eq!(scopes, [(scope("a'b"), 1), (scope("p"), messages), (scope("q"), 2)]);

@@ -6,7 +6,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, Embedding, HitEvidence, Link, Object, Position, Record, Role,
     Scope, Scopes, StoredRecord, Vector,
 };
-use rsv::store::{self, Forgotten, Model, OpenMode, Select, Store, Walk, Written};
+use rsv::store::{self, Model, OpenMode, Select, Store, Walk, WriteRules, Written};
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write as _;
 
@@ -238,7 +238,7 @@ fn nearest_finds_what_a_scan_finds() {
             }
             assert!(
                 store
-                    .write(&batch, Forgotten::KeepOut)
+                    .write(&batch, WriteRules::KEEP_OUT)
                     .unwrap()
                     .iter()
                     .all(|written| *written == Written::New)
@@ -251,7 +251,7 @@ fn nearest_finds_what_a_scan_finds() {
             .map(|(m, _)| Record::Embedding(embedding(&m.id, "m", &vec![9.0; dim])))
             .collect();
         assert!(
-            store.write(&twice, Forgotten::KeepOut).unwrap().iter().all(|written| *written != Written::New)
+            store.write(&twice, WriteRules::KEEP_OUT).unwrap().iter().all(|written| *written != Written::New)
         );
         astray += shadow.check(&mut *store, "m", &mut dice);
         for _ in 0..5 {
@@ -301,7 +301,7 @@ fn a_few_among_many_are_found() {
                 })
             })
             .collect();
-        store.write(&records, Forgotten::KeepOut).unwrap();
+        store.write(&records, WriteRules::KEEP_OUT).unwrap();
         let by_role = Select { roles: vec![Role::Tool], ..all() };
         for which in [Select::messages(Scopes::One(scope("p", "few"))), by_role] {
             assert_eq!(nearest(&mut *store, "m", &[1.0; 8], &which, 10).len(), 3);
@@ -324,7 +324,7 @@ fn among_equal_vectors_the_newest_comes_first() {
             })
         })
         .collect();
-    store.write(&records, Forgotten::KeepOut).unwrap();
+    store.write(&records, WriteRules::KEEP_OUT).unwrap();
     let found: Vec<String> =
         nearest(&mut *store, "m", &[1.0, 0.0, 0.0], &all(), 3).into_iter().map(|hit| hit.0).collect();
     let at = |time: i64| (0..900).filter(move |n| n * 7 % 900 / 2 == time).map(|n| format!("m{n:03}"));
@@ -352,7 +352,7 @@ fn many_writers_at_once_leave_one_index() {
                             Record::Stored(StoredRecord { vector, ..message })
                         })
                         .collect();
-                    store.write(&records, Forgotten::KeepOut).unwrap();
+                    store.write(&records, WriteRules::KEEP_OUT).unwrap();
                     let at = dice.below(shadow.0.len());
                     shadow.0[at].1 = vector(16, &Shadow::default(), &mut dice);
                     store.put_vectors(&[embedding(&shadow.0[at].0.id, "m", &shadow.0[at].1)], None).unwrap();
@@ -481,7 +481,7 @@ fn nearest_is_exact_after_a_thousand_changes() {
                 store
                     .write(
                         &[Record::Stored(StoredRecord { vector: embedded, ..message.clone() })],
-                        Forgotten::KeepOut,
+                        WriteRules::KEEP_OUT,
                     )
                     .unwrap();
                 shadow.0.push((message, numbers));
@@ -552,7 +552,7 @@ fn a_repeated_search_sees_the_changes_of_others() {
                     batch.push(Record::Stored(StoredRecord { vector: embedded, ..message.clone() }));
                     shadow.0.push((message, numbers));
                 }
-                writing.write(&batch, Forgotten::KeepOut).unwrap();
+                writing.write(&batch, WriteRules::KEEP_OUT).unwrap();
             }
         }
         let question = vector(384, &Shadow::default(), &mut dice);
@@ -583,7 +583,7 @@ fn of_fifty_thousand_too_the_nearest_are_exact() {
             ..message
         }));
     }
-    open(&home).write(&records, Forgotten::KeepOut).unwrap();
+    open(&home).write(&records, WriteRules::KEEP_OUT).unwrap();
     for round in 0..6 {
         let mut store = open(&home);
         let vector: Vec<f32> = (0..8).map(|_| number(&mut dice)).collect();
@@ -628,7 +628,7 @@ fn a_stale_index_is_repaired() {
         shadow.0.push((message.clone(), numbers.clone()));
         let embedded = Some(Vector { model: "m".into(), numbers });
         store
-            .write(&[Record::Stored(StoredRecord { vector: embedded, ..message })], Forgotten::KeepOut)
+            .write(&[Record::Stored(StoredRecord { vector: embedded, ..message })], WriteRules::KEEP_OUT)
             .unwrap();
     }
     assert_eq!(store.repair_vectors().unwrap(), 0);
@@ -636,7 +636,7 @@ fn a_stale_index_is_repaired() {
     store
         .write(
             &[Record::Stored(StoredRecord { scope: scope("far", "far"), ..message("new", 9, "new") })],
-            Forgotten::KeepOut,
+            WriteRules::KEEP_OUT,
         )
         .unwrap();
     let numbers: Vec<u8> = [9.0_f32; 8].iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -668,7 +668,7 @@ fn records_with_words_and_no_vector_are_unembedded() {
         ];
         let account = record_of("account", 99, Draft::new(&ACCOUNT, String::new()));
         let batch: Vec<Record> = empty.into_iter().chain(said).chain([account]).map(Record::Stored).collect();
-        store.write(&batch, Forgotten::KeepOut).unwrap();
+        store.write(&batch, WriteRules::KEEP_OUT).unwrap();
         let mut wanted = |which: &Select, limit: usize, ids_wanted: &[&str], total: u64| {
             for model in ["new", "known"] {
                 let (messages, count) = unembedded(&mut *store, model, which, limit);
@@ -677,7 +677,7 @@ fn records_with_words_and_no_vector_are_unembedded() {
             if store.models().unwrap().is_empty() {
                 // A model is known from its first vector on, be it an account's.
                 store
-                    .write(&[Record::Embedding(embedding("account", "known", &[1.0]))], Forgotten::KeepOut)
+                    .write(&[Record::Embedding(embedding("account", "known", &[1.0]))], WriteRules::KEEP_OUT)
                     .unwrap();
             }
         };
@@ -695,7 +695,7 @@ fn records_with_words_and_no_vector_are_unembedded() {
         let place = message("b", 40, "").position();
         wanted(&Select { before: Some(place), ..one.clone() }, 9, &["d"], 1);
         // What has a vector is pending no longer; what comes late is, however old it is.
-        store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))], Forgotten::KeepOut).unwrap();
+        store.write(&[Record::Embedding(embedding("c", "known", &[1.0]))], WriteRules::KEEP_OUT).unwrap();
         store.put_vectors(&[embedding("b", "known", &[1.0])], None).unwrap();
         let vector = Some(Vector { model: "known".into(), numbers: vec![2.0] });
         let late = [
@@ -703,7 +703,7 @@ fn records_with_words_and_no_vector_are_unembedded() {
             message("l2", -5, "very old"),
             message("l3", 70, "new"),
         ];
-        store.write(&late.map(Record::Stored), Forgotten::KeepOut).unwrap();
+        store.write(&late.map(Record::Stored), WriteRules::KEEP_OUT).unwrap();
         let (messages, total) = unembedded(&mut *store, "known", &all(), 9);
         assert_eq!((ids(&messages), total), (vec!["l3", "a", "d", "l2"], 4));
         assert_eq!(store.unembedded("new", &all(), 0).unwrap().total, 7);
@@ -724,7 +724,7 @@ fn unembedded_is_what_a_scan_finds() {
                 (0..dice.below(40)).map(|n| any_message(round * 100 + n, &mut dice)).collect();
             bare.extend(fresh.iter().cloned());
             store
-                .write(&fresh.into_iter().map(Record::Stored).collect::<Vec<_>>(), Forgotten::KeepOut)
+                .write(&fresh.into_iter().map(Record::Stored).collect::<Vec<_>>(), WriteRules::KEEP_OUT)
                 .unwrap();
             let mut vectors = Vec::new();
             for _ in 0..dice.below(40).min(bare.len()) {
@@ -736,7 +736,7 @@ fn unembedded_is_what_a_scan_finds() {
                 store
                     .write(
                         &vectors.into_iter().map(Record::Embedding).collect::<Vec<_>>(),
-                        Forgotten::KeepOut,
+                        WriteRules::KEEP_OUT,
                     )
                     .unwrap();
             }
@@ -759,7 +759,7 @@ fn vectors_are_replaced_whole_or_not_at_all() {
     for home in Home::of_each_store() {
         let mut store = open(&home);
         store
-            .write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Stored), Forgotten::KeepOut)
+            .write(&[message("a", 1, "a"), message("b", 2, "b")].map(Record::Stored), WriteRules::KEEP_OUT)
             .unwrap();
         let note = {
             let mut extra = Object::default();
@@ -833,7 +833,7 @@ fn removing_a_model_removes_its_vectors_and_links() {
             synapse("b", "a", "SYNAPSE", "new"),
             synapse("a", "b", "CONSOLIDATED_INTO", "old"),
         ];
-        store.write(&batch, Forgotten::KeepOut).unwrap();
+        store.write(&batch, WriteRules::KEEP_OUT).unwrap();
         store.drop_model("old").unwrap();
         let mut left = Vec::new();
         let what = Walk { embeddings: true, links: true, ..Walk::records(all()) };
@@ -849,7 +849,9 @@ fn removing_a_model_removes_its_vectors_and_links() {
         assert_eq!(nearest(&mut *store, "old", &[1.0], &all(), 9), []);
         // Another dimension under the same name is no trouble then.
         assert_eq!(
-            store.write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))], Forgotten::KeepOut).unwrap(),
+            store
+                .write(&[Record::Embedding(embedding("b", "old", &[1.0; 5]))], WriteRules::KEEP_OUT)
+                .unwrap(),
             [Written::New]
         );
         store.drop_model("nothing").unwrap();

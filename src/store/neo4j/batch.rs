@@ -8,7 +8,7 @@ use super::selection::collection_params;
 use super::tombstones::Tombstones;
 use super::values::Params;
 use crate::record::{
-    Embedding, Link, MESSAGE, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone,
+    Embedding, Link, MESSAGE, MergeRule, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone,
 };
 use crate::store::forgetting::Forgotten;
 use crate::store::identity::{self, Written};
@@ -68,6 +68,8 @@ pub(super) struct Batch {
     pub(super) tombstones: Tombstones,
     /// What happens to records that were forgotten; `None` where nothing was.
     pub(super) forgotten: Option<Forgotten>,
+    /// Whether a record is refused that takes the place of records which are missing, or replaced already.
+    pub(super) check_replaced: bool,
     /// The models that lost vectors earlier in the transaction.
     pub(super) shrunk: BTreeSet<String>,
     pub(super) new: New,
@@ -87,8 +89,10 @@ pub(super) struct New {
     /// Those removed records of which no node may be left that says the same, whoever wrote it.
     pub(super) forgotten: Vec<String>,
     pub(super) tombstones: BTreeMap<String, Params>,
-    /// New members of records.
+    /// New members and times of records.
     pub(super) members: Vec<Params>,
+    /// Changes of sums, by subject and counter.
+    pub(super) tallies: BTreeMap<(String, &'static str), i64>,
     /// Nodes that rsv did not write and ignores from now on.
     pub(super) hidden: Vec<Params>,
     pub(super) vectors: BTreeMap<VectorLabels, Vec<Params>>,
@@ -144,6 +148,13 @@ impl Counts {
 }
 
 impl New {
+    /// Adds the amounts of a record to their sums, `times` times.
+    pub(super) fn tally(&mut self, record: &StoredRecord, times: i64) {
+        for tally in record.tallies() {
+            *self.tallies.entry((tally.subject, tally.counter)).or_default() += times * tally.amount;
+        }
+    }
+
     pub(super) fn put_tombstone(&mut self, tombstone: &Tombstone) {
         self.tombstones.insert(tombstone.of.clone(), tombstone_row(tombstone));
     }
@@ -165,7 +176,7 @@ impl Batch {
 
     /// Adds a record and the vector that it carries, or neither.
     fn record(&mut self, record: &StoredRecord) -> Written {
-        if let Some(refused) = self.wrong_dimension(record) {
+        if let Some(refused) = self.wrong_dimension(record).or_else(|| self.refused_reference(record)) {
             return refused;
         }
         let there = self.records.get(&record.id);
@@ -186,8 +197,14 @@ impl Batch {
         if written == Written::New && !self.admit(record) {
             return Written::KeptOut;
         }
+        if let Some(merge) = record.kind.merge {
+            return self.merge(record, merge, written);
+        }
         let of = match &written {
             Written::New => {
+                if let Some(refused) = self.refused_replacement(record) {
+                    return refused;
+                }
                 self.create(record);
                 record.id.clone()
             }
@@ -200,6 +217,60 @@ impl Batch {
         };
         self.vector_of(record, of, written != Written::New);
         written
+    }
+
+    /// Writes a record of a kind that merges versions; `written` is the outcome without merging.
+    fn merge(&mut self, record: &StoredRecord, merge: MergeRule, written: Written) -> Written {
+        match written {
+            Written::New => {
+                let merged = merge(None, record);
+                self.create(merged.as_ref().unwrap_or(record));
+                Written::New
+            }
+            Written::Same(id) => {
+                let there = self.records.get(&record.id).cloned().flatten();
+                let merged = there.as_ref().and_then(|there| merge(Some(there), record));
+                let (Some(there), Some(merged)) = (there, merged) else { return Written::Same(id) };
+                self.new.tally(&there, -1);
+                self.new.tally(&merged, 1);
+                self.set_members(&merged);
+                Written::Replaced
+            }
+            written => written,
+        }
+    }
+
+    /// The refusal of a record whose subject is missing.
+    fn refused_reference(&self, record: &StoredRecord) -> Option<Written> {
+        let (subject, id) = (record.kind.subject?, record.subject_id()?);
+        match self.records.get(&id) {
+            Some(Some(there)) if there.kind.name == subject.kind => None,
+            None if self.tombstones.is_forgotten(&id) => Some(Written::KeptOut),
+            _ => Some(identity::unknown_subject(record)),
+        }
+    }
+
+    /// The refusal of a record that takes the place of one that is missing, or was replaced already.
+    fn refused_replacement(&self, record: &StoredRecord) -> Option<Written> {
+        let replaces = record.kind.replaces.filter(|_| self.check_replaced)?;
+        record.replaced_ids().iter().find_map(|id| match self.records.get(id) {
+            Some(Some(there)) if there.kind == record.kind => {
+                let is_replaced = self.sources.contains(&(replaces.rel.to_owned(), id.clone()));
+                is_replaced.then(|| identity::replaced_already(record, id))
+            }
+            _ => Some(identity::unknown_replaced(record, id)),
+        })
+    }
+
+    /// Links the records that a new record takes the place of.
+    fn link_replaced(&mut self, record: &StoredRecord) {
+        let Some(replaces) = record.kind.replaces else { return };
+        for id in record.replaced_ids() {
+            let link = Link::plain(replaces.rel, &id, &record.id, record.timestamp);
+            if self.link(&link) == Written::New {
+                self.sources.insert((link.rel, link.from));
+            }
+        }
     }
 
     /// Whether tombstones allow a record to be written; under `Forgotten::Return` they do, and say so from then on.
@@ -219,9 +290,12 @@ impl Batch {
             && there.is_some_and(|there| record.has_more_parts_than(there))
     }
 
-    /// Replaces the members of a stored record.
+    /// Replaces the members and the time of a stored record.
     fn set_members(&mut self, record: &StoredRecord) {
-        let row = Params::new().with("id", record.id.as_str()).with("extra", as_json(&record.members));
+        let row = Params::new()
+            .with("id", record.id.as_str())
+            .with("timestamp", record.timestamp)
+            .with("extra", as_json(&record.members));
         self.new.members.push(row);
         self.records.insert(record.id.clone(), Some(record.clone()));
     }
@@ -283,6 +357,8 @@ impl Batch {
             self.missing_models(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
         self.new.records.entry((record.kind.name, missing_models)).or_default().push(properties);
         self.note(record);
+        self.new.tally(record, 1);
+        self.link_replaced(record);
     }
 
     /// Takes over a node that Reservoir wrote.

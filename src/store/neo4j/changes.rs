@@ -22,7 +22,7 @@ pub(super) const STORE: &str = "
     RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
 
 /// The constraints and indexes that must exist before anything is written; each is made once.
-pub(super) const SCHEMA: [&str; 11] = [
+pub(super) const SCHEMA: [&str; 12] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
     "CREATE CONSTRAINT rsv_collection IF NOT EXISTS
@@ -34,6 +34,7 @@ pub(super) const SCHEMA: [&str; 11] = [
     "CREATE CONSTRAINT rsv_fact IF NOT EXISTS FOR (f:RsvFact) REQUIRE f.name IS UNIQUE",
     "CREATE CONSTRAINT rsv_claim IF NOT EXISTS FOR (c:RsvClaim) REQUIRE c.job IS UNIQUE",
     "CREATE CONSTRAINT rsv_tombstone IF NOT EXISTS FOR (t:RsvTombstone) REQUIRE t.of IS UNIQUE",
+    "CREATE CONSTRAINT rsv_tally IF NOT EXISTS FOR (t:RsvTally) REQUIRE (t.subject, t.counter) IS UNIQUE",
     "CREATE INDEX rsv_tombstone_also IF NOT EXISTS FOR (t:RsvTombstone) ON (t.also)",
     "CREATE INDEX rsv_tombstone_time IF NOT EXISTS FOR (t:RsvTombstone) ON (t.timestamp)",
 ];
@@ -180,7 +181,13 @@ pub(super) const REMOVE_DOUBLES: &str = "
     WITH m, collect(e) AS vectors FOREACH (e IN vectors | DETACH DELETE e) DETACH DELETE m";
 /// Replaces the members of records that have no property of their own.
 pub(super) const SET_MEMBERS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) SET r.extra = row.extra";
+    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) SET r.extra = row.extra, r.timestamp = row.timestamp";
+/// Adds to sums; those that come to 0 are deleted.
+pub(super) const ADD_TALLIES: &str = "
+    UNWIND $rows AS row MERGE (t:RsvTally {subject: row.subject, counter: row.counter})
+    ON CREATE SET t.amount = 0 SET t.amount = t.amount + row.amount
+    WITH t WHERE t.amount = 0 DELETE t";
+pub(super) const DELETE_TALLIES: &str = "MATCH (t:RsvTally) DELETE t";
 pub(super) const PUT_TOMBSTONES: &str = "
     UNWIND $rows AS row MERGE (t:RsvTombstone {of: row.of}) SET t = row";
 /// Hides nodes that rsv did not write: what they say was forgotten.

@@ -6,11 +6,13 @@ use super::error::{DbError, DbResult};
 use super::lock::{lock_params, locked};
 use super::selection::{collection_params, number, scope_params};
 use super::server::Transaction;
+use super::statements;
 use super::tombstones::Tombstones;
 use super::values::{self, ListedRecord, Params, Row, narrow, or_null};
 use crate::record::{Link, Record, RecordKind, Scope, StoredRecord, kind_named, kinds};
 use crate::store::forgetting::Forgotten;
 use crate::store::identity::is_one_to_one;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of rows in one statement.
@@ -66,6 +68,34 @@ pub(super) fn read_old_versions(
         }
     }
     Ok(())
+}
+
+/// The ids of some records and of the records about them; those that add to sums are subtracted from these.
+pub(super) fn read_about(
+    transaction: &mut Transaction,
+    there: &mut Batch,
+    ids: &[&str],
+) -> DbResult<Vec<String>> {
+    let mut all: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+    let about: Vec<_> = kinds().into_iter().filter(|kind| kind.subject.is_some()).collect();
+    let mut seen = BTreeSet::new();
+    for kind in about {
+        for ids in ids.chunks(ROWS) {
+            let params = Params::new().with_texts("wanted", ids.iter().copied());
+            transaction.each(&statements::records_about(kind), params, &mut |row| {
+                let (listed,) = row.get("row")?;
+                let record = values::record(listed, &[kind])?;
+                if seen.insert(record.id.clone()) {
+                    there.new.tally(&record, -1);
+                    all.push(record.id);
+                }
+                Ok(())
+            })?;
+        }
+    }
+    all.sort();
+    all.dedup();
+    Ok(all)
 }
 
 /// The values that were counted for a record: the position of its kind, id, n, partition, instance, words, length,
@@ -127,7 +157,7 @@ fn take_in(there: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static Reco
 #[derive(Default)]
 struct Wanted<'a> {
     /// Ids, and whether their records are to be compared.
-    ids: BTreeMap<&'a str, bool>,
+    ids: BTreeMap<Cow<'a, str>, bool>,
     /// The kinds whose records may exist under another id, or without one.
     keyed: Vec<&'static RecordKind>,
     /// The records of these kinds, each with the position of its kind.
@@ -136,6 +166,8 @@ struct Wanted<'a> {
     /// Vectors, by the id of their record and their model.
     vectors: Vec<(&'a str, &'a str)>,
     links: Vec<&'a Link>,
+    /// The ends of links of a relation, if those of the relation are to be read whatever their other ends are.
+    ends: BTreeSet<(Cow<'a, str>, &'a str)>,
 }
 
 impl<'a> Wanted<'a> {
@@ -146,12 +178,16 @@ impl<'a> Wanted<'a> {
             match record {
                 Record::Stored(record) => wanted.add(record, parts),
                 Record::Embedding(vector) => {
-                    wanted.ids.entry(&vector.of).or_default();
+                    wanted.ids.entry(vector.of.as_str().into()).or_default();
                     wanted.vectors.push((&vector.of, &vector.model));
                 }
                 Record::Link(link) => {
-                    wanted.ids.entry(&link.from).or_default();
-                    wanted.ids.entry(&link.to).or_default();
+                    for end in [&link.from, &link.to] {
+                        wanted.ids.entry(end.as_str().into()).or_default();
+                        if is_one_to_one(&link.rel) {
+                            wanted.ends.insert((end.as_str().into(), &link.rel));
+                        }
+                    }
                     wanted.links.push(link);
                 }
                 Record::Tombstone(_) => {}
@@ -162,8 +198,16 @@ impl<'a> Wanted<'a> {
 
     fn add(&mut self, record: &'a StoredRecord, parts: bool) {
         let has_key = record.kind.natural_key.is_some();
-        let is_compared = has_key || parts && !record.kind.part_lists.is_empty();
-        *self.ids.entry(&record.id).or_default() |= is_compared;
+        let is_compared = record.kind.fixed_parts.is_some() || parts && !record.kind.part_lists.is_empty();
+        *self.ids.entry(record.id.as_str().into()).or_default() |= is_compared;
+        if let Some(subject) = record.subject_id() {
+            self.ids.entry(subject.into()).or_default();
+        }
+        for replaced in record.replaced_ids() {
+            let rel = record.kind.replaces.map_or("", |replaces| replaces.rel);
+            self.ends.insert((replaced.clone().into(), rel));
+            self.ids.entry(replaced.into()).or_default();
+        }
         self.collections.insert((record.kind.name, &record.scope));
         let vector = record.vector.iter().map(|vector| (record.id.as_str(), vector.model.as_str()));
         self.vectors.extend(vector);
@@ -177,7 +221,9 @@ impl<'a> Wanted<'a> {
     }
 
     fn with(&self, mut params: Params) -> Params {
-        let id = |(id, compare): (&&str, &bool)| Params::new().with("id", *id).with("compare", *compare);
+        let id = |(id, compare): (&Cow<str>, &bool)| {
+            Params::new().with("id", id.as_ref()).with("compare", *compare)
+        };
         let twin = |(i, (_, record)): (usize, &(usize, &StoredRecord))| {
             scope_params(&record.scope)
                 .with("i", number(i))
@@ -197,18 +243,14 @@ impl<'a> Wanted<'a> {
                 .with("rel", link.rel.as_str())
                 .with("to", link.to.as_str())
         };
-        let pairs = self.links.iter().filter(|link| is_one_to_one(&link.rel));
-        let ends: BTreeSet<(&str, &str)> = pairs
-            .flat_map(|link| [&link.from, &link.to].map(|id| (id.as_str(), link.rel.as_str())))
-            .collect();
-        let end = |(id, rel): (&str, &str)| Params::new().with("id", id).with("rel", rel);
+        let end = |(id, rel): &(Cow<str>, &str)| Params::new().with("id", id.as_ref()).with("rel", *rel);
         let collections = self.collections.iter().map(|(kind, scope)| collection_params(kind, scope));
         params
             .with_rows("ids", self.ids.iter().map(id))
             .with_rows("collections", collections)
             .with_rows("vectors", self.vectors.iter().map(vector))
             .with_rows("links", self.links.iter().map(link))
-            .with_rows("ends", ends.into_iter().map(end))
+            .with_rows("ends", self.ends.iter().map(end))
     }
 }
 

@@ -9,13 +9,13 @@ use super::values::{Params, Row};
 use crate::record::{Record, RecordKind, StoredRecord, Vector};
 use crate::store::api::{Records, Visit};
 use crate::store::error::Result;
-use crate::store::forgetting::Forgotten;
+use crate::store::forgetting::WriteRules;
 use crate::store::identity::Written;
 use crate::store::select::{Mark, Select, Walk};
 
 impl Records for Neo4j {
-    fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>> {
-        self.or_error("write to", self.write_batch(batch, forgotten))
+    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>> {
+        self.or_error("write to", self.write_batch(batch, rules))
     }
 
     fn replace(&mut self, records: &[StoredRecord]) -> Result<Vec<Written>> {
@@ -70,14 +70,18 @@ impl Neo4j {
         let has_parts = which.kinds.iter().any(|kind| !kind.part_lists.is_empty());
         let forgotten = if has_parts { tombstones::all_forgotten(&self.server)? } else { Default::default() };
         let model = if what.vectors { self.main_model()? } else { None };
-        let statement = selected(statements::RECORDS, which);
-        self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
-            let mut record = with_vector(&row, &which.kinds, model.as_deref())?;
-            if !forgotten.is_empty() {
-                record.drop_parts(|digest| forgotten.contains(digest));
-            }
-            visit(Record::Stored(record))
-        })?;
+        let (about, others): (Vec<_>, Vec<_>) =
+            which.kinds.iter().copied().partition(|kind| kind.subject.is_some());
+        for kinds in [others, about].into_iter().filter(|kinds| !kinds.is_empty()) {
+            let statement = selected(statements::RECORDS, &Select { kinds: kinds.clone(), ..which.clone() });
+            self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
+                let mut record = with_vector(&row, &kinds, model.as_deref())?;
+                if !forgotten.is_empty() {
+                    record.drop_parts(|digest| forgotten.contains(digest));
+                }
+                visit(Record::Stored(record))
+            })?;
+        }
         if what.embeddings {
             let statement = selected(statements::EMBEDDINGS, which);
             self.server.each(&statement, params(), &mut |row| visit(Record::Embedding(row.embedding()?)))?;

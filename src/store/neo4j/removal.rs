@@ -2,7 +2,7 @@
 
 use super::batch::Batch;
 use super::error::DbResult;
-use super::existing::{ROWS, read_old_versions};
+use super::existing::{ROWS, read_about, read_old_versions};
 use super::lock::lock;
 use super::selection::select_params;
 use super::server::Transaction;
@@ -23,6 +23,8 @@ pub(super) fn of_ids(
 ) -> DbResult<(u64, Batch)> {
     let mut there = Batch::default();
     (there.next, there.models) = lock(transaction, 0)?;
+    let all = read_about(transaction, &mut there, ids)?;
+    let ids: &[&str] = &all.iter().map(String::as_str).collect::<Vec<_>>();
     read_old_versions(transaction, &mut there, ids)?;
     if let Some(at) = forgotten {
         for ids in ids.chunks(ROWS) {
@@ -75,11 +77,16 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
         removed.extend(matches(transaction, kind, &first.scope, &targets)?);
     }
     let ids: Vec<&str> = removed.iter().map(|(id, _)| id.as_str()).collect();
+    let all = read_about(transaction, &mut there, &ids)?;
+    let ids: Vec<&str> = all.iter().map(String::as_str).collect();
     read_old_versions(transaction, &mut there, &ids)?;
     for (id, of) in &removed {
         if there.remove(id) {
             received.count_removed(of);
         }
+    }
+    for id in &all {
+        there.remove(id);
     }
     for one in &received.newer {
         there.new.put_tombstone(one);

@@ -5,6 +5,7 @@ use super::values::{Params, or_null};
 use crate::record::{Embedding, Link, Object, Record, Tombstone};
 use crate::store::identity::Written;
 use neo4rs::BoltType;
+use std::collections::BTreeMap;
 
 /// The longest name, in bytes, that the server can index.
 const MAX_NAME: usize = 2000;
@@ -66,6 +67,14 @@ pub(super) fn tombstone_row(tombstone: &Tombstone) -> Params {
         .with("state", tombstone.state.name())
         .with("timestamp", tombstone.timestamp)
         .with("extra", as_json(&tombstone.extra))
+}
+
+/// Changes of sums as rows to write.
+pub(super) fn tally_rows(tallies: BTreeMap<(String, &'static str), i64>) -> Vec<Params> {
+    let row = |((subject, counter), amount): ((String, &'static str), i64)| {
+        Params::new().with("subject", subject).with("counter", counter).with("amount", amount)
+    };
+    tallies.into_iter().filter(|(_, amount)| *amount != 0).map(row).collect()
 }
 
 /// The members without a property of their own as JSON, or null.

@@ -6,11 +6,12 @@ use super::graph::Neo4j;
 use super::lock::lock;
 use super::server::Server;
 use super::statements;
+use super::tallies;
 use super::values::Params;
 use crate::record::{MESSAGE, Record, Scope, Vector, reservoir_model};
-use crate::store::api::{Claim, State};
+use crate::store::api::{Claim, State, Tallies};
 use crate::store::error::Result;
-use crate::store::forgetting::Forgotten;
+use crate::store::forgetting::WriteRules;
 use crate::store::identity::Written;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,6 +36,14 @@ impl State for Neo4j {
 
     fn claim(&mut self, job: &str) -> Result<Option<Claim>> {
         self.or_error("write to", self.take_job(job))
+    }
+
+    fn tallies(&mut self, subjects: &[&str]) -> Result<Tallies> {
+        self.or_error("read", self.read_tallies(subjects))
+    }
+
+    fn rebuild_tallies(&mut self) -> Result<bool> {
+        self.or_error("write to", self.server.write(tallies::rebuild))
     }
 
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
@@ -123,7 +132,7 @@ impl Neo4j {
             if batch.is_empty() {
                 return Ok(adopted - self.mark_doubles()?);
             }
-            let written = self.write_batch(&batch, Forgotten::KeepOut)?;
+            let written = self.write_batch(&batch, WriteRules::KEEP_OUT)?;
             adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
         }
     }

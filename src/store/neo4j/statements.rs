@@ -252,6 +252,30 @@ pub(super) const RECORDS_BY_ID: &str = concat!(
     "] AS row"
 );
 
+/// The records of a kind that are about some records, and those that have their ids.
+const RECORDS_ABOUT: &str = concat!(
+    "UNWIND $wanted AS id
+     CALL (id) {
+       MATCH (m:{label}) USING INDEX m:{label}(key, timestamp) WHERE m.key = id AND m.timestamp IS NOT NULL RETURN m
+       UNION MATCH (m:RsvRecord {rsv_id: id}) WHERE m:{label} RETURN m
+     }
+     RETURN [",
+    listed!(),
+    "] AS row"
+);
+
+/// The statement that reads the records of a kind that are about some records, and those that have their ids.
+pub(super) fn records_about(kind: &RecordKind) -> String {
+    for_label(RECORDS_ABOUT, kind).replace("{kind}", "0")
+}
+
+/// Sums.
+pub(super) const TALLIES: &str = "
+    UNWIND $wanted AS subject MATCH (t:RsvTally {subject: subject})
+    RETURN t.subject AS subject, t.counter AS counter, t.amount AS amount";
+pub(super) const ALL_TALLIES: &str = "
+    MATCH (t:RsvTally) RETURN t.subject AS subject, t.counter AS counter, t.amount AS amount";
+
 /// The same, with the cosine of each.
 pub(super) const RECORDS_MEASURED: &str = concat!(
     "OPTIONAL MATCH (model:RsvModel {name: $model, dim: size($vector)}) UNWIND $wanted AS id

@@ -46,16 +46,14 @@ impl Tombstones {
     ) -> DbResult<Tombstones> {
         let (mut of, mut also) = (BTreeSet::new(), BTreeSet::new());
         for record in batch {
+            let missing = record.references().into_iter().filter(|id| !is_there(id));
+            of.extend(missing.flat_map(|id| digests_of_any_kind(&id).collect::<Vec<_>>()));
             match record {
                 Record::Stored(record) => {
                     of.insert(identity_digest(record.kind.name, &record.id));
                     also.extend(record.natural_digest());
                 }
-                Record::Embedding(_) | Record::Link(_) => {
-                    let missing = record.references().into_iter().filter(|id| !is_there(id));
-                    of.extend(missing.flat_map(digests_of_any_kind));
-                }
-                Record::Tombstone(_) => {}
+                Record::Embedding(_) | Record::Link(_) | Record::Tombstone(_) => {}
             }
         }
         Tombstones::read(transaction, &of, &also)

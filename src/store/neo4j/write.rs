@@ -7,12 +7,13 @@ use super::existing::{self, ROWS};
 use super::graph::Neo4j;
 use super::lock::{Models, lock};
 use super::removal;
+use super::rows::tally_rows;
 use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
 use super::statements::{self, for_model};
 use super::values::Params;
 use crate::record::{Record, StoredRecord, kind_named};
-use crate::store::forgetting::{Forgotten, Received};
+use crate::store::forgetting::{Forgotten, Received, WriteRules};
 use crate::store::identity::{RefusedIds, Written};
 use neo4rs::BoltType;
 use std::collections::{BTreeSet, HashMap};
@@ -29,14 +30,15 @@ const COMBINED_ROWS: usize = 100;
 impl Neo4j {
     /// Writes a batch; returns the outcome of each record. Tombstones go first, because they apply to the records of
     /// the batch too.
-    pub(super) fn write_batch(&self, batch: &[Record], forgotten: Forgotten) -> DbResult<Vec<Written>> {
+    pub(super) fn write_batch(&self, batch: &[Record], rules: WriteRules) -> DbResult<Vec<Written>> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
         self.write_in_one(|transaction| {
             let (received, shrunk) = receive(transaction, batch)?;
-            let mut there = existing::read(transaction, batch, forgotten)?;
+            let mut there = existing::read(transaction, batch, rules.forgotten)?;
             there.shrunk = shrunk;
+            there.check_replaced = rules.check_replaced;
             let mut refused = RefusedIds::default();
             let written = batch.iter().map(|record| {
                 let outcome = match (refused.refusal(record), record, &received) {
@@ -211,6 +213,7 @@ impl Batch {
         steps.extend([
             (changes::SET_MEMBERS.to_owned(), new.members),
             (changes::HIDE.to_owned(), new.hidden),
+            (changes::ADD_TALLIES.to_owned(), tally_rows(new.tallies)),
             (changes::REMOVE_RECORDS.to_owned(), new.removed),
             (changes::DELETE_UNUSED_WORDS.to_owned(), vec![Params::new(); unused_words]),
         ]);

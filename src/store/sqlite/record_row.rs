@@ -39,6 +39,12 @@ pub(super) fn by_id(connection: &Connection, id: &str) -> rusqlite::Result<Optio
     statement.query_row([id], read).optional()
 }
 
+/// The name of the kind of the record that has an id.
+pub(super) fn kind_of(connection: &Connection, id: &str) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT kind FROM record JOIN collection ON collection.n = collection WHERE id = ?";
+    connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
+}
+
 /// A vector as it is stored: f32, little-endian.
 pub(super) fn bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|x| x.to_le_bytes()).collect()

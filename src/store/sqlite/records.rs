@@ -3,7 +3,7 @@
 use super::super::api::{Records, Visit};
 use super::super::damage::Damage;
 use super::super::error::Result;
-use super::super::forgetting::Forgotten;
+use super::super::forgetting::WriteRules;
 use super::super::identity::Written;
 use super::super::select::{Mark, Select, Walk};
 use super::collections::Within;
@@ -17,9 +17,9 @@ use crate::record::{Record, StoredRecord};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 impl Records for Sqlite {
-    fn write(&mut self, batch: &[Record], forgotten: Forgotten) -> Result<Vec<Written>> {
+    fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>> {
         self.durably(|store| {
-            let written = write::write(&mut store.connection, &mut store.known_collections, batch, forgotten);
+            let written = write::write(&mut store.connection, &mut store.known_collections, batch, rules);
             let written = written.map_err(|e| store.rolled_back(e))?;
             erase::go_on(&mut store.connection).map_err(|e| store.failed("write to", e))?;
             Ok(written)

@@ -56,7 +56,7 @@ const TABLE_ROWS: [Shape; 9] = [
 
 /// The rows of indexes, and of tables without row numbers. The index of collections has all that their table has; that
 /// of traces names every record.
-const INDEX_ROWS: [Shape; 16] = [
+const INDEX_ROWS: [Shape; 17] = [
     keep("itidRTj", "INSERT OR IGNORE INTO link VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
     keep("tTtttsdj", "INSERT OR IGNORE INTO tombstone VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
     keep("ttti", "INSERT OR IGNORE INTO collection (partition, instance, kind, n) VALUES (?1, ?2, ?3, ?4)"),
@@ -65,6 +65,7 @@ const INDEX_ROWS: [Shape; 16] = [
     skip("tt"),
     skip("ibb"),
     skip("ii"),
+    skip("tti"),
     skip("iti"),
     skip("iit"),
     skip("it"),
@@ -260,13 +261,17 @@ fn is_of_type(letter: char, value: &Value) -> bool {
     }
 }
 
-/// Gives the records of unknown collections one; returns their number. Only accounts have no role.
+/// Gives the records of unknown collections one; returns their number. Only messages have a role; of the others only
+/// memories have a text, and only accounts a trace.
 fn complete_collections(connection: &Connection) -> rusqlite::Result<u64> {
     let unscoped = "FROM record WHERE collection NOT IN (SELECT n FROM collection)";
     let count: i64 = connection.query_row(&format!("SELECT count(*) {unscoped}"), [], |row| row.get(0))?;
     let sql = format!(
         "INSERT OR IGNORE INTO collection (n, kind, partition, instance)
-         SELECT collection, iif(max(role) IS NULL, 'account', 'message'), ?, collection {unscoped} GROUP BY collection"
+         SELECT collection,
+           CASE WHEN max(role) IS NOT NULL THEN 'message' WHEN max(text) <> '' THEN 'memory'
+             WHEN max(trace_id) <> '' THEN 'account' ELSE 'signal' END,
+           ?, collection {unscoped} GROUP BY collection"
     );
     connection.execute(&sql, [UNSCOPED_PARTITION])?;
     Ok(count.unsigned_abs())

@@ -7,11 +7,11 @@ use rusqlite::Connection;
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// The `user_version` of a file that has these tables. Files of other versions are refused.
-pub(super) const VERSION: i32 = 8;
+pub(super) const VERSION: i32 = 9;
 
 /// Makes the tables and marks the file as a store; must be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    for tables in [RECORDS, WORDS, VECTORS, LINKS, TOMBSTONES, STATE] {
+    for tables in [RECORDS, WORDS, VECTORS, LINKS, TALLIES, TOMBSTONES, STATE] {
         connection.execute_batch(tables)?;
     }
     wal::create_identity(connection)?;
@@ -105,6 +105,12 @@ const LINKS: &str = "
       model INTEGER NOT NULL REFERENCES model, collection INTEGER NOT NULL REFERENCES collection,
       threshold REAL NOT NULL, degree INTEGER NOT NULL, foreign_synapses INTEGER NOT NULL,
       PRIMARY KEY (model, collection)
+    ) STRICT, WITHOUT ROWID;";
+
+/// The sums that records add to (`tallies.rs`).
+const TALLIES: &str = "
+    CREATE TABLE tally (
+      subject TEXT NOT NULL, counter TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (subject, counter)
     ) STRICT, WITHOUT ROWID;";
 
 /// The tombstones (`tombstones.rs`), by the digests of what was forgotten.

@@ -1,10 +1,10 @@
 //! The state of the store, in SQLite.
 
-use super::super::api::{Claim, State};
+use super::super::api::{Claim, State, Tallies};
 use super::super::error::{ErrorKind, Result, StoreError};
 use super::connection::open_private;
 use super::database::Sqlite;
-use super::{erase, facts};
+use super::{erase, facts, tallies, wal};
 use crate::error::Error;
 use crate::record::Scope;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -27,6 +27,19 @@ impl State for Sqlite {
             Some(path) => lock(format!("{path}-{job}").as_ref()),
             None => Err(StoreError::new(ErrorKind::Other, self.attempt("lock"), "its path is not UTF-8")),
         }
+    }
+
+    fn tallies(&mut self, subjects: &[&str]) -> Result<Tallies> {
+        tallies::sums(&self.connection, subjects).map_err(|e| self.failed("read", e))
+    }
+
+    fn rebuild_tallies(&mut self) -> Result<bool> {
+        let rebuild = |connection: &mut Connection| {
+            let transaction = wal::begin_write(connection)?;
+            let differed = tallies::rebuild(&transaction)?;
+            transaction.commit().map(|()| differed)
+        };
+        rebuild(&mut self.connection).map_err(|e| self.failed("write to", e))
     }
 
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {

@@ -25,7 +25,12 @@ pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Vi
     if what.tombstones {
         tombstones::each(connection, &what.which, &mut |one| visit(Record::Tombstone(one)))?;
     }
-    walk_records(connection, what, &within, visit)?;
+    let (about, others): (Vec<_>, Vec<_>) =
+        what.which.kinds.iter().copied().partition(|kind| kind.subject.is_some());
+    for kinds in [others, about].into_iter().filter(|kinds| !kinds.is_empty()) {
+        let what = Walk { which: Select { kinds, ..what.which.clone() }, ..what.clone() };
+        walk_records(connection, &what, &Within::resolve(connection, &what.which)?, visit)?;
+    }
     if what.embeddings {
         walk_embeddings(connection, &what.which, &within, visit)?;
     }

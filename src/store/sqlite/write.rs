@@ -2,15 +2,16 @@
 //! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
 //! waits.
 
-use super::super::forgetting::Forgotten;
+use super::super::forgetting::{Forgotten, WriteRules};
 use super::super::identity::{self, RefusedIds, Written};
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, TABLES, as_json};
-use super::{erase, synapse, tombstones, unembedded, wal, word_index};
+use super::{erase, synapse, tallies, tombstones, unembedded, wal, word_index};
 use crate::record::{
     Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, identity_digest,
+    kinds,
 };
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::collections::{BTreeMap, HashMap};
@@ -24,7 +25,7 @@ pub(super) fn write(
     connection: &mut Connection,
     known_collections: &mut KnownCollections,
     batch: &[Record],
-    forgotten: Forgotten,
+    rules: WriteRules,
 ) -> rusqlite::Result<Vec<Written>> {
     let transaction = wal::begin_write(connection)?;
     // Tombstones go first, because they apply to the records of the batch too.
@@ -35,7 +36,7 @@ pub(super) fn write(
     let (received, ids) = tombstones::receive(&transaction, tombstones)?;
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     remove_all(&transaction, &ids, None)?;
-    let mut writer = Writer::new(&transaction, known_collections, forgotten)?;
+    let mut writer = Writer::new(&transaction, known_collections, rules)?;
     let mut written = Vec::with_capacity(batch.len());
     let mut refused = RefusedIds::default();
     for record in batch {
@@ -63,7 +64,7 @@ pub(super) fn replace(
     let transaction = wal::begin_write(connection)?;
     // Links keep their ends while the rows of these are replaced.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
-    let mut writer = Writer::new(&transaction, known_collections, Forgotten::KeepOut)?;
+    let mut writer = Writer::new(&transaction, known_collections, WriteRules::KEEP_OUT)?;
     let mut written = Vec::with_capacity(records.len());
     for record in records {
         written.push(writer.replacement(record)?);
@@ -92,10 +93,13 @@ fn remove_all(connection: &Connection, ids: &[&str], forgotten: Option<i64>) -> 
         return Ok(0);
     }
     let mut removed = RemovedRecords::default();
-    for id in ids {
+    let mut ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+    while let Some(id) = ids.pop() {
+        let id = id.as_str();
         if let Some((_, there)) = row::by_id(connection, id)?
             && let Some(record) = record_row::by_id(connection, id)?
         {
+            ids.extend(records_about(connection, &there)?);
             if let Some(at) = forgotten {
                 let before = tombstones::get(connection, &identity_digest(there.kind.name, id))?;
                 tombstones::put(connection, &Tombstone::forgotten(&there, at, before.as_ref()))?;
@@ -117,6 +121,20 @@ fn remove_all(connection: &Connection, ids: &[&str], forgotten: Option<i64>) -> 
     Ok(count)
 }
 
+/// The ids of the records that are about a record.
+fn records_about(connection: &Connection, subject: &StoredRecord) -> rusqlite::Result<Vec<String>> {
+    let mut found = Vec::new();
+    let about = |kind: &&RecordKind| kind.subject.is_some_and(|about| about.kind == subject.kind.name);
+    for kind in kinds().into_iter().filter(about) {
+        let sql = "SELECT record.id FROM record JOIN collection ON collection.n = record.collection
+                   WHERE record.key = ? AND collection.kind = ?";
+        let mut statement = connection.prepare_cached(sql)?;
+        let ids = statement.query_map((&subject.id, kind.name), |row| row.get(0))?;
+        found.extend(ids.collect::<rusqlite::Result<Vec<String>>>()?);
+    }
+    Ok(found)
+}
+
 /// The records to remove, for the indexes.
 #[derive(Default)]
 struct RemovedRecords {
@@ -135,6 +153,7 @@ impl RemovedRecords {
         there: &StoredRecord,
     ) -> rusqlite::Result<()> {
         self.count += 1;
+        tallies::add(connection, there, -1)?;
         self.vectors.all_vectors(connection, record)?;
         unembedded::forget(connection, record)?;
         if let Some(text) = there.indexed_text() {
@@ -163,20 +182,22 @@ struct Writer<'a> {
     vectors: IndexUpdate,
     /// What happens to records that were forgotten; `None` where nothing was.
     forgotten: Option<Forgotten>,
+    check_replaced: bool,
 }
 
 impl<'a> Writer<'a> {
     fn new(
         transaction: &'a Transaction<'a>,
         known_collections: &'a mut KnownCollections,
-        forgotten: Forgotten,
+        rules: WriteRules,
     ) -> rusqlite::Result<Writer<'a>> {
         Ok(Writer {
             transaction,
             known_collections,
             added: BTreeMap::new(),
             vectors: IndexUpdate::default(),
-            forgotten: tombstones::are_there(transaction)?.then_some(forgotten),
+            forgotten: tombstones::are_there(transaction)?.then_some(rules.forgotten),
+            check_replaced: rules.check_replaced,
         })
     }
 
@@ -193,6 +214,9 @@ impl<'a> Writer<'a> {
         if let Some(refused) = self.refused_vector(record)? {
             return Ok(refused);
         }
+        if let Some(refused) = self.refused_reference(record)? {
+            return Ok(refused);
+        }
         let collection = self.collection(record.kind, &record.scope)?;
         let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
         let twin = if there.is_none() { self.twin(record, collection)? } else { None };
@@ -200,7 +224,29 @@ impl<'a> Writer<'a> {
         if written == Written::New && !self.admits(record)? {
             return Ok(Written::KeptOut);
         }
+        match (&written, record.kind.merge) {
+            (Written::New, Some(merge)) => {
+                let merged = merge(None, record);
+                self.insert(merged.as_ref().unwrap_or(record), collection)?;
+                return Ok(written);
+            }
+            (Written::Same(_), Some(merge)) => {
+                if let Some(there) = &there
+                    && let Some(merged) = merge(Some(there), record)
+                {
+                    self.update(there, &merged)?;
+                    return Ok(Written::Replaced);
+                }
+            }
+            _ => {}
+        }
         match &written {
+            Written::New if self.check_replaced && record.kind.replaces.is_some() => {
+                if let Some(refused) = self.refused_replacement(record)? {
+                    return Ok(refused);
+                }
+                self.insert(record, collection)?;
+            }
             Written::New => drop(self.insert(record, collection)?),
             Written::Same(_) if self.completes_parts(record, there.as_ref()) => {
                 let sql = "UPDATE record SET members = ? WHERE id = ?";
@@ -283,7 +329,49 @@ impl<'a> Writer<'a> {
         }
         self.added.entry(collection.n).or_insert((collection, 0)).1 += 1;
         self.vector_of(record, &record.id)?;
+        tallies::add(self.transaction, record, 1)?;
+        if let Some(replaces) = record.kind.replaces {
+            for id in record.replaced_ids() {
+                write_link(self.transaction, &Link::plain(replaces.rel, &id, &record.id, record.timestamp))?;
+            }
+        }
         Ok(n)
+    }
+
+    /// Stores a merged version of a record.
+    fn update(&self, there: &StoredRecord, merged: &StoredRecord) -> rusqlite::Result<()> {
+        let sql = "UPDATE record SET timestamp = ?, members = ? WHERE id = ?";
+        let row = params![merged.timestamp, as_json(&merged.members), merged.id];
+        self.transaction.prepare_cached(sql)?.execute(row)?;
+        tallies::add(self.transaction, there, -1)?;
+        tallies::add(self.transaction, merged, 1)
+    }
+
+    /// The refusal of a record whose subject is missing.
+    fn refused_reference(&self, record: &StoredRecord) -> rusqlite::Result<Option<Written>> {
+        let (Some(subject), Some(id)) = (record.kind.subject, record.subject_id()) else { return Ok(None) };
+        let there = record_row::kind_of(self.transaction, &id)?;
+        if there.is_some_and(|kind| kind == subject.kind) {
+            return Ok(None);
+        }
+        let is_forgotten = tombstones::is_forgotten(self.transaction, &id)?;
+        Ok(Some(if is_forgotten { Written::KeptOut } else { identity::unknown_subject(record) }))
+    }
+
+    /// The refusal of a record that takes the place of one that is missing, or was replaced already.
+    fn refused_replacement(&self, record: &StoredRecord) -> rusqlite::Result<Option<Written>> {
+        let Some(replaces) = record.kind.replaces else { return Ok(None) };
+        let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE rel = ? AND source = (SELECT n FROM record WHERE id = ?))";
+        let mut statement = self.transaction.prepare_cached(sql)?;
+        for id in record.replaced_ids() {
+            if record_row::kind_of(self.transaction, &id)?.is_none_or(|kind| kind != record.kind.name) {
+                return Ok(Some(identity::unknown_replaced(record, &id)));
+            }
+            if statement.query_row((replaces.rel, &id), |row| row.get(0))? {
+                return Ok(Some(identity::replaced_already(record, &id)));
+            }
+        }
+        Ok(None)
     }
 
     /// Writes the vector that a record carries; the record is stored under `id`.

@@ -1,0 +1,13 @@
+//! Memories: their confidence, uses and state, which follow from signals and links.
+
+mod confidence;
+mod derived;
+mod listing;
+mod signals;
+mod stats;
+
+pub use confidence::{Evidence, PriorRule, Weights, confidence};
+pub use derived::{confidence_of, derive, is_active, is_trusted, weights_of};
+pub use listing::{State, evidence, last, row};
+pub use signals::{NewSignal, store_signals};
+pub use stats::{Stats, stats};

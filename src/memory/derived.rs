@@ -1,0 +1,133 @@
+//! The members of a memory that are derived from signals and links whenever it is shown.
+
+use super::confidence::{Evidence, PriorRule, Weights, confidence};
+use crate::config::Settings;
+use crate::error::Result;
+use crate::record::{CONSOLIDATED_INTO, MEMORY, Origin, SIGNAL, Scopes, StoredRecord, time};
+use crate::store::{Select, Store};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The state of a memory that is recalled.
+pub(super) const ACTIVE: &str = "active";
+/// The state of one whose place another has taken.
+pub(super) const ARCHIVED: &str = "archived";
+
+/// The least confidence of memories that are found, if a person or a program wrote them, and of all others.
+const EXPLICIT_FLOOR: f64 = 0.7;
+const OTHER_FLOOR: f64 = 0.5;
+/// The tolerance of comparisons of confidences.
+const TOLERANCE: f64 = 1e-9;
+
+/// The number of memories whose evidence is read together.
+const BATCH: usize = 1000;
+
+impl PriorRule {
+    /// Reads `memory.prior_strength` and `memory.prior`.
+    pub fn from_settings(settings: &Settings) -> PriorRule {
+        PriorRule {
+            strength: settings.real("memory.prior_strength").unwrap_or(4.0),
+            uniform: settings.text("memory.prior").as_deref() == Some("uniform"),
+        }
+    }
+}
+
+/// Sets the derived members of the memories among some records.
+pub fn derive<'a>(
+    store: &mut dyn Store,
+    records: impl IntoIterator<Item = &'a mut StoredRecord>,
+    rule: PriorRule,
+) -> Result<()> {
+    let mut memories: Vec<&mut StoredRecord> =
+        records.into_iter().filter(|record| record.kind == &MEMORY).collect();
+    let mut weights = BTreeMap::new();
+    for memories in memories.chunks_mut(BATCH) {
+        derive_batch(store, memories, rule, &mut weights)?;
+    }
+    Ok(())
+}
+
+fn derive_batch(
+    store: &mut dyn Store,
+    memories: &mut [&mut StoredRecord],
+    rule: PriorRule,
+    weights: &mut BTreeMap<String, Weights>,
+) -> Result<()> {
+    for partition in memories.iter().map(|memory| &memory.scope.partition).collect::<BTreeSet<_>>() {
+        if !weights.contains_key(partition) {
+            weights.insert(partition.clone(), weights_of(store, partition)?);
+        }
+    }
+    let ids: Vec<String> = memories.iter().map(|memory| memory.id.clone()).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let sums = store.tallies(&ids)?;
+    let judged: Vec<&str> = ids.iter().copied().filter(|id| sums.contains_key(*id)).collect();
+    let last_signals = last_signals(store, &judged)?;
+    let mut consolidated = BTreeMap::new();
+    for link in store.links(&ids, Some(CONSOLIDATED_INTO))? {
+        let into = (link.timestamp.unwrap_or_default(), link.to);
+        let newest = consolidated.entry(link.from).or_insert_with(|| into.clone());
+        if *newest < into {
+            *newest = into;
+        }
+    }
+    for memory in memories {
+        let evidence = sums.get(&memory.id).map(Evidence::from_sums).unwrap_or_default();
+        let prior = memory.members.number("prior").ok().flatten().unwrap_or_default();
+        let confidence = confidence(prior, rule, &weights[&memory.scope.partition], &evidence);
+        let into = consolidated.get(&memory.id);
+        let times = [last_signals.get(&memory.id).copied(), into.map(|(at, _)| *at), Some(memory.timestamp)];
+        let members = &mut memory.members;
+        members.set("confidence", decimal(confidence));
+        members.set("usage_count", evidence.uses.to_string());
+        members.set_text("state", if into.is_some() { ARCHIVED } else { ACTIVE });
+        if let Some((_, id)) = into {
+            members.set_text("consolidation_id", id);
+        }
+        members.set_text("updated_at", &time::rfc3339(times.into_iter().flatten().max().unwrap_or_default()));
+    }
+    Ok(())
+}
+
+/// The weights of a partition.
+pub fn weights_of(store: &mut dyn Store, partition: &str) -> Result<Weights> {
+    let sums = store.tallies(&[partition])?;
+    Ok(Weights::from_sums(sums.get(partition).unwrap_or(&BTreeMap::new())))
+}
+
+/// The times of the last signals about some memories, by their ids.
+fn last_signals(store: &mut dyn Store, ids: &[&str]) -> Result<BTreeMap<String, i64>> {
+    let which: Vec<Select> = ids.iter().map(|id| signals_of(id)).collect();
+    let last = store.last(&which, 1)?;
+    let times =
+        ids.iter().zip(last).filter_map(|(id, last)| Some(((*id).to_owned(), last.last()?.timestamp)));
+    Ok(times.collect())
+}
+
+/// The signals about a memory.
+pub(super) fn signals_of(id: &str) -> Select {
+    Select { key: Some(id.to_owned()), ..Select::records(vec![&SIGNAL], Scopes::All) }
+}
+
+/// A confidence in writing: nine decimal places, which hide how a sum was rounded.
+pub(super) fn decimal(number: f64) -> String {
+    ((number * 1e9).round() / 1e9).to_string()
+}
+
+/// Whether a memory, whose members are derived, is active.
+pub fn is_active(memory: &StoredRecord) -> bool {
+    memory.member_text("state") != ARCHIVED
+}
+
+/// Whether the confidence in a memory, whose members are derived, is high enough; `least` overrules the floors.
+pub fn is_trusted(memory: &StoredRecord, least: Option<f64>) -> bool {
+    let floor = least.unwrap_or(match Origin::of(memory) {
+        Origin::Explicit => EXPLICIT_FLOOR,
+        Origin::Distilled | Origin::Consolidated | Origin::Extracted => OTHER_FLOOR,
+    });
+    confidence_of(memory) >= floor - TOLERANCE
+}
+
+/// The derived confidence of a memory.
+pub fn confidence_of(memory: &StoredRecord) -> f64 {
+    memory.members.number("confidence").ok().flatten().unwrap_or_default()
+}

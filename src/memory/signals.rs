@@ -1,0 +1,98 @@
+//! Stores signals about memories.
+
+use super::derived::signals_of;
+use crate::error::Result;
+use crate::record::{
+    Clock, Draft, DraftDefaults, MEMORY, Object, Record, Scopes, SignalType, StoredRecord, id, quote,
+};
+use crate::store::{self, Select, Store, WriteRules, Written};
+use std::collections::HashMap;
+
+/// An explicit signal is compared with the signals of the other types in this time before it, in milliseconds.
+const PREDICTION_MILLIS: i64 = 24 * 3600 * 1000;
+
+/// The greatest number of signals about a memory that are compared with an explicit one.
+const MAX_COMPARED: usize = 10_000;
+
+/// What is said of memories.
+#[derive(Clone, Debug)]
+pub struct NewSignal {
+    pub signal_type: SignalType,
+    pub positive: bool,
+    pub session_id: Option<String>,
+}
+
+/// Stores the same signal about some memories, in one transaction; returns the memories of the ids, `None` for an id
+/// that is no memory's within the scopes. A signal of usage counts a use for each time that an id is given.
+pub fn store_signals(
+    store: &mut dyn Store,
+    ids: &[String],
+    signal: &NewSignal,
+    scopes: &Scopes,
+    clock: &Clock,
+) -> Result<Vec<Option<StoredRecord>>> {
+    let which = Select::records(vec![&MEMORY], scopes.clone());
+    let mut wanted: Vec<&str> = ids.iter().map(String::as_str).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let memories = store.get(&wanted, &which)?;
+    let memories: HashMap<String, StoredRecord> =
+        memories.into_iter().map(|memory| (memory.id.clone(), memory)).collect();
+    let mut batch = Vec::new();
+    for (at, memory) in ids.iter().filter_map(|id| memories.get(id)).enumerate() {
+        batch.push(Record::Stored(new_signal(store, memory, signal, clock, at)?));
+    }
+    let written = store.write(&batch, WriteRules::KEEP_OUT)?;
+    // A memory that was forgotten meanwhile takes its signal with it.
+    let mut written = written.into_iter();
+    let outcome = ids.iter().map(|id| {
+        let memory = memories.get(id)?;
+        let is_stored = !matches!(written.next(), None | Some(Written::Refused(_) | Written::KeptOut));
+        is_stored.then(|| memory.clone())
+    });
+    Ok(outcome.collect())
+}
+
+fn new_signal(
+    store: &mut dyn Store,
+    memory: &StoredRecord,
+    signal: &NewSignal,
+    clock: &Clock,
+    at: usize,
+) -> Result<StoredRecord> {
+    let now = clock.now();
+    let mut draft = match signal.signal_type {
+        SignalType::Usage => Draft::usage(&memory.id, &store::id(store)?, now)?,
+        signal_type => Draft {
+            id: Some(id::fresh(clock, &format!("signal {} {at}", memory.id))?),
+            ..Draft::signal(&memory.id, signal_type, signal.positive, now)
+        },
+    };
+    if let Some(session) = &signal.session_id {
+        draft.members.set_text("session_id", session);
+    }
+    if signal.signal_type == SignalType::Explicit {
+        predict(store, memory, now, &mut draft.members)?;
+    }
+    let partition = Some(memory.scope.partition.clone());
+    let instance = Some(memory.scope.instance.clone());
+    let fill = DraftDefaults { partition, instance, trace_id: String::new(), timestamp: now, seq: 0 };
+    draft.complete(&fill)
+}
+
+/// Notes what the signals of usage and outcome said of a memory in the day before: positive, if any of a type is.
+fn predict(store: &mut dyn Store, memory: &StoredRecord, now: i64, members: &mut Object) -> Result<()> {
+    let recent = Select { since: Some(now - PREDICTION_MILLIS), until: Some(now), ..signals_of(&memory.id) };
+    let recent = store.last_of(&recent, MAX_COMPARED)?;
+    let predicted = [SignalType::Usage, SignalType::Outcome].into_iter().filter_map(|signal_type| {
+        let mut of_type = recent.iter().filter(|one| SignalType::of(one) == signal_type).peekable();
+        of_type.peek()?;
+        let is_positive = of_type.any(|one| one.members.get("positive") == Some("true"));
+        Some(quote(&format!("{}{}", signal_type.name(), if is_positive { "+" } else { "-" })))
+    });
+    let predicted: Vec<String> = predicted.collect();
+    if !predicted.is_empty() {
+        members.set("predicted", format!("[{}]", predicted.join(",")));
+    }
+    Ok(())
+}

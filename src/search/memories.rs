@@ -1,0 +1,83 @@
+//! Search among memories: only active ones with enough confidence are found, and consolidated ones count more.
+
+use super::options::Options;
+use crate::error::Result;
+use crate::memory::{self, PriorRule};
+use crate::record::{Hit, MEMORY, Origin};
+use crate::store::Store;
+
+/// The factor by which the score of a consolidated memory is multiplied.
+const CONSOLIDATED_BOOST: f64 = 1.2;
+
+/// The least number of hits to fetch, of which those that do not qualify are dropped.
+const MIN_FETCHED: usize = 40;
+
+/// The filters of a search among memories.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryRule {
+    pub prior: PriorRule,
+    /// The least confidence; `None` for the floor of the memory's origin.
+    pub min_confidence: Option<f64>,
+}
+
+/// The hits of a search whose selection may contain memories: these have their derived members. `search` is called with
+/// greater limits until there are enough.
+pub fn run_with_memories(
+    store: &mut dyn Store,
+    options: &Options,
+    rule: MemoryRule,
+    mut search: impl FnMut(&mut dyn Store, &Options) -> Result<Vec<Hit>>,
+) -> Result<Vec<Hit>> {
+    let mut limit = options.limit.saturating_mul(2).max(MIN_FETCHED);
+    loop {
+        let wanted = Options { limit, min_score: None, ..options.clone() };
+        let found = search(store, &wanted)?;
+        // Linked records follow the hits.
+        let (mut hits, linked): (Vec<Hit>, Vec<Hit>) = found.into_iter().partition(|hit| hit.hop() == 0);
+        let all = hits.len() < limit;
+        let lowest = hits.last().map_or(0.0, |hit| hit.score);
+        qualify(store, &mut hits, rule)?;
+        let hits = Hit::best(hits, options.limit);
+        // What was not fetched scores at most this.
+        let bound = lowest * CONSOLIDATED_BOOST;
+        let are_best = hits.len() >= options.limit && hits.last().is_none_or(|last| last.score >= bound);
+        if all || are_best || limit >= options.max_fetched {
+            return finish(store, hits, linked, options, rule);
+        }
+        limit = limit.saturating_mul(4).min(options.max_fetched);
+    }
+}
+
+/// Drops memories that do not qualify, and raises the scores of consolidated ones.
+fn qualify(store: &mut dyn Store, hits: &mut Vec<Hit>, rule: MemoryRule) -> Result<()> {
+    memory::derive(store, hits.iter_mut().map(|hit| &mut hit.record), rule.prior)?;
+    hits.retain(|Hit { record, .. }| {
+        record.kind != &MEMORY || memory::is_active(record) && memory::is_trusted(record, rule.min_confidence)
+    });
+    for hit in hits {
+        if hit.record.kind == &MEMORY && Origin::of(&hit.record) == Origin::Consolidated {
+            let added = hit.score * (CONSOLIDATED_BOOST - 1.0);
+            hit.score += added;
+            hit.parts.push(("consolidated".to_owned(), added));
+        }
+    }
+    Ok(())
+}
+
+/// The hits with a score that is high enough, followed by the records linked to them.
+fn finish(
+    store: &mut dyn Store,
+    mut hits: Vec<Hit>,
+    mut linked: Vec<Hit>,
+    options: &Options,
+    rule: MemoryRule,
+) -> Result<Vec<Hit>> {
+    if let Some(least) = options.min_score {
+        hits.retain(|hit| hit.score >= least);
+        linked.retain(|hit| hit.score >= least);
+    }
+    qualify(store, &mut linked, rule)?;
+    linked.truncate(options.limit);
+    hits.append(&mut linked);
+    Ok(hits)
+}

@@ -1,0 +1,56 @@
+//! The sums that records add to, kept in the transactions that write and remove the records.
+
+use super::super::api::Tallies;
+use super::row::{self, COLUMNS, TABLES};
+use crate::record::{StoredRecord, kinds};
+use rusqlite::Connection;
+
+/// Adds the amounts of a record to their sums, `times` times: once for a new record, -1 times for a removed one.
+pub(super) fn add(connection: &Connection, record: &StoredRecord, times: i64) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO tally (subject, counter, amount) VALUES (?, ?, ?)
+               ON CONFLICT DO UPDATE SET amount = amount + excluded.amount";
+    for tally in record.tallies() {
+        let mut statement = connection.prepare_cached(sql)?;
+        statement.execute((&tally.subject, tally.counter, times * tally.amount))?;
+        if times < 0 {
+            let sql = "DELETE FROM tally WHERE subject = ? AND counter = ? AND amount = 0";
+            connection.prepare_cached(sql)?.execute((&tally.subject, tally.counter))?;
+        }
+    }
+    Ok(())
+}
+
+/// The sums of some subjects.
+pub(super) fn sums(connection: &Connection, subjects: &[&str]) -> rusqlite::Result<Tallies> {
+    let mut statement = connection.prepare_cached("SELECT counter, amount FROM tally WHERE subject = ?")?;
+    let mut found = Tallies::new();
+    for subject in subjects {
+        let counters = statement.query_map([subject], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let counters = counters.collect::<rusqlite::Result<std::collections::BTreeMap<_, _>>>()?;
+        if !counters.is_empty() {
+            found.insert((*subject).to_owned(), counters);
+        }
+    }
+    Ok(found)
+}
+
+/// Makes all sums anew from the records; returns whether any differed.
+pub(super) fn rebuild(connection: &Connection) -> rusqlite::Result<bool> {
+    let before = all(connection)?;
+    connection.execute("DELETE FROM tally", [])?;
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE collection.kind = ?");
+    for kind in kinds().into_iter().filter(|kind| kind.subject.is_some()) {
+        let mut statement = connection.prepare(&sql)?;
+        let mut rows = statement.query([kind.name])?;
+        while let Some(row) = rows.next()? {
+            add(connection, &row::record(row)?, 1)?;
+        }
+    }
+    Ok(all(connection)? != before)
+}
+
+fn all(connection: &Connection) -> rusqlite::Result<Vec<(String, String, i64)>> {
+    let mut statement =
+        connection.prepare("SELECT subject, counter, amount FROM tally ORDER BY subject, counter")?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+}
