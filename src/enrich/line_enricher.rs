@@ -9,6 +9,7 @@ use crate::embed::{Embedder, Workload};
 use crate::error::Result;
 use crate::provider::ServedWindows;
 use crate::record::{Clock, Object, Scope};
+use crate::search::LinkNewest;
 use crate::store::{self, OpenMode, Store};
 
 /// Enriches the requests of a tool.
@@ -66,6 +67,7 @@ impl LineEnricher {
             Ok(memory) => Ok(Memory {
                 store: &mut *memory.store,
                 embedder: memory.embedder.as_mut(),
+                link_newest: Some(LinkNewest { settings: &self.settings, diagnostics: &self.diagnostics }),
                 diagnostics: &self.diagnostics,
                 degraded: memory.degraded.clone(),
             }),

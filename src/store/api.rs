@@ -181,9 +181,12 @@ pub trait Links {
     /// The progress of linking each collection of some scopes that has vectors of a model; by scope.
     fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>>;
 
+    /// The collections of some scopes that have records with a vector of a model that are not linked yet; by scope.
+    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Collection>>;
+
     /// Compares records of a collection with the linked ones and with those before them in the result: returns for each
     /// the `limit` nearest records whose cosine is at least `min_similarity`, best first. If very many are equally
-    /// near, the newest of them.
+    /// near, the newest of them. With `Newest`, returns nothing if the server would have to send the whole collection.
     fn compare(
         &mut self,
         model: &str,

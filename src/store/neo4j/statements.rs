@@ -428,10 +428,23 @@ pub(super) const EMBEDDABLE: &str =
 pub(super) const COUNT_UNLINKED: &str = "
     MATCH (e:RsvUnlinked{model})
     RETURN e.kind AS kind, e.partition AS partition, e.instance AS instance, count(e) AS unlinked";
-pub(super) const UNLINKED: &str = "
-    MATCH (e:RsvUnlinked{model}) WHERE e.partition = $partition AND e.instance = $instance
-    MATCH (m:{label})-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY m.n LIMIT $count
-    RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, true] AS vector";
+pub(super) const UNLINKED_COLLECTIONS: &str = "
+    MATCH (m:RsvUnlinked{model}) WHERE {scope}
+    WITH DISTINCT m.kind AS kind, m.partition AS partition, m.instance AS instance
+    RETURN kind, partition, instance ORDER BY partition, instance, kind";
+/// The first unlinked vectors of a collection, and the last ones.
+macro_rules! unlinked {
+    ($order:literal) => {
+        concat!(
+            "MATCH (e:RsvUnlinked{model}) WHERE e.partition = $partition AND e.instance = $instance
+             MATCH (m:{label})-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY ",
+            $order,
+            " LIMIT $count RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, true] AS vector"
+        )
+    };
+}
+pub(super) const UNLINKED: &str = unlinked!("m.n");
+pub(super) const NEWEST_UNLINKED: &str = unlinked!("m.n DESC");
 pub(super) const VECTORS_OF_COLLECTION: &str = "
     MATCH (m:{label}) WHERE m.partition = $partition AND m.instance = $instance
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
