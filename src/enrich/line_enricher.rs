@@ -81,7 +81,13 @@ impl LineEnricher {
 
 impl LoadedMemory {
     fn open(settings: &Settings, diagnostics: &Diagnostics) -> std::result::Result<LoadedMemory, Degraded> {
-        let opened = settings.store().and_then(|place| Ok(store::open(&place, OpenMode::Existing)?));
+        let opened = settings.store().and_then(|place| {
+            let mut store = store::open(&place, OpenMode::Existing)?;
+            for error in store::unreadable(&mut *store)? {
+                diagnostics.note(error);
+            }
+            Ok(store)
+        });
         let mut store = opened.map_err(|error| {
             diagnostics.note(format_args!("{error}; requests go on without memory"));
             Degraded::StoreFailed(error.to_string())

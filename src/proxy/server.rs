@@ -188,21 +188,29 @@ impl Server {
     /// answers would show it.
     async fn report_store(&self) {
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;
-        let checked = self.stores.check();
-        tokio::pin!(checked);
-        let mut result = tokio::time::timeout(STORE_REPORT_DELAY, &mut checked).await;
+        let examined = self.stores.examine();
+        tokio::pin!(examined);
+        let mut result = tokio::time::timeout(STORE_REPORT_DELAY, &mut examined).await;
         if result.is_err() {
             let address = settings.store().map(|place| place.address).unwrap_or_default();
             diagnostics.note(format_args!(
                 "store {address} has not answered yet; requests go on without memory until it does"
             ));
-            result = Ok(checked.await);
+            result = Ok(examined.await);
         }
-        if let Ok(Err(error)) = result {
-            let hint = error.remedy().map(|hint| format!("; {hint}")).unwrap_or_default();
-            diagnostics.note(format_args!(
-                "{error}; requests go on without memory, and turns wait to be stored, until that changes{hint}"
-            ));
+        match result {
+            Ok(Ok(unreadable)) => {
+                for error in unreadable {
+                    diagnostics.note(error);
+                }
+            }
+            Ok(Err(error)) => {
+                let hint = error.remedy().map(|hint| format!("; {hint}")).unwrap_or_default();
+                diagnostics.note(format_args!(
+                    "{error}; requests go on without memory, and turns wait to be stored, until that changes{hint}"
+                ));
+            }
+            Err(_) => {}
         }
     }
 

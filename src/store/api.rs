@@ -11,6 +11,7 @@ use super::question::Question;
 use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use super::terms::{Occur, Term};
+use crate::error::Error;
 use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
 
 /// The greatest number of records that `visit_last` holds at once.
@@ -233,6 +234,10 @@ pub trait State {
     /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector is
     /// kept like all others. Returns their number.
     fn adopt(&mut self) -> Result<u64>;
+
+    /// The messages that another program wrote into the same database and that cannot be read, so that they are left out
+    /// everywhere: the reasons for the first `most`, and the number of all.
+    fn unreadable(&mut self, most: usize) -> Result<(Vec<Error>, usize)>;
 
     /// Errors if the store's file was removed, renamed or replaced since it was opened.
     fn check_place(&mut self) -> Result<()>;

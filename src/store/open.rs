@@ -5,7 +5,11 @@ use super::error::{ErrorKind, Result, StoreError};
 use super::{neo4j, sqlite};
 use crate::cli::{Io, quoted};
 use crate::config::{Settings, StoreLocation};
+use crate::error::Error;
 use crate::record::Scope;
+
+/// The number of unreadable messages that are named.
+const MAX_NAMED: usize = 10;
 
 /// The scopes of a store if they can be read at once: makes nothing, waits for nothing and queries no server.
 pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
@@ -16,10 +20,13 @@ pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
 }
 
 /// Opens a store for a tool that only reads. If the store that a flag names is missing, prints a note, since nothing
-/// else would show a misspelt name. So it does if others can read the store: only a tool that writes takes their rights.
+/// else would show a misspelt name. So it does for messages that cannot be read, and if others can read the store: only a tool that writes takes their rights.
 pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
-    let store = open(&place, OpenMode::Existing)?;
+    let mut store = open(&place, OpenMode::Existing)?;
+    for error in unreadable(&mut *store)? {
+        io.note(error);
+    }
     if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
         io.note(format_args!("there is no store at {}", place.address));
     }
@@ -31,6 +38,17 @@ pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dy
         ));
     }
     Ok(store)
+}
+
+/// The messages of another program in the same database that cannot be read: an error for each of the first, and one
+/// for the number of the others.
+pub fn unreadable(store: &mut dyn Store) -> crate::error::Result<Vec<Error>> {
+    let (mut errors, count) = store.unreadable(MAX_NAMED)?;
+    let others = count - errors.len();
+    if others > 0 {
+        errors.push(Error::new(format!("cannot read {others} other nodes of the label MessageNode")));
+    }
+    Ok(errors)
 }
 
 /// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.

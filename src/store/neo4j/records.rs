@@ -71,13 +71,18 @@ impl Neo4j {
         let forgotten = if has_parts { tombstones::all_forgotten(&self.server)? } else { Default::default() };
         let model = if what.vectors { self.main_model()? } else { None };
         let statement = selected(statements::RECORDS, which);
+        let mut irregular = self.irregular(which)?.into_iter().peekable();
         self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
             let mut record = with_vector(&row, &which.kinds, model.as_deref())?;
+            while let Some(earlier) = irregular.next_if(|next| next.position() < record.position()) {
+                visit(Record::Stored(earlier))?;
+            }
             if !forgotten.is_empty() {
                 record.drop_parts(|digest| forgotten.contains(digest));
             }
             visit(Record::Stored(record))
         })?;
+        irregular.try_for_each(|record| visit(Record::Stored(record)))?;
         if what.embeddings {
             let statement = selected(statements::EMBEDDINGS, which);
             self.server.each(&statement, params(), &mut |row| visit(Record::Embedding(row.embedding()?)))?;
