@@ -28,10 +28,11 @@ pub mod memory; // 6  what signals say of memories
 
 pub mod doctor; // 7  whether all is there, and what to do where it is not
 pub mod link; // 7  which messages belong together
-pub mod search; // 7  what is related to a question
 
-pub mod enrich; // 8  what to recall, how much fits, how it is worded
+pub mod search; // 8  what is related to a question
 
-pub mod forward; // 9  a request to its provider, the answer back
+pub mod enrich; // 9  what to recall, how much fits, how it is worded
 
-pub mod proxy; // 10  the same steps chained behind HTTP
+pub mod forward; // 10  a request to its provider, the answer back
+
+pub mod proxy; // 11  the same steps chained behind HTTP

@@ -6,11 +6,12 @@ mod memories;
 mod options;
 
 pub use memories::{MemoryRule, run_with_memories};
-pub use options::{By, CatchUp, Options};
+pub use options::{By, CatchUp, LinkNewest, Options};
 
 use crate::backfill;
 use crate::embed::{Embedder, InputType};
 use crate::error::{Error, Result};
+use crate::link::synapse;
 use crate::record::{Hit, Scopes, StoredRecord, kinds};
 use crate::store::{Around, Evidence, Occur, Question, QuestionVector, Select, Store, Term};
 use expand::Surroundings;
@@ -25,8 +26,9 @@ const FETCH_GROWTH: usize = 4;
 /// they paste, and embedding a hundred thousand characters takes half a minute.
 const EMBEDDED_END_CHARS: usize = 2000;
 
-/// The hits of a question, best first, followed by the records linked to them if `options.link`. Errors if the question
-/// has nothing to search for.
+/// The hits of a question, best first, followed by the records linked to them if `options.link`: then at most
+/// `options.limit` in all, and of those that say the same only the best, as with `options.deduplicate`. Errors if the
+/// question has nothing to search for.
 pub fn run(
     store: &mut dyn Store,
     by: By,
@@ -34,8 +36,11 @@ pub fn run(
     which: &Select,
     options: &Options,
 ) -> Result<Vec<Hit>> {
-    let found = find(store, by, question, which, options)?;
-    if options.link { found.linked(store, options) } else { Ok(found.hits) }
+    if !options.link {
+        return Ok(find(store, by, question, which, options)?.hits);
+    }
+    let options = Options { deduplicate: true, ..options.clone() };
+    find(store, by, question, which, &options)?.sharing_the_limit(store, &options)
 }
 
 /// The hits of a question within a selection, best first.
@@ -49,7 +54,30 @@ impl Found<'_> {
     /// The hits, followed by the records of the selection that are linked to them: at most `options.limit` of these,
     /// the nearest steps first.
     pub fn linked(self, store: &mut dyn Store, options: &Options) -> Result<Vec<Hit>> {
-        Surroundings::new(store, self.which, &self.evidence).expand(self.hits, options)
+        let Found { mut hits, which, evidence } = self;
+        let mut surroundings = Surroundings::new(store, which, &evidence);
+        let mut linked = surroundings.linked(&hits, hits.len(), options.limit, options)?;
+        hits.append(&mut linked);
+        Ok(hits)
+    }
+
+    /// The hits, followed by the records linked to them, at most `options.limit` in all: linked records take the places
+    /// of the last hits, but of no more than half.
+    fn sharing_the_limit(self, store: &mut dyn Store, options: &Options) -> Result<Vec<Hit>> {
+        let Found { mut hits, which, evidence } = self;
+        let mut surroundings = Surroundings::new(store, which, &evidence);
+        let mut kept = hits.len().min(options.limit.div_ceil(2));
+        loop {
+            let mut linked = surroundings.linked(&hits, kept, options.limit - kept, options)?;
+            // If fewer are linked, there is room for more hits, which may be linked to others.
+            let room = hits.len().min(options.limit - linked.len());
+            if room == kept {
+                hits.truncate(kept);
+                hits.append(&mut linked);
+                return Ok(hits);
+            }
+            kept = room;
+        }
     }
 }
 
@@ -61,6 +89,11 @@ pub fn find<'a>(
     which: &'a Select,
     options: &Options,
 ) -> Result<Found<'a>> {
+    let link_newest = |store: &mut dyn Store| {
+        if let Some(LinkNewest { settings, diagnostics }) = options.link_newest.filter(|_| options.link) {
+            synapse::catch_up(store, settings, &which.scopes, diagnostics);
+        }
+    };
     let mut evidence = Evidence::default();
     let mut hybrid = |store: &mut dyn Store, question: &Question| {
         filtered(options, |limit| {
@@ -71,21 +104,27 @@ pub fn find<'a>(
     let hits = match by {
         By::Words => {
             let terms = parse_terms(question)?;
+            link_newest(store);
             filtered(options, |limit| Ok(store.find(&terms, Occur::All, which, limit)?))?
         }
         By::Meaning(embedder, pending) => {
             let vector = vector(embedder, question)?;
             catch_up(store, embedder, which, pending);
+            link_newest(store);
             filtered(options, |limit| Ok(store.nearest(embedder.model(), &vector, which, limit)?))?
         }
         By::Both(embedder, pending) => {
             let numbers = vector(embedder, question)?;
             catch_up(store, embedder, which, pending);
+            link_newest(store);
             let (model, min_similarity) = (embedder.model().to_owned(), f64::from(embedder.min_similarity()));
             let vector = QuestionVector { model, numbers, min_similarity };
             hybrid(store, &Question::parse(question, Some(vector)))?
         }
-        By::Any => hybrid(store, &Question::parse(question, None))?,
+        By::Any => {
+            link_newest(store);
+            hybrid(store, &Question::parse(question, None))?
+        }
     };
     Ok(Found { hits, which, evidence })
 }

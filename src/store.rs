@@ -29,7 +29,7 @@ pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use forgetting::{Forgotten, WriteRules};
 pub use identity::{RefusedIds, Written};
-pub use open::{id, open, open_readable, open_to_read, peek_scopes};
+pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
 pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Mark, Select, Walk};
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};

@@ -7,7 +7,7 @@ use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, Graph, Stats};
 use rsv::record::{Link, Record, Scopes, VectorFormat};
-use rsv::store::{self, Select, Store, WriteRules};
+use rsv::store::{self, OpenMode, Select, Store, WriteRules};
 use std::process::ExitCode;
 
 /// Link answers to their questions and similar messages to each other, and print the new links
@@ -66,7 +66,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    let mut store = store::open_to_read(&settings, io)?;
+    // To take messages over reports those that cannot be read as errors.
+    let mut store = if args.adopt {
+        store::open(&settings.store()?, OpenMode::Existing)?
+    } else {
+        store::open_to_read(&settings, io)?
+    };
     let scopes = io.common.to_cover()?;
     if args.show.stats {
         return stats(&mut *store, &scopes, io);
@@ -91,6 +96,9 @@ fn make(
     let degree = args.max_degree.map(|degree| degree as usize);
     if args.adopt {
         let adopted = store.adopt()?;
+        for error in store::unreadable(store)? {
+            io.fault(&error);
+        }
         io.detail(format_args!("took over {adopted} messages"));
     }
     let plan = Plan::from_settings(store, settings, args.threshold, degree)?;

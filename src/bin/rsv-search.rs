@@ -6,7 +6,7 @@ use rsv::embed::{Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::memory::PriorRule;
 use rsv::record::{Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
-use rsv::search::{self, By, CatchUp, MemoryRule, Options};
+use rsv::search::{self, By, CatchUp, LinkNewest, MemoryRule, Options};
 use rsv::store::{self, Around, Except, Select, Store};
 use rsv::{backfill, view};
 use std::io::Read;
@@ -28,7 +28,7 @@ struct Args {
     /// Do this if no embedding model can be used: keyword, to search by words
     #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword"], hide_possible_values = true)]
     fallback: Option<String>,
-    /// Print at most this many hits
+    /// Print at most this many hits; with --link, this many hits and linked messages together
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
     /// Drop hits with a lower score
@@ -37,7 +37,7 @@ struct Args {
     /// Print only the best of the hits that have the same role and text
     #[arg(short, long)]
     deduplicate: bool,
-    /// After the hits, print messages linked to them, at most as many again; see rsv-link
+    /// After the hits, print messages linked to them, up to half of the output, none twice; see rsv-link
     #[arg(short, long)]
     link: bool,
     /// Print the parts that make up the score of each hit
@@ -117,6 +117,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             min_score: args.min_score,
             deduplicate: args.deduplicate,
             link: args.link,
+            link_newest: None,
             admits: &|_| true,
             max_fetched: usize::MAX,
         },
@@ -274,8 +275,10 @@ impl Search<'_> {
         store: &mut dyn Store,
         io: &Io,
     ) -> Result<Vec<Hit>> {
+        let diagnostics = io.diagnostics();
+        let link_newest = Some(LinkNewest { settings: self.settings, diagnostics: &diagnostics });
+        let options = &Options { link_newest, ..options.clone() };
         if let Some(meaning) = &mut self.meaning {
-            let diagnostics = io.diagnostics();
             let by = meaning.ready(which, store, self.settings, &diagnostics);
             match by.and_then(|by| search::run(store, by, question, which, options)) {
                 Err(why) if meaning.fallback => io.note(format_args!("searching by words: {why}")),

@@ -9,6 +9,7 @@ use crate::embed::{Embedder, Workload};
 use crate::error::Result;
 use crate::provider::ServedWindows;
 use crate::record::{Clock, Object, Scope};
+use crate::search::LinkNewest;
 use crate::store::{self, OpenMode, Store};
 
 /// Enriches the requests of a tool.
@@ -66,6 +67,7 @@ impl LineEnricher {
             Ok(memory) => Ok(Memory {
                 store: &mut *memory.store,
                 embedder: memory.embedder.as_mut(),
+                link_newest: Some(LinkNewest { settings: &self.settings, diagnostics: &self.diagnostics }),
                 diagnostics: &self.diagnostics,
                 degraded: memory.degraded.clone(),
             }),
@@ -79,7 +81,13 @@ impl LineEnricher {
 
 impl LoadedMemory {
     fn open(settings: &Settings, diagnostics: &Diagnostics) -> std::result::Result<LoadedMemory, Degraded> {
-        let opened = settings.store().and_then(|place| Ok(store::open(&place, OpenMode::Existing)?));
+        let opened = settings.store().and_then(|place| {
+            let mut store = store::open(&place, OpenMode::Existing)?;
+            for error in store::unreadable(&mut *store)? {
+                diagnostics.note(error);
+            }
+            Ok(store)
+        });
         let mut store = opened.map_err(|error| {
             diagnostics.note(format_args!("{error}; requests go on without memory"));
             Degraded::StoreFailed(error.to_string())

@@ -109,6 +109,7 @@ fn related_memories(
         min_score: None,
         deduplicate: true,
         link: false,
+        link_newest: None,
         admits: &|_| true,
         max_fetched: usize::MAX,
     };
@@ -214,15 +215,16 @@ impl RelatedSearch<'_> {
         let RelatedSearch { which, duplicates, limit, selective_limit, catch_up } = *self;
         let admits = |hit: &Hit| duplicates.passes(&hit.record);
         let max_fetched = limit.saturating_mul(OVERFETCH);
+        let Memory { store, embedder, link_newest, diagnostics, .. } = memory;
         let wanted = search::Options {
             limit,
             min_score: None,
             deduplicate: false,
             link: true,
+            link_newest: *link_newest,
             admits: &admits,
             max_fetched,
         };
-        let Memory { store, embedder, diagnostics, .. } = memory;
         let mut found = None;
         if let Some(embedder) = embedder.as_deref_mut() {
             let pending = Some(CatchUp { limit: catch_up, diagnostics });

@@ -4,12 +4,15 @@ use super::degraded::Degraded;
 use crate::cli::Diagnostics;
 use crate::embed::Embedder;
 use crate::record::{Clock, Scope};
+use crate::search::LinkNewest;
 use crate::store::Store;
 
 /// The memory that messages are recalled from; without an embedder, by words alone.
 pub struct Memory<'a> {
     pub store: &'a mut dyn Store,
     pub embedder: Option<&'a mut Embedder>,
+    /// Whether new messages are linked before the links of others are followed.
+    pub link_newest: Option<LinkNewest<'a>>,
     pub diagnostics: &'a Diagnostics,
     /// The reason why it works only in part.
     pub degraded: Option<Degraded>,

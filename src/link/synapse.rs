@@ -4,6 +4,7 @@
 //! graph grows with the store and is never made as a whole. Neighbours in time are compared like all others.
 
 use crate::backfill;
+use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed;
 use crate::error::{Error, Result};
@@ -13,6 +14,9 @@ use std::collections::{HashMap, HashSet};
 
 /// The number of records that are compared and linked at a time: an interrupted run loses no more than these.
 const BATCH_RECORDS: usize = 8192;
+
+/// The number of records that are linked before a search: few enough that nobody waits for it.
+const CATCH_UP_RECORDS: usize = 64;
 
 /// The rule for the synapses of a store.
 #[derive(Clone, Debug)]
@@ -31,16 +35,27 @@ impl Plan {
         threshold: Option<f64>,
         degree: Option<usize>,
     ) -> Result<Option<Plan>> {
+        match backfill::model_of(store)? {
+            Some(model) => Plan::for_model(model, settings, threshold, degree).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn for_model(
+        model: String,
+        settings: &Settings,
+        threshold: Option<f64>,
+        degree: Option<usize>,
+    ) -> Result<Plan> {
         let set = threshold.or_else(|| settings.real("link.threshold"));
         if let Some(wrong) = set.filter(|set| !(*set > 0.0 && *set <= 1.0)) {
             let text = format!("link.threshold: expected a cosine above 0, at most 1, found {wrong}");
             return Err(Error::new(text));
         }
-        let Some(model) = backfill::model_of(store)? else { return Ok(None) };
         let threshold = set.unwrap_or_else(|| embed::synapse_threshold(settings, &model));
         let set = settings.integer("link.max_degree").and_then(|degree| usize::try_from(degree).ok());
         let degree = degree.or(set).unwrap_or_default();
-        Ok(Some(Plan { model, rule: Rule { threshold, degree } }))
+        Ok(Plan { model, rule: Rule { threshold, degree } })
     }
 }
 
@@ -76,6 +91,41 @@ pub fn grow(
             }
         }
         links.into_remaining().into_iter().try_for_each(&mut *on_link)?;
+    }
+    Ok(())
+}
+
+/// Links the newest records of some scopes that have a vector and are not linked yet, a bounded number, before their
+/// links are followed. Leaves them to another process that links already. A note reports a failure; the search goes on.
+pub fn catch_up(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, diagnostics: &Diagnostics) {
+    if let Err(error) = link_newest(store, settings, scopes) {
+        diagnostics.note(format_args!("{error}; some messages are not linked yet"));
+    }
+}
+
+fn link_newest(store: &mut dyn Store, settings: &Settings, scopes: &Scopes) -> Result<()> {
+    let Some(model) = backfill::model_of(store)? else { return Ok(()) };
+    let collections = store.unlinked(&model, scopes)?;
+    if collections.is_empty() {
+        return Ok(());
+    }
+    let Some(_claim) = store.claim("link")? else { return Ok(()) };
+    let plan = Plan::for_model(model, settings, None, None)?;
+    let mut limit = CATCH_UP_RECORDS;
+    for collection in collections {
+        let batch = compared(store, &plan, &collection, Compare::Newest(limit))?;
+        if batch.is_empty() {
+            continue;
+        }
+        let mut graph = SynapseGraph::default();
+        graph.read(store, &batch)?;
+        let changes = graph.grow(&batch, plan.rule.degree);
+        // A record that has got another vector meanwhile is left to the next search.
+        store.relink(&plan.model, &collection, plan.rule, &batch, &changes)?;
+        limit -= batch.len();
+        if limit == 0 {
+            break;
+        }
     }
     Ok(())
 }

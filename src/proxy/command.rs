@@ -11,7 +11,7 @@ use super::store_pool::StorePool;
 use crate::backfill;
 use crate::error::{Error, Result};
 use crate::record::{Object, Role, Scope, Scopes, StoredRecord};
-use crate::search::{self, By, CatchUp, Options};
+use crate::search::{self, By, CatchUp, LinkNewest, Options};
 use crate::store::{Select, Term};
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
@@ -42,8 +42,15 @@ impl SearchQuery {
             return Err(Error::new("term: is empty"));
         }
         let (deduplicate, link) = (flag("deduplicate")?, flag("link")?);
-        let options =
-            Options { limit, min_score: None, deduplicate, link, admits: &|_| true, max_fetched: usize::MAX };
+        let options = Options {
+            limit,
+            min_score: None,
+            deduplicate,
+            link,
+            link_newest: None,
+            admits: &|_| true,
+            max_fetched: usize::MAX,
+        };
         Ok(SearchQuery { term, semantic, hybrid, options })
     }
 }
@@ -122,19 +129,21 @@ impl CommandApi {
     /// The hits, best first, as JSON.
     fn search(&self, which: &Select, query: &SearchQuery) -> Result<Vec<String>> {
         let mut store = self.stores.open_to_read()?;
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
+        let link_newest = Some(LinkNewest { settings, diagnostics });
+        let options = Options { link_newest, ..query.options.clone() };
         let hits = if query.semantic || query.hybrid {
             self.embedder.follow(&mut *store)?;
             let mut embedder = self.embedder.get()?;
-            let limit = backfill::catch_up_limit(&self.config.settings);
-            let catch_up = Some(CatchUp { limit, diagnostics: &self.config.diagnostics });
+            let catch_up = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
             let by = if query.hybrid {
                 By::Both(&mut embedder, catch_up)
             } else {
                 By::Meaning(&mut embedder, catch_up)
             };
-            search::run(&mut *store, by, &query.term, which, &query.options)?
+            search::run(&mut *store, by, &query.term, which, &options)?
         } else {
-            search::run(&mut *store, By::Words, &query.term, which, &query.options)?
+            search::run(&mut *store, By::Words, &query.term, which, &options)?
         };
         let entries = hits.iter().map(|hit| {
             let mut entry = entry(&hit.record);

@@ -38,6 +38,9 @@ use tokio::sync::{Semaphore, oneshot};
 /// The default of the time for which a client may be silent.
 const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The time after which a store that does not answer is reported when the proxy starts.
+const STORE_REPORT_DELAY: Duration = Duration::from_secs(2);
+
 /// A proxy that is configured, and not started yet.
 pub struct Proxy {
     pub(super) config: ProxyConfig,
@@ -55,6 +58,7 @@ pub struct Proxy {
 struct Server {
     config: Arc<ProxyConfig>,
     router: Arc<Router>,
+    stores: Arc<StorePool>,
     queue: Arc<StoreQueue>,
     backfill: Arc<Backfill>,
 }
@@ -119,7 +123,15 @@ impl Proxy {
         let (end, ended) = oneshot::channel();
         let connections = Connections::new(server.router.clone(), loops.clone(), max_clients);
         let accepting = tokio::spawn(connections.accept_until(listener, ended));
-        let done = work(bound, &mut signals).await;
+        let done = {
+            let (work, report) = (work(bound, &mut signals), server.report_store());
+            tokio::pin!(work);
+            tokio::select! {
+                biased;
+                done = &mut work => done,
+                () = report => work.await,
+            }
+        };
         drop(end);
         let graceful = accepting.await.context("a task of the proxy panicked")?;
         tokio::select! {
@@ -167,11 +179,41 @@ impl Proxy {
             health: HealthApi::new(&stores, &queue, &embedder, &upstream, limits),
             config: config.clone(),
         };
-        Server { config, router: Arc::new(router), queue, backfill }
+        Server { config, router: Arc::new(router), stores, queue, backfill }
     }
 }
 
 impl Server {
+    /// Reports a store that cannot be used now: the proxy serves all the same, so that only the lack of memory in its
+    /// answers would show it.
+    async fn report_store(&self) {
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
+        let examined = self.stores.examine();
+        tokio::pin!(examined);
+        let mut result = tokio::time::timeout(STORE_REPORT_DELAY, &mut examined).await;
+        if result.is_err() {
+            let address = settings.store().map(|place| place.address).unwrap_or_default();
+            diagnostics.note(format_args!(
+                "store {address} has not answered yet; requests go on without memory until it does"
+            ));
+            result = Ok(examined.await);
+        }
+        match result {
+            Ok(Ok(unreadable)) => {
+                for error in unreadable {
+                    diagnostics.note(error);
+                }
+            }
+            Ok(Err(error)) => {
+                let hint = error.remedy().map(|hint| format!("; {hint}")).unwrap_or_default();
+                diagnostics.note(format_args!(
+                    "{error}; requests go on without memory, and turns wait to be stored, until that changes{hint}"
+                ));
+            }
+            Err(_) => {}
+        }
+    }
+
     /// Stores the answered turns.
     async fn finish(&self) -> Result<()> {
         let lost = self.queue.finish().await;

@@ -3,7 +3,7 @@
 use super::blocking_pool::BlockingPool;
 use super::foreground::Foreground;
 use super::proxy_config::ProxyConfig;
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::store::{self, OpenMode, Store};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
@@ -57,6 +57,17 @@ impl StorePool {
         let pool = self.clone();
         let checked = self.blocking.spawn(move || Ok(pool.open_to_read()?.scope_of("").map(drop)?));
         checked.await.context("a task of the proxy panicked")?
+    }
+
+    /// As `check`; returns why messages of another program cannot be read.
+    pub(super) async fn examine(self: &Arc<StorePool>) -> Result<Vec<Error>> {
+        let pool = self.clone();
+        let examined = self.blocking.spawn(move || {
+            let mut store = pool.open_to_read()?;
+            store.scope_of("")?;
+            store::unreadable(&mut *store)
+        });
+        examined.await.context("a task of the proxy panicked")?
     }
 
     /// Runs `work` with a connection on a thread that may block.

@@ -19,6 +19,7 @@ use crate::http::HeaderMap;
 use crate::ingest::{Ingest, Options};
 use crate::provider::ServedWindows;
 use crate::record::{Account, Clock, Object, Scope};
+use crate::search::LinkNewest;
 use crate::store::Store;
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
@@ -221,8 +222,9 @@ impl TurnPipeline {
         };
         let mut embedder = self.embedder.get();
         let degraded = degraded::judge_embedder(&embedder, store, &self.config.settings)?;
-        let diagnostics = &self.config.diagnostics;
-        let memory = Memory { store, embedder: embedder.as_mut().ok(), diagnostics, degraded };
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
+        let link_newest = Some(LinkNewest { settings, diagnostics });
+        let memory = Memory { store, embedder: embedder.as_mut().ok(), link_newest, diagnostics, degraded };
         enrich::enrich(Ok(memory), request, &turn, options)
     }
 }

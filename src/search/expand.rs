@@ -118,26 +118,34 @@ impl<'a> Surroundings<'a> {
         Ok((arrivals, records_by_id))
     }
 
-    /// The hits, followed by the records of the selection that are linked to them: at most `options.limit` of these,
-    /// the nearest steps first.
-    pub(super) fn expand(mut self, mut hits: Vec<Hit>, options: &Options) -> Result<Vec<Hit>> {
+    /// The records of the selection that are linked to the first `expanded` hits: at most `limit`, the nearest steps
+    /// first. No hit is among them.
+    pub(super) fn linked(
+        &mut self,
+        hits: &[Hit],
+        expanded: usize,
+        limit: usize,
+        options: &Options,
+    ) -> Result<Vec<Hit>> {
         let mut seen: HashSet<String> = hits.iter().map(|hit| hit.record.id.clone()).collect();
         let mut filter = options.filter();
-        hits.retain(&mut filter);
+        for hit in hits {
+            filter(hit);
+        }
         let mut frontier: Vec<(StoredRecord, f64)> =
-            hits.iter().map(|hit| (hit.record.clone(), hit.score)).collect();
+            hits[..expanded].iter().map(|hit| (hit.record.clone(), hit.score)).collect();
         let mut linked = Vec::new();
         for hop in 1..=MAX_HOPS {
             let (mut arrivals, mut records_by_id) = self.step(&frontier)?;
             arrivals.retain(|id, _| !seen.contains(id));
             let mut ids: Vec<&str> = arrivals.keys().map(String::as_str).collect();
             ids.sort_by(|a, b| arrivals[*b].score.total_cmp(&arrivals[*a].score).then(a.cmp(b)));
-            ids.truncate(options.limit.saturating_mul(BEAM_WIDTH));
+            ids.truncate(limit.saturating_mul(BEAM_WIDTH));
             frontier.clear();
             let mut rest = &ids[..];
-            while !rest.is_empty() && linked.len() < options.limit {
+            while !rest.is_empty() && linked.len() < limit {
                 // As many as are still wanted, and all that score the same as the last of these.
-                let last = arrivals[rest[(options.limit - linked.len()).min(rest.len()) - 1]].score;
+                let last = arrivals[rest[(limit - linked.len()).min(rest.len()) - 1]].score;
                 let (batch, after) = rest.split_at(rest.partition_point(|id| arrivals[*id].score >= last));
                 rest = after;
                 let missing: Vec<&str> =
@@ -162,12 +170,11 @@ impl<'a> Surroundings<'a> {
                 found.retain(&mut filter);
                 linked.append(&mut found);
             }
-            if linked.len() >= options.limit || frontier.is_empty() {
+            if linked.len() >= limit || frontier.is_empty() {
                 break;
             }
         }
-        linked.truncate(options.limit);
-        hits.append(&mut linked);
-        Ok(hits)
+        linked.truncate(limit);
+        Ok(linked)
     }
 }

@@ -1,6 +1,7 @@
 //! The ranking and the filters of a search.
 
 use crate::cli::Diagnostics;
+use crate::config::Settings;
 use crate::embed::Embedder;
 use crate::record::Hit;
 use std::collections::HashSet;
@@ -24,6 +25,13 @@ pub struct CatchUp<'a> {
     pub diagnostics: &'a Diagnostics,
 }
 
+/// Links the newest records that have a vector but no synapses yet; notes report a failure.
+#[derive(Clone, Copy)]
+pub struct LinkNewest<'a> {
+    pub settings: &'a Settings,
+    pub diagnostics: &'a Diagnostics,
+}
+
 /// The filters of the hits.
 #[derive(Clone)]
 pub struct Options<'a> {
@@ -33,8 +41,10 @@ pub struct Options<'a> {
     pub min_score: Option<f64>,
     /// Of records of one kind and role that say the same, white space around it aside, only the best.
     pub deduplicate: bool,
-    /// After the hits, the records linked to them, at most as many again.
+    /// Whether the links of the hits are followed.
     pub link: bool,
+    /// With `link`, whether new records are linked before the search.
+    pub link_newest: Option<LinkNewest<'a>>,
     /// Only those that the caller admits.
     pub admits: &'a dyn Fn(&Hit) -> bool,
     /// The greatest number of hits to fetch: if nearly all are duplicates, fewer than `limit` may remain.

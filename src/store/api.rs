@@ -12,6 +12,7 @@ use super::question::Question;
 use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use super::terms::{Occur, Term};
+use crate::error::Error;
 use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
 use std::collections::BTreeMap;
 
@@ -191,9 +192,12 @@ pub trait Links {
     /// The progress of linking each collection of some scopes that has vectors of a model; by scope.
     fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>>;
 
+    /// The collections of some scopes that have records with a vector of a model that are not linked yet; by scope.
+    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Collection>>;
+
     /// Compares records of a collection with the linked ones and with those before them in the result: returns for each
     /// the `limit` nearest records whose cosine is at least `min_similarity`, best first. If very many are equally
-    /// near, the newest of them.
+    /// near, the newest of them. With `Newest`, returns nothing if the server would have to send the whole collection.
     fn compare(
         &mut self,
         model: &str,
@@ -246,6 +250,10 @@ pub trait State {
     /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector is
     /// kept like all others. Returns their number.
     fn adopt(&mut self) -> Result<u64>;
+
+    /// The messages that another program wrote into the same database and that cannot be read, so that they are left out
+    /// everywhere: the reasons for the first `most`, and the number of all.
+    fn unreadable(&mut self, most: usize) -> Result<(Vec<Error>, usize)>;
 
     /// Errors if the store's file was removed, renamed or replaced since it was opened.
     fn check_place(&mut self) -> Result<()>;

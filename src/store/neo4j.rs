@@ -3,7 +3,7 @@
 //!
 //! A file uses only files that are named after it here. `retrieval` implements the store as a whole; `records`,
 //! `words`, `vectors`, `links` and `state` implement a capability each. `around`, `compare`, `nearest` and `read` hold
-//! the shared reads. `write` writes a batch: `removal` and `existing` read the records that exist, and `batch`, with
+//! the shared reads, and `unadopted` reads messages of other programs. `write` writes a batch: `removal` and `existing` read the records that exist, and `batch`, with
 //! `fulltext`, `tombstones` and `rows`, works out the changes. `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the
 //! writers' lock; `server` holds the connections, with `selection`, `changes`, `statements`, `values` and `error`.
 
@@ -30,6 +30,7 @@ mod state;
 mod statements;
 mod tallies;
 mod tombstones;
+mod unadopted;
 mod values;
 mod vectors;
 mod words;
@@ -56,5 +57,6 @@ pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Sto
     let server = Server::for_location(place).and_then(|server| server.reach().map(|()| server));
     let server = server.map_err(|error| error.at("open", place))?;
     schema::prepare(&server, place)?;
-    Ok(Box::new(Neo4j::new(server, place)))
+    let has_irregular = unadopted::has_irregular(&server).map_err(|error| error.at("open", place))?;
+    Ok(Box::new(Neo4j::new(server, place, has_irregular)))
 }

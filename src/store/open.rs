@@ -5,7 +5,11 @@ use super::error::{ErrorKind, Result, StoreError};
 use super::{neo4j, sqlite};
 use crate::cli::{Io, quoted};
 use crate::config::{Settings, StoreLocation};
+use crate::error::Error;
 use crate::record::{self, Clock, Scope};
+
+/// The number of unreadable messages that are named.
+const MAX_NAMED: usize = 10;
 
 /// The scopes of a store if they can be read at once: makes nothing, waits for nothing and queries no server.
 pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
@@ -16,11 +20,11 @@ pub fn peek_scopes(place: &StoreLocation) -> Vec<Scope> {
 }
 
 /// Opens a store for a tool that only reads. If the store that a flag names is missing, prints a note, since nothing
-/// else would show a misspelt name. So it does if others can read the store: only a tool that writes takes their rights.
+/// else would show a misspelt name. So it does for messages that cannot be read, and if others can read the store: only a tool that writes takes their rights.
 pub fn open_to_read(settings: &Settings, io: &Io) -> crate::error::Result<Box<dyn Store>> {
     let place = settings.store()?;
-    let store = open(&place, OpenMode::Existing)?;
-    print_notes(&place, io);
+    let mut store = open(&place, OpenMode::Existing)?;
+    print_notes(&mut *store, &place, io)?;
     Ok(store)
 }
 
@@ -33,12 +37,15 @@ pub fn open_readable(settings: &Settings, io: &Io, recover: bool) -> crate::erro
         Err(error) if matches!(error.kind, ErrorKind::Corrupt) => open(&place, OpenMode::Recover),
         opened => opened,
     };
-    let store = store?;
-    print_notes(&place, io);
+    let mut store = store?;
+    print_notes(&mut *store, &place, io)?;
     Ok(store)
 }
 
-fn print_notes(place: &StoreLocation, io: &Io) {
+fn print_notes(store: &mut dyn Store, place: &StoreLocation, io: &Io) -> crate::error::Result<()> {
+    for error in unreadable(store)? {
+        io.note(error);
+    }
     if io.common.store.is_some() && place.path().is_some_and(|path| !path.exists()) {
         io.note(format_args!("there is no store at {}", place.address));
     }
@@ -49,6 +56,7 @@ fn print_notes(place: &StoreLocation, io: &Io) {
             quoted(path)
         ));
     }
+    Ok(())
 }
 
 /// The fact that names a store.
@@ -62,6 +70,17 @@ pub fn id(store: &mut dyn Store) -> crate::error::Result<String> {
     let id = record::id::fresh(&Clock::default(), "store")?;
     store.set_fact(STORE_ID, Some(&id))?;
     Ok(store.fact(STORE_ID)?.unwrap_or(id))
+}
+
+/// The messages of another program in the same database that cannot be read: an error for each of the first, and one
+/// for the number of the others.
+pub fn unreadable(store: &mut dyn Store) -> crate::error::Result<Vec<Error>> {
+    let (mut errors, count) = store.unreadable(MAX_NAMED)?;
+    let others = count - errors.len();
+    if others > 0 {
+        errors.push(Error::new(format!("cannot read {others} other nodes of the label MessageNode")));
+    }
+    Ok(errors)
 }
 
 /// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.

@@ -28,6 +28,8 @@ pub struct LinkState {
 pub enum Compare {
     /// The first so many unlinked records.
     Unlinked(usize),
+    /// The last so many unlinked records.
+    Newest(usize),
     /// All records, as if none were linked.
     All,
 }

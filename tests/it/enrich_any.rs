@@ -65,7 +65,8 @@ fn enriched(store: &mut dyn Store, body: Object, scope: &Scope, options: &Option
     let clock = Clock::fixed(NOW);
     let turn = Turn { scope, trace_id: None, clock: &clock, served_window: &|| None };
     let diagnostics = Diagnostics::default();
-    let memory = Memory { store, embedder: None, diagnostics: &diagnostics, degraded: None };
+    let memory =
+        Memory { store, embedder: None, link_newest: None, diagnostics: &diagnostics, degraded: None };
     enrich(Ok(memory), Request::parse(body).unwrap(), &turn, options).unwrap().line
 }
 

@@ -236,6 +236,7 @@ fn found(store: &mut dyn Store, by: By, question: &str, kind: &'static RecordKin
         min_score: None,
         deduplicate: false,
         link,
+        link_newest: None,
         admits: &|_| true,
         max_fetched: usize::MAX,
     };

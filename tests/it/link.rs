@@ -397,3 +397,95 @@ fn any_text_can_be_drawn_in_a_graph() {
     }
     home.run("rsv-link", &["--format", "dot", "--around", "nobody"], "").trouble();
 }
+
+/// The parameters of the searches that follow links: by words, by meaning, and by both.
+const LINKED_SEARCHES: [&[&str]; 3] = [&["--link"], &["--link", "--semantic"], &["--link", "--hybrid"]];
+
+#[test]
+fn a_search_that_follows_links_first_links_what_has_got_a_vector() {
+    for home in Home::of_each_store().map(Home::and_model) {
+        let say = |role: &str, text: &str| drop(home.run("rsv-ingest", &["--role", role], text).ok());
+        let search = |words: &[&str]| lines_of(&home.run("rsv-search", words, "").ok());
+        // Search by meaning, store, and search again: no tool but these two.
+        say("user", "How do I make green tea?");
+        assert_eq!(search(&["--semantic", "How do I make green tea?"]).len(), 1);
+        say("assistant", "Steep the leaves at eighty degrees.");
+        say("user", "How do I make good green tea?");
+        assert_eq!(ends(&home), []);
+        assert_eq!(search(&["--semantic", "--link", "How do I make good green tea?"]).len(), 3);
+        assert_eq!(ends(&home).len(), 1);
+        for (at, words) in LINKED_SEARCHES.iter().enumerate() {
+            let text = format!("How do I make green tea{}", " now".repeat(at + 1));
+            say("user", &text);
+            // This search gives it a vector, and no synapse.
+            let before = ends(&home).len();
+            search(&["--semantic", &text]);
+            assert_eq!(ends(&home).len(), before);
+            search(&[words, &[&*text][..]].concat());
+            assert!(ends(&home).len() > before, "{words:?}");
+        }
+        assert_eq!(link(&home, &[]), Vec::<Value>::new(), "nothing is left for rsv-link");
+        let grown = synapses(&home);
+        link(&home, &["--rebuild"]);
+        assert_eq!(synapses(&home), grown);
+    }
+}
+
+#[test]
+fn recall_first_links_what_has_got_a_vector() {
+    for home in Home::of_each_store().map(Home::and_model) {
+        let request = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"Which tea is green?"}]}"#;
+        for (said, synapses) in [("How do I make green tea?", 0), ("How do I make good green tea?", 1)] {
+            home.run("rsv-ingest", &["--role", "user"], said).ok();
+            home.run("rsv-enrich", &[], request).ok();
+            assert_eq!(ends(&home).len(), synapses);
+        }
+    }
+}
+
+#[test]
+fn a_search_links_the_newest_messages_and_leaves_the_rest() {
+    for home in Home::of_each_store() {
+        home.run("rsv-config", &["set", "link.max_degree", "1000"], "").ok();
+        let name = |n: usize| format!("m{n:03}");
+        let lines: String = (0..100).map(|n| line(&name(n), "i", n as i64, &at(0.0))).collect();
+        import(&home, &(lines + &line("other", "j", 1, &at(0.0))));
+        let search = || home.run("rsv-search", &["-p", "p", "-i", "i", "--link", "says"], "").ok();
+        search();
+        let linked: BTreeSet<String> = degrees(&home).into_keys().collect();
+        assert_eq!(linked, (36..100).map(name).collect());
+        assert_eq!(ends(&home).len(), 64 * 63 / 2);
+        // What comes later is linked with these, and then what came before.
+        import(&home, &line("new", "i", 100, &at(1.0)));
+        search();
+        assert_eq!(ends(&home).len(), 101 * 100 / 2);
+        assert_eq!(link(&home, &[]), Vec::<Value>::new());
+        home.check();
+    }
+}
+
+#[test]
+fn a_search_does_not_wait_for_another_process_that_links() {
+    let home = Home::new();
+    import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(0.0))));
+    let claim = home.open().claim("link").unwrap();
+    assert!(claim.is_some());
+    let search = || home.run("rsv-search", &["-p", "p", "--link", "says"], "");
+    assert_eq!((lines_of(&search().ok()).len(), ends(&home)), (2, Vec::new()));
+    drop(claim);
+    search().ok();
+    assert_eq!(ends(&home), [pair("a", "b")]);
+}
+
+#[test]
+fn a_search_goes_on_if_new_messages_cannot_be_linked() {
+    let home = Home::new();
+    import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(0.0))));
+    std::fs::create_dir(home.path(".local/share/rsv/store.db-link")).unwrap();
+    let ran = home.run("rsv-search", &["-p", "p", "--link", "says"], "");
+    assert_eq!((ran.status, lines_of(&ran.stdout).len()), (0, 2), "{ran}");
+    assert!(
+        ran.stderr.ends_with("store.db-link: is a directory; some messages are not linked yet\n"),
+        "{ran}"
+    );
+}

@@ -1,7 +1,7 @@
 //! The Neo4j server of the tests, and its one graph, which one test after the other has for itself. Where
 //! `RSV_TEST_NEO4J` does not say where the server is, these tests are left out; scripts/test starts one.
 
-use crate::support::{Dice, Home, lines_of};
+use crate::support::{Dice, Home, lines_of, text};
 use neo4rs::{ConfigBuilder, Graph as Driver, Txn, query};
 use rsv::config::{Secret, ServerOptions, StoreLocation};
 use rsv::record::{
@@ -200,6 +200,127 @@ fn the_graph_of_reservoir_is_read_searched_extended_and_taken_over() {
     copy.run("rsv-import", &[], home.export()).ok();
     assert_eq!(copy.export(), home.export());
     home.check();
+}
+
+/// Messages as an earlier Reservoir and other programs leave them: their times are texts or the server's own; and some
+/// that cannot be read, each with the reason.
+const WITH_TIMES_AS_TEXTS: [(&str, &str); 5] = [
+    ("user", "'2024-01-15T10:30:00Z'"),
+    ("assistant", "'2024-01-15T12:30:15.250+02:00'"),
+    ("user", "datetime('2024-01-15T10:31:00Z')"),
+    ("assistant", "'1705314675000'"),
+    ("user", "1705314690000"),
+];
+const UNREADABLE: [(&str, &str); 6] = [
+    ("role: 'user', timestamp: 'yesterday'", "timestamp: expected a time such as"),
+    ("role: 'bot', timestamp: 1705314700000", "role: expected user, assistant, system or tool"),
+    ("timestamp: 1705314700000", "role: is missing"),
+    ("role: 'user'", "timestamp: is missing"),
+    ("role: 'user', timestamp: 1705314700000000000", "timestamp: expected milliseconds"),
+    ("role: 'user', timestamp: '2024-01-15T10:30:00Z', instance: ['a', 'b']", "instance: is missing"),
+];
+
+#[test]
+fn messages_with_times_as_texts_are_read_and_taken_over_and_unreadable_ones_are_named() {
+    let Some(home) = Home::in_graph() else { return };
+    let graph = home.graph();
+    graph.run(RESERVOIRS[0]);
+    for (n, (role, time)) in WITH_TIMES_AS_TEXTS.iter().enumerate() {
+        graph.run(&format!(
+            "WITH [i IN range(0, 1023) | toFloat((i * ({n} + 1)) % 7 - 3)] AS vector
+             CREATE (m:MessageNode {{trace_id: 't{}', partition: 'work', instance: 'work', role: '{role}',
+               content: 'Owl number {n}', timestamp: {time}, embedding: vector}})-[:HAS_EMBEDDING]->
+               (:Embedding1024 {{model: 'bge-large-en-v15', partition: 'work', instance: 'work', embedding: vector}})",
+            n / 2
+        ));
+    }
+    graph.run(
+        "MATCH (a:MessageNode {role: 'user'}), (b:MessageNode {trace_id: a.trace_id, role: 'assistant'})
+         CREATE (a)-[:RESPONDED_WITH]->(b)",
+    );
+    for (properties, _) in UNREADABLE {
+        graph.run(&format!(
+            "CREATE (m:MessageNode {{trace_id: 'bad', partition: 'work', instance: 'work', content: 'Owl'}})
+             SET m += {{{properties}}}"
+        ));
+    }
+    let nodes = "MATCH (m:MessageNode) RETURN elementId(m) + coalesce(toString(m.timestamp), '') AS text ORDER BY text";
+    let before = graph.texts(nodes);
+    let owls: Vec<String> = (0..5).map(|n| format!("Owl number {n}")).collect();
+    let named = |said: &str| UNREADABLE.iter().filter(|(_, reason)| said.contains(reason)).count();
+
+    for (tool, words) in [
+        ("rsv-view", &["-p", "work", "9"][..]),
+        ("rsv-view", &["-p", "work", "2"]),
+        ("rsv-view", &["-p", "work", "--since", "2024-01-15T10:30:30Z", "9"]),
+        ("rsv-search", &["-p", "work", "owl"]),
+        ("rsv-search", &["-p", "work", "owl", "--until", "2024-01-15T10:30:30Z", "--role", "assistant"]),
+        ("rsv-export", &[]),
+        ("rsv-export", &["-p", "work", "--until", "2024-01-15T10:31:00Z"]),
+    ] {
+        let ran = home.run(tool, words, "");
+        assert_eq!((ran.status, named(&ran.stderr)), (0, UNREADABLE.len()), "{tool} {words:?}: {ran}");
+        let mut texts: Vec<String> =
+            lines_of(&ran.stdout).iter().map(|line| text(&line["content"])).collect();
+        texts.sort();
+        let wanted = match words {
+            ["-p", "work", "2"] => &owls[3..],
+            ["-p", "work", "--since", ..] => &owls[2..],
+            [.., "assistant"] => &owls[1..2],
+            [.., "2024-01-15T10:31:00Z"] => &owls[..3],
+            _ => &owls[..],
+        };
+        assert_eq!(texts, wanted, "{tool} {words:?}");
+    }
+    let first = home.run("rsv-export", &["-q"], "").ok();
+    let times: Vec<String> = lines_of(&first).iter().map(|line| text(&line["created_at"])).collect();
+    let wanted = ["10:30:00.000", "10:30:15.250", "10:31:00.000", "10:31:15.000", "10:31:30.000"];
+    assert_eq!(times, wanted.map(|time| format!("2024-01-15T{time}Z")));
+    let stats = home.run("rsv-link", &["-q", "--stats"], "").ok();
+    assert_eq!(lines_of(&stats)[0]["messages"], 5, "{stats}");
+    assert_eq!(graph.texts(nodes), before, "reading changes nothing");
+
+    // Two nodes that say the same.
+    graph.run("MATCH (m:MessageNode {content: 'Owl number 1'}) CREATE (d:MessageNode) SET d = properties(m)");
+    for taken_over in ["5 messages", "0 messages"] {
+        let ran = home.run("rsv-link", &["--adopt", "-v"], "");
+        assert_eq!((ran.status, named(&ran.stderr)), (2, UNREADABLE.len()), "{ran}");
+        assert!(ran.stderr.contains(&format!("took over {taken_over}")), "{ran}");
+    }
+    let of_adopted = "MATCH (m:RsvMessage) RETURN toString(m.timestamp) AS text ORDER BY text";
+    let millis = [1705314600000_i64, 1705314615250, 1705314660000, 1705314675000, 1705314690000];
+    assert_eq!(graph.texts(of_adopted), millis.map(|ms| ms.to_string()));
+    let adopted = lines_of(&home.run("rsv-export", &["-q"], "").ok());
+    let messages: Vec<_> = adopted.iter().filter(|line| line["kind"] == "message").collect();
+    assert!(lines_of(&first).iter().all(|line| messages.contains(&line)) && messages.len() == 5);
+    let answers = adopted.iter().filter(|line| line["rel"] == "RESPONDED_WITH").count();
+    assert_eq!(answers, 2);
+    let model = &home.open().models().unwrap()[0];
+    assert_eq!((model.name.as_str(), model.vectors), ("bge-large-en-v1.5", 5));
+    assert_eq!(home.run("rsv-view", &["-q", "-p", "work", "9"], "").ok().lines().count(), 5);
+    graph.run("MATCH (m:MessageNode {trace_id: 'bad'}) DELETE m");
+    assert_eq!(home.contents("rsv-search", &["-p", "work", "owl"]).len(), 5);
+    graph.is_read_by_reservoir();
+    home.check();
+}
+
+#[test]
+fn many_unreadable_messages_are_counted() {
+    let Some(home) = Home::in_graph() else { return };
+    home.ingest(&[], r#"{"role":"user","content":"A readable one"}"#);
+    home.graph().run("UNWIND range(1, 13) AS n CREATE (:MessageNode {trace_id: 't' + n})");
+    let request = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"What is readable?"}]}"#;
+    for (tool, words) in [("rsv-view", &["9"]), ("rsv-enrich", &["-v"])] {
+        let ran = home.run(tool, words, request);
+        assert!(ran.status == 0 && ran.stdout.contains("A readable one"), "{ran}");
+        assert_eq!(ran.stderr.matches("cannot read MessageNode ").count(), 10, "{ran}");
+        assert!(ran.stderr.contains("cannot read 3 other nodes of the label MessageNode"), "{ran}");
+    }
+    let mut proxy = crate::proxy::Proxy::start(&home);
+    let said: Vec<String> = (0..11).map(|_| proxy.hear()).collect();
+    assert!(said[..10].iter().all(|line| line.contains("cannot read MessageNode ")), "{said:?}");
+    assert!(said[10].contains("cannot read 3 other nodes"), "{said:?}");
+    assert_eq!(proxy.end(), Some(0));
 }
 
 #[test]

@@ -295,6 +295,40 @@ fn the_proxy_answers_without_its_server_and_stores_when_it_is_back() {
 }
 
 #[test]
+fn a_proxy_reports_an_unreachable_server_when_it_starts() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // This one takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent_address = silent.local_addr().unwrap();
+    let without_memory = "requests go on without memory";
+    for (address, said) in [
+        (closed, format!("cannot open store bolt://{closed}: connection refused; {without_memory}")),
+        (silent_address, format!("store bolt://{silent_address} has not answered yet; {without_memory}")),
+    ] {
+        let home = Home::new().env("RSV_STORE", &format!("bolt://{address}"));
+        let mut proxy = Proxy::start(&home);
+        let line = proxy.hear();
+        assert!(line.contains(&said), "{line}");
+        assert_eq!(proxy.end(), Some(0));
+        // Reservoir's command does the same, with the address in Reservoir's variable.
+        let home = Home::new().env("RSV_STORE", "neo4j").env("NEO4J_URI", &format!("bolt://{address}"));
+        let mut proxy = Proxy::spawn(reservoir(&home, &["start", "--port", "0"]));
+        let line = proxy.hear();
+        assert!(line.contains(&said), "{line}");
+        assert_eq!(proxy.end(), Some(0));
+    }
+}
+
+/// The command `reservoir`, which finds the tools.
+fn reservoir(home: &Home, words: &[&str]) -> Command {
+    let tools = Path::new(env!("CARGO_BIN_EXE_rsv-config")).parent().unwrap().display();
+    let path = format!("{tools}:{}", std::env::var("PATH").unwrap());
+    let mut command = home.env("PATH", &path).command("/usr/bin/env");
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/reservoir")).args(words);
+    command
+}
+
+#[test]
 fn a_locked_graph_times_out_writers_and_blocks_no_reader() {
     let Some(home) = Home::in_graph() else { return };
     let provider = Fake::new(vec![Answer::new(200, REPLY); 2]);

@@ -609,6 +609,49 @@ fn line(id: &str, partition: &str, timestamp: i64, text: &str) -> String {
 }
 
 #[test]
+fn hits_and_linked_messages_share_the_limit_and_none_says_the_same_as_another() {
+    for home in Home::of_each_store() {
+        // Six hits, of which the first two say the same, with two messages after each.
+        let mut lines = String::new();
+        for (n, text) in ["a fox", "a fox", "c fox", "d fox fox", "e fox", "f fox"].iter().enumerate() {
+            let at = 1000 * n as i64;
+            lines += &line(&format!("hit{n}"), "p", at, text);
+            lines += &line(&format!("next{n}"), "p", at + 1, if n < 2 { "the same" } else { text_after(n) });
+            lines += &line(&format!("last{n}"), "p", at + 2, &format!("  {text} "));
+            lines += &line(&format!("q{n}"), "q", at, &format!("fox {n}"));
+        }
+        home.run("rsv-import", &["--quiet"], &lines).ok();
+        let find = |words: &[&str]| {
+            let words = [&["-p", "p", "fox", "--role", "user"], words].concat();
+            lines_of(&home.run("rsv-search", &words, "").ok())
+        };
+        let distinct = ["d fox fox", "f fox", "e fox", "c fox", "a fox"];
+        for limit in 1..=12_usize {
+            let printed = find(&["--link", "--limit", &limit.to_string()]);
+            assert!(printed.len() <= limit, "{limit}: {printed:?}");
+            let texts: Vec<String> =
+                printed.iter().map(|hit| text(&hit["content"]).trim().to_owned()).collect();
+            let unique: BTreeSet<&String> = texts.iter().collect();
+            assert_eq!(unique.len(), texts.len(), "{limit}: {texts:?}");
+            // Half are the best hits, in their order.
+            let hits = printed.iter().take_while(|hit| hit["why"].get("hop").is_none()).count();
+            assert_eq!(hits, limit.div_ceil(2).min(distinct.len()), "{limit}: {printed:?}");
+            assert!(printed[hits..].iter().all(|hit| hit["why"].get("hop").is_some()), "{printed:?}");
+            assert_eq!(texts[..hits], distinct[..hits], "{limit}: {printed:?}");
+            assert_eq!(find(&["--link", "--deduplicate", "--limit", &limit.to_string()]), printed);
+        }
+        assert_eq!(find(&["--link", "--limit", "100"]).len(), distinct.len() + 5);
+        // If no others are linked, more than half are hits.
+        assert_eq!(lines_of(&home.run("rsv-search", &["-p", "q", "fox", "--link"], "").ok()).len(), 6);
+    }
+}
+
+/// The texts after the hits that differ.
+fn text_after(n: usize) -> &'static str {
+    ["", "", "then one", "then two", "then three", "then four"][n]
+}
+
+#[test]
 fn linked_messages_come_after_the_hits_and_stay_in_the_scope() {
     let home = Home::new();
     let mut lines = String::new();
@@ -649,8 +692,9 @@ fn linked_messages_come_after_the_hits_and_stay_in_the_scope() {
     assert_eq!((&linked[1]["why"]["hop"], &linked[1]["why"]["via"]), (&json!(1), &json!("a")));
     assert_eq!((&linked[3]["why"]["hop"], &linked[3]["why"]["via"]), (&json!(2), &json!("z")));
     assert_eq!(linked.iter().map(|hit| hit["rank"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-    // At most as many again; and whatever was asked of the hits holds for what is linked to them.
-    assert_eq!(ids(&find(&["an", "--link", "--limit", "1"])), ["a", "z"]);
+    // The limit holds for all of them, and whatever was asked of the hits holds for what is linked to them.
+    assert_eq!(ids(&find(&["an", "--link", "--limit", "1"])), ["a"]);
+    assert_eq!(ids(&find(&["an", "--link", "--limit", "3"])), ["a", "z", "b"]);
     assert_eq!(ids(&find(&["an", "--link", "--exclude", "z"])), ["a", "b", "c", "y"]);
     assert_eq!(ids(&find(&["an", "--link", "--until", "1970-01-01T00:01:39Z"])), ["a", "b", "c"]);
     assert_eq!(ids(&find(&["an", "--link", "--min-score", &(scores[0] * 0.3).to_string()])), ["a", "z"]);

@@ -160,6 +160,9 @@ pub(super) const SUBTRACT_WORDS: &str = "
 pub(super) const DELETE_UNUSED_WORDS: &str = "UNWIND $rows AS row MATCH (w:RsvUnused) DELETE w";
 pub(super) const ADD_RECORDS: &str = "
     UNWIND $rows AS row CREATE (m{labels}) SET m = row";
+/// Gives messages that rsv did not write the properties that it expects.
+pub(super) const REGULARIZE: &str = "
+    UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element SET m += row.properties";
 pub(super) const ADOPT: &str = "
     UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element
     SET m{labels} SET m += row.properties";

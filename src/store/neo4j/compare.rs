@@ -88,7 +88,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Compares unlinked vectors with the others, or with the neighbours that the index found; `None` if the index may have
+/// Compares unlinked vectors, ordered by number, with the others, or with the neighbours that the index found; `None` if the index may have
 /// missed some.
 pub(super) fn compare(
     vectors: &[Vector],
@@ -98,14 +98,14 @@ pub(super) fn compare(
     from_index: Option<&[Found]>,
 ) -> Option<Vec<Compared>> {
     let is_compared = |vector: &&Vector| which == Compare::All || vector.unlinked;
-    let count = match which {
-        Compare::Unlinked(count) => count,
-        Compare::All => usize::MAX,
-    };
-    let mut compared: Vec<Comparison> = vectors
-        .iter()
-        .filter(is_compared)
-        .take(count)
+    let mut those: Vec<&Vector> = vectors.iter().filter(is_compared).collect();
+    match which {
+        Compare::Unlinked(count) => those.truncate(count),
+        Compare::Newest(count) => drop(those.drain(..those.len().saturating_sub(count))),
+        Compare::All => {}
+    }
+    let mut compared: Vec<Comparison> = those
+        .into_iter()
         .map(|vector| Comparison { vector, query: QuantizedQuery::new(&vector.numbers), near: Vec::new() })
         .collect();
     let now: HashSet<i64> = compared.iter().map(|comparison| comparison.vector.n).collect();

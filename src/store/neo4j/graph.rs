@@ -14,11 +14,13 @@ pub(super) struct Neo4j {
     pub(super) place: StoreLocation,
     /// The numbers of models, as they were last read.
     pub(super) model_numbers: HashMap<String, i64>,
+    /// Whether there were irregular messages when it was opened.
+    pub(super) has_irregular: bool,
 }
 
 impl Neo4j {
-    pub(super) fn new(server: Server, place: &StoreLocation) -> Neo4j {
-        Neo4j { server, place: place.clone(), model_numbers: HashMap::new() }
+    pub(super) fn new(server: Server, place: &StoreLocation, has_irregular: bool) -> Neo4j {
+        Neo4j { server, place: place.clone(), model_numbers: HashMap::new(), has_irregular }
     }
 
     /// The result, with the error of a failed `attempt` (`read`, `write to`) as an error of the store.

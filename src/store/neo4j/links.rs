@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// The expected number of links of a record; few have more.
 const MAX_LINKS: usize = 16;
 
-/// In a large collection the index is queried if fewer records than this are to be compared.
+/// In a large collection the index is queried if no more records than this are to be compared.
 const MAX_INDEX_QUERIES: usize = 64;
 const MIN_INDEXED: u64 = 2000;
 
@@ -39,6 +39,10 @@ impl Links for Neo4j {
 
     fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>> {
         self.or_error("read", self.read_link_states(model, scopes))
+    }
+
+    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Collection>> {
+        self.or_error("read", self.read_unlinked(model, scopes))
     }
 
     fn compare(
@@ -104,6 +108,18 @@ impl Neo4j {
         Ok(states)
     }
 
+    fn read_unlinked(&self, name: &str, scopes: &Scopes) -> DbResult<Vec<Collection>> {
+        let Some(model) = self.model_number(name)? else { return Ok(Vec::new()) };
+        let statement = for_model(&for_scopes(statements::UNLINKED_COLLECTIONS, scopes), model);
+        let mut found = Vec::new();
+        for row in self.server.rows(&statement, scopes_params(scopes))? {
+            if let Some(kind) = kind_named(&row.get::<String>("kind")?) {
+                found.push(Collection { kind, scope: row.scope()? });
+            }
+        }
+        Ok(found)
+    }
+
     fn compare_vectors(
         &self,
         model: &str,
@@ -114,12 +130,18 @@ impl Neo4j {
     ) -> DbResult<Vec<Compared>> {
         let one = Scopes::One(collection.scope.clone());
         let Some(count) = self.vector_count(model, &[collection.kind], &one)? else { return Ok(Vec::new()) };
-        if let Compare::Unlinked(most) = which
-            && most < MAX_INDEX_QUERIES
+        let few = match which {
+            Compare::Unlinked(most) => Some((statements::UNLINKED, most)),
+            Compare::Newest(most) => Some((statements::NEWEST_UNLINKED, most)),
+            Compare::All => None,
+        };
+        if let Some((statement, most)) = few
+            && most <= MAX_INDEX_QUERIES
             && count.here > MIN_INDEXED
         {
-            let vectors =
-                self.read_vectors(statements::UNLINKED, count.model, collection, ("count", number(most)))?;
+            let mut vectors =
+                self.read_vectors(statement, count.model, collection, ("count", number(most)))?;
+            vectors.sort_by_key(|vector| vector.n);
             match self.near_each(collection, &vectors, limit, &count) {
                 Ok(near) => {
                     if let Some(compared) = compare(&vectors, which, min_similarity, limit, Some(&near)) {
@@ -129,6 +151,9 @@ impl Neo4j {
                 // The index does not exist yet.
                 Err(error) if error.is_of_procedure() => {}
                 Err(error) => return Err(error),
+            }
+            if matches!(which, Compare::Newest(_)) {
+                return Ok(Vec::new());
             }
         }
         let all = ("count", i64::MAX);

@@ -53,7 +53,7 @@ impl Neo4j {
         let lists = self.server.lists::<(ListedRecord,)>(&statement, params, count)?;
         let mut found = listed_records(lists, &which.kinds)?;
         found.sort_by_cached_key(StoredRecord::position);
-        Ok(found)
+        self.with_irregular(which, count, found)
     }
 
     /// As `read_last`, for several selections: those with one kind, one scope and a trace are read together.
@@ -82,8 +82,9 @@ impl Neo4j {
                         records.push(row.record(&[kind])?);
                     }
                 }
-                for at in positions {
+                for (at, which) in positions.iter().zip(&some) {
                     found[*at].sort_by_cached_key(StoredRecord::position);
+                    found[*at] = self.with_irregular(which, count, std::mem::take(&mut found[*at]))?;
                 }
             }
         }
@@ -100,7 +101,8 @@ impl Neo4j {
         let statement = selected(statements::COUNT, which);
         let row = self.server.row(&statement, select_params(which).with("most", number(most)))?;
         let count = row.map_or(Ok(0), |row| row.count("count"))?;
-        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        Ok(most.min(count.saturating_add(self.irregular(which)?.len())))
     }
 
     /// The size of the collections of some kinds and scopes.

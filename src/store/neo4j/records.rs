@@ -72,14 +72,25 @@ impl Neo4j {
         let model = if what.vectors { self.main_model()? } else { None };
         let (about, others): (Vec<_>, Vec<_>) =
             which.kinds.iter().copied().partition(|kind| kind.subject.is_some());
-        for kinds in [others, about].into_iter().filter(|kinds| !kinds.is_empty()) {
-            let statement = selected(statements::RECORDS, &Select { kinds: kinds.clone(), ..which.clone() });
+        let mut irregular = self.irregular(which)?.into_iter().peekable();
+        if !others.is_empty() {
+            let statement = selected(statements::RECORDS, &Select { kinds: others.clone(), ..which.clone() });
             self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
-                let mut record = with_vector(&row, &kinds, model.as_deref())?;
+                let mut record = with_vector(&row, &others, model.as_deref())?;
+                while let Some(earlier) = irregular.next_if(|next| next.position() < record.position()) {
+                    visit(Record::Stored(earlier))?;
+                }
                 if !forgotten.is_empty() {
                     record.drop_parts(|digest| forgotten.contains(digest));
                 }
                 visit(Record::Stored(record))
+            })?;
+        }
+        irregular.try_for_each(|record| visit(Record::Stored(record)))?;
+        if !about.is_empty() {
+            let statement = selected(statements::RECORDS, &Select { kinds: about.clone(), ..which.clone() });
+            self.server.each(&statement, params().with("model", model.as_deref()), &mut |row| {
+                visit(Record::Stored(with_vector(&row, &about, model.as_deref())?))
             })?;
         }
         if what.embeddings {

@@ -7,20 +7,20 @@ use super::lock::lock;
 use super::server::Server;
 use super::statements;
 use super::tallies;
+use super::unadopted::UnadoptedBatch;
 use super::values::Params;
-use crate::record::{MESSAGE, Record, Scope, Vector, reservoir_model};
+use crate::error::Error;
+use crate::record::{MESSAGE, Scope, Scopes};
 use crate::store::api::{Claim, State, Tallies};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
 use crate::store::identity::Written;
+use crate::store::select::Select;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A job that cannot be claimed within this time is held by another process.
 const CLAIM_TIMEOUT: Duration = Duration::from_millis(500);
-
-/// The number of messages that are taken over at a time.
-const ADOPTED: i64 = 500;
 
 impl State for Neo4j {
     fn fact(&mut self, name: &str) -> Result<Option<String>> {
@@ -57,6 +57,10 @@ impl State for Neo4j {
 
     fn adopt(&mut self) -> Result<u64> {
         self.or_error("write to", self.adopt_all())
+    }
+
+    fn unreadable(&mut self, most: usize) -> Result<(Vec<Error>, usize)> {
+        self.or_error("read", self.unreadable_messages(most))
     }
 
     /// A server is where its address says.
@@ -107,6 +111,9 @@ impl Neo4j {
         for row in rows {
             *scopes.entry(row.scope()?).or_default() += row.count("messages")?;
         }
+        for message in self.irregular(&Select::messages(Scopes::All))? {
+            *scopes.entry(message.scope).or_default() += 1;
+        }
         Ok(scopes.into_iter().collect())
     }
 
@@ -116,23 +123,10 @@ impl Neo4j {
         let mut adopted = 0;
         let mut after = String::new();
         loop {
-            let params = Params::new().with("after", after.as_str()).with("count", ADOPTED);
-            let rows = self.server.rows(statements::MESSAGES_TO_ADOPT, params)?;
-            let mut batch = Vec::new();
-            for row in &rows {
-                after = row.get("element")?;
-                let mut message = row.record(&[&MESSAGE])?;
-                if row.get::<Option<Vec<f64>>>("vector")?.is_some() {
-                    let numbers = row.vector("vector")?;
-                    let model = reservoir_model(numbers.len()).ok();
-                    message.vector = model.map(|model| Vector { model: model.to_owned(), numbers });
-                }
-                batch.push(Record::Stored(message));
-            }
-            if batch.is_empty() {
-                return Ok(adopted - self.mark_doubles()?);
-            }
-            let written = self.write_batch(&batch, WriteRules::KEEP_OUT)?;
+            let UnadoptedBatch { messages, last } = self.read_to_adopt(&after)?;
+            let Some(last) = last else { return Ok(adopted - self.mark_doubles()?) };
+            after = last;
+            let written = self.write_batch(&messages, WriteRules::KEEP_OUT)?;
             adopted += written.iter().filter(|written| matches!(written, Written::Same(_))).count() as u64;
         }
     }

@@ -15,9 +15,26 @@ use crate::store::select::Select;
 pub(super) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
 
-/// The conditions of every selection on `m`, kind and scope aside. Times are always given, so that an index that ends
+/// Whether the message `m`, which rsv did not write, has the properties that rsv writes; null if it has no role. Its
+/// time is between the years 1 and 9999.
+macro_rules! regular {
+    () => {
+        "m.timestamp IS :: INTEGER NOT NULL AND m.timestamp >= -62135596800000 AND m.timestamp <= 253402300799999
+         AND m.partition IS :: STRING NOT NULL AND m.partition <> ''
+         AND m.instance IS :: STRING NOT NULL AND m.instance <> ''
+         AND m.trace_id IS :: STRING NOT NULL AND m.trace_id <> ''
+         AND m.role IN ['user', 'assistant', 'system', 'tool'] AND m.content IS :: STRING AND m.url IS :: STRING
+         AND m.seq IS NULL AND m.extra IS NULL"
+    };
+}
+
+/// The conditions of every selection on `m`, kind and scope aside. Messages that rsv did not write are regular. Times are always given, so that an index that ends
 /// in the time is used; `$until` is no later than `$before`.
-const ADMITTED: &str = "NOT m:RsvDouble AND m.timestamp >= $since AND m.timestamp <= $until";
+const ADMITTED: &str = concat!(
+    "NOT m:RsvDouble AND m.timestamp >= $since AND m.timestamp <= $until AND (m:RsvRecord OR ",
+    regular!(),
+    ")"
+);
 /// The conditions of some selections: a property without a condition need not be read.
 type IsAsked = fn(&Select) -> bool;
 const ASKED: [(IsAsked, &str); 7] = [
@@ -201,9 +218,36 @@ macro_rules! unadopted {
 }
 pub(super) const UNADOPTED: &str = concat!(unadopted!(), "RETURN unadopted");
 
-pub(super) const SCOPES_OF_UNADOPTED: &str = "
-    MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble
-    RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages";
+pub(super) const SCOPES_OF_UNADOPTED: &str = concat!(
+    "MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble AND ",
+    regular!(),
+    " RETURN m.partition AS partition, m.instance AS instance, count(m) AS messages"
+);
+
+/// The message `m`, which rsv did not write, as texts: a property may be of any type.
+macro_rules! unadopted_message {
+    () => {
+        "[elementId(m), toStringOrNull(m.trace_id), toStringOrNull(m.partition), toStringOrNull(m.instance),
+          toStringOrNull(m.role), toStringOrNull(m.content), toStringOrNull(m.timestamp), toStringOrNull(m.url)]
+          AS message"
+    };
+}
+/// The condition of messages that rsv neither wrote nor took over, and that are not regular.
+macro_rules! irregular {
+    () => {
+        concat!("NOT m:RsvRecord|RsvDouble AND NOT coalesce(", regular!(), ", false)")
+    };
+}
+pub(super) const HAS_IRREGULAR: &str = concat!(
+    unadopted!(),
+    "CALL (unadopted) {
+       WITH unadopted WHERE unadopted > 0 MATCH (m:MessageNode) WHERE ",
+    irregular!(),
+    " RETURN m LIMIT 1
+     } RETURN count(m) > 0 AS irregular"
+);
+pub(super) const IRREGULAR_MESSAGES: &str =
+    concat!("MATCH (m:MessageNode) WHERE {scope} AND ", irregular!(), " RETURN ", unadopted_message!());
 
 /// The records before a position and those after it. The index returns them in the order of time, and no more than are
 /// wanted. A position is an id, a timestamp, a seq, and the place of its scope in `$scopes`.
@@ -350,18 +394,18 @@ const COMPOSED_DOCUMENT: &str = concat!("[m.rsv_id, m.n, m.timestamp, null, ", l
 /// The messages that are not in the index, since rsv did not write them.
 pub(super) const UNADOPTED_MESSAGES: &str = concat!(
     "MATCH (m:MessageNode) WHERE {scope} AND NOT m:RsvRecord|RsvDouble RETURN ",
-    listed!("0"),
-    " AS record"
+    unadopted_message!()
 );
-/// The same, a batch that follows a node, with the vectors that they may have.
+/// The same, a batch that follows a node, with the vectors that they may have, and whether they are regular.
 pub(super) const MESSAGES_TO_ADOPT: &str = concat!(
     "MATCH (m:MessageNode) WHERE NOT m:RsvRecord|RsvDouble AND elementId(m) > $after
      WITH m ORDER BY elementId(m) LIMIT $count
      OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e)
      WITH m, head(collect(e.embedding)) AS vector
-     RETURN elementId(m) AS element, coalesce(vector, m.embedding) AS vector, ",
-    listed!("0"),
-    " AS record"
+     RETURN coalesce(vector, m.embedding) AS vector, coalesce(",
+    regular!(),
+    ", false) AS regular, ",
+    unadopted_message!()
 );
 
 /// The number of vectors of a model in total, and in some collections.
@@ -452,10 +496,23 @@ pub(super) const EMBEDDABLE: &str =
 pub(super) const COUNT_UNLINKED: &str = "
     MATCH (e:RsvUnlinked{model})
     RETURN e.kind AS kind, e.partition AS partition, e.instance AS instance, count(e) AS unlinked";
-pub(super) const UNLINKED: &str = "
-    MATCH (e:RsvUnlinked{model}) WHERE e.partition = $partition AND e.instance = $instance
-    MATCH (m:{label})-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY m.n LIMIT $count
-    RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, true] AS vector";
+pub(super) const UNLINKED_COLLECTIONS: &str = "
+    MATCH (m:RsvUnlinked{model}) WHERE {scope}
+    WITH DISTINCT m.kind AS kind, m.partition AS partition, m.instance AS instance
+    RETURN kind, partition, instance ORDER BY partition, instance, kind";
+/// The first unlinked vectors of a collection, and the last ones.
+macro_rules! unlinked {
+    ($order:literal) => {
+        concat!(
+            "MATCH (e:RsvUnlinked{model}) WHERE e.partition = $partition AND e.instance = $instance
+             MATCH (m:{label})-[:HAS_EMBEDDING]->(e) WITH m, e ORDER BY ",
+            $order,
+            " LIMIT $count RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, true] AS vector"
+        )
+    };
+}
+pub(super) const UNLINKED: &str = unlinked!("m.n");
+pub(super) const NEWEST_UNLINKED: &str = unlinked!("m.n DESC");
 pub(super) const VECTORS_OF_COLLECTION: &str = "
     MATCH (m:{label}) WHERE m.partition = $partition AND m.instance = $instance
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})

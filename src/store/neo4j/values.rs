@@ -1,9 +1,10 @@
 //! Conversion of values: the parameters of a statement, and the columns of its rows.
 
 use super::error::{DbError, DbResult};
+use crate::error::Error;
 use crate::record::{
     Content, Draft, DraftDefaults, Embedding, Link, MESSAGE, Object, RecordKind, Role, Scope, StoredRecord,
-    Tombstone, TombstoneState,
+    Tombstone, TombstoneState, time,
 };
 use crate::store::cosine::QuantizedQuery;
 use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
@@ -203,10 +204,51 @@ pub(super) fn record(listed: ListedRecord, kinds: &[&'static RecordKind]) -> DbR
         members,
         ..Draft::message(role, Content::Text(text))
     };
-    let fill =
-        DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
-    draft.complete(&fill).map_err(unexpected)
+    draft.complete(&NO_DEFAULTS).map_err(unexpected)
 }
+
+/// A message that rsv did not write as `statements` lists it: its node, trace_id, partition, instance, role, content,
+/// timestamp, url.
+pub(super) type ListedUnadopted = (
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
+
+/// Converts a listed message that rsv did not write. Its time may be a number or a text. The error names its node.
+pub(super) fn unadopted(listed: ListedUnadopted) -> Result<StoredRecord, Error> {
+    let (element, trace_id, partition, instance, role, content, timestamp, url) = listed;
+    let read = || {
+        let required = |name: &str, value: Option<String>| {
+            value.filter(|value| !value.is_empty()).ok_or_else(|| Error::new(format!("{name}: is missing")))
+        };
+        let mut members = Object::default();
+        if let Some(url) = url {
+            members.set_text("url", &url);
+        }
+        let role: Role = required("role", role)?.parse()?;
+        let timestamp = time::parse(&required("timestamp", timestamp)?).map_err(|e| e.at("timestamp"))?;
+        let draft = Draft {
+            trace_id: Some(required("trace_id", trace_id)?),
+            partition: Some(required("partition", partition)?),
+            instance: Some(required("instance", instance)?),
+            timestamp: Some(timestamp),
+            seq: Some(0),
+            members,
+            ..Draft::message(role, Content::Text(content.unwrap_or_default()))
+        };
+        draft.complete(&NO_DEFAULTS)
+    };
+    read().map_err(|error| error.at(format_args!("cannot read MessageNode {element}")))
+}
+
+const NO_DEFAULTS: DraftDefaults =
+    DraftDefaults { partition: None, instance: None, trace_id: String::new(), timestamp: 0, seq: 0 };
 
 fn unexpected(what: impl ToString) -> DbError {
     DbError::Unexpected(what.to_string())

@@ -12,7 +12,7 @@ use super::selection::scopes_params;
 use super::server::FETCH_SIZE;
 use super::statements::{self, for_scopes, for_words, fulltext_index};
 use super::values::{self, ListedRecord, Params};
-use crate::record::{Hit, MESSAGE, RecordKind, Scopes, StoredRecord};
+use crate::record::{Hit, RecordKind, Scopes, StoredRecord};
 use crate::store::api::Words;
 use crate::store::error::Result;
 use crate::store::evidence::Cosines;
@@ -163,7 +163,8 @@ impl Neo4j {
         if unadopted {
             let statement = for_scopes(statements::UNADOPTED_MESSAGES, &which.scopes);
             for row in self.server.rows(&statement, scopes_params(&which.scopes))? {
-                corpus.words += looked_at.add_unadopted(row.record(&[&MESSAGE])?, which, tokens) as f64;
+                let Ok(message) = values::unadopted(row.get("message")?) else { continue };
+                corpus.words += looked_at.add_unadopted(message, which, tokens) as f64;
                 corpus.docs += 1.0;
             }
         }

@@ -71,13 +71,18 @@ fn names(kinds: &[&'static RecordKind]) -> String {
     format!("[{}]", names.join(","))
 }
 
+/// The condition that a row of `collection` is of some scopes, and its values.
+pub(super) fn scope_condition(scopes: &Scopes) -> (&'static str, Vec<&str>) {
+    match scopes {
+        Scopes::All => ("TRUE", Vec::new()),
+        Scopes::Partition(partition) => ("partition = ?", vec![partition]),
+        Scopes::One(scope) => ("partition = ? AND instance = ?", vec![&scope.partition, &scope.instance]),
+    }
+}
+
 /// Lists the collections of a selection.
 pub(super) fn list(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<CollectionRow>> {
-    let (condition, names): (_, &[&str]) = match &which.scopes {
-        Scopes::All => ("TRUE", &[]),
-        Scopes::Partition(partition) => ("partition = ?", &[partition]),
-        Scopes::One(scope) => ("partition = ? AND instance = ?", &[&scope.partition, &scope.instance]),
-    };
+    let (condition, names) = scope_condition(&which.scopes);
     let sql = format!("SELECT n, kind FROM collection WHERE {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(names))?;

@@ -32,6 +32,10 @@ impl Links for Sqlite {
         link_states(&self.connection, model, scopes).map_err(|e| self.failed("read", e))
     }
 
+    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Collection>> {
+        synapse::unlinked(&self.connection, model, scopes).map_err(|e| self.failed("read", e))
+    }
+
     fn compare(
         &mut self,
         model: &str,

@@ -107,20 +107,23 @@ impl Resemblance<'_> {
         model: i64,
         collection: i64,
     ) -> rusqlite::Result<Vec<QueryRecord>> {
-        let (tables, filter, version, count) = match self.which {
-            Compare::Unlinked(count) => (
-                "unlinked JOIN record ON n = unlinked.record",
-                "unlinked.model = ?1 AND unlinked.collection = ?2",
-                "version",
-                count as i64,
-            ),
-            Compare::All => ("record INDEXED BY record_number", "record.collection = ?2", "0", -1),
+        let unlinked = |order| {
+            format!(
+                "SELECT n, id, timestamp, version, vector FROM unlinked JOIN record ON n = unlinked.record \
+                 JOIN embedding ON embedding.record = n AND embedding.model = ?1 \
+                 WHERE unlinked.model = ?1 AND unlinked.collection = ?2 ORDER BY unlinked.record {order} LIMIT ?3"
+            )
         };
-        let sql = format!(
-            "SELECT n, id, timestamp, {version}, vector FROM {tables} \
-             JOIN embedding ON embedding.record = n AND embedding.model = ?1 \
-             WHERE {filter} ORDER BY n LIMIT ?3"
-        );
+        let (sql, count) = match self.which {
+            Compare::Unlinked(count) => (unlinked("ASC"), count as i64),
+            Compare::Newest(count) => (unlinked("DESC"), count as i64),
+            Compare::All => {
+                let sql = "SELECT n, id, timestamp, 0, vector FROM record INDEXED BY record_number
+                           JOIN embedding ON embedding.record = n AND embedding.model = ?1
+                           WHERE record.collection = ?2 ORDER BY n LIMIT ?3";
+                (sql.to_owned(), -1)
+            }
+        };
         let mut statement = connection.prepare_cached(&sql)?;
         let rows = statement.query_map([model, collection, count], |row| {
             Ok(QueryRecord {
@@ -136,7 +139,11 @@ impl Resemblance<'_> {
                 ),
             })
         })?;
-        rows.collect()
+        let mut found: Vec<QueryRecord> = rows.collect::<Result<_, _>>()?;
+        if matches!(self.which, Compare::Newest(_)) {
+            found.reverse();
+        }
+        Ok(found)
     }
 
     /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. `seen` caches
@@ -174,11 +181,14 @@ fn comparison_order(
     collection: i64,
     queries: &[QueryRecord],
 ) -> rusqlite::Result<ComparisonOrder> {
+    let first = queries.first().map_or(i64::MIN, |query_record| query_record.n);
     let last = queries.last().map_or(i64::MAX, |query_record| query_record.n);
     let now: FxHashSet<i64> = queries.iter().map(|query_record| query_record.n).collect();
-    let sql = "SELECT record FROM unlinked WHERE model = ? AND collection = ? AND record > ?";
+    // The batch consists of the first unlinked records, or of the last ones.
+    let sql =
+        "SELECT record FROM unlinked WHERE model = ?1 AND collection = ?2 AND (record < ?3 OR record > ?4)";
     let mut statement = connection.prepare_cached(sql)?;
-    let later = statement.query_map([model, collection, last], |row| row.get(0))?;
+    let later = statement.query_map([model, collection, first, last], |row| row.get(0))?;
     Ok(ComparisonOrder { later: later.collect::<Result<_, _>>()?, now })
 }
 

@@ -58,6 +58,10 @@ impl State for Sqlite {
         Ok(0)
     }
 
+    fn unreadable(&mut self, _most: usize) -> Result<(Vec<Error>, usize)> {
+        Ok((Vec::new(), 0))
+    }
+
     fn check_place(&mut self) -> Result<()> {
         self.check_origin()
     }

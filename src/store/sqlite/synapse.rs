@@ -6,8 +6,8 @@ use super::super::synapses::{Changes, Compared, Near, Rule};
 use super::collections;
 use super::record_row::RecordRow;
 use super::wal;
-use crate::record::SYNAPSE;
-use rusqlite::{Connection, OptionalExtension, params};
+use crate::record::{SYNAPSE, Scope, Scopes, kind_named};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use rustc_hash::FxHashSet;
 
 /// Marks a new vector as unlinked. The version distinguishes it from any other vector of the record.
@@ -49,6 +49,31 @@ pub(super) fn note_foreign(connection: &Connection, source: i64) -> rusqlite::Re
     let sql = "UPDATE synapse_rule SET foreign_synapses = TRUE
                WHERE NOT foreign_synapses AND collection = (SELECT collection FROM record WHERE n = ?)";
     connection.prepare_cached(sql)?.execute([source]).map(drop)
+}
+
+/// The collections of some scopes with unlinked records, by scope.
+pub(super) fn unlinked(
+    connection: &Connection,
+    model: &str,
+    scopes: &Scopes,
+) -> rusqlite::Result<Vec<Collection>> {
+    let (condition, mut values) = collections::scope_condition(scopes);
+    let sql = format!(
+        "SELECT kind, partition, instance FROM collection WHERE {condition} AND EXISTS \
+           (SELECT 1 FROM unlinked WHERE unlinked.model = (SELECT n FROM model WHERE name = ?) \
+            AND unlinked.collection = collection.n) \
+         ORDER BY partition, instance, kind"
+    );
+    values.push(model);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if let Some(kind) = kind_named(row.get_ref(0)?.as_str()?) {
+            found.push(Collection { kind, scope: Scope { partition: row.get(1)?, instance: row.get(2)? } });
+        }
+    }
+    Ok(found)
 }
 
 /// Adds and removes synapses, all or none; none if one of the records has another vector than the one that was
