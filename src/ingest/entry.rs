@@ -159,18 +159,18 @@ pub(super) fn outcome(
     for at in entry.records.clone() {
         let hangs_on_kept_out = records[at].references().iter().any(|id| forgetting.kept_out.contains(&**id));
         match (&written[at], &mut records[at]) {
+            // A memory that a turn recalled may be gone when the turn is stored.
+            (Written::KeptOut | Written::Refused(_), Record::Stored(record))
+                if entry.passed_on.is_some() && record.kind.subject.is_some() =>
+            {
+                continue;
+            }
             (Written::KeptOut, Record::Stored(record)) => {
                 forgetting.kept_out.insert(record.id.clone());
                 continue;
             }
             (Written::KeptOut, _) => continue,
             (Written::Refused(_), _) if hangs_on_kept_out => continue,
-            // A memory that a turn recalled may be gone when the turn is stored.
-            (Written::Refused(_), Record::Stored(record))
-                if entry.passed_on.is_some() && record.kind.subject.is_some() =>
-            {
-                continue;
-            }
             (Written::New | Written::Replaced, _) => outcome.new += 1,
             (Written::Removed(count), _) => {
                 outcome.new += 1;
