@@ -224,7 +224,7 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
         Ok(target) => target,
         Err(refusal) => return Err(refusal.into_error()),
     };
-    let (true, Some(variable)) = (matches!(target.key(None), Err(Refusal::Key(_))), target.key_variable())
+    let (true, Some(variable)) = (matches!(target.own_key(), Err(Refusal::Key(_))), target.key_variable())
     else {
         return Ok(None);
     };

@@ -126,6 +126,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("partitions.*.memory", &[], MEMORY_MODE, None, "the memory mode of rsv-proxy for the partition: full, readonly (recall only), store (store only) or off"),
     row("routes.*.base_url", &[], HTTP_URL, None, "the address of the provider for models that match the pattern"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
+    row("routes.*.caller_key", &[], Boolean, None, "whether the key that a client of rsv-proxy sends goes to the route's provider"),
     row("routes.*.headers.*", &[], Text, None, "a header to add to every request of the route"),
 ];
 

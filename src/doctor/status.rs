@@ -110,7 +110,7 @@ fn model(settings: &Settings) -> (String, Option<String>) {
         Err(error) => return (format!("{model}: {error}"), Some("rsv-config doctor".to_owned())),
     };
     let name = format!("{model}, {} at {}", target.title(), target.address());
-    match target.key(None) {
+    match target.own_key() {
         Ok(_) => (name, None),
         Err(_) => (format!("{name}, whose key is missing"), Some("rsv-config init --force".to_owned())),
     }

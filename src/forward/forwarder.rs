@@ -104,7 +104,7 @@ impl Forwarder {
     ) -> Result<(PendingRequest, Bytes), Failure> {
         let rsv = take_rsv(&mut request)?;
         let target = self.target(&mut request)?;
-        let key = target.key(caller.key.as_ref())?.cloned();
+        let key = target.key(&caller.keys)?.cloned();
         let mut body = Vec::new();
         request.write(&mut body);
         log_detail(&self.diagnostics, "the request to", &target, &body, key.as_ref());

@@ -38,6 +38,7 @@ mod functions;
 mod hub;
 mod ingest;
 mod install;
+mod keys;
 mod kinds;
 mod levels;
 mod link;
