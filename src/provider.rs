@@ -27,6 +27,8 @@ struct ProviderRow {
     key_policy: KeyPolicy,
     /// Whether a model, in lower case, is served here if no provider is named.
     serves: fn(&str) -> bool,
+    /// Whether a model, in lower case, searches the web when a request has `web_search_options`; others refuse it.
+    searches: fn(&str) -> bool,
 }
 
 /// The key that a provider gets.
@@ -66,12 +68,12 @@ impl KeyPolicy {
 /// The one table. The first that serves a model has it.
 #[rustfmt::skip]
 static PROVIDERS: [ProviderRow; 6] = [
-    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai },
-    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-") },
-    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-") },
-    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-") },
-    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false },
-    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true },
+    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model },
+    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false },
+    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false },
+    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false },
+    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model },
+    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false },
 ];
 
 /// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
@@ -84,6 +86,13 @@ fn is_openai(model: &str) -> bool {
     model.starts_with("gpt-")
         || model.starts_with("chatgpt-")
         || model.strip_prefix('o').is_some_and(numbered)
+}
+
+/// `gpt-4o-search-preview`, `gpt-5-search-api`, and Perplexity's `sonar-pro`, with the names of their makers or
+/// without. The others at OpenAI search by a tool of its Responses API only.
+fn is_search_model(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    name == "sonar" || name.starts_with("sonar-") || name.contains("-search-") || name.ends_with("-search")
 }
 
 /// The providers as the settings have them.
@@ -107,6 +116,7 @@ struct Endpoint {
     /// The keys of the other providers, each with its title: wherever a caller has one of them from, it is theirs.
     foreign_keys: Vec<(&'static str, Secret)>,
     headers: Headers,
+    searches: fn(&str) -> bool,
 }
 
 /// The provider and the model of one request.
@@ -154,6 +164,7 @@ impl Providers {
                 key_variable: route.key_variable.unwrap_or_default(),
                 foreign_keys: Vec::new(),
                 headers: headers(&route.pattern, &route.headers)?,
+                searches: is_search_model,
             };
             routes.push((route.pattern.to_lowercase(), Arc::new(endpoint)));
         }
@@ -231,6 +242,7 @@ fn endpoint(row: &'static ProviderRow, settings: &Settings) -> Result<Option<Arc
         key_policy: row.key_policy,
         foreign_keys: foreign_keys(row, settings),
         headers: Headers::default(),
+        searches: row.searches,
     })))
 }
 
@@ -262,6 +274,11 @@ impl Target {
     /// The provider, for people.
     pub fn title(&self) -> &'static str {
         self.endpoint.title
+    }
+
+    /// Whether the model searches the web.
+    pub fn searches_web(&self) -> bool {
+        (self.endpoint.searches)(&self.model.to_lowercase())
     }
 
     /// The address of its chat completions.
@@ -412,6 +429,35 @@ mod tests {
             for model in models.split_whitespace() {
                 assert_eq!(served(&providers, model), format!("{provider} {model}"));
             }
+        }
+    }
+
+    #[test]
+    fn only_some_models_search_the_web() {
+        let providers = providers(
+            "custom_base_url = 'https://c.example/v1'\n[routes]\n'r/*' = { base_url = 'https://r.example' }",
+        )
+        .unwrap();
+        let searches = |model| providers.target(model).unwrap().searches_web();
+        for model in [
+            "gpt-4o-search-preview",
+            "GPT-4o-mini-Search-Preview",
+            "gpt-5-search-api",
+            "custom/sonar",
+            "r/sonar-pro",
+        ] {
+            assert!(searches(model), "{model}");
+        }
+        for model in [
+            "gpt-4o",
+            "o3-deep-research",
+            "claude-sonnet-4-5",
+            "mistral-large",
+            "llama3",
+            "sonar",
+            "x-search",
+        ] {
+            assert!(!searches(model), "{model}");
         }
     }
 

@@ -68,9 +68,9 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("model", &[], Text, None, "the model for requests that name none"),
     row("keep_tools", &["RSV_KEEP_TOOLS"], Boolean, Some("false"), "whether the results of tools are stored with the turn"),
 
-    row("web_search_enabled", &["RSV_WEB_SEARCH_ENABLED"], Boolean, None, "whether requests ask their provider for a web search"),
+    row("web_search_enabled", &["RSV_WEB_SEARCH_ENABLED"], Boolean, Some("false"), "whether requests to models that search the web ask for a search"),
     row("web_search_max_results", &["RSV_WEB_SEARCH_MAX_RESULTS"], Integer(1, 1000), None, "the maximum number of results of a web search"),
-    row("web_search_time_range", &["RSV_WEB_SEARCH_TIME_RANGE"], Text, None, "the age of the results of a web search: recent, week, month or any"),
+    row("web_search_time_range", &["RSV_WEB_SEARCH_TIME_RANGE"], Choice(&["recent", "week", "month", "any"]), None, "the age of the results of a web search: recent, week, month or any"),
     row("search_api_key", &["SEARCH_API_KEY"], Secret, None, "the key for web search"),
 
     row("openai_base_url", &["RSV_OPENAI_BASE_URL"], HTTP_URL, Some("https://api.openai.com/v1/chat/completions"), "the address of OpenAI's API"),
