@@ -117,7 +117,7 @@ fn model(settings: &Settings) -> (String, Option<String>) {
 }
 
 /// The embedding model in use, if there is one.
-fn embedding(settings: &Settings) -> Option<String> {
+pub(super) fn embedding(settings: &Settings) -> Option<String> {
     let via = settings.text("embed.via").filter(|via| via != "local");
     let used = || embed::models(settings).ok()?.into_iter().find(|model| model.in_use).map(|model| model.id);
     match via {

@@ -322,6 +322,7 @@ fn the_request_log_has_a_line_per_request_and_no_content() {
         "Authorization: Bearer canary\r\n",
         &asking("secret words"),
     ));
+    assert!(proxy.hear().contains("rsv-proxy: store: "));
     let line = proxy.hear();
     let reported: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(
@@ -336,6 +337,7 @@ fn the_request_log_has_a_line_per_request_and_no_content() {
     assert!(!line.contains("canary") && !line.contains("secret"), "{line}");
     let mut proxy = Proxy::start_with(&home, &["--log", "text"]);
     proxy.get("/nowhere");
+    proxy.hear();
     let line = proxy.hear();
     assert!(line.contains("method=\"GET\" path=\"/nowhere\" status=404"), "{line}");
 }
