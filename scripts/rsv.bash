@@ -26,9 +26,9 @@ rsv-with() {
 unalias gpty olm gpty_work gpty_personal gpty_creative 2>/dev/null || :
 gpty() { contextual_cgip_with_ingest "$@"; }
 olm() { contextual_ollama_with_ingest "$@"; }
-gpty_work() { gpty -p work "$@"; }
-gpty_personal() { gpty -p personal "$@"; }
-gpty_creative() { gpty -p creative "$@"; }
+gpty_work() { gpty -p "${USER:-$(id -un)}" -i work "$@"; }
+gpty_personal() { gpty -p "${USER:-$(id -un)}" -i personal "$@"; }
+gpty_creative() { gpty -p default -i default "$@"; }
 
 # Forgets the last turn of a scope, with its account: rsv-forget-last [-p PARTITION] [-i INSTANCE].
 rsv-forget-last() { _rsv_forget rsv-forget-last "$@"; }

@@ -1,11 +1,12 @@
 //! Every setting as one row: its key, its variables, its type, its default, its purpose.
 //!
-//! A value comes from the highest layer that has one: the default, the file, the environment, a flag. It remembers its
-//! layer. Only values that the user sets are written.
+//! A value comes from the highest layer that has one: the default, Reservoir's file, the file, the environment, a flag.
+//! It remembers its layer. Only values that the user sets are written.
 
 mod edit;
 mod environment;
 mod file;
+mod reservoir_file;
 mod sections;
 mod settings;
 mod store;
@@ -13,6 +14,7 @@ mod table;
 mod value;
 
 pub use environment::{EnvironmentPaths, editor, no_proxy};
+pub use reservoir_file::ReservoirFile;
 pub use sections::{ModelSettings, PartitionSettings, Route};
 pub use settings::{Layer, Setting, Settings};
 pub use store::{ServerOptions, StoreLocation};
@@ -46,10 +48,18 @@ pub fn load_without_notes(io: &mut Io) -> Result<Settings> {
 }
 
 /// Reads and checks the file and the environment, and takes the flags that all tools share. The file is
-/// `--config`, else `RSV_CONFIG`, else in the XDG config directory. Errors name the place of a wrong value.
+/// `--config`, else `RSV_CONFIG`, else in the XDG config directory, where Reservoir's is read too. Errors name the
+/// place of a wrong value.
 pub fn load(common: &Common) -> Result<Settings> {
     let mut settings = Settings::defaults();
-    if let Some(file) = ConfigFile::find(common)
+    let file = ConfigFile::find(common);
+    // A file that the user names is the only one.
+    settings.reservoir = ReservoirFile::read().filter(|_| file.as_ref().is_none_or(|file| !file.named));
+    let values = settings.reservoir.as_ref().map(|file| file.values.clone());
+    for (key, value) in values.into_iter().flatten() {
+        settings.put(key, value, Layer::ReservoirFile);
+    }
+    if let Some(file) = file
         && let Some(text) = file.read()?
     {
         let contents = FileContents::read(&file.path, &text)?;

@@ -5,11 +5,13 @@ mod files;
 mod finding;
 mod installed;
 mod network;
+mod start;
 mod status;
 mod timeout;
 
 pub use finding::Finding;
 pub use installed::TOOLS;
+pub use start::start_notes;
 pub use status::Status;
 
 use crate::cli::{Common, Diagnostics, Io, Outcome};
@@ -31,7 +33,8 @@ pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &
         providers(&settings),
         programs
     );
-    let own = files::settings(&settings).into_iter().chain(files::secrets(common, &settings));
+    let own = files::settings(&settings).into_iter().chain(files::reservoir(&settings));
+    let own = own.chain(files::secrets(common, &settings));
     own.chain(memory).chain([proxy]).chain(providers).chain(programs).collect()
 }
 

@@ -90,12 +90,12 @@ pub fn enrich(
         account: Some(account.clone()),
         ..rsv
     };
-    let Some(tokens) = plan.too_long else {
+    let Some(overlong) = &plan.too_long else {
         return Ok(Enriched { line: request.into_object(&rsv), account, too_long: None });
     };
-    let mut line = refusal::answer(&plan, tokens, &options.model, &trace_id, turn.clock);
+    let mut line = refusal::answer(&plan, overlong, &options.model, &trace_id, turn.clock);
     line.set("rsv", rsv.answered_here().to_object().to_json());
-    let too_long = Error::new(refusal::text(tokens, plan.limit()));
+    let too_long = Error::new(refusal::text(overlong));
     Ok(Enriched { line, account, too_long: Some(too_long) })
 }
 

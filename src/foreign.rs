@@ -84,7 +84,7 @@ fn reservoir(at: usize, message: &StoredRecord, rfc3339: bool, out: &mut Vec<u8>
                 out.extend_from_slice(format!(",\"embedding_model\":{}", quote(&vector.model)).as_bytes());
             }
         }
-        None => out.extend_from_slice(b"[]"),
+        None => out.extend_from_slice(b"null"),
     }
     let url = message.members.get("url").unwrap_or("null");
     let timestamp =

@@ -12,6 +12,7 @@ mod pending_request;
 mod request_sender;
 mod stream;
 mod truncation_detector;
+mod web_search;
 
 pub use caller::Caller;
 pub use detail_log::log_detail;

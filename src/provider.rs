@@ -1,12 +1,15 @@
 //! The providers of models: one table with their addresses and keys, and the settings' routes.
 
+mod caller_keys;
 mod served_window;
 
+pub use caller_keys::CallerKeys;
 pub use served_window::ServedWindows;
 
 use crate::config::{Secret, Settings};
 use crate::error::{Error, Result};
 use crate::http::{Address, Headers};
+use caller_keys::{is_placeholder, owner_by_shape};
 use std::sync::Arc;
 
 /// One provider.
@@ -24,12 +27,15 @@ struct ProviderRow {
     key_policy: KeyPolicy,
     /// Whether a model, in lower case, is served here if no provider is named.
     serves: fn(&str) -> bool,
+    /// Whether a model, in lower case, searches the web when a request has `web_search_options`; others refuse it.
+    searches: fn(&str) -> bool,
 }
 
 /// The key that a provider gets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum KeyPolicy {
-    /// The caller's key, else that of the settings; there must be one.
+    /// The caller's key if its shape is the provider's, else that of the settings, else the caller's if its shape is
+    /// nobody's; there must be one.
     Key,
     /// The same, but no key is needed.
     KeyIfAny,
@@ -37,17 +43,37 @@ enum KeyPolicy {
     OwnIfAny,
     /// The key of the settings, which must be there, never the caller's.
     Own,
+    /// The caller's key of any shape, else that of the settings, which must be there.
+    Caller,
+    /// The same, but no key is needed.
+    CallerIfAny,
+}
+
+impl KeyPolicy {
+    /// The policy of a route.
+    fn of_route(takes_callers: bool, has_own: bool) -> KeyPolicy {
+        match (takes_callers, has_own) {
+            (true, true) => KeyPolicy::Caller,
+            (true, false) => KeyPolicy::CallerIfAny,
+            (false, true) => KeyPolicy::Own,
+            (false, false) => KeyPolicy::OwnIfAny,
+        }
+    }
+
+    fn is_key_needed(self) -> bool {
+        matches!(self, KeyPolicy::Key | KeyPolicy::Own | KeyPolicy::Caller)
+    }
 }
 
 /// The one table. The first that serves a model has it.
 #[rustfmt::skip]
 static PROVIDERS: [ProviderRow; 6] = [
-    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai },
-    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-") },
-    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-") },
-    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-") },
-    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false },
-    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true },
+    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model },
+    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false },
+    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false },
+    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false },
+    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model },
+    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false },
 ];
 
 /// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
@@ -60,6 +86,13 @@ fn is_openai(model: &str) -> bool {
     model.starts_with("gpt-")
         || model.starts_with("chatgpt-")
         || model.strip_prefix('o').is_some_and(numbered)
+}
+
+/// `gpt-4o-search-preview`, `gpt-5-search-api`, and Perplexity's `sonar-pro`, with the names of their makers or
+/// without. The others at OpenAI search by a tool of its Responses API only.
+fn is_search_model(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    name == "sonar" || name.starts_with("sonar-") || name.contains("-search-") || name.ends_with("-search")
 }
 
 /// The providers as the settings have them.
@@ -80,7 +113,10 @@ struct Endpoint {
     key: Option<Secret>,
     key_variable: String,
     key_policy: KeyPolicy,
+    /// The keys of the other providers, each with its title: wherever a caller has one of them from, it is theirs.
+    foreign_keys: Vec<(&'static str, Secret)>,
     headers: Headers,
+    searches: fn(&str) -> bool,
 }
 
 /// The provider and the model of one request.
@@ -124,9 +160,11 @@ impl Providers {
                 address: address(&route.base_url, &setting)?,
                 address_setting: setting,
                 key,
-                key_policy: if route.key_variable.is_some() { KeyPolicy::Own } else { KeyPolicy::OwnIfAny },
+                key_policy: KeyPolicy::of_route(route.takes_caller_key, route.key_variable.is_some()),
                 key_variable: route.key_variable.unwrap_or_default(),
+                foreign_keys: Vec::new(),
                 headers: headers(&route.pattern, &route.headers)?,
+                searches: is_search_model,
             };
             routes.push((route.pattern.to_lowercase(), Arc::new(endpoint)));
         }
@@ -173,7 +211,7 @@ impl Providers {
             let new = Target { endpoint: endpoint.clone(), model: String::new() };
             match all.iter_mut().find(|other| *other.address() == endpoint.address) {
                 None => all.push(new),
-                Some(other) if other.key(None).is_err() && new.key(None).is_ok() => *other = new,
+                Some(other) if other.own_key().is_err() && new.own_key().is_ok() => *other = new,
                 Some(_) => {}
             }
         }
@@ -202,8 +240,16 @@ fn endpoint(row: &'static ProviderRow, settings: &Settings) -> Result<Option<Arc
         key: settings.secret(row.key),
         key_variable: row.key_variable.to_owned(),
         key_policy: row.key_policy,
+        foreign_keys: foreign_keys(row, settings),
         headers: Headers::default(),
+        searches: row.searches,
     })))
+}
+
+/// The keys that the settings have for the providers of the other rows.
+fn foreign_keys(row: &ProviderRow, settings: &Settings) -> Vec<(&'static str, Secret)> {
+    let others = PROVIDERS.iter().filter(|other| other.name != row.name);
+    others.filter_map(|other| Some((other.title, settings.secret(other.key)?))).collect()
 }
 
 fn address(text: &str, setting: &str) -> Result<Address> {
@@ -228,6 +274,11 @@ impl Target {
     /// The provider, for people.
     pub fn title(&self) -> &'static str {
         self.endpoint.title
+    }
+
+    /// Whether the model searches the web.
+    pub fn searches_web(&self) -> bool {
+        (self.endpoint.searches)(&self.model.to_lowercase())
     }
 
     /// The address of its chat completions.
@@ -257,30 +308,59 @@ impl Target {
         Some(self.endpoint.key_variable.as_str()).filter(|variable| !variable.is_empty())
     }
 
-    /// The key to send. `bearer` is the caller's, which is sent only to providers that require it; no key is sent to
-    /// another machine unencrypted.
-    pub fn key<'k>(&'k self, bearer: Option<&'k Secret>) -> std::result::Result<Option<&'k Secret>, Refusal> {
-        let bearer = bearer.filter(|key| !key.expose().is_empty());
-        let own = self.endpoint.key.as_ref();
+    /// The key of the settings; an error if one is needed and there is none.
+    pub fn own_key(&self) -> std::result::Result<Option<&Secret>, Refusal> {
+        self.key(CallerKeys::none())
+    }
+
+    /// The key to send: the caller's only to the provider that it is for, and none to another machine unencrypted.
+    pub fn key<'k>(&'k self, caller: &'k CallerKeys) -> std::result::Result<Option<&'k Secret>, Refusal> {
+        let policy = self.endpoint.key_policy;
         let exposed = self.address().is_plaintext() && !self.address().is_loopback();
-        let key = match self.endpoint.key_policy {
-            KeyPolicy::Key => bearer.or(own),
-            // A client that must send some key sends it to a local server that needs none.
-            KeyPolicy::KeyIfAny => bearer.filter(|_| !exposed).or(own),
+        let own = self.endpoint.key.as_ref();
+        let key = match policy {
+            // A client that must send some key sends it to a server that needs none.
+            KeyPolicy::KeyIfAny | KeyPolicy::CallerIfAny if exposed => own,
+            KeyPolicy::Key | KeyPolicy::KeyIfAny => self.fitting_key(caller),
+            KeyPolicy::Caller | KeyPolicy::CallerIfAny => caller.bearer().or(own),
             KeyPolicy::Own | KeyPolicy::OwnIfAny => own,
         };
         match key {
-            None if matches!(self.endpoint.key_policy, KeyPolicy::Key | KeyPolicy::Own) => {
-                Err(Refusal::Key(self.missing_key_error()))
-            }
+            None if policy.is_key_needed() => Err(Refusal::Key(self.missing_key_error(caller))),
             Some(_) if exposed => Err(Refusal::Plaintext(self.plaintext_error())),
             key => Ok(key),
         }
     }
 
-    fn missing_key_error(&self) -> Error {
+    /// The caller's key if it is this provider's by its shape, else the settings', else the caller's if nobody knows
+    /// whose it is. A placeholder in the settings, for a server that wants some key, yields to it.
+    fn fitting_key<'k>(&'k self, caller: &'k CallerKeys) -> Option<&'k Secret> {
+        let own = self.endpoint.key.as_ref();
+        let mut callers = caller.offered_to(self.name());
+        let mut unknown = caller.offered_to(self.name());
+        let fitting = callers.find(|key| {
+            own == Some(key) || self.foreign_title(key).is_none() && owner_by_shape(key) == Some(self.name())
+        });
+        let unknown =
+            || unknown.find(|key| self.foreign_title(key).is_none() && owner_by_shape(key).is_none());
+        fitting.or(own.filter(|key| !is_placeholder(key))).or_else(unknown).or(own)
+    }
+
+    /// The title of the other provider that a key is for, if that is known.
+    fn foreign_title(&self, key: &Secret) -> Option<&'static str> {
+        let has_it = |(_, other): &&(&str, Secret)| other == key;
+        if let Some((title, _)) = self.endpoint.foreign_keys.iter().find(has_it) {
+            return Some(title);
+        }
+        let owner = owner_by_shape(key).filter(|owner| *owner != self.name())?;
+        PROVIDERS.iter().find(|row| row.name == owner).map(|row| row.title)
+    }
+
+    fn missing_key_error(&self, caller: &CallerKeys) -> Error {
         let (title, variable) = (self.title(), &self.endpoint.key_variable);
-        Error::new(format!("no key for {title}: {variable} is not set"))
+        let foreign = caller.offered_to(self.name()).find_map(|key| self.foreign_title(key));
+        let foreign = foreign.map(|owner| format!(", and the caller's key is for {owner}"));
+        Error::new(format!("no key for {title}: {variable} is not set{}", foreign.unwrap_or_default()))
             .hint(format!("set {variable}; a model of Ollama's needs none: name it as ollama/MODEL"))
     }
 
@@ -353,6 +433,35 @@ mod tests {
     }
 
     #[test]
+    fn only_some_models_search_the_web() {
+        let providers = providers(
+            "custom_base_url = 'https://c.example/v1'\n[routes]\n'r/*' = { base_url = 'https://r.example' }",
+        )
+        .unwrap();
+        let searches = |model| providers.target(model).unwrap().searches_web();
+        for model in [
+            "gpt-4o-search-preview",
+            "GPT-4o-mini-Search-Preview",
+            "gpt-5-search-api",
+            "custom/sonar",
+            "r/sonar-pro",
+        ] {
+            assert!(searches(model), "{model}");
+        }
+        for model in [
+            "gpt-4o",
+            "o3-deep-research",
+            "claude-sonnet-4-5",
+            "mistral-large",
+            "llama3",
+            "sonar",
+            "x-search",
+        ] {
+            assert!(!searches(model), "{model}");
+        }
+    }
+
+    #[test]
     fn a_provider_may_be_named() {
         let providers = providers("custom_base_url = 'https://c.example/v1'").unwrap();
         for (model, who) in [
@@ -400,39 +509,59 @@ mod tests {
     }
 
     #[test]
-    fn a_key_goes_only_to_whom_it_is_for() {
+    fn a_key_goes_only_to_the_provider_that_it_is_for() {
         let mut providers = providers(
             "openai_base_url = 'https://o.example'\nmistral_base_url = 'http://m.example'\n\
              ollama_base_url = 'http://l.example'\ncustom_base_url = 'http://c.example'\n\
-             [routes]\n'x' = { base_url = 'https://x.example' }",
+             [routes]\n'x' = { base_url = 'https://x.example' }\n\
+             'y' = { base_url = 'https://y.example', caller_key = true }",
         )
         .unwrap();
-        let (own, bearer, empty) = (Secret::new("own"), Secret::new("bearer"), Secret::new(""));
-        let mut sent = |model, own: Option<&Secret>, bearer| {
+        let own = Secret::new("own");
+        let mut sent = |model: &str, own: Option<&Secret>, bearer: &str| {
             for endpoint in providers.endpoints.iter_mut().flatten() {
                 Arc::make_mut(endpoint).key = own.cloned();
             }
             let target = providers.target(model).unwrap();
-            match target.key(bearer) {
-                Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "bearer" }),
+            let caller = CallerKeys::new(Some(Secret::new(bearer)), None);
+            match target.key(&caller) {
+                Ok(key) => key.map_or("none", |key| if key.expose() == "own" { "own" } else { "callers" }),
                 Err(Refusal::Key(_)) => "missing",
                 Err(Refusal::Plaintext(_)) => "plain",
                 Err(Refusal::Model(_)) => "model",
             }
         };
-        for (model, neither, mine, callers, both) in [
-            ("gpt-4", "missing", "own", "bearer", "bearer"),
-            ("mistral-small", "missing", "plain", "plain", "plain"),
-            ("llama3", "none", "plain", "none", "plain"),
-            ("custom/x", "none", "plain", "none", "plain"),
-            ("x", "none", "none", "none", "none"),
+        let (openai, anthropic) = ("sk-proj-1", "sk-ant-1");
+        // Without a key in the settings: no key, a placeholder, OpenAI's, Anthropic's, an unknown one; then with one.
+        for (model, without, with) in [
+            ("gpt-4", "missing missing callers missing callers", "own own callers own own"),
+            ("claude-x", "missing missing missing callers callers", "own own own callers own"),
+            ("gemini-x", "missing missing missing missing callers", "own own own own own"),
+            ("mistral-small", "missing missing missing missing plain", "plain plain plain plain plain"),
+            ("llama3", "none none none none none", "plain plain plain plain plain"),
+            ("custom/x", "none none none none none", "plain plain plain plain plain"),
+            ("x", "none none none none none", "none none none none none"),
+            ("y", "none none callers callers callers", "none none callers callers callers"),
         ] {
-            assert_eq!(sent(model, None, None), neither, "{model}");
-            assert_eq!(sent(model, None, Some(&empty)), neither, "{model}");
-            assert_eq!(sent(model, Some(&own), None), mine, "{model}");
-            assert_eq!(sent(model, None, Some(&bearer)), callers, "{model}");
-            assert_eq!(sent(model, Some(&own), Some(&bearer)), both, "{model}");
+            let keys = ["", "not-needed", openai, anthropic, "unknown"];
+            assert_eq!(keys.map(|key| sent(model, None, key)).join(" "), without, "{model}");
+            assert_eq!(keys.map(|key| sent(model, Some(&own), key)).join(" "), with, "{model}");
         }
+    }
+
+    #[test]
+    fn a_key_that_the_settings_have_for_another_provider_is_that_providers() {
+        let providers = providers("openai_api_key = 'house'\nmistral_api_key = 'house'").unwrap();
+        let caller = CallerKeys::new(Some(Secret::new("house")), None);
+        let key = |model| match providers.target(model).unwrap().key(&caller) {
+            Ok(key) => key.map_or("none".to_owned(), |key| key.expose().to_owned()),
+            Err(refusal) => refusal.into_error().to_string(),
+        };
+        assert_eq!((key("gpt-4"), key("mistral-small")), ("house".to_owned(), "house".to_owned()));
+        assert_eq!(
+            key("gemini-x"),
+            "no key for Gemini: GEMINI_API_KEY is not set, and the caller's key is for OpenAI"
+        );
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
+mod reservoir;
+
+pub use reservoir::ReservoirLines;
+
 use crate::cli::{Layout, Style};
 use crate::record::{Hit, Object, Role, Scope, StoredRecord, time};
 use jiff::Timestamp;

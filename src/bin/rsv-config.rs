@@ -112,11 +112,16 @@ fn get(key: &Key, show_origin: bool, io: &mut Io) -> Result<Outcome> {
     };
     let origin = match layer {
         Layer::File => config::path(&io.common)?.display().to_string(),
+        Layer::ReservoirFile => reservoir_path(&settings),
         layer => layer.to_string(),
     };
     let origin = if show_origin { format!("{origin}\t") } else { String::new() };
     io.out.write(format!("{origin}{value}\n").as_bytes())?;
     Ok(Outcome::Yes)
+}
+
+fn reservoir_path(settings: &Settings) -> String {
+    settings.reservoir_file().map(|file| file.path.display().to_string()).unwrap_or_default()
 }
 
 fn set(key: &Key, mut value: String, io: &mut Io) -> Result<Outcome> {
@@ -224,7 +229,7 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
         Ok(target) => target,
         Err(refusal) => return Err(refusal.into_error()),
     };
-    let (true, Some(variable)) = (matches!(target.key(None), Err(Refusal::Key(_))), target.key_variable())
+    let (true, Some(variable)) = (matches!(target.own_key(), Err(Refusal::Key(_))), target.key_variable())
     else {
         return Ok(None);
     };

@@ -8,7 +8,7 @@ use rsv::forget;
 use rsv::ingest::{Gathered, Ingest, NewMemory, Options};
 use rsv::record::{Feed, Role};
 use rsv::store::{self, OpenMode, Store};
-use rsv::view;
+use rsv::view::{self, ReservoirLines};
 use serde::de::IgnoredAny;
 use std::path::Path;
 use std::process::ExitCode;
@@ -49,8 +49,8 @@ struct Args {
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
-    /// Print in this format: jsonl or text [default: text for a single text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
+    /// Print in this format: jsonl, text or reservoir [default: text for a single text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text", "reservoir"], hide_possible_values = true)]
     format: Option<String>,
 }
 
@@ -88,8 +88,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             Some(memory) => ingest.add_memory(memory, text)?,
             None => ingest.add_text(args.role.unwrap_or(Role::User), text)?,
         }
-        let is_text = format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
-        commit(&mut ingest, &mut *open()?, is_text, &mut BadLines::default(), io)
+        let default = if io.stdout_is_tty() { "text" } else { "jsonl" };
+        let format = Format::named(format.unwrap_or(default), io);
+        commit(&mut ingest, &mut *open()?, format, &mut BadLines::default(), io)
     };
     if let Some(text) = args.text {
         if args.role.is_none() && args.title.is_none() {
@@ -107,7 +108,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     match &*first {
         b"{" | b"[{" => {
             let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit);
-            lines(feed, &mut ingest, &mut *open()?, format == Some("text"), io)
+            let format = Format::named(format.unwrap_or_default(), io);
+            lines(feed, &mut ingest, &mut *open()?, format, io)
         }
         _ => {
             let text = cli::read_text(input, "<stdin>", limit)?;
@@ -136,13 +138,13 @@ fn lines(
     mut feed: Feed,
     ingest: &mut Ingest,
     store: &mut dyn Store,
-    is_text: bool,
+    format: Format,
     io: &mut Io,
 ) -> Result<Outcome> {
     let mut bad_lines = BadLines::default();
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| bad_lines.line(line, io));
-        commit(ingest, store, is_text, &mut bad_lines, io)?;
+        commit(ingest, store, format, &mut bad_lines, io)?;
         if gathered == Gathered::All {
             bad_lines.end(io);
             if let Some(note) = ingest.forgetting_note() {
@@ -156,21 +158,46 @@ fn lines(
     }
 }
 
-/// Writes the batch, and prints its lines, or, as text, one line for people for each that was stored.
+/// The format of the output.
+#[derive(Clone, Copy)]
+enum Format {
+    Lines,
+    /// One line for people for each that was stored.
+    Text,
+    Reservoir(ReservoirLines),
+}
+
+impl Format {
+    fn named(name: &str, io: &Io) -> Format {
+        match name {
+            "text" => Format::Text,
+            "reservoir" => Format::Reservoir(ReservoirLines { to_terminal: io.stdout_is_tty() }),
+            _ => Format::Lines,
+        }
+    }
+}
+
+/// Writes the batch, and prints its lines.
 fn commit(
     ingest: &mut Ingest,
     store: &mut dyn Store,
-    is_text: bool,
+    format: Format,
     bad_lines: &mut BadLines,
     io: &mut Io,
 ) -> Result<Outcome> {
     for done in ingest.commit(store)? {
         match done.line {
-            Ok(line) if is_text => {
-                let text = done.scope.map(|scope| view::stored_line(&scope, &line));
-                io.out.write(text.unwrap_or_default().as_bytes())?;
-            }
-            Ok(line) => io.out.write(&line)?,
+            Ok(line) => match format {
+                Format::Lines => io.out.write(&line)?,
+                Format::Text => {
+                    let text = done.scope.map(|scope| view::stored_line(&scope, &line));
+                    io.out.write(text.unwrap_or_default().as_bytes())?;
+                }
+                Format::Reservoir(lines) => {
+                    let text = done.scope.map(|_| lines.saved(&line));
+                    io.out.write(text.unwrap_or_default().as_bytes())?;
+                }
+            },
             Err(error) => bad_lines.print(&error, io),
         }
         if let Some(note) = done.note {

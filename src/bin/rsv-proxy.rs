@@ -75,6 +75,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if !args.command.is_empty() {
         return serve_command(args, address, settings, io);
     }
+    let notes = doctor::start_notes(&settings);
     let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.diagnostics())?;
     if args.check {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
@@ -85,6 +86,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     http::serve(proxy.serve(address, async move |bound, signals| {
         diagnostics.note(format_args!("listening on http://{bound}"));
         diagnostics.detail(limits);
+        for note in notes {
+            diagnostics.note(note);
+        }
         signals.recv().await;
         Ok(Outcome::Yes)
     }))

@@ -1,5 +1,6 @@
 //! rsv-search: finds messages by words or by meaning.
 
+use rsv::backfill;
 use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome};
 use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Workload};
@@ -8,7 +9,7 @@ use rsv::memory::PriorRule;
 use rsv::record::{Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
 use rsv::search::{self, By, CatchUp, LinkNewest, MemoryRule, Options};
 use rsv::store::{self, Around, Except, Select, Store};
-use rsv::{backfill, view};
+use rsv::view::{self, ReservoirLines};
 use std::io::Read;
 use std::process::ExitCode;
 
@@ -63,8 +64,8 @@ struct Args {
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
+    /// Print in this format: jsonl, text or reservoir [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text", "reservoir"], hide_possible_values = true)]
     format: Option<String>,
 }
 
@@ -107,7 +108,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(kind) = which.kinds.iter().find(|kind| !kind.indexed.is_some()) {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
     }
-    let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
+    let format = args.format.as_deref();
+    let text = format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
+    let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
     let Kind { semantic, hybrid } = args.by;
     let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
     let mut search = Search {
@@ -124,6 +127,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         explain: args.explain,
         context: args.context,
         layout: text.then(|| io.layout()),
+        reservoir: (format == Some("reservoir")).then_some(reservoir),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
         memories: MemoryRule {
@@ -155,6 +159,8 @@ struct Search<'a> {
     context: usize,
     /// The layout for people; `None` for JSON lines.
     layout: Option<Layout>,
+    /// Prints Reservoir's lines instead of either.
+    reservoir: Option<ReservoirLines>,
     /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
     settings: &'a Settings,
@@ -214,7 +220,7 @@ impl Search<'_> {
             }
         }
         if rank == 0 {
-            match (query, &self.layout) {
+            match (query.filter(|_| self.reservoir.is_none()), &self.layout) {
                 (Some(query), Some(_)) => io.out.write(heading(query).as_bytes())?,
                 (Some(query), None) => io.out.with(|out| query.write_miss(out))?,
                 (None, _) => {}
@@ -232,6 +238,12 @@ impl Search<'_> {
         query: Option<&Query>,
         io: &mut Io,
     ) -> Result<()> {
+        if let Some(lines) = self.reservoir {
+            let before = around.before.iter().rev().map(|record| lines.message(record));
+            let after = around.after.iter().map(|record| lines.message(record));
+            let hit = lines.hit(rank, hit, self.meaning.is_some());
+            return io.out.write(before.chain([hit]).chain(after).collect::<String>().as_bytes());
+        }
         let Some(layout) = &self.layout else {
             return io.out.with(|out| {
                 for record in around.before.iter().rev() {

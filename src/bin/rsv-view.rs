@@ -1,13 +1,14 @@
 //! rsv-view: the last messages of a scope.
 
 use rsv::cli::{self, Filter, Io, Layout, Outcome};
-use rsv::error::Result;
+use rsv::error::{Error, Result};
 use rsv::memory::{self, PriorRule, State};
 use rsv::record::{
     ACCOUNT, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, Scopes, StoredRecord, VectorFormat,
 };
 use rsv::store::{self, Select, Store};
-use rsv::{config, enrich, view};
+use rsv::view::{self, ReservoirLines};
+use rsv::{config, enrich};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -44,8 +45,8 @@ struct Args {
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
+    /// Print in this format: jsonl, text or reservoir [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text", "reservoir"], hide_possible_values = true)]
     format: Option<String>,
 }
 
@@ -72,8 +73,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         until: args.filter.until,
         ..Select::records(kinds, io.common.to_read(args.all)?)
     };
+    let format = args.format.as_deref();
+    let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
+    let is_reservoir = format == Some("reservoir");
+    if is_reservoir && args.accounts {
+        return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
+    }
     let mut store = store::open_to_read(&settings, io)?;
-    let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
+    let text = format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let layout = text.then(|| io.layout());
     if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
         return print_accounts(&mut *store, &which, args.count, layout, io);
@@ -85,6 +92,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return print(&mut *store, records, layout.as_ref(), io);
     }
     store.visit_last(&which, args.count, &mut |record| match (&layout, &record) {
+        (_, Record::Stored(record)) if is_reservoir => io.out.write(reservoir.message(record).as_bytes()),
         (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
         _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
     })?;

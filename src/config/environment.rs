@@ -47,9 +47,13 @@ pub fn no_proxy(hosts: [&str; 2]) -> String {
 /// The directory `rsv` in an XDG base directory; `fallback` is where that is in the home directory. The
 /// specification has relative values ignored.
 pub(super) fn xdg(name: &str, fallback: &str) -> Option<PathBuf> {
+    xdg_base(name, fallback).map(|base| base.join("rsv"))
+}
+
+/// The XDG base directory itself.
+pub(super) fn xdg_base(name: &str, fallback: &str) -> Option<PathBuf> {
     let base = path(name).filter(|base| base.is_absolute());
-    let base = base.or_else(|| path("HOME").map(|home| home.join(Path::new(fallback))));
-    base.map(|base| base.join("rsv"))
+    base.or_else(|| path("HOME").map(|home| home.join(Path::new(fallback))))
 }
 
 /// The store in the XDG data directory, if there is one.

@@ -13,7 +13,7 @@ use toml_edit::{Document, Item, TableLike};
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     /// Whether the user named it, so that it must exist.
-    named: bool,
+    pub(super) named: bool,
 }
 
 impl ConfigFile {

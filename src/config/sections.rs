@@ -36,6 +36,8 @@ pub struct Route {
     pub base_url: String,
     /// The environment variable that holds the key.
     pub key_variable: Option<String>,
+    /// Whether the caller's key is sent there.
+    pub takes_caller_key: bool,
     /// The names and values of headers that go with every request.
     pub headers: Vec<(String, String)>,
 }
@@ -83,8 +85,14 @@ impl Settings {
                     Some(Value::Text(variable)) => Some(variable.clone()),
                     _ => None,
                 };
-                let (pattern, base_url) = (pattern.clone(), base_url.clone());
-                Some(Route { headers: self.headers(&pattern), pattern, base_url, key_variable })
+                let caller_key = self.at(&["routes", pattern, "caller_key"]);
+                Some(Route {
+                    headers: self.headers(pattern),
+                    pattern: pattern.clone(),
+                    base_url: base_url.clone(),
+                    key_variable,
+                    takes_caller_key: matches!(caller_key, Some(Value::Boolean(true))),
+                })
             }
             _ => None,
         });

@@ -1,6 +1,7 @@
 //! All settings of one run: the value of each key, and its layer.
 
 use super::environment::{self, EnvironmentPaths};
+use super::reservoir_file::ReservoirFile;
 use super::table::{Key, ROWS, SettingRow};
 use super::value::{Secret, Value};
 use crate::error::{Error, Result};
@@ -11,6 +12,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Layer {
     Default,
+    ReservoirFile,
     File,
     /// The variable of that name.
     Environment(&'static str),
@@ -21,6 +23,7 @@ impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Layer::Default => f.pad("default"),
+            Layer::ReservoirFile => f.pad("reservoir.toml"),
             Layer::File => f.pad("file"),
             Layer::Environment(variable) => f.pad(variable),
             Layer::Flag => f.pad("flag"),
@@ -64,6 +67,7 @@ pub struct Settings {
     pub(super) unknown: Vec<Error>,
     /// Errors in the variables of other programs, by key: they matter only to a tool that needs the key.
     pub(super) foreign: Vec<(&'static str, Error)>,
+    pub(super) reservoir: Option<ReservoirFile>,
 }
 
 impl Settings {
@@ -80,6 +84,7 @@ impl Settings {
             settings: ROWS.iter().enumerate().map(setting).collect(),
             unknown: Vec::new(),
             foreign: Vec::new(),
+            reservoir: None,
         }
     }
 
@@ -127,6 +132,17 @@ impl Settings {
     /// The errors of `check` for all keys.
     pub fn foreign_errors(&self) -> impl Iterator<Item = &Error> {
         self.foreign.iter().map(|(_, error)| error)
+    }
+
+    /// Reservoir's settings file, if there is one.
+    pub fn reservoir_file(&self) -> Option<&ReservoirFile> {
+        self.reservoir.as_ref()
+    }
+
+    /// The keys whose values come from Reservoir's file.
+    pub fn keys_of_reservoir(&self) -> Vec<String> {
+        let of_file = |s: &&Setting| s.layer() == Some(Layer::ReservoirFile);
+        self.settings.iter().filter(of_file).map(|setting| setting.key.to_string()).collect()
     }
 
     /// Whether a setting that has no name in its key is set: by file, environment or flag.

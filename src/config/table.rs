@@ -70,9 +70,9 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("model", &[], Text, None, "the model for requests that name none"),
     row("keep_tools", &["RSV_KEEP_TOOLS"], Boolean, Some("false"), "whether the results of tools are stored with the turn"),
 
-    row("web_search_enabled", &["RSV_WEB_SEARCH_ENABLED"], Boolean, None, "whether requests ask their provider for a web search"),
+    row("web_search_enabled", &["RSV_WEB_SEARCH_ENABLED"], Boolean, Some("false"), "whether requests to models that search the web ask for a search"),
     row("web_search_max_results", &["RSV_WEB_SEARCH_MAX_RESULTS"], Integer(1, 1000), None, "the maximum number of results of a web search"),
-    row("web_search_time_range", &["RSV_WEB_SEARCH_TIME_RANGE"], Text, None, "the age of the results of a web search: recent, week, month or any"),
+    row("web_search_time_range", &["RSV_WEB_SEARCH_TIME_RANGE"], Choice(&["recent", "week", "month", "any"]), None, "the age of the results of a web search: recent, week, month or any"),
     row("search_api_key", &["SEARCH_API_KEY"], Secret, None, "the key for web search"),
 
     row("openai_base_url", &["RSV_OPENAI_BASE_URL"], HTTP_URL, Some("https://api.openai.com/v1/chat/completions"), "the address of OpenAI's API"),
@@ -132,6 +132,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("partitions.*.memory", &[], MEMORY_MODE, None, "the memory mode of rsv-proxy for the partition: full, readonly (recall only), store (store only) or off"),
     row("routes.*.base_url", &[], HTTP_URL, None, "the address of the provider for models that match the pattern"),
     row("routes.*.key_variable", &[], Variable, None, "the environment variable that holds the key for the route"),
+    row("routes.*.caller_key", &[], Boolean, None, "whether the key that a client of rsv-proxy sends goes to the route's provider"),
     row("routes.*.headers.*", &[], Text, None, "a header to add to every request of the route"),
 ];
 

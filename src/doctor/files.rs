@@ -5,7 +5,7 @@ use super::finding::Finding;
 use super::timeout::CHECK_TIMEOUT;
 use crate::backfill;
 use crate::cli::{Common, Diagnostics, quoted};
-use crate::config::{self, Settings, StoreLocation};
+use crate::config::{self, ReservoirFile, Settings, StoreLocation};
 use crate::embed::{Embedder, InputType, Workload};
 use crate::error::{Error, Result};
 use crate::record::Scopes;
@@ -34,6 +34,27 @@ pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
     };
     let found: Vec<Finding> = settings.foreign_errors().chain(settings.unknown()).map(trouble).collect();
     if found.is_empty() { vec![Finding::ok("settings", "every key is known")] } else { found }
+}
+
+/// Reservoir's settings file: the values that hold, and what is ignored.
+pub(super) fn reservoir(settings: &Settings) -> Vec<Finding> {
+    let Some(file) = settings.reservoir_file() else { return Vec::new() };
+    let used = Finding::ok("reservoir", reservoir_text(settings, file));
+    let ignored = file.ignored.iter().map(|error| {
+        let error = error.clone().at(file.path.display());
+        Finding::advice(
+            "reservoir",
+            &error.hint("it is ignored; set what is meant with: rsv-config set KEY VALUE"),
+        )
+    });
+    [used].into_iter().chain(ignored).collect()
+}
+
+/// The values of Reservoir's settings file that hold, in words.
+pub(super) fn reservoir_text(settings: &Settings, file: &ReservoirFile) -> String {
+    let keys = settings.keys_of_reservoir().join(", ");
+    let keys = if keys.is_empty() { "nothing" } else { &keys };
+    format!("{keys} from {}", file.path.display())
 }
 
 /// Whether a file that holds keys is for its owner alone; nothing where it holds none.

@@ -139,13 +139,13 @@ pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
 fn is_set_up(target: &Target, settings: &Settings) -> bool {
     let of_route = target.address_setting().starts_with("routes.");
     of_route
-        || target.key(None).is_ok_and(|key| key.is_some())
+        || target.own_key().is_ok_and(|key| key.is_some())
         || settings.is_set(&format!("{}_base_url", target.name()))
 }
 
 /// Asks a provider for its models; `model` is one that it should have.
 async fn check_provider(client: &Client, target: &Target, model: Option<String>) -> Result<String> {
-    let key = target.key(None).map_err(|refusal| refusal.into_error())?;
+    let key = target.own_key().map_err(|refusal| refusal.into_error())?;
     let address = target.address();
     let Some(models) = target.sibling("models", None) else {
         return Ok(format!("{address}, not checked"));

@@ -110,14 +110,14 @@ fn model(settings: &Settings) -> (String, Option<String>) {
         Err(error) => return (format!("{model}: {error}"), Some("rsv-config doctor".to_owned())),
     };
     let name = format!("{model}, {} at {}", target.title(), target.address());
-    match target.key(None) {
+    match target.own_key() {
         Ok(_) => (name, None),
         Err(_) => (format!("{name}, whose key is missing"), Some("rsv-config init --force".to_owned())),
     }
 }
 
 /// The embedding model in use, if there is one.
-fn embedding(settings: &Settings) -> Option<String> {
+pub(super) fn embedding(settings: &Settings) -> Option<String> {
     let via = settings.text("embed.via").filter(|via| via != "local");
     let used = || embed::models(settings).ok()?.into_iter().find(|model| model.in_use).map(|model| model.id);
     match via {

@@ -5,7 +5,7 @@ use super::placement::PlacementCost;
 use super::recall::Candidate;
 use super::turn::Turn;
 use super::units::Units;
-use crate::chat::Request;
+use crate::chat::{self, Request};
 use crate::record::{Account, Dropped, LeftOut, RecalledPart};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
@@ -30,8 +30,25 @@ pub(super) struct Plan {
     /// The tokens of the original request, and of the text that encloses the recalled messages.
     request: usize,
     fence: usize,
-    /// The tokens of the messages that cannot be dropped, if these do not fit.
-    pub(super) too_long: Option<usize>,
+    /// The part that is too long, if the messages that cannot be dropped do not fit.
+    pub(super) too_long: Option<Overlong>,
+}
+
+/// A part of a request that does not fit beside the others.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Overlong {
+    pub(super) part: OverlongPart,
+    pub(super) tokens: usize,
+    /// The tokens that the other parts leave to it; those of a whole request if they leave none.
+    pub(super) limit: usize,
+}
+
+/// The parts that are never dropped.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum OverlongPart {
+    LastMessage,
+    SystemMessage,
+    Tools,
 }
 
 /// The tokens of everything that may go to the model.
@@ -157,18 +174,35 @@ impl Plan {
             available = self.limits.window - self.limits.reserve;
         }
         if self.counted() > available {
-            self.too_long = Some(self.counted());
+            self.too_long = Some(self.overlong(request, count));
         }
     }
 
+    /// The longest of the parts that stay. The request's own few tokens count as its last message's.
+    fn overlong(&self, request: &Request, count: &Count) -> Overlong {
+        let has_tools =
+            ["tools", "functions", "response_format"].iter().any(|name| request.member(name).is_some());
+        let tools = if has_tools { count.overhead } else { 0 };
+        let systems = request.messages.iter().zip(&count.own).filter(|(message, _)| chat::is_system(message));
+        let system: usize = systems.map(|(_, tokens)| tokens).sum();
+        let last = self.counted() - tools - system;
+        let (part, tokens) = match last.max(system).max(tools) {
+            longest if longest == last => (OverlongPart::LastMessage, last),
+            longest if longest == system => (OverlongPart::SystemMessage, system),
+            _ => (OverlongPart::Tools, tools),
+        };
+        let left = self.limit().checked_sub(self.counted() - tokens).filter(|left| *left > 0);
+        Overlong { part, tokens, limit: left.unwrap_or(self.limit()) }
+    }
+
     /// The tokens that go to the model.
-    fn counted(&self) -> usize {
+    pub(super) fn counted(&self) -> usize {
         let dropped: usize = self.dropped.iter().map(|(_, tokens)| tokens).sum();
         self.request - dropped + self.fence + self.kept.iter().map(|(_, tokens)| tokens).sum::<usize>()
     }
 
     /// The greatest number of tokens of a request.
-    pub(super) fn limit(&self) -> usize {
+    fn limit(&self) -> usize {
         self.limits.window - self.limits.reserve
     }
 

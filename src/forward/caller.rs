@@ -1,13 +1,13 @@
 //! The callers of providers.
 
-use crate::config::Secret;
 use crate::http::HeaderMap;
+use crate::provider::CallerKeys;
 
 /// The caller of a request, with the parts of its own request that are passed to the provider.
 #[derive(Clone, Default)]
 pub struct Caller {
-    /// The caller's key, if it has one.
-    pub key: Option<Secret>,
+    /// The caller's keys.
+    pub keys: CallerKeys,
     /// The encodings in which the answer may arrive (`Accept-Encoding`); if there is none, it arrives unencoded.
     pub encodings: Option<String>,
     /// Headers to pass on, without those that hold a key or concern one connection.

@@ -8,6 +8,7 @@ use super::pending_request::PendingRequest;
 use super::request_sender::RequestSender;
 use super::stream::Stream;
 use super::truncation_detector::TruncationDetector;
+use super::web_search::WebSearch;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::error;
@@ -24,8 +25,7 @@ pub struct Forwarder {
     providers: Providers,
     /// The model for requests that name none.
     model: Option<String>,
-    /// The `web_search_options` for requests that have none.
-    web_search: Option<Object>,
+    web_search: WebSearch,
     /// The longest answer that is held, in bytes.
     limit: usize,
     truncation_detector: Arc<TruncationDetector>,
@@ -39,7 +39,7 @@ impl Forwarder {
             sender: RequestSender::new(settings, diagnostics),
             providers: Providers::new(settings)?,
             model: settings.text("model"),
-            web_search: web_search(settings),
+            web_search: WebSearch::new(settings),
             limit: settings.max_line(),
             truncation_detector: Arc::new(TruncationDetector::new(diagnostics)),
             diagnostics: diagnostics.clone(),
@@ -104,7 +104,7 @@ impl Forwarder {
     ) -> Result<(PendingRequest, Bytes), Failure> {
         let rsv = take_rsv(&mut request)?;
         let target = self.target(&mut request)?;
-        let key = target.key(caller.key.as_ref())?.cloned();
+        let key = target.key(&caller.keys)?.cloned();
         let mut body = Vec::new();
         request.write(&mut body);
         log_detail(&self.diagnostics, "the request to", &target, &body, key.as_ref());
@@ -126,10 +126,8 @@ impl Forwarder {
         if named.as_ref() != Some(&target.model) {
             request.set_text("model", &target.model);
         }
-        if let Some(options) = &self.web_search
-            && !request.has("web_search_options")
-        {
-            request.set("web_search_options", options.to_json());
+        if target.searches_web() {
+            self.web_search.complete(request);
         }
         Ok(target)
     }
@@ -150,19 +148,4 @@ fn take_rsv(request: &mut Object) -> Result<Object, Failure> {
     let rsv = request.object("rsv")?.unwrap_or_default();
     request.take("rsv");
     Ok(rsv)
-}
-
-/// The `web_search_options` of the settings.
-fn web_search(settings: &Settings) -> Option<Object> {
-    if settings.boolean("web_search_enabled") != Some(true) {
-        return None;
-    }
-    let mut options = Object::default();
-    if let Some(results) = settings.integer("web_search_max_results") {
-        options.set("max_results", results.to_string());
-    }
-    if let Some(range) = settings.text("web_search_time_range") {
-        options.set_text("time_range", &range);
-    }
-    Some(options)
 }

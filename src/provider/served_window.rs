@@ -107,14 +107,14 @@ impl WindowCache {
 
     fn get(&mut self, target: &Target, path: &str) -> Option<RunningModels> {
         let address = target.address().clone().with_path(path);
-        let reply = self.client.get(&address, target.key(None).ok()?, MAX_ANSWER_BYTES).ok()?;
+        let reply = self.client.get(&address, target.own_key().ok()?, MAX_ANSWER_BYTES).ok()?;
         serde_json::from_slice(&reply.body.bytes).ok().filter(|_| reply.status == 200)
     }
 
     fn show(&mut self, target: &Target, question: Object) -> Option<ShownModel> {
         let address = target.address().clone().with_path("/api/show");
         let body = question.to_json().into_bytes();
-        let reply = self.client.post(&address, target.key(None).ok()?, body, MAX_ANSWER_BYTES).ok()?;
+        let reply = self.client.post(&address, target.own_key().ok()?, body, MAX_ANSWER_BYTES).ok()?;
         serde_json::from_slice(&reply.body.bytes).ok().filter(|_| reply.status == 200)
     }
 }

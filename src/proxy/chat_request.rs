@@ -3,9 +3,10 @@
 use super::memory_mode::MemoryMode;
 use super::relay_headers;
 use super::request_body;
-use crate::config::{Secret, Settings};
+use crate::config::Settings;
 use crate::error::Result;
 use crate::forward::Caller;
+use crate::provider::CallerKeys;
 use crate::record::{Object, Scope};
 use hyper::HeaderMap;
 use hyper::http::request::Parts;
@@ -34,13 +35,13 @@ pub(super) struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// Parses a request. `key` is the caller's for its provider; `client` lives as long as the client waits. Errors
+    /// Parses a request. `keys` are the caller's; `client` lives as long as the client waits. Errors
     /// name the member or the header at fault.
     pub(super) fn parse(
         head: &Parts,
         body: &[u8],
         scope: Scope,
-        key: Option<Secret>,
+        keys: CallerKeys,
         settings: &Settings,
         client: &Arc<()>,
     ) -> Result<ChatRequest> {
@@ -48,7 +49,7 @@ impl ChatRequest {
         Ok(ChatRequest {
             body: request_body::parse(body)?,
             scope,
-            caller: relay_headers::caller(head, key),
+            caller: relay_headers::caller(head, keys),
             mode,
             overrides: recall_override(&head.headers).into_iter().collect(),
             client: Arc::downgrade(client),

@@ -8,6 +8,7 @@
 use super::response::{self, HttpResponse};
 use crate::config::{Secret, Settings};
 use crate::error::Error;
+use crate::provider::CallerKeys;
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
@@ -21,6 +22,8 @@ use std::net::IpAddr;
 
 /// The header for the token, where `Authorization` holds a provider's key.
 const TOKEN_HEADER: &str = "x-rsv-token";
+/// The header in which clients of Anthropic's send their key.
+const ANTHROPIC_KEY_HEADER: &str = "x-api-key";
 /// The key that a client without one sends, if it must send some. The proxy passes it on to no provider.
 pub(super) const PLACEHOLDER_KEY: &str = "rsv";
 /// The header by which a browser says whether a page of another site makes it send a request.
@@ -100,11 +103,11 @@ impl Guard {
         })
     }
 
-    /// The caller's key for a provider. Neither the proxy's token nor the placeholder is one.
-    pub(super) fn bearer(&self, headers: &HeaderMap) -> Option<Secret> {
-        let key = bearer(headers)?;
-        let is_token = self.token.as_ref().is_some_and(|token| is_equal(key, token.expose()));
-        (!is_token && key != PLACEHOLDER_KEY).then(|| Secret::new(key))
+    /// The caller's keys for providers, without the proxy's token.
+    pub(super) fn caller_keys(&self, headers: &HeaderMap) -> CallerKeys {
+        let is_token = |key: &str| self.token.as_ref().is_some_and(|token| is_equal(key, token.expose()));
+        let secret = |key: Option<&str>| key.filter(|key| !is_token(key)).map(Secret::new);
+        CallerKeys::new(secret(bearer(headers)), secret(sent(headers, ANTHROPIC_KEY_HEADER)))
     }
 
     /// Adds the headers that let a page read the response, if its origin is listed (CORS).
@@ -199,8 +202,12 @@ fn is_bearer(headers: &HeaderMap, token: &Secret) -> bool {
 }
 
 fn is_token_header(headers: &HeaderMap, token: &Secret) -> bool {
-    let sent = headers.get(HeaderName::from_static(TOKEN_HEADER)).and_then(|value| value.to_str().ok());
-    sent.is_some_and(|sent| is_equal(sent.trim(), token.expose()))
+    sent(headers, TOKEN_HEADER).is_some_and(|sent| is_equal(sent, token.expose()))
+}
+
+/// The value of a header, without blanks around it.
+fn sent<'h>(headers: &'h HeaderMap, name: &'static str) -> Option<&'h str> {
+    headers.get(HeaderName::from_static(name))?.to_str().ok().map(str::trim)
 }
 
 /// Compares two texts in a time that does not depend on where they differ: by their digests, to the last byte.
@@ -321,11 +328,9 @@ mod tests {
         assert_eq!(status(&guard, "/", &[("authorization", "Bearer secreT")]), 401);
         assert_eq!(status(&guard, "/", &[("authorization", "bearer  secret ")]), 200);
         assert_eq!(status(&guard, "/", &[("x-rsv-token", "secret"), ("authorization", "Bearer key")]), 200);
-        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer secret"));
-        assert_eq!(guard.bearer(&headers), None);
-        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer key"));
-        assert_eq!(guard.bearer(&headers), Some(Secret::new("key")));
-        headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer rsv"));
-        assert_eq!(guard.bearer(&headers), None);
+        for (sent, counts) in [("Bearer secret", false), ("Bearer key", true), ("Bearer rsv", false)] {
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(sent));
+            assert_eq!(format!("{:?}", guard.caller_keys(&headers)).contains("****"), counts, "{sent}");
+        }
     }
 }

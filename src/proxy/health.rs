@@ -70,6 +70,6 @@ fn entry(target: &Target) -> Object {
     let mut entry = Object::default();
     entry.set_text("name", target.name());
     entry.set_text("address", &target.address().to_string());
-    entry.set("key", target.key(None).is_ok_and(|key| key.is_some()).to_string());
+    entry.set("key", target.own_key().is_ok_and(|key| key.is_some()).to_string());
     entry
 }

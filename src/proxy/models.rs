@@ -4,7 +4,7 @@ use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
 use super::upstream::Upstream;
 use crate::http::RelayRequest;
-use crate::provider::Target;
+use crate::provider::{CallerKeys, Target};
 use crate::record::Object;
 use futures_util::future::join_all;
 use http_body_util::{BodyExt, Limited};
@@ -30,7 +30,7 @@ impl ModelsApi {
     /// The models of the providers that have a key in the settings or need none. The caller's key is sent to none of
     /// them: only the name of a model would tell whose key it is.
     pub(super) async fn list(&self) -> HttpResponse {
-        let targets = self.upstream.all().into_iter().filter(|target| match target.key(None) {
+        let targets = self.upstream.all().into_iter().filter(|target| match target.own_key() {
             Ok(key) => key.is_some() || ["ollama", "custom"].contains(&target.name()),
             Err(_) => false,
         });
@@ -67,7 +67,7 @@ impl ModelsApi {
         let address = target.sibling("models", None);
         let address = address.ok_or("its address names chat completions only")?;
         let list = async {
-            let sent = self.upstream.send(target, &address, None, RelayRequest::get()).await;
+            let sent = self.upstream.send(target, &address, CallerKeys::none(), RelayRequest::get()).await;
             let response = sent.map_err(|failure| failure.message)?;
             if !response.status().is_success() {
                 return Err(format!("it answered {}", response.status()));

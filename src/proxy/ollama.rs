@@ -17,6 +17,7 @@ use super::upstream::{self, Upstream};
 use crate::enrich::Enriched;
 use crate::forward::{self, Failure};
 use crate::http::{Decoder, RelayBody, RelayRequest, RequestBody};
+use crate::provider::CallerKeys;
 use crate::provider::Target;
 use crate::record::{Account, Object};
 use bytes::Bytes;
@@ -121,7 +122,8 @@ impl OllamaApi {
         let target = self.upstream.ollama()?;
         let address = upstream::ollama_address(target.address(), method.name(), head.uri.query());
         forward::log_detail(&self.config.diagnostics, "the request to", &target, &passing.body, None);
-        let answered = self.upstream.send_with_retries(&target, &address, None, passing).await?;
+        let answered =
+            self.upstream.send_with_retries(&target, &address, CallerKeys::none(), passing).await?;
         if answered.status() != StatusCode::OK {
             return refusal(&target, answered).await;
         }
@@ -163,7 +165,7 @@ impl OllamaApi {
         let mut response = match self.upstream.ollama() {
             Ok(target) => {
                 let address = upstream::ollama_address(target.address(), name, query);
-                self.upstream.relay(&target, Some(address), None, passing).await
+                self.upstream.relay(&target, Some(address), CallerKeys::none(), passing).await
             }
             Err(failure) => response::failure(&failure),
         };

@@ -5,7 +5,7 @@ use super::memory_mode::MemoryMode;
 use super::relay_headers;
 use super::response::{self, HttpResponse};
 use super::upstream::Upstream;
-use crate::config::Secret;
+use crate::provider::CallerKeys;
 use crate::record::Object;
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -26,19 +26,19 @@ impl Passthrough {
     }
 
     /// Relays a request to `/v1/NAME` with its `bytes` unchanged, except the provider's name before the model's and the
-    /// member `rsv`. `body` is the object of the bytes, `key` the caller's.
+    /// member `rsv`. `body` is the object of the bytes, `keys` the caller's.
     pub(super) async fn relay(
         &self,
         name: &str,
         head: &Parts,
         mut body: Object,
         bytes: Bytes,
-        key: Option<&Secret>,
+        keys: &CallerKeys,
     ) -> HttpResponse {
         let model = body.text("model").ok().flatten().filter(|model| !model.is_empty());
         let target = match model.as_deref().or(name.strip_prefix("models/")) {
             Some(model) => self.upstream.target_of(model),
-            None => self.upstream.default_target(key),
+            None => self.upstream.default_target(keys),
         };
         let target = match target {
             Ok(target) => target,
@@ -54,8 +54,8 @@ impl Passthrough {
         let query = head.uri.query();
         let passing = relay_headers::passing(head, bytes);
         let mut response = match name {
-            CHAT_ROUTE => self.upstream.relay_chat(&target, query, key, passing).await,
-            _ => self.upstream.relay(&target, target.sibling(name, query), key, passing).await,
+            CHAT_ROUTE => self.upstream.relay_chat(&target, query, keys, passing).await,
+            _ => self.upstream.relay(&target, target.sibling(name, query), keys, passing).await,
         };
         memory_headers::set_mode(&mut response, MemoryMode::Off);
         response

@@ -1,8 +1,8 @@
 //! Selects the headers to relay: from a client's request to a provider, and from a provider's answer to the client.
 
-use crate::config::Secret;
 use crate::forward::Caller;
 use crate::http::{RelayRequest, accepted_encodings};
+use crate::provider::CallerKeys;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -52,14 +52,14 @@ pub(super) fn readable(mut passing: RelayRequest) -> RelayRequest {
 }
 
 /// The part of a client's request that is relayed where its body is written anew.
-pub(super) fn caller(head: &Parts, key: Option<Secret>) -> Caller {
+pub(super) fn caller(head: &Parts, keys: CallerKeys) -> Caller {
     let encodings = head.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     let mut headers = passing(head, Bytes::new()).headers;
     for name in [ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE] {
         headers.remove(name);
     }
     let query = head.uri.query().map(str::to_owned);
-    Caller { key, encodings: encodings.map(str::to_owned), headers, query }
+    Caller { keys, encodings: encodings.map(str::to_owned), headers, query }
 }
 
 /// The part of a provider's headers that is relayed to the client.

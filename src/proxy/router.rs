@@ -137,8 +137,8 @@ impl Router {
         client: &Arc<()>,
     ) -> std::result::Result<(ChatRequest, Bytes), HttpResponse> {
         let bytes = self.read_body(body).await?;
-        let key = self.guard.bearer(&head.headers);
-        let request = ChatRequest::parse(head, &bytes, scope, key, &self.config.settings, client);
+        let keys = self.guard.caller_keys(&head.headers);
+        let request = ChatRequest::parse(head, &bytes, scope, keys, &self.config.settings, client);
         Ok((request.map_err(|error| response::bad_request(&error))?, bytes))
     }
 
@@ -151,8 +151,8 @@ impl Router {
         let client = Arc::new(());
         let (request, bytes) = self.read_chat(scope, head, body, &client).await?;
         if request.mode == MemoryMode::Off {
-            let key = self.guard.bearer(&head.headers);
-            return Ok(self.passthrough.relay(CHAT_ROUTE, head, request.body, bytes, key.as_ref()).await);
+            let keys = self.guard.caller_keys(&head.headers);
+            return Ok(self.passthrough.relay(CHAT_ROUTE, head, request.body, bytes, &keys).await);
         }
         Ok(self.chat.complete(request, client).await)
     }
@@ -184,8 +184,8 @@ impl Router {
     ) -> std::result::Result<HttpResponse, HttpResponse> {
         let bytes = self.read_body(body).await?;
         let object = Object::parse_bytes(&bytes).unwrap_or_default();
-        let key = self.guard.bearer(&head.headers);
-        Ok(self.passthrough.relay(name, head, object, bytes, key.as_ref()).await)
+        let keys = self.guard.caller_keys(&head.headers);
+        Ok(self.passthrough.relay(name, head, object, bytes, &keys).await)
     }
 
     async fn relay_to_ollama(

@@ -3,11 +3,11 @@
 use super::relay_headers;
 use super::response::{self, HttpResponse};
 use crate::cli::Diagnostics;
-use crate::config::{Secret, Settings};
+use crate::config::Settings;
 use crate::error::{Error, Result};
 use crate::forward::{Failure, RetryPolicy};
 use crate::http::{Address, Client, RelayBody, RelayRequest, RequestBody, parse_retry_after};
-use crate::provider::{Providers, Target};
+use crate::provider::{CallerKeys, Providers, Target};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use hyper::header::RETRY_AFTER;
@@ -52,9 +52,9 @@ impl Upstream {
     }
 
     /// The provider of a request that names no model: OpenAI if there is a key for it, else Ollama.
-    pub(super) fn default_target(&self, bearer: Option<&Secret>) -> std::result::Result<Target, Failure> {
+    pub(super) fn default_target(&self, keys: &CallerKeys) -> std::result::Result<Target, Failure> {
         let openai = self.providers.by_name("openai")?;
-        if openai.key(bearer).is_ok() { Ok(openai) } else { self.ollama() }
+        if openai.key(keys).is_ok() { Ok(openai) } else { self.ollama() }
     }
 
     /// Ollama.
@@ -67,10 +67,10 @@ impl Upstream {
         &self,
         target: &Target,
         address: &Address,
-        bearer: Option<&Secret>,
+        keys: &CallerKeys,
         passing: RelayRequest<impl Into<RequestBody>>,
     ) -> std::result::Result<Response<RelayBody>, Failure> {
-        let key = target.key(bearer)?;
+        let key = target.key(keys)?;
         let sent = self.client.relay(address, key, target.headers(), passing).await;
         sent.map_err(|failed| Failure::unsent(target, &failed))
     }
@@ -80,10 +80,10 @@ impl Upstream {
         &self,
         target: &Target,
         address: &Address,
-        bearer: Option<&Secret>,
+        keys: &CallerKeys,
         passing: RelayRequest,
     ) -> std::result::Result<Response<RelayBody>, Failure> {
-        let key = target.key(bearer)?;
+        let key = target.key(keys)?;
         let send = || self.client.relay(address, key, target.headers(), passing.clone());
         let wait = |response: &Response<RelayBody>| {
             parse_retry_after(response.headers().get(RETRY_AFTER)?.to_str().ok()?)
@@ -98,7 +98,7 @@ impl Upstream {
         &self,
         target: &Target,
         address: Option<Address>,
-        bearer: Option<&Secret>,
+        keys: &CallerKeys,
         passing: RelayRequest<impl Into<RequestBody>>,
     ) -> HttpResponse {
         let Some(address) = address else {
@@ -109,7 +109,7 @@ impl Upstream {
             return response::error(StatusCode::NOT_FOUND, "not_found", &text);
         };
         let wants_body = passing.method != Method::HEAD;
-        relay_result(target, wants_body, self.send(target, &address, bearer, passing).await)
+        relay_result(target, wants_body, self.send(target, &address, keys, passing).await)
     }
 
     /// Relays a chat request, which is sent again if the provider cannot have acted on it.
@@ -117,11 +117,11 @@ impl Upstream {
         &self,
         target: &Target,
         query: Option<&str>,
-        bearer: Option<&Secret>,
+        keys: &CallerKeys,
         passing: RelayRequest,
     ) -> HttpResponse {
         let address = target.address().clone().with_query(query);
-        relay_result(target, true, self.send_with_retries(target, &address, bearer, passing).await)
+        relay_result(target, true, self.send_with_retries(target, &address, keys, passing).await)
     }
 
     /// Errors if a provider's address is the proxy's own.

@@ -134,7 +134,7 @@ fn a_symbolic_link_stays_one() {
 #[test]
 fn concurrent_changes_do_not_undo_each_other() {
     let home = Home::new();
-    let keys = ["model", "log", "neo4j_user", "neo4j_database", "reservoir_host", "web_search_time_range"];
+    let keys = ["model", "log", "neo4j_user", "neo4j_database", "reservoir_host", "enrich.note"];
     let started: Vec<_> =
         keys.iter().map(|key| home.command("rsv-config").args(["set", key, "x"]).spawn().unwrap()).collect();
     assert!(started.into_iter().all(|mut child| child.wait().unwrap().success()));

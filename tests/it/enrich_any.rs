@@ -262,7 +262,7 @@ fn holds(messages: &[Value], line: &Object, options: &Options) -> Result<Came, T
     prop_assert_eq!(systems(&own), systems(&given.messages));
     calls_are_whole(&given.messages, &own)?;
     if let Some(choices) = line.get("choices") {
-        prop_assert!(reported.ids.is_empty() && choices.contains("Your last message is too long"));
+        prop_assert!(reported.ids.is_empty() && choices.contains(" too long. "));
         return Ok(Came::TooLong);
     }
     let mut line = Request::parse(line.clone()).unwrap();

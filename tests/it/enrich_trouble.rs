@@ -183,6 +183,43 @@ fn a_request_that_is_too_long_is_answered_by_the_pipe_and_the_proxy() {
     assert!(provider.seen().is_empty());
 }
 
+/// The text of the answer that a request is too long: the part, its tokens, and their limit; nothing if it is not.
+fn too_long(home: &Home, request: &Value) -> Option<(String, i64, i64)> {
+    let out = home.run("rsv-enrich", &[], request.to_string()).ok();
+    let line = &lines_of(&out)[0];
+    let said = text(line.get("choices")?.get(0)?.get("message")?.get("content")?);
+    let (part, rest) = said.strip_prefix("Your ").unwrap().split_once(" too long. ").unwrap();
+    let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+    let mut number = || numbers.next().unwrap().parse().unwrap();
+    Some((part.to_owned(), number(), number()))
+}
+
+#[test]
+fn the_part_that_is_too_long_is_named_with_the_limit_that_applies_to_it() {
+    let home = Home::new();
+    home.write(".config/rsv/config.toml", SMALL);
+    let words = |count: usize| "owl ".repeat(count);
+    let request = |system: usize, last: usize| {
+        json!({"model": "llama3.1", "messages": [
+            {"role": "system", "content": words(system)}, {"role": "user", "content": words(last)}]})
+    };
+    let (part, tokens, limit) = too_long(&home, &request(400, 20)).unwrap();
+    assert_eq!(part, "system message is");
+    assert!(tokens > 400 && (180..240).contains(&limit), "{tokens} {limit}");
+    let (part, tokens, limit) = too_long(&home, &request(100, 200)).unwrap();
+    assert_eq!(part, "last message is");
+    assert!((200..260).contains(&tokens) && (100..150).contains(&limit), "{tokens} {limit}");
+    // As many words less as the text tells make the request fit, and one word more does not.
+    let (most, over) = (limit as usize, tokens as usize);
+    let fitting = 200 - (over - most);
+    assert_eq!(too_long(&home, &request(100, fitting)), None);
+    assert_eq!(too_long(&home, &request(100, fitting + 1)), Some((part, limit + 1, limit)));
+    let mut tools = request(5, 5);
+    tools["tools"] = json!([{"type": "function", "function": {"name": "f", "description": words(400)}}]);
+    let (part, tokens, limit) = too_long(&home, &tools).unwrap();
+    assert!(part == "tools are" && tokens > 400 && limit < 240, "{part} {tokens} {limit}");
+}
+
 #[test]
 fn with_strict_a_request_that_is_too_long_is_an_error() {
     let home = remembering(Home::new());

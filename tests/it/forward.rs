@@ -411,20 +411,44 @@ fn loopback_addresses_bypass_the_network_proxy() {
 }
 
 #[test]
-fn web_search_options_are_added_only_where_they_are_wanted_and_absent() {
-    let fake = Fake::new(vec![Answer::new(200, YES); 4]);
-    let home = home(&fake.url());
-    let on = home.env("RSV_WEB_SEARCH_ENABLED", "true");
-    let full = on.env("RSV_WEB_SEARCH_MAX_RESULTS", "5").env("RSV_WEB_SEARCH_TIME_RANGE", "recent");
-    let own = r#"{"model":"gpt-4o","messages":[1],"web_search_options":{}}"#;
-    forward(&on, ASK).ok();
-    forward(&full, ASK).ok();
-    forward(&full, own).ok();
-    forward(&home.env("RSV_WEB_SEARCH_ENABLED", "false").env("RSV_WEB_SEARCH_MAX_RESULTS", "5"), ASK).ok();
-    let seen: Vec<String> = fake.seen().iter().map(|seen| seen.text().to_owned()).collect();
-    let with = |options| format!("{},\"web_search_options\":{options}}}", ASK.strip_suffix('}').unwrap());
-    let five = with(r#"{"max_results":5,"time_range":"recent"}"#);
-    assert_eq!(seen, [with("{}"), five, own.to_owned(), ASK.to_owned()]);
+fn web_search_options_are_added_only_for_models_that_search() {
+    let fake = Fake::answering(|_| Answer::new(200, YES));
+    let home =
+        home(&fake.url()).env("RSV_CUSTOM_BASE_URL", &fake.url()).env("RSV_OLLAMA_BASE_URL", &fake.url());
+    let limits = home.env("RSV_WEB_SEARCH_MAX_RESULTS", "5").env("RSV_WEB_SEARCH_TIME_RANGE", "recent");
+    let (on, full) = ("RSV_WEB_SEARCH_ENABLED", limits.env("RSV_WEB_SEARCH_ENABLED", "true"));
+    // The options that a request with these arrives with.
+    let sent = |home: &Home, model: &str, options: &str| {
+        let own =
+            if options.is_empty() { String::new() } else { format!(",\"web_search_options\":{options}") };
+        let ask = format!(r#"{{"model":"{model}","messages":[1]{own}}}"#);
+        forward(home, &ask).ok();
+        let seen = fake.seen().pop().unwrap().text().to_owned();
+        let rest = seen.split_once(r#","messages":[1]"#).unwrap().1.strip_suffix('}').unwrap();
+        rest.strip_prefix(r#","web_search_options":"#).unwrap_or(rest).to_owned()
+    };
+    let (search, given) = ("gpt-4o-search-preview", r#"{"enabled":true,"max_results":8}"#);
+    assert_eq!(sent(&home.env(on, "true"), search, ""), "{}");
+    let documented = r#"{"enabled":true,"max_results":5,"time_range":"recent"}"#;
+    assert_eq!(sent(&full, search, ""), documented);
+    assert_eq!(sent(&full, "custom/sonar-pro", ""), documented);
+    assert_eq!(sent(&limits, search, ""), "");
+    assert_eq!(sent(&home.env(on, "false"), search, ""), "");
+    for model in ["gpt-4o", "custom/m", "llama3"] {
+        assert_eq!(sent(&full, model, ""), "", "{model}");
+        assert_eq!(sent(&full, model, given), given, "{model}");
+    }
+    // A client's own options get the limits that they leave open, whether or not others get options.
+    for home in [&full, &limits] {
+        let wanted = r#"{"enabled":true,"max_results":8,"time_range":"recent"}"#;
+        assert_eq!(sent(home, search, given), wanted);
+        assert_eq!(sent(home, search, "{}"), r#"{"max_results":5,"time_range":"recent"}"#);
+        assert_eq!(sent(home, search, r#"{"enabled":false}"#), r#"{"enabled":false}"#);
+        assert_eq!(sent(home, search, "null"), "null");
+    }
+    assert_eq!(sent(&home.env(on, "true"), search, given), given);
+    let said = forward(&home.env("RSV_WEB_SEARCH_TIME_RANGE", "today"), ASK).trouble();
+    assert!(said.contains("RSV_WEB_SEARCH_TIME_RANGE: expected recent or week or month or any"), "{said}");
 }
 
 #[test]

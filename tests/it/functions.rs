@@ -104,8 +104,8 @@ fn stored(home: &Home) -> Vec<(String, String)> {
 fn a_turn_is_stored_once_and_its_question_does_not_find_itself() {
     for shell in shells() {
         let home = home();
-        home.run("rsv-ingest", &["-p", "work", "The tomatoes stand by the warm wall."], "").ok();
-        let reported = run(&home, shell, "gpty_work 'Where are my tomatoes?'", "").ok();
+        home.run("rsv-ingest", &["-p", "ada", "-i", "work", "The tomatoes stand by the warm wall."], "").ok();
+        let reported = run(&home, shell, "export USER=ada; gpty_work 'Where are my tomatoes?'", "").ok();
         assert_eq!(reported, format!("{ANSWER}\n"), "{shell:?}");
         let asked = home.read("asked");
         let (block, question) = asked.split_once("</rsv-memory>").unwrap();
@@ -123,7 +123,7 @@ fn a_turn_is_stored_once_and_its_question_does_not_find_itself() {
         let account = records.iter().find(|r| r["kind"] == "account").unwrap();
         assert_eq!(account["trace_id"], turn[0]["trace_id"]);
         // Recalled text is not stored again, and is recalled again.
-        run(&home, shell, "olm -p work -m llama3.2 'And now?'", "").ok();
+        run(&home, shell, "olm -p ada -i work -m llama3.2 'And now?'", "").ok();
         let asked = home.read("asked");
         assert!(
             asked.starts_with("ollama run llama3.2\n") && asked.contains("> Where are my tomatoes?"),
@@ -162,23 +162,36 @@ fn scopes_are_named_by_the_function_or_by_flags() {
     for shell in shells() {
         let home = home();
         home.run("rsv-config", &["set", "model", "llama3.2"], "").ok();
-        let script = "gpty_work a; gpty_personal b; gpty_creative c; gpty -p 'my own' -i desk d; olm e; \
+        // fish sets USER itself.
+        let script = "export USER=ada; gpty_work a; gpty_personal b; gpty_creative c; gpty -p 'my own' -i desk d; olm e; \
                       contextual_cgip_with_ingest f; contextual_ollama_with_ingest g; gpty_work -i phone h";
         run(&home, shell, script, "").ok();
         assert!(home.read("asked").starts_with("cgip\n"));
         let questions: Vec<String> =
             stored(&home).iter().step_by(2).map(|(scope, said)| format!("{scope} {said}")).collect();
         let wanted = [
-            "work/work a",
-            "personal/personal b",
-            "creative/creative c",
+            "ada/work a",
+            "ada/personal b",
+            "default/default c",
             "my own/desk d",
             "default/default e",
             "default/default f",
             "default/default g",
-            "work/phone h",
+            "ada/phone h",
         ];
         assert_eq!(questions, wanted, "{shell:?}");
+        // A cron job has no USER.
+        let user = Command::new("id").arg("-un").output().unwrap();
+        let user = String::from_utf8(user.stdout).unwrap();
+        run(
+            &home,
+            shell,
+            if shell.0 == "fish" { "set -e USER; gpty_work z" } else { "unset USER; gpty_work z" },
+            "",
+        )
+        .ok();
+        let (scope, said) = stored(&home).swap_remove(16);
+        assert_eq!((scope, said), (format!("{}/work", user.trim()), "z".to_owned()), "{shell:?}");
     }
 }
 

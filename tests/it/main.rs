@@ -40,6 +40,7 @@ mod functions;
 mod hub;
 mod ingest;
 mod install;
+mod keys;
 mod kinds;
 mod levels;
 mod link;

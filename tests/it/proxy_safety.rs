@@ -75,14 +75,14 @@ fn other_machines_need_the_token() {
     let token = "Authorization: Bearer canary-token\r\n";
     assert_eq!(proxy.raw(&post(CHAT, token, body)).0, 200);
     assert_eq!(openai.seen()[0].header("authorization"), Some("Bearer own"));
-    let both = "x-rsv-token: canary-token\r\nAuthorization: Bearer callers\r\n";
+    let both = "x-rsv-token: canary-token\r\nAuthorization: Bearer sk-callers\r\n";
     assert_eq!(proxy.raw(&post(CHAT, both, body)).0, 200);
-    assert_eq!(openai.seen()[1].header("authorization"), Some("Bearer callers"));
+    assert_eq!(openai.seen()[1].header("authorization"), Some("Bearer sk-callers"));
     assert_eq!(openai.seen()[1].header("x-rsv-token"), None);
     let health = proxy.raw(&asked("GET", "/health", token)).1;
     let (said, status) = proxy.last_words();
     assert_eq!(status, Some(0));
-    for secret in ["canary-token", "callers", "Bearer own"] {
+    for secret in ["canary-token", "sk-callers", "Bearer own"] {
         assert!(!said.contains(secret) && !health.contains(secret), "{said}{health}");
     }
 }
@@ -322,6 +322,7 @@ fn the_request_log_has_a_line_per_request_and_no_content() {
         "Authorization: Bearer canary\r\n",
         &asking("secret words"),
     ));
+    assert!(proxy.hear().contains("rsv-proxy: store: "));
     let line = proxy.hear();
     let reported: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(
@@ -336,6 +337,7 @@ fn the_request_log_has_a_line_per_request_and_no_content() {
     assert!(!line.contains("canary") && !line.contains("secret"), "{line}");
     let mut proxy = Proxy::start_with(&home, &["--log", "text"]);
     proxy.get("/nowhere");
+    proxy.hear();
     let line = proxy.hear();
     assert!(line.contains("method=\"GET\" path=\"/nowhere\" status=404"), "{line}");
 }
@@ -457,7 +459,7 @@ fn a_key_is_sent_to_its_provider_and_nowhere_else() {
         .env("RSV_RETRIES", "0");
     let mut proxy = Proxy::start_with(&home, &["-v", "--log", "json"]);
     let mut reported = String::new();
-    let bearer = "Authorization: Bearer canary-bearer\r\nx-api-key: canary-header\r\n";
+    let bearer = "Authorization: Bearer sk-canary-bearer\r\nx-api-key: canary-header\r\n";
     for headers in ["", bearer] {
         for (model, question, stream) in [
             ("gpt-4o", "well?", false),
@@ -482,7 +484,7 @@ fn a_key_is_sent_to_its_provider_and_nowhere_else() {
     let keys: Vec<String> =
         openai.seen().iter().filter_map(|seen| seen.header("authorization").map(str::to_owned)).collect();
     assert!(
-        ["variable", "bearer"].iter().all(|key| keys.contains(&format!("Bearer canary-{key}"))),
+        ["canary-variable", "sk-canary-bearer"].iter().all(|key| keys.contains(&format!("Bearer {key}"))),
         "{keys:?}"
     );
     let (words, status) = proxy.last_words();

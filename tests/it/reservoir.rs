@@ -4,7 +4,7 @@ use crate::docs::is_installed;
 use crate::examples::can_run_examples;
 use crate::fake::{Answer, Fake};
 use crate::proxy::{Proxy, asking};
-use crate::support::{Home, Ran, lines_of};
+use crate::support::{Home, Ran, lines_of, text};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -72,7 +72,9 @@ enum Shape {
     Nothing,
     /// `ISO [trace] role: content`, so many times.
     Messages(usize),
-    /// `N. role: content`, so many times.
+    /// `N. ISO [partition/instance] role: content`, so many times.
+    Found(usize),
+    /// The same with ` (score: S)` at the end.
     Hits(usize),
     /// `Saved message with trace_id: …`.
     Saved,
@@ -93,21 +95,21 @@ impl Shape {
             Shape::Nothing => printed.is_empty(),
             Shape::Text(text) => printed == *text,
             Shape::Messages(count) => {
-                let message = |line: &&str| {
-                    let (time, rest) = line.split_once(" [").unwrap_or_default();
-                    let (trace, rest) = rest.split_once("] ").unwrap_or_default();
-                    rsv::record::time::parse(time).is_ok()
-                        && time.len() == 24
-                        && !trace.is_empty()
-                        && role(rest)
-                };
+                let message =
+                    |line: &&str| heading(line).is_some_and(|(id, rest)| !id.is_empty() && role(rest));
                 lines.len() == *count && lines.iter().all(message)
             }
-            Shape::Hits(count) => {
+            Shape::Found(count) | Shape::Hits(count) => {
                 let hit = |(at, line): (usize, &&str)| {
-                    line.strip_prefix(&format!("{}. ", at + 1)).is_some_and(role)
+                    let line = line.strip_prefix(&format!("{}. ", at + 1))?;
+                    let (scope, rest) = heading(line)?;
+                    let scored = rest.rsplit_once(" (score: ").map(|(_, score)| score.strip_suffix(')'));
+                    let score = scored.map(|score| score.unwrap_or_default().parse::<f64>().unwrap());
+                    let is_scored = score.is_some_and(|score| (-1.0..=1.0).contains(&score));
+                    let scope = scope.split_once('/').is_some_and(|(p, i)| !p.is_empty() && !i.is_empty());
+                    Some(scope && role(rest) && is_scored == matches!(self, Shape::Hits(_)))
                 };
-                lines.len() == *count && lines.iter().enumerate().all(hit)
+                lines.len() == *count && lines.iter().enumerate().all(|line| hit(line) == Some(true))
             }
             Shape::Saved => {
                 let trace = printed.strip_prefix("Saved message with trace_id: ");
@@ -121,11 +123,19 @@ impl Shape {
     }
 }
 
+/// The text in brackets after the time at the beginning of a line, and the rest.
+fn heading(line: &str) -> Option<(&str, &str)> {
+    let (time, rest) = line.split_once(" [")?;
+    (rsv::record::time::parse(time).is_ok() && time.len() == 24).then_some(())?;
+    rest.split_once("] ")
+}
+
 /// The page on the command line, line by line.
 const REFERENCE: &[(&str, Shape)] = &[
-    (r#"reservoir search "python programming""#, Shape::Hits(0)),
+    (r#"reservoir search "python programming" || test $? = 1"#, Shape::Nothing),
+    (r#"reservoir search --partition alice "python programming""#, Shape::Found(1)),
     (r#"reservoir search --semantic "machine learning concepts""#, Shape::Hits(2)),
-    (r#"reservoir search --partition alice --instance coding "neural networks""#, Shape::Hits(1)),
+    (r#"reservoir search --partition alice --instance coding "neural networks""#, Shape::Found(1)),
     (r#"reservoir search --link --semantic "database design""#, Shape::Hits(2)),
     (r#"reservoir search --deduplicate --semantic "API design""#, Shape::Hits(2)),
     (r#"reservoir search --link --deduplicate --semantic "API design""#, Shape::Hits(2)),
@@ -155,6 +165,7 @@ const REFERENCE: &[(&str, Shape)] = &[
     ("reservoir config --get semantic_context_size", Shape::Text("15\n")),
     ("reservoir config --set semantic_context_size=20", Shape::Nothing),
     ("reservoir config -g semantic_context_size", Shape::Text("20\n")),
+    ("reservoir config --get web_search_enabled", Shape::Text("false\n")),
     ("reservoir config --set neo4j_uri=bolt://localhost:7687", Shape::Nothing),
     ("reservoir config --set model=gpt-4-turbo", Shape::Nothing),
     ("reservoir config --get model", Shape::Text("gpt-4-turbo\n")),
@@ -263,14 +274,102 @@ fn errors_of_the_reservoir_function_have_hints() {
         ("echo x | reservoir ingest --role system", "rsv-ingest: error: system messages are not stored\n"),
         ("reservoir view many", "rsv-view: error: invalid value 'many' "),
         ("reservoir view 1 > /dev/full", ""),
-        (
-            "ln -sf \"$(command -v dirname)\" bin; PATH=$(dirname \"$(command -v rsv-view)\"):$HOME/bin; $BASH bin/reservoir view 1",
-            "reservoir: error: jq is not installed\nreservoir: hint: install it, or use 'rsv-view'\n",
-        ),
     ] {
         let ran = desk.run(&format!("{{ {line}; }} || exit $?"));
         assert!(ran.status == 2 && ran.stdout.is_empty() && ran.stderr.starts_with(said), "{line}: {ran}");
     }
+}
+
+#[test]
+fn the_commands_need_no_jq_and_exit_as_the_tools() {
+    let desk = Desk::new();
+    for (line, shape, status) in [
+        ("reservoir view -p alice 2", Shape::Messages(2), 0),
+        ("reservoir search -p alice neural", Shape::Found(1), 0),
+        ("reservoir search nowhere", Shape::Nothing, 1),
+        ("reservoir ingest hello", Shape::Saved, 0),
+        ("reservoir config --get model", Shape::Nothing, 1),
+        ("reservoir config --get nothing", Shape::Nothing, 2),
+    ] {
+        // Only what the script itself calls.
+        let line = format!(
+            "ln -sf \"$(command -v dirname)\" bin; \
+             PATH=$(dirname \"$(command -v rsv-view)\"):$HOME/bin; $BASH bin/{line} || exit $?"
+        );
+        let ran = desk.run(&line);
+        assert!(ran.status == status && shape.of(&ran.stdout, &desk), "{line}: {ran}");
+    }
+    let ran = desk.run("rsv-view --accounts --format reservoir").trouble();
+    assert!(ran.contains("rsv-view: hint: use --format text"), "{ran}");
+}
+
+/// A settings file as Reservoir's documents have it.
+const RESERVOIR_FILE: &str = "model = \"gpt-4-turbo\"\nsemantic_context_size = 20\nneo4j_uri = \"bolt://graph:7687\"\n\
+    neo4j_database = \"reservoir\"\ncolour = \"red\"\nreservoir_port = \"many\"\n\
+    [models.gpt-3.5-turbo]\nmax_context_tokens = 4096\nreserve_tokens = 1024\n\
+    [models.gpt-4-turbo]\nmax_context_tokens = 120000\n";
+
+#[test]
+fn the_settings_file_of_reservoir_holds_where_rsv_has_no_value() {
+    let home = Home::new();
+    home.write(".config/reservoir/reservoir.toml", RESERVOIR_FILE);
+    home.write(".config/rsv/config.toml", "semantic_context_size = 7\n");
+    let path = home.path(".config/reservoir/reservoir.toml").display().to_string();
+    let get = |home: &Home, key: &str| home.run("rsv-config", &["get", "--show-origin", key], "");
+    assert_eq!(get(&home, "model").ok(), format!("{path}\tgpt-4-turbo\n"));
+    assert_eq!(get(&home, "models.'gpt-3.5-turbo'.reserve_tokens").ok(), format!("{path}\t1024\n"));
+    assert_eq!(get(&home, "models.gpt-4-turbo.max_context_tokens").ok(), format!("{path}\t120000\n"));
+    assert!(get(&home, "semantic_context_size").ok().ends_with("config.toml\t7\n"));
+    assert_eq!(get(&home, "reservoir_port").ok(), "default\t3017\n");
+    assert_eq!(get(&home, "neo4j_database").status, 1);
+    assert_eq!(get(&home.env("NEO4J_URI", "bolt://other"), "neo4j_uri").ok(), "NEO4J_URI\tbolt://other\n");
+    // A file that the user names is the only one.
+    let named = home.run("rsv-config", &["--config", ".config/rsv/config.toml", "get", "model"], "");
+    assert_eq!((named.status, named.stdout.as_str()), (1, ""));
+    // The tools say nothing of it, but for doctor and the proxy, once.
+    assert_eq!(home.run("rsv-view", &[], "").stderr, "");
+    let found = lines_of(&home.run("rsv-config", &["doctor"], "").stdout);
+    let found: Vec<String> = { found.iter() }
+        .filter(|line| line["check"] == "reservoir")
+        .map(|line| text(&line["found"]))
+        .collect();
+    assert_eq!(found.len(), 3, "{found:?}");
+    for key in ["model", "neo4j_uri", "models.\"gpt-3.5-turbo\".reserve_tokens", &path] {
+        assert!(found[0].contains(key) && !found[0].contains("semantic_context_size"), "{found:?}");
+    }
+    assert!(found[1].ends_with("unknown key: colour") && found[2].contains("reservoir_port: "), "{found:?}");
+    let mut proxy = Proxy::start(&home);
+    let (said, _) = proxy.last_words();
+    assert_eq!(said.matches(&path).count(), 1, "{said}");
+    // One that cannot be read stops nothing.
+    home.write(".config/reservoir/reservoir.toml", "model = ");
+    assert_eq!(get(&home, "model").status, 1);
+    let doctor = home.run("rsv-config", &["doctor"], "").stdout;
+    assert!(doctor.contains("reservoir.toml:1: invalid TOML"), "{doctor}");
+}
+
+#[test]
+fn start_names_the_store_the_model_and_a_graph_that_is_not_used() {
+    let said_by = |home: Home| {
+        std::fs::create_dir(home.path("bin")).unwrap();
+        symlink(script("reservoir"), home.path("bin/reservoir")).unwrap();
+        let desk = Desk { home };
+        let mut proxy = Proxy::spawn(desk.shell(&["-c", "exec reservoir start --port 0"]));
+        let (said, status) = proxy.last_words();
+        assert_eq!(status, Some(0), "{said}");
+        (said, desk.home.store().display().to_string())
+    };
+    let (said, store) = said_by(Home::new());
+    assert!(said.contains(&format!("store: sqlite:{store}; model: that of each request; ")), "{said}");
+    assert!(said.contains("embedding model: none") && !said.contains("NEO4J_URI"), "{said}");
+    let home = Home::with_model().env("NEO4J_URI", "bolt://localhost:7687");
+    home.run("rsv-config", &["set", "model", "gpt-4-turbo"], "").ok();
+    let (said, store) = said_by(home);
+    assert!(said.contains("; model: gpt-4-turbo; embedding model: all-minilm-l6-v2"), "{said}");
+    let wanted = format!(
+        "NEO4J_URI is set, but the store is sqlite:{store}; to store in the graph: rsv-config set store neo4j"
+    );
+    assert_eq!(said.matches(&wanted).count(), 1, "{said}");
 }
 
 #[test]
@@ -287,7 +386,7 @@ fn a_closed_reader_is_no_error_and_the_terminal_is_unchanged() {
     assert!(printed.ends_with("user: a\u{1b}[2Jb\tc\u{202e}\n"), "{printed:?}");
     if is_installed("script") {
         let printed = desk.run("script -qec 'reservoir view -p odd 1' /dev/null").ok();
-        assert!(printed.ends_with("user: a\u{fffd}[2Jb\tc\u{fffd}\r\n"), "{printed:?}");
+        assert!(printed.ends_with("user: a\\u{1b}[2Jb\tc\\u{202e}\r\n"), "{printed:?}");
     }
     let parts = r#"{"role":"user","content":[{"type":"text","text":"See:"},{"type":"image_url","image_url":{"url":"u"}}]}"#;
     desk.home.ingest(&["-p", "odd"], parts);

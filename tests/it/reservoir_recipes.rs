@@ -77,6 +77,7 @@ RSV_STORE=recent.db reservoir import recent.json",
         "jq -es 'length == 2 and (.[1].assistant | startswith(\"Layers\"))' conversation_pairs.json",
     ),
     ("EXPORTED_COUNT=$(reservoir export | jq length)", "test $EXPORTED_COUNT = 6"),
+    ("reservoir export | jq -c '[.[] | .embedding] | unique' > missing", "grep -Fx '[null]' missing"),
     ("EMPTY=$(reservoir export | jq '[.[] | select(.embedding | length == 0)] | length')", "test $EMPTY = 6"),
     ("reservoir replay", "true"),
     (
