@@ -266,15 +266,34 @@ const MAX_SPARSENESS: usize = 4;
 /// The score of every document that holds all tokens, or any: its BM25 times the share of the question that it holds,
 /// weighted by idf, since a document that holds half of a question is worth less than half.
 pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
+    // A token that no document holds is still part of the question.
+    let (mut found_idf, mut missing_idf) = (0.0, corpus.idf(0));
+    for token in tokens {
+        *if token.doc_freq == 0 { &mut missing_idf } else { &mut found_idf } += corpus.idf(token.doc_freq);
+    }
+    let scored = |(n, matches): (i64, Matches)| Scored {
+        n,
+        timestamp: matches.timestamp,
+        score: matches.score * matches.idf / found_idf,
+        share: (occur == Occur::Any).then_some(matches.idf / (found_idf + missing_idf)),
+    };
+    // A token lists a document once, so there is nothing to add up, and the most frequent token is in almost all.
+    if let [token] = tokens {
+        let (idf, bm25) = (corpus.idf(token.doc_freq), corpus.bm25(token.doc_freq));
+        let matches = |doc: &Doc| Matches { tokens: 1, timestamp: doc.timestamp, score: bm25(doc), idf };
+        return token.docs.iter().map(|doc| scored((doc.n, matches(doc)))).collect();
+    }
+    accumulate(tokens, occur, corpus).into_iter().map(scored).collect()
+}
+
+/// The documents that hold all tokens, or any, each with the sum of what its tokens contribute.
+fn accumulate(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<(i64, Matches)> {
     let wanted = if occur == Occur::All { tokens.len() } else { 1 };
     let numbers = || tokens.iter().flat_map(|token| &token.docs).map(|doc| doc.n);
     let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else { return Vec::new() };
     let mut found = Accumulators::new(first, last, tokens.iter().map(|token| token.docs.len()).sum());
-    // A token that no document holds is still part of the question.
-    let (mut found_idf, mut missing_idf) = (0.0, corpus.idf(0));
     for (at, token) in tokens.iter().enumerate() {
         let (idf, bm25) = (corpus.idf(token.doc_freq), corpus.bm25(token.doc_freq));
-        *if token.doc_freq == 0 { &mut missing_idf } else { &mut found_idf } += idf;
         for doc in &token.docs {
             let matches = found.entry(doc.n);
             if occur == Occur::All && matches.tokens < at {
@@ -286,15 +305,7 @@ pub(super) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> V
             matches.tokens += 1;
         }
     }
-    let all = found.with(wanted).into_iter();
-    let share = |matches: &Matches| (occur == Occur::Any).then_some(matches.idf / (found_idf + missing_idf));
-    let scored = |(n, matches): (i64, Matches)| Scored {
-        n,
-        timestamp: matches.timestamp,
-        score: matches.score * matches.idf / found_idf,
-        share: share(&matches),
-    };
-    all.map(scored).collect()
+    found.with(wanted)
 }
 
 /// The number of tokens, rarest first, whose postings are read next: at least one more than before, and as many as have
