@@ -85,7 +85,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let (first, input) = io.peek()?;
     match &*first {
         b"{" | b"[{" => {
-            let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit);
+            let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit)?;
             lines(feed, &mut ingest, &mut *open()?, format == Some("text"), io)
         }
         _ => {

@@ -167,17 +167,24 @@ impl Search<'_> {
         let limit = query.and_then(|query| query.limit).unwrap_or(self.options.limit);
         let options = Options { limit, ..self.options.clone() };
         let mut rank = 0;
-        if self.meaning.is_none() && self.context == 0 && !options.link && !options.deduplicate {
-            search::visit_by_words(store, question, &which, &options, &mut |hit| {
-                rank += 1;
-                self.print(rank, &hit, &Around::default(), query, io)
-            })?;
-        } else {
+        if self.meaning.is_some() || options.link {
             let hits = self.find(question, &which, &options, store, io)?;
             let around = search::around(store, &hits, self.context)?;
             for (hit, around) in hits.iter().zip(&around) {
                 rank += 1;
                 self.print(rank, hit, around, query, io)?;
+            }
+        } else {
+            let mut print = |hit: &Hit, around: &Around| {
+                rank += 1;
+                self.print(rank, hit, around, query, io)
+            };
+            if self.context == 0 {
+                let none = Around::default();
+                search::visit_by_words(store, question, &which, &options, &mut |hit| print(&hit, &none))?;
+            } else {
+                let extent = (self.context, self.explain);
+                search::visit_around_words(store, question, &which, &options, extent, &mut print)?;
             }
         }
         if rank == 0 {
