@@ -4,20 +4,21 @@ mod expand;
 mod hybrid;
 mod memories;
 mod options;
+mod visit;
 
 pub use memories::{MemoryRule, run_with_memories};
 pub use options::{By, CatchUp, LinkNewest, Options};
+pub use visit::{around, visit_around_words, visit_by_words};
 
 use crate::backfill;
 use crate::embed::{Embedder, InputType};
 use crate::error::{Error, Result};
 use crate::link::synapse;
-use crate::record::{Hit, Scopes, StoredRecord, kinds};
-use crate::store::{Around, Evidence, Occur, Question, QuestionVector, Select, Store, Term};
+use crate::record::Hit;
+use crate::store::{Evidence, Occur, Question, QuestionVector, Select, Store, Term};
 use expand::Surroundings;
 use hybrid::Wanted;
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 /// The growth of the next fetch if too many hits of the last one were filtered out.
 const FETCH_GROWTH: usize = 4;
@@ -150,35 +151,6 @@ fn filtered(options: &Options, mut find: impl FnMut(usize) -> Result<Vec<Hit>>) 
         }
         fetched = fetched.saturating_mul(FETCH_GROWTH).min(options.max_fetched);
     }
-}
-
-/// The neighbours of each hit in its collection, whatever selection found the hits: up to `reach` records before it and
-/// as many after it, nearest first. Each record is given once, and no hit is among them.
-pub fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<Around>> {
-    if reach == 0 {
-        return Ok(vec![Around::default(); hits.len()]);
-    }
-    let found: Vec<&StoredRecord> = hits.iter().map(|hit| &hit.record).collect();
-    let mut seen: HashSet<String> = found.iter().map(|record| record.id.clone()).collect();
-    let mut around = store.around(&found, &Select::records(kinds(), Scopes::All), reach)?;
-    for side in around.iter_mut().flat_map(|around| [&mut around.before, &mut around.after]) {
-        side.retain(|record| seen.insert(record.id.clone()));
-    }
-    Ok(around)
-}
-
-/// Visits the hits of a question by its words, best first; a store that can holds only some of them at once. Without
-/// links, and for options that drop no hit but by its score.
-pub fn visit_by_words(
-    store: &mut dyn Store,
-    question: &str,
-    which: &Select,
-    options: &Options,
-    visit: &mut dyn FnMut(Hit) -> Result<()>,
-) -> Result<()> {
-    let mut wanted = options.filter();
-    let mut visit = |hit| if wanted(&hit) { visit(hit) } else { Ok(()) };
-    Ok(store.visit_found(&parse_terms(question)?, which, options.limit, &mut visit)?)
 }
 
 /// The terms of a question; errors if it has none.

@@ -189,9 +189,9 @@ const BATCH_BYTES: usize = 4 << 20;
 fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
     let sources = io.sources(&args.files)?;
     let mut feed = if args.text {
-        Feed::text_lines(sources, settings.max_line())
+        Feed::text_lines(sources, settings.max_line())?
     } else {
-        Feed::new(sources, settings.max_line())
+        Feed::new(sources, settings.max_line())?
     };
     let field = if args.text { Some("text") } else { args.field.as_deref() };
     let raw = args.format == "raw";

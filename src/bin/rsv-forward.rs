@@ -2,7 +2,7 @@
 
 use rsv::cli::{self, Io, Outcome, Source};
 use rsv::config;
-use rsv::error::Result;
+use rsv::error::{Context, Result};
 use rsv::forward::{AnswerFormat, Forwarder, LineOutput};
 use rsv::record::{LocatedObject, Reader};
 use rsv::{http, view};
@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread;
 use tokio::sync::mpsc::{Receiver, channel};
 
 /// Send chat requests to the providers of their models, and print the answers
@@ -57,7 +58,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     };
     let visible = io.stdout_is_tty();
     let (clock, jobs) = (io.clock, usize::from(args.jobs));
-    let mut lines = read(io.sources(&args.files)?, settings.max_line());
+    let mut lines = read(io.sources(&args.files)?, settings.max_line())?;
     http::run(async {
         let (mut working, mut more) = (VecDeque::new(), true);
         while more || !working.is_empty() {
@@ -89,9 +90,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 
 /// Reads in a thread of its own: a connection that its provider closes while there is nothing to read is
 /// noticed, and the next request does not fail on it.
-fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<LocatedObject>> {
+fn read(sources: Vec<Source>, limit: usize) -> Result<Receiver<Result<LocatedObject>>> {
     let (sender, lines) = channel(1);
-    std::thread::spawn(move || {
+    let read = move || {
         for (name, input) in sources {
             let mut reader = Reader::new(&name, input, limit);
             while let Some(next) = reader.next() {
@@ -100,8 +101,9 @@ fn read(sources: Vec<Source>, limit: usize) -> Receiver<Result<LocatedObject>> {
                 }
             }
         }
-    });
-    lines
+    };
+    thread::Builder::new().spawn(read).context("cannot start a thread that reads")?;
+    Ok(lines)
 }
 
 /// The next output of the line whose turn it is; `None` when it is done.

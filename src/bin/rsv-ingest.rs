@@ -107,7 +107,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let (first, input) = io.peek()?;
     match &*first {
         b"{" | b"[{" => {
-            let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit);
+            let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit)?;
             let format = Format::named(format.unwrap_or_default(), io);
             lines(feed, &mut ingest, &mut *open()?, format, io)
         }

@@ -194,17 +194,7 @@ impl Search<'_> {
         let options = Options { limit, ..self.options.clone() };
         let mut rank = 0;
         let has_memories = which.kinds.contains(&&MEMORY);
-        if self.meaning.is_none()
-            && self.context == 0
-            && !options.link
-            && !options.deduplicate
-            && !has_memories
-        {
-            search::visit_by_words(store, question, &which, &options, &mut |hit| {
-                rank += 1;
-                self.print(rank, &hit, &Around::default(), query, io)
-            })?;
-        } else {
+        if self.meaning.is_some() || options.link || has_memories {
             let hits = if has_memories {
                 let rule = self.memories;
                 search::run_with_memories(store, &options, rule, |store, options| {
@@ -217,6 +207,18 @@ impl Search<'_> {
             for (hit, around) in hits.iter().zip(&around) {
                 rank += 1;
                 self.print(rank, hit, around, query, io)?;
+            }
+        } else {
+            let mut print = |hit: &Hit, around: &Around| {
+                rank += 1;
+                self.print(rank, hit, around, query, io)
+            };
+            if self.context == 0 {
+                let none = Around::default();
+                search::visit_by_words(store, question, &which, &options, &mut |hit| print(&hit, &none))?;
+            } else {
+                let extent = (self.context, self.explain);
+                search::visit_around_words(store, question, &which, &options, extent, &mut print)?;
             }
         }
         if rank == 0 {

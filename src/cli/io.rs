@@ -274,7 +274,7 @@ impl Io {
 
     /// The operands as JSON objects, of at most `limit` bytes each, read ahead.
     pub fn feed(&self, operands: &[PathBuf], limit: usize) -> Result<Feed> {
-        Ok(Feed::new(self.sources(operands)?, limit))
+        Feed::new(self.sources(operands)?, limit)
     }
 
     /// All of standard input as text, of at most `limit` bytes.

@@ -14,7 +14,7 @@ use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
 use tokenizers::Tokenizer;
 
 /// A loaded model.
@@ -62,7 +62,8 @@ impl Encoder {
         Encoder::from_files(settings, installed, &form, environment, work)
     }
 
-    /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take equally long.
+    /// Loads a model from given files. The tokenizer and the graph are read in parallel, since both take equally long; one
+    /// after the other if no thread can be started.
     pub(super) fn from_files(
         settings: &Settings,
         installed: &InstalledModel,
@@ -74,14 +75,19 @@ impl Encoder {
         tokenizers::utils::parallelism::set_parallelism(false);
         let name = &installed.model.id;
         let json = installed.directory.join(TOKENIZER_FILE);
-        let (tokenizer, graph) = std::thread::scope(|scope| {
-            let tokenizer = scope.spawn(|| match &form.words {
+        let (tokenizer, graph) = thread::scope(|scope| {
+            let read = || match &form.words {
                 Some(directory) => vocabulary::read(directory),
                 None => vocabulary::read_tokenizer(&json),
-            });
+            };
+            let thread = thread::Builder::new().spawn_scoped(scope, read);
             let graph = workers(settings, &form.graph, installed.model.pooling, environment, work);
             let broken = || Err(Error::new("the tokenizer was not read: its thread panicked"));
-            (tokenizer.join().unwrap_or_else(|_| broken()), graph)
+            let tokenizer = match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|_| broken()),
+                Err(_) => read(),
+            };
+            (tokenizer, graph)
         });
         let remedied =
             |e: Error| e.at(format_args!("cannot load {name}")).hint(format!("rsv-embed --fetch {name}"));
@@ -139,10 +145,16 @@ impl Encoder {
         };
         let done: Vec<Result<IndexedVectors>> = match &mut self.workers[..] {
             [worker] => vec![work(worker)],
-            workers => std::thread::scope(|scope| {
-                let running: Vec<_> = workers.iter_mut().map(|worker| scope.spawn(|| work(worker))).collect();
+            workers => thread::scope(|scope| {
+                let start = |worker| thread::Builder::new().spawn_scoped(scope, || work(worker));
+                let mut workers = workers.iter_mut();
+                let own = workers.next();
+                // A worker that gets no thread leaves its batches to the others.
+                let running: Vec<_> = workers.map_while(|worker| start(worker).ok()).collect();
+                let own = own.map(work);
                 let broken = || Err(Error::new("a thread that embeds panicked"));
-                running.into_iter().map(|worker| worker.join().unwrap_or_else(|_| broken())).collect()
+                let others = running.into_iter().map(|worker| worker.join().unwrap_or_else(|_| broken()));
+                own.into_iter().chain(others).collect()
             }),
         };
         let mut vectors = vec![Vec::new(); all.len()];

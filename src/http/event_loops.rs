@@ -4,7 +4,7 @@ use crate::error::{Context, Result};
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -38,6 +38,8 @@ fn worker_runtime() -> Builder {
 }
 
 fn start(mut builder: Builder) -> Result<Runtime> {
+    // Where the system has no thread left, tokio panics.
+    thread::Builder::new().spawn(|| ()).context("cannot start a thread")?;
     builder.enable_all().build().context("cannot start the network's event loop")
 }
 

@@ -2,10 +2,11 @@
 
 use super::lines::TextLines;
 use super::reader::{LocatedObject, READ_BUFFER_BYTES, Reader};
-use crate::error::Result;
+use crate::error::{Context, Result};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 /// The next event of a feed.
@@ -34,28 +35,29 @@ const PREFETCHED_BATCHES: usize = 4;
 
 impl Feed {
     /// Starts reading objects; `limit` bounds one, in bytes.
-    pub fn new<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
+    pub fn new<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Result<Feed> {
         Feed::start(sources, move |name, input| Reader::new(name, input, limit))
     }
 
     /// Starts reading lines of plain text, each as `{"text": …}`; `limit` bounds one, in bytes.
-    pub fn text_lines<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Feed {
+    pub fn text_lines<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Result<Feed> {
         Feed::start(sources, move |name, input| TextLines::new(name, input, limit))
     }
 
     fn start<R: Send + 'static, S: ObjectSource>(
         sources: Vec<(String, R)>,
         open: impl Fn(&str, R) -> S + Send + 'static,
-    ) -> Feed {
+    ) -> Result<Feed> {
         let (sender, batches) = sync_channel(PREFETCHED_BATCHES);
-        std::thread::spawn(move || {
+        let read = move || {
             for (name, input) in sources {
                 if read_ahead(open(&name, input), &sender).is_none() {
                     return;
                 }
             }
-        });
-        Feed { batches, batch: VecDeque::new(), paused: false }
+        };
+        thread::Builder::new().spawn(read).context("cannot start a thread that reads")?;
+        Ok(Feed { batches, batch: VecDeque::new(), paused: false })
     }
 
     #[allow(clippy::should_implement_trait)]

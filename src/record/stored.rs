@@ -5,7 +5,7 @@
 
 use super::embedding::Vector;
 use super::object::{Object, write_text};
-use super::{Role, Scope, id, time};
+use super::{Role, Scope, digest, id, time};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use std::fmt;
@@ -81,6 +81,13 @@ impl StoredRecord {
             }
             None => self.kind == other.kind && self.id == other.id,
         }
+    }
+
+    /// The digest of its kind, its role and its indexed text without the white space around it: records with the same
+    /// digest say the same.
+    pub fn text_digest(&self) -> [u8; 32] {
+        let text = self.indexed_text().unwrap_or_default();
+        digest::bytes(&[self.kind.name, self.role.map_or("", Role::name), text.trim()])
     }
 
     /// Appends the record as a JSON object, without a line end.

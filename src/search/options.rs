@@ -59,10 +59,8 @@ impl Options<'_> {
         let mut seen = HashSet::new();
         move |hit| {
             let record = &hit.record;
-            let mut is_new = || {
-                let text = record.indexed_text().unwrap_or_default().trim().to_owned();
-                seen.insert((record.kind.name, record.role, text))
-            };
+            // Of many long texts, their digests need little memory.
+            let mut is_new = || seen.insert(record.text_digest());
             hit.score >= least && admits(hit) && (!deduplicate || is_new())
         }
     }

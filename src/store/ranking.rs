@@ -194,6 +194,13 @@ pub(super) struct Scored {
     share: Option<f64>,
 }
 
+impl Scored {
+    /// A document that matches, but is not scored: the newest is the best.
+    pub(super) fn by_time(n: i64, timestamp: i64) -> Scored {
+        Scored { n, timestamp, score: 0.0, share: None }
+    }
+}
+
 impl Ord for Scored {
     fn cmp(&self, other: &Scored) -> Ordering {
         let latest = self.timestamp.cmp(&other.timestamp).then(self.n.cmp(&other.n));

@@ -2,7 +2,7 @@
 
 use crate::support::{Dice, Home, Ran, lines_of, number_from, readers, text};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -656,8 +656,23 @@ fn many_messages_are_shown_in_little_memory_and_its_lack_is_an_error_in_words() 
     assert!(hits.iter().zip(1..).all(|(hit, rank)| hit["rank"] == rank));
     let first = home.run("rsv-search", &["owl", "--limit", "50"], "").ok();
     assert!(ranked.starts_with(&first));
-    // What is around the hits is not known before all of them are.
-    let refused = limited(60_000, "rsv-search", "--limit 20000 --context 1 owl");
+    // Without duplicates, and of a term that too many words hold for the index.
+    let searched = |words: &str| {
+        let held = home.run("rsv-search", &words.split(' ').collect::<Vec<_>>(), "").ok();
+        let streamed = limited(60_000, "rsv-search", words).ok();
+        assert!(streamed == held && streamed.lines().count() > 10_000, "{words}");
+        lines_of(&streamed)
+    };
+    assert_eq!(searched("--limit 20000 --deduplicate owl"), hits);
+    assert!(searched("--limit 20000 1").iter().all(|hit| text(&hit["content"]).contains('1')));
+    // Each neighbour of a hit comes once, and no hit is a neighbour.
+    assert_eq!(searched("--limit 20000 --context 1 owl"), hits);
+    let around = searched("--limit 20000 --context 1 7");
+    let ids: BTreeSet<String> = around.iter().map(|line| text(&line["id"])).collect();
+    assert_eq!(ids.len(), around.len());
+    assert!(around.iter().all(|line| (line["kind"] == "hit") == text(&line["content"]).contains('7')));
+    // Links are followed from all hits at once.
+    let refused = limited(60_000, "rsv-search", "--limit 20000 --link owl");
     assert_eq!(
         (refused.status, &*refused.stdout, &*refused.stderr),
         (
@@ -667,6 +682,34 @@ fn many_messages_are_shown_in_little_memory_and_its_lack_is_an_error_in_words() 
              rsv-search: hint: ask for less at a time, or allow more memory (ulimit -v)\n"
         )
     );
+}
+
+#[test]
+fn a_thread_that_cannot_be_started_is_done_without_or_an_error_in_words() {
+    let filled = Home::with_model();
+    let lines: String =
+        (0..300).map(|n| format!("{{\"role\":\"user\",\"content\":\"owl {n}\"}}\n")).collect();
+    filled.run("rsv-ingest", &[], &lines).ok();
+    // No thread gets a stack of this size.
+    let home = filled.env("RUST_MIN_STACK", "100000000000000");
+    let request = r#"{"model":"llama3.1","messages":[{"role":"user","content":"Which owl?"}]}"#;
+    for (tool, words, input) in [
+        ("rsv-ingest", &[][..], &*lines),
+        ("rsv-import", &[], &lines),
+        ("rsv-embed", &[], &lines),
+        ("rsv-forward", &[], request),
+        ("rsv-proxy", &["--port", "0"], ""),
+        ("rsv-config", &["doctor"], ""),
+    ] {
+        let said = home.run(tool, words, input).trouble();
+        assert!(said.contains("cannot start a thread"), "{said}");
+    }
+    home.run("rsv-embed", &["--pending", "--quiet"], "").ok();
+    home.run("rsv-link", &["--quiet"], "").ok();
+    for words in [&["--semantic", "owl"][..], &["--hybrid", "--link", "--limit", "100", "owl"]] {
+        let found = home.run("rsv-search", words, "").ok();
+        assert_eq!(found, filled.run("rsv-search", words, "").ok());
+    }
 }
 
 #[test]

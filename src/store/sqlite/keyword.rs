@@ -2,7 +2,7 @@
 
 use super::super::api::VisitHit;
 use super::super::evidence::Cosines;
-use super::super::ranking::{self, Corpus, Doc, QueryToken};
+use super::super::ranking::{self, Corpus, Doc, QueryToken, Scored};
 use super::super::select::Select;
 use super::super::terms::{Occur, Term};
 use super::collections::{self, CollectionRow};
@@ -10,7 +10,7 @@ use super::error::Stopped;
 use super::filter::Admission;
 use super::measure::{Measure, ModelVector};
 use super::postings::DocMeta;
-use super::row::{COLUMNS, TABLES, record};
+use super::row::{self, COLUMNS, TABLES, record};
 use super::segment::Segment;
 use super::word_index;
 use crate::record::{Hit, StoredRecord};
@@ -59,7 +59,9 @@ impl KeywordSearch<'_> {
         if self.limit == 0 || tokens.is_empty() && unsure.is_empty() {
             // Nothing can be found.
         } else if tokens.is_empty() {
-            self.newest(connection, &unsure, &collections)?.into_iter().try_for_each(visit)?;
+            let newest = self.newest(connection, &unsure, &collections)?;
+            let read = |n| Ok(measure.nth(connection, n)?);
+            ranking::visit_best(newest, self.limit, (&[], &Corpus::default()), read, visit)?;
         } else {
             let mut lookup = Lookup::begin(connection, &segments, &collections, self.which, (tokens, words))?;
             let admitted =
@@ -71,29 +73,36 @@ impl KeywordSearch<'_> {
         Ok(measure.cosines)
     }
 
-    /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many.
+    /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many: at least `limit` of each
+    /// collection that has so many, with all that tie with the last one in time.
     fn newest(
         &self,
         connection: &Connection,
         terms: &[&Term],
         collections: &[CollectionRow],
-    ) -> rusqlite::Result<Vec<Hit>> {
-        let mut hits = Vec::new();
+    ) -> rusqlite::Result<Vec<Scored>> {
+        let mut found = Vec::new();
         for collection in collections.iter().filter(|collection| collection.kind.indexed.is_some()) {
             let sql = format!(
-                "SELECT {COLUMNS} FROM {TABLES} WHERE record.collection = ? \
-                 ORDER BY record.timestamp DESC, record.seq DESC, record.id DESC"
+                "SELECT {COLUMNS}, record.n FROM {TABLES} WHERE record.collection = ? \
+                 ORDER BY record.timestamp DESC"
             );
             let mut statement = connection.prepare_cached(&sql)?;
-            let records = statement.query_map([collection.n], record)?;
-            let holds =
-                |record: &StoredRecord| self.which.admits(record) && ranking::holds_all(terms, record);
-            let matching = records.filter(|record| record.as_ref().map_or(true, holds));
-            for record in matching.take(self.limit) {
-                hits.push(Hit { parts: Vec::new(), ..Hit::by_words(record?, 0.0, None) });
+            let mut rows = statement.query([collection.n])?;
+            let (mut count, mut last) = (0, None);
+            while let Some(row) = rows.next()? {
+                let timestamp = row.get(row::TIME)?;
+                if count >= self.limit && last != Some(timestamp) {
+                    break;
+                }
+                let record = record(row)?;
+                if self.which.admits(&record) && ranking::holds_all(terms, &record) {
+                    found.push(Scored::by_time(row.get(row::AFTER)?, timestamp));
+                    (count, last) = (count + 1, Some(timestamp));
+                }
             }
         }
-        Ok(Hit::best(hits, self.limit))
+        Ok(found)
     }
 
     /// The selective tokens of the terms, and for each the words that may hold it.

@@ -11,6 +11,8 @@ use super::synapse;
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Of records that are equally near by their codes, at most this many times the limit are compared exactly: small talk
@@ -235,15 +237,19 @@ fn compare_all(queries: &mut [QueryRecord], order: &ComparisonOrder, block: &Cod
     let first = queries.partition_point(|query_record| query_record.n <= lowest);
     let queries = &mut queries[first..];
     let min_queries = &min_queries;
+    let shares: Vec<_> = queries.chunks_mut(queries.len().div_ceil(threads).max(1)).map(Mutex::new).collect();
+    let next = AtomicUsize::new(0);
+    let compare = || {
+        while let Some(share) = shares.get(next.fetch_add(1, Ordering::Relaxed)) {
+            compare_some(&mut share.lock().unwrap_or_else(PoisonError::into_inner), min_queries, block);
+        }
+    };
     thread::scope(|scope| {
-        let mut shares = queries.chunks_mut(queries.len().div_ceil(threads).max(1));
-        let own = shares.next();
-        for share in shares {
-            scope.spawn(move || compare_some(share, min_queries, block));
+        for _ in 1..shares.len() {
+            // The share of a thread that cannot be started is left to the others.
+            let _ = thread::Builder::new().spawn_scoped(scope, compare);
         }
-        if let Some(share) = own {
-            compare_some(share, min_queries, block);
-        }
+        compare();
     });
 }
 
