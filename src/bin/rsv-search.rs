@@ -6,7 +6,7 @@ use rsv::embed::{Embedder, Workload};
 use rsv::error::Result;
 use rsv::record::{Hit, LocatedObject, Query, Reader, Scopes};
 use rsv::search::{self, By, CatchUp, Options};
-use rsv::store::{self, Around, Except, Select, Store};
+use rsv::store::{self, Around, Except, Question, Select, Store, Term};
 use rsv::{backfill, view};
 use std::io::Read;
 use std::process::ExitCode;
@@ -109,7 +109,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         },
         explain: args.explain,
         context: args.context,
-        layout: text.then(|| io.layout()),
+        layout: text.then(|| Layout { scopes: args.all, ..io.layout() }),
+        highlighted: Vec::new(),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
     };
@@ -137,6 +138,8 @@ struct Search<'a> {
     context: usize,
     /// The layout for people; `None` for JSON lines.
     layout: Option<Layout>,
+    /// The terms of the question, which stand out in the hits where there is colour.
+    highlighted: Vec<Term>,
     /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
     settings: &'a Settings,
@@ -168,12 +171,14 @@ impl Search<'_> {
         let options = Options { limit, ..self.options.clone() };
         let mut rank = 0;
         if self.meaning.is_none() && self.context == 0 && !options.link && !options.deduplicate {
+            self.highlight(question);
             search::visit_by_words(store, question, &which, &options, &mut |hit| {
                 rank += 1;
                 self.print(rank, &hit, &Around::default(), query, io)
             })?;
         } else {
             let hits = self.find(question, &which, &options, store, io)?;
+            self.highlight(question);
             let around = search::around(store, &hits, self.context)?;
             for (hit, around) in hits.iter().zip(&around) {
                 rank += 1;
@@ -223,7 +228,8 @@ impl Search<'_> {
         for record in around.before.iter().rev() {
             block.push_str(&view::record(record, layout));
         }
-        block.push_str(&view::hit(rank, hit, layout));
+        let matched = store::occurrences(&self.highlighted, &hit.record.text);
+        block.push_str(&view::hit(rank, hit, &matched, layout));
         if self.explain {
             block.push_str(&view::parts(hit));
         }
@@ -231,6 +237,15 @@ impl Search<'_> {
             block.push_str(&view::record(record, layout));
         }
         block
+    }
+
+    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its topic.
+    fn highlight(&mut self, question: &str) {
+        self.highlighted = match (&self.layout, &self.meaning) {
+            (Some(layout), None) if layout.colour => Term::parse(question),
+            (Some(layout), Some(_)) if layout.colour => Question::parse(question, None).terms,
+            _ => Vec::new(),
+        };
     }
 
     /// The hits of a question, by meaning or by words.

@@ -51,7 +51,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     };
     let mut store = store::open_to_read(&settings, io)?;
     let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
-    let layout = text.then(|| io.layout());
+    let layout = text.then(|| Layout { scopes: args.all, ..io.layout() });
     if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
         return print_accounts(&mut *store, &which, args.count, layout, io);
     }

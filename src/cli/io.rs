@@ -161,7 +161,7 @@ impl Io {
     /// The layout of text for people on this output.
     pub fn layout(&self) -> Layout {
         let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
-        Layout { width: self.width(), colour: self.colour(), zone }
+        Layout { width: self.width(), colour: self.colour(), scopes: false, zone }
     }
 
     /// The columns of the terminal: `COLUMNS`, else its own, else 80.
@@ -314,6 +314,8 @@ pub struct Layout {
     /// The columns of the terminal.
     pub width: usize,
     pub colour: bool,
+    /// Whether the scope of each record is shown.
+    pub scopes: bool,
     pub zone: TimeZone,
 }
 

@@ -66,6 +66,7 @@ mod stream;
 mod support;
 mod surroundings;
 mod terminal;
+mod terminal_text;
 mod usage_errors;
 mod vectors;
 mod view;

@@ -85,7 +85,7 @@ impl Drop for Terminal {
 }
 
 /// A text as it looks: without the sequences that move the cursor and change colours.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, sequence)) = rest.split_once('\u{1b}') {
