@@ -1,6 +1,6 @@
 //! rsv-search: finds messages by words or by meaning.
 
-use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome};
+use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Paging};
 use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Workload};
 use rsv::error::Result;
@@ -59,6 +59,8 @@ struct Args {
     /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
     format: Option<String>,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 /// What a search goes by, if not by words alone.
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    io.page(&args.paging);
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,

@@ -1,6 +1,6 @@
 //! rsv-view: the last messages of a scope.
 
-use rsv::cli::{self, Filter, Io, Layout, Outcome};
+use rsv::cli::{self, Filter, Io, Layout, Outcome, Paging};
 use rsv::error::Result;
 use rsv::record::{ACCOUNT, MESSAGE, Record, Role, Scopes, VectorFormat};
 use rsv::store::{self, Select, Store};
@@ -30,6 +30,8 @@ struct Args {
     /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
     format: Option<String>,
+    #[command(flatten)]
+    paging: Paging,
 }
 
 #[global_allocator]
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    io.page(&args.paging);
     let kind = if args.accounts { &ACCOUNT } else { &MESSAGE };
     let which = Select {
         trace_id: args.trace,

@@ -75,6 +75,14 @@ pub struct Filter {
     pub until: Option<i64>,
 }
 
+/// The flags of the tools whose output may pass through a pager.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Paging {
+    /// Print to a terminal without a pager
+    #[arg(long)]
+    pub no_pager: bool,
+}
+
 /// Reads `--role`.
 pub fn role(text: &str) -> std::result::Result<Role, String> {
     text.parse().map_err(|_| format!("expected {}", Role::NAMES))

@@ -1,6 +1,7 @@
 //! Standard input, output and error of a tool.
 
-use super::flags::Common;
+use super::flags::{Common, Paging};
+use super::pager::Pager;
 use super::progress::Progress;
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
@@ -162,6 +163,11 @@ impl Io {
     pub fn layout(&self) -> Layout {
         let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
         Layout { width: self.width(), colour: self.colour(), scopes: false, zone }
+    }
+
+    /// Shows the output in a pager from now on, if it goes to a terminal and the user has nothing against it.
+    pub fn page(&mut self, paging: &Paging) {
+        self.out.to_page = self.stdout_is_tty() && !paging.no_pager;
     }
 
     /// The columns of the terminal: `COLUMNS`, else its own, else 80.
@@ -351,14 +357,17 @@ impl Layout {
 /// The output is flushed when the buffer holds this many bytes.
 const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
-/// Standard output. A closed pipe is distinguished from every other failure.
+/// Standard output, or the pager before it. A closed pipe is distinguished from every other failure.
 pub struct Out {
     buffer: Vec<u8>,
+    /// Whether a pager is to be started for the first bytes.
+    to_page: bool,
+    pager: Option<Pager>,
 }
 
 impl Out {
     pub(super) fn new() -> Out {
-        Out { buffer: Vec::with_capacity(OUTPUT_BUFFER_BYTES) }
+        Out { buffer: Vec::with_capacity(OUTPUT_BUFFER_BYTES), to_page: false, pager: None }
     }
 
     /// Appends bytes, and flushes when the buffer is full.
@@ -375,13 +384,28 @@ impl Out {
 
     /// Writes the buffer to standard output.
     pub fn flush(&mut self) -> Result<()> {
-        let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(&self.buffer).and_then(|()| stdout.flush());
+        if self.to_page && !self.buffer.is_empty() {
+            self.to_page = false;
+            self.pager = Pager::start()?;
+        }
+        let written = match &mut self.pager {
+            Some(pager) => pager.write(&self.buffer),
+            None => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(&self.buffer).and_then(|()| stdout.flush())
+            }
+        };
         self.buffer.clear();
         written.map_err(|e| match e.kind() {
             io::ErrorKind::BrokenPipe => Error::closed(),
             _ => Error::new("cannot write to standard output").because(e),
         })
+    }
+
+    /// Writes the buffer, and waits for the pager.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        let flushed = self.flush();
+        self.pager.take().map_or(Ok(()), Pager::wait).and(flushed)
     }
 }
 

@@ -86,14 +86,19 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
         io.note(error);
     }
     let outcome = run(args, &mut io);
-    let flushed = io.out.flush();
+    let finished = io.out.finish();
+    let outcome = match outcome {
+        // The error of the pager says why its input was closed.
+        Err(error) if error.is_closed() => finished.and(Err(error)),
+        outcome => outcome.and_then(|outcome| finished.map(|()| outcome)),
+    };
     let status = match outcome? {
         _ if io.trouble() => 2,
         Outcome::Yes => 0,
         Outcome::No => 1,
         Outcome::Ended(status) => status,
     };
-    flushed.map(|()| status)
+    Ok(status)
 }
 
 /// The command line of a tool, from which its help and completions are made.

@@ -45,6 +45,7 @@ mod models;
 mod mutations;
 mod neo4j;
 mod neo4j_trouble;
+mod pager;
 mod proxy;
 mod proxy_forget;
 mod proxy_load;
