@@ -37,8 +37,8 @@ struct Args {
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
-    /// Print in this format: jsonl or text [default: text for a single text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
+    /// Print in this format: jsonl, json (one array) or text [default: text for a single text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text"], hide_possible_values = true)]
     format: Option<String>,
 }
 
@@ -65,6 +65,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let limit = settings.max_line();
     let open = || -> Result<Box<dyn Store>> { Ok(store::open(&settings.store()?, OpenMode::Create)?) };
     let format = args.format.as_deref();
+    if format == Some("json") {
+        io.out.begin_array();
+    }
     let mut one_text = |text: &str, io: &mut Io| {
         ingest.add_text(args.role.unwrap_or(Role::User), text)?;
         let is_text = format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");

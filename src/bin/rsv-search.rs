@@ -1,6 +1,6 @@
 //! rsv-search: finds messages by words or by meaning.
 
-use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Paging};
+use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Workload};
 use rsv::error::Result;
@@ -56,11 +56,8 @@ struct Args {
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
-    format: Option<String>,
     #[command(flatten)]
-    paging: Paging,
+    printing: Printing,
 }
 
 /// What a search goes by, if not by words alone.
@@ -89,7 +86,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    io.page(&args.paging);
+    let layout = io.print_as(&args.printing).map(|layout| Layout { scopes: args.all, ..layout });
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
@@ -97,7 +94,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         except: Except { traces: args.exclude_trace, ids: args.exclude },
         ..Select::messages(io.common.to_read(args.all)?)
     };
-    let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let Kind { semantic, hybrid } = args.by;
     let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
     let mut search = Search {
@@ -112,7 +108,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         },
         explain: args.explain,
         context: args.context,
-        layout: text.then(|| Layout { scopes: args.all, ..io.layout() }),
+        layout,
         highlighted: Vec::new(),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,

@@ -1,6 +1,6 @@
 //! rsv-view: the last messages of a scope.
 
-use rsv::cli::{self, Filter, Io, Layout, Outcome, Paging};
+use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
 use rsv::error::Result;
 use rsv::record::{ACCOUNT, MESSAGE, Record, Role, Scopes, VectorFormat};
 use rsv::store::{self, Select, Store};
@@ -27,11 +27,8 @@ struct Args {
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Print in this format: jsonl or text [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text"], hide_possible_values = true)]
-    format: Option<String>,
     #[command(flatten)]
-    paging: Paging,
+    printing: Printing,
 }
 
 #[global_allocator]
@@ -43,7 +40,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    io.page(&args.paging);
+    let layout = io.print_as(&args.printing).map(|layout| Layout { scopes: args.all, ..layout });
     let kind = if args.accounts { &ACCOUNT } else { &MESSAGE };
     let which = Select {
         trace_id: args.trace,
@@ -53,8 +50,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         ..Select::records(vec![kind], io.common.to_read(args.all)?)
     };
     let mut store = store::open_to_read(&settings, io)?;
-    let text = args.format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
-    let layout = text.then(|| Layout { scopes: args.all, ..io.layout() });
     if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
         return print_accounts(&mut *store, &which, args.count, layout, io);
     }

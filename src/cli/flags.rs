@@ -75,9 +75,12 @@ pub struct Filter {
     pub until: Option<i64>,
 }
 
-/// The flags of the tools whose output may pass through a pager.
+/// The flags of the tools that print messages for people too.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Paging {
+pub struct Printing {
+    /// Print in this format: jsonl, json (one array) or text [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text"], hide_possible_values = true)]
+    pub format: Option<String>,
     /// Print to a terminal without a pager
     #[arg(long)]
     pub no_pager: bool,

@@ -86,7 +86,7 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
         io.note(error);
     }
     let outcome = run(args, &mut io);
-    let finished = io.out.finish();
+    let finished = io.out.finish(outcome.is_ok());
     let outcome = match outcome {
         // The error of the pager says why its input was closed.
         Err(error) if error.is_closed() => finished.and(Err(error)),

@@ -127,6 +127,41 @@ fn json_lines_are_whole_records() {
 }
 
 #[test]
+fn an_array_has_the_lines_as_elements() {
+    let home = conversation().and_model();
+    let line = |id: &str, text: &str| {
+        json!({"id": id, "role": "user", "content": text, "timestamp": 5, "seq": 0}).to_string() + "\n"
+    };
+    let lines = &(line("a", "a turn\nof two lines") + &line("b", "b turn"));
+    let questions = "{\"query\":\"desk\"}\n{\"query\":\"nothing\"}\n{\"query\":\"turn\"}\n";
+    for (tool, words, stdin) in [
+        ("rsv-view", &["--all"][..], ""),
+        ("rsv-view", &["-p", "nobody"], ""),
+        ("rsv-view", &["--accounts"], ""),
+        ("rsv-search", &["turn", "--context", "1"], ""),
+        ("rsv-search", &["-p", "work"], questions),
+        ("rsv-search", &["nothing", "at", "all"], ""),
+        ("rsv-ingest", &["--trace", "t"], lines),
+        ("rsv-embed", &[], lines),
+    ] {
+        let all = |format: &str| {
+            let ran = home.run(tool, &[words, &["--format", format]].concat(), stdin);
+            assert!(ran.status < 2 && ran.stderr.is_empty(), "{ran}");
+            (ran.stdout, ran.status)
+        };
+        let (array, status) = all("json");
+        let elements: Vec<serde_json::Value> = serde_json::from_str(&array).unwrap();
+        let (lines, same) = all("jsonl");
+        assert_eq!((elements, status), (lines_of(&lines), same), "{tool} {words:?}");
+        assert_eq!(array.lines().count(), if lines.is_empty() { 1 } else { lines.lines().count() + 2 });
+    }
+    // The text of an error is not in it.
+    let ran = home.run("rsv-ingest", &["--format", "json"], "{\"role\":\"user\",\"content\":\"c\"}\nbad\n");
+    let elements: Vec<serde_json::Value> = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((elements.len(), ran.status), (1, 2));
+}
+
+#[test]
 fn accounts_show_what_was_recalled() {
     let home = Home::new().at("2026-11-21T07:03:00Z");
     home.ingest(&["-p", "w"], &json!({"role": "user", "content": "Owls hunt."}).to_string());
