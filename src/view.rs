@@ -17,6 +17,11 @@ pub fn record(record: &StoredRecord, layout: &Layout) -> String {
     paragraph("", record, &[], layout)
 }
 
+/// The same with a mark in front.
+pub fn led(mark: &str, record: &StoredRecord, layout: &Layout) -> String {
+    paragraph(mark, record, &[], layout)
+}
+
 /// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`. The parts of the text that matched
 /// are highlighted: byte ranges in their order, which do not overlap.
 pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], layout: &Layout) -> String {

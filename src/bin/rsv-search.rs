@@ -28,7 +28,7 @@ struct Args {
     #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword"], hide_possible_values = true)]
     fallback: Option<String>,
     /// Print at most this many hits
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
     /// Drop hits with a lower score
     #[arg(long, value_name = "SCORE", value_parser = score, allow_negative_numbers = true)]
@@ -43,7 +43,7 @@ struct Args {
     #[arg(long)]
     explain: bool,
     /// Print this many messages before and after each hit as well
-    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    #[arg(short = 'C', long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     context: usize,
     #[command(flatten)]
     filter: Filter,

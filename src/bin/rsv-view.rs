@@ -1,8 +1,8 @@
 //! rsv-view: the last messages of a scope.
 
 use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
-use rsv::error::Result;
-use rsv::record::{ACCOUNT, MESSAGE, Record, Role, Scopes, VectorFormat};
+use rsv::error::{Error, Result};
+use rsv::record::{ACCOUNT, MESSAGE, Record, Role, Scopes, StoredRecord, VectorFormat, kinds};
 use rsv::store::{self, Select, Store};
 use rsv::{config, enrich, view};
 use std::process::ExitCode;
@@ -16,11 +16,27 @@ struct Args {
     /// The number of messages to print
     #[arg(default_value_t = 10, value_name = "COUNT")]
     count: usize,
+    /// Print this many messages: the same as COUNT
+    #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "count")]
+    limit: Option<usize>,
     #[command(flatten)]
     filter: Filter,
     /// Select messages of this trace
     #[arg(long, value_name = "ID")]
     trace: Option<String>,
+    /// Print the record with this id, of any scope unless -p or -i names one
+    #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts", "all"])]
+    id: Option<String>,
+    /// With --id: print this many messages before and after it as well
+    #[arg(
+        short = 'C',
+        long,
+        value_name = "COUNT",
+        requires = "id",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    context: usize,
     /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
@@ -40,23 +56,56 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    let layout = io.print_as(&args.printing).map(|layout| Layout { scopes: args.all, ..layout });
+    let scopes = if args.id.is_some() { io.common.to_cover()? } else { io.common.to_read(args.all)? };
+    let layout = io.print_as(&args.printing);
+    let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All, ..layout });
     let kind = if args.accounts { &ACCOUNT } else { &MESSAGE };
     let which = Select {
         trace_id: args.trace,
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
-        ..Select::records(vec![kind], io.common.to_read(args.all)?)
+        ..Select::records(vec![kind], scopes)
     };
+    let count = args.limit.unwrap_or(args.count);
     let mut store = store::open_to_read(&settings, io)?;
-    if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
-        return print_accounts(&mut *store, &which, args.count, layout, io);
+    if let Some(id) = &args.id {
+        return print_one(&mut *store, id, &which.scopes, args.context, layout.as_ref(), io);
     }
-    store.visit_last(&which, args.count, &mut |record| match (&layout, &record) {
+    if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
+        return print_accounts(&mut *store, &which, count, layout, io);
+    }
+    store.visit_last(&which, count, &mut |record| match (&layout, &record) {
         (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
         _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
     })?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints the record that has an id, between its neighbours; as text with a mark before it.
+fn print_one(
+    store: &mut dyn Store,
+    id: &str,
+    scopes: &Scopes,
+    context: usize,
+    layout: Option<&Layout>,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let record = store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
+    let Some(record) = record else {
+        return Err(Error::new(format!("there is no record {id}"))
+            .hint("rsv-search and rsv-view, in a pipe, show the ids of messages"));
+    };
+    let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
+    let around = around.unwrap_or_default();
+    let mut print = |lead: &str, record: &StoredRecord| match layout {
+        Some(layout) if context == 0 => io.out.write(view::record(record, layout).as_bytes()),
+        Some(layout) => io.out.write(view::led(lead, record, layout).as_bytes()),
+        None => io.out.with(|out| Record::Stored(record.clone()).write_line(VectorFormat::Numbers, out)),
+    };
+    around.before.iter().rev().try_for_each(|record| print("  ", record))?;
+    print("> ", &record)?;
+    around.after.iter().try_for_each(|record| print("  ", record))?;
     Ok(Outcome::Yes)
 }
 

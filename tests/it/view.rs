@@ -127,6 +127,41 @@ fn json_lines_are_whole_records() {
 }
 
 #[test]
+fn one_message_is_shown_with_those_around_it() {
+    for home in Home::of_each_store() {
+        let line = |n: usize, partition: &str| {
+            json!({"id": format!("{partition}{n}"), "role": "user", "content": format!("turn {n}\n  of {partition}"),
+                "partition": partition, "timestamp": 60_000 * n})
+        };
+        let lines = (0..5).flat_map(|n| [line(n, "a"), line(n, "b")]).map(|line| format!("{line}\n"));
+        home.ingest(&[], &lines.collect::<String>());
+        let said = |words: &[&str]| view(&home, words);
+        assert_eq!(said(&["--id", "a2"]), ["turn 2\n  of a"]);
+        assert_eq!(said(&["--id", "b4", "-C", "1"]), ["turn 3\n  of b", "turn 4\n  of b"]);
+        assert_eq!(said(&["--id", "a1", "-C", "9", "-p", "a"]).len(), 5);
+        assert_eq!(said(&["-n", "3", "-p", "b"]), said(&["3", "-p", "b"]));
+        assert_eq!(said(&["-p", "b", "--limit", "1"]), ["turn 4\n  of b"]);
+        let why = home.run("rsv-view", &["--id", "a2", "-p", "b"], "").trouble();
+        assert!(why.contains("error: there is no record a2"), "{why}");
+        let text = home.run("rsv-view", &["--id", "a2", "-C", "1", "--format", "text"], "").ok();
+        insta::assert_snapshot!(text, @r"
+          1970-01-01 00:01 a/a user: turn 1
+                                       of a
+        > 1970-01-01 00:02 a/a user: turn 2
+                                       of a
+          1970-01-01 00:03 a/a user: turn 3
+                                       of a
+        ");
+        let hits = home.run("rsv-search", &["-p", "a", "-n", "1", "-C", "1", "turn"], "").ok();
+        assert_eq!(
+            hits,
+            home.run("rsv-search", &["-p", "a", "--limit", "1", "--context", "1", "turn"], "").ok()
+        );
+        assert_eq!(lines_of(&hits).len(), 2);
+    }
+}
+
+#[test]
 fn an_array_has_the_lines_as_elements() {
     let home = conversation().and_model();
     let line = |id: &str, text: &str| {
