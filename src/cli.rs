@@ -2,6 +2,7 @@
 
 mod allocator;
 mod bad_lines;
+mod clock;
 mod completion;
 mod flags;
 mod io;

@@ -1,7 +1,8 @@
 //! The flags that several tools share.
 
+use super::clock::now;
 use crate::error::Result;
-use crate::record::{Role, Scope, Scopes, time};
+use crate::record::{Role, Scope, Scopes, when};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -67,7 +68,7 @@ pub struct Filter {
     /// Select messages of this role: user, assistant, system or tool; may be repeated
     #[arg(long, value_name = "ROLE", value_parser = role)]
     pub role: Vec<Role>,
-    /// Select messages from this time on: a date, RFC 3339, or milliseconds since 1970
+    /// Select messages from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds since 1970
     #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
     pub since: Option<i64>,
     /// Select messages up to this time
@@ -92,5 +93,5 @@ pub fn role(text: &str) -> std::result::Result<Role, String> {
 }
 
 fn time_flag(text: &str) -> std::result::Result<i64, String> {
-    time::parse(text).map_err(|e| e.to_string())
+    now().and_then(|now| when::parse(text, &now)).map_err(|e| e.to_string())
 }

@@ -1,5 +1,6 @@
 //! Standard input, output and error of a tool.
 
+use super::clock::zone;
 use super::flags::{Common, Printing};
 use super::pager::Pager;
 use super::progress::Progress;
@@ -161,8 +162,7 @@ impl Io {
 
     /// The layout of text for people on this output.
     pub fn layout(&self) -> Layout {
-        let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
-        Layout { width: self.width(), colour: self.colour(), scopes: false, zone }
+        Layout { width: self.width(), colour: self.colour(), scopes: false, zone: zone() }
     }
 
     /// Prints in the wanted format from now on, in a pager if it goes to a terminal; the layout if it is text.

@@ -72,6 +72,50 @@ fn roles_traces_and_times_narrow() {
 }
 
 #[test]
+fn times_are_in_words_and_in_the_users_zone() {
+    // A Saturday; in Auckland it is eight in the evening, in Berlin eight in the morning.
+    let now = "2026-11-21T07:03:00Z";
+    let home = Home::new().at(now).env("TZ", "Pacific/Auckland");
+    let times = [
+        "2026-11-21T07:00:00Z",
+        "2026-11-20T11:00:00Z",
+        "2026-11-20T10:59:00Z",
+        "2026-11-15T11:00:00Z",
+        "2026-11-15T10:59:00Z",
+        "2026-10-31T10:59:00Z",
+    ];
+    let line = |time: &str| json!({"role": "user", "content": time, "timestamp": time}).to_string() + "\n";
+    home.ingest(&[], &times.map(line).concat());
+    for (since, count) in [
+        ("yesterday", 3),
+        ("today", 2),
+        ("1h", 1),
+        ("2d", 3),
+        ("last monday", 4),
+        ("monday", 4),
+        ("last sunday", 5),
+        ("2026-11-01", 5),
+        ("2026-10-31T10:59:00Z", 6),
+        ("2026-11-20 23:59", 3),
+        ("yesterday 23:59", 3),
+        ("20:00", 1),
+    ] {
+        assert_eq!(view(&home, &["--since", since]).len(), count, "{since}");
+        let found = home.contents("rsv-search", &["2026", "--since", since, "--until", "now"]);
+        assert_eq!(found.len(), count, "{since}");
+    }
+    let home = home.env("TZ", "Europe/Berlin");
+    assert_eq!(view(&home, &["--since", "today"]).len(), 1);
+    assert_eq!(view(&home, &["--until", "yesterday"]).len(), 3);
+    assert_eq!(lines_of(&home.run("rsv-export", &["--since", "2026-11-16"], "").ok()).len(), 3);
+    let gone = home.run("rsv-forget", &["--since", "3 days ago", "--dry-run"], "").ok();
+    assert_eq!(lines_of(&gone).len(), 3);
+    // The lines of a pipe are read as before: a date in one begins at midnight UTC.
+    let query = json!({"query": "2026", "since": "2026-11-21"}).to_string();
+    assert_eq!(lines_of(&home.run("rsv-search", &[], query).ok()).len(), 1);
+}
+
+#[test]
 fn scopes_are_one_a_partition_or_all() {
     let home = conversation();
     assert_eq!(view(&home, &["-p", "work"]), ["at phone", "at desk"]);
