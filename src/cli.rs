@@ -2,17 +2,19 @@
 
 mod allocator;
 mod bad_lines;
+mod clock;
 mod completion;
 mod flags;
 mod io;
 mod main;
+mod pager;
 mod progress;
 mod terminal;
 
 pub use allocator::ReportingAllocator;
 pub use bad_lines::BadLines;
 pub use completion::{Candidate, PartialCommand, ValueCompleters};
-pub use flags::{Common, Filter, kind, role};
+pub use flags::{Common, Filter, Printing, kind, role};
 pub use io::{Diagnostics, Io, Layout, Out, Source, Style, read_text, to_stderr};
 pub use main::{Outcome, command, main};
 pub use progress::Progress;

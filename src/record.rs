@@ -25,6 +25,7 @@ mod sniff;
 mod stored;
 pub mod time;
 mod tombstone;
+pub mod when;
 
 pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart};
 pub use content::{Content, LINE_ENDS};

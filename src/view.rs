@@ -1,6 +1,7 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 mod reservoir;
+mod wrap;
 
 pub use reservoir::ReservoirLines;
 
@@ -9,16 +10,25 @@ use crate::record::{Hit, Object, Role, Scope, StoredRecord, time};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
+use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
+use wrap::{Margins, columns, wrap};
 
-/// `2026-11-21 07:03 user: text`, wrapped, with a line end.
+/// `2026-11-21 07:03 user: text`, wrapped, with a line end; where the layout shows scopes, `garden/desk` precedes the
+/// role.
 pub fn record(record: &StoredRecord, layout: &Layout) -> String {
-    paragraph("", record, layout)
+    paragraph("", record, &[], layout)
 }
 
-/// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`.
-pub fn hit(rank: usize, hit: &Hit, layout: &Layout) -> String {
-    paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, layout)
+/// The same with a mark in front.
+pub fn led(mark: &str, record: &StoredRecord, layout: &Layout) -> String {
+    paragraph(mark, record, &[], layout)
+}
+
+/// A record with its rank and score in front: ` 1. 2.31 2026-11-21 07:03 user: text`. The parts of the text that matched
+/// are highlighted: byte ranges in their order, which do not overlap.
+pub fn hit(rank: usize, hit: &Hit, matched: &[Range<usize>], layout: &Layout) -> String {
+    paragraph(&format!("{rank:>2}. {:.2} ", hit.score), &hit.record, matched, layout)
 }
 
 /// A line of JSON whose records were stored in a scope: `stored in garden/garden as user, id 01a2…`, or, for the turn of a
@@ -44,28 +54,65 @@ pub fn parts(hit: &Hit) -> String {
     if parts.is_empty() { String::new() } else { format!("    {}\n", parts.join(" + ")) }
 }
 
-fn paragraph(lead: &str, record: &StoredRecord, layout: &Layout) -> String {
-    let date = date(record.timestamp, &layout.zone);
+fn paragraph(lead: &str, record: &StoredRecord, matched: &[Range<usize>], layout: &Layout) -> String {
+    let origin = origin(record, layout);
     let heading = visible(&(record.kind.heading)(record)).replace('\n', " ");
-    let indent = lead.len() + date.len() + columns(&heading) + 3;
-    let date = layout.paint(Style::Dim, &date);
+    let indent = lead.len() + columns(&origin) + columns(&heading) + 3;
+    let origin = layout.paint(Style::Dim, &origin);
     let heading = match record.role {
         Some(role) => layout.paint(style_of(role), &heading),
         None => heading,
     };
-    let head = format!("{lead}{date} {heading}: ");
-    let text = visible(&record.shown_text());
+    let mut out = format!("{lead}{origin} {heading}: ");
+    let (text, matched) = visible_matches(&record.shown_text(), matched);
     // Long heads on narrow terminals would leave no space beside them.
     let hanging = if indent * 2 > layout.width { 4 } else { indent };
-    let mut out = head;
-    for (at, line) in wrap(&text, layout.width, indent, hanging).iter().enumerate() {
-        if at > 0 && !line.is_empty() {
-            let _ = write!(out, "{:hanging$}", "");
+    for (at, line) in wrap(&text, &Margins { width: layout.width, indent, hanging }).into_iter().enumerate() {
+        if !line.part.is_empty() {
+            let margin = if at > 0 { hanging } else { 0 };
+            let _ = write!(out, "{:1$}", "", margin + line.indent);
         }
-        out.push_str(line);
+        highlight(&text, line.part, &matched, layout, &mut out);
         out.push('\n');
     }
     out
+}
+
+/// The date of a record, `2026-11-21 07:03`, followed by its scope where the layout shows scopes.
+pub fn origin(record: &StoredRecord, layout: &Layout) -> String {
+    let date = date(record.timestamp, &layout.zone);
+    if !layout.scopes {
+        return date;
+    }
+    format!("{date} {}", visible(&record.scope.to_string()).replace('\n', " "))
+}
+
+/// A text made visible, and its matched parts in that.
+fn visible_matches(text: &str, matched: &[Range<usize>]) -> (String, Vec<Range<usize>>) {
+    let (mut out, mut parts, mut done) = (String::new(), Vec::new(), 0);
+    for Range { start, end } in matched {
+        out.push_str(&visible(&text[done..*start]));
+        let begin = out.len();
+        out.push_str(&visible(&text[*start..*end]));
+        parts.push(begin..out.len());
+        done = *end;
+    }
+    out.push_str(&visible(&text[done..]));
+    (out, parts)
+}
+
+/// Appends a part of a text, in which the matched parts stand out.
+fn highlight(text: &str, part: Range<usize>, matched: &[Range<usize>], layout: &Layout, out: &mut String) {
+    let mut done = part.start;
+    for found in matched {
+        let (start, end) = (found.start.max(done), found.end.min(part.end));
+        if start < end {
+            out.push_str(&text[done..start]);
+            out.push_str(&layout.paint(Style::Red, &text[start..end]));
+            done = end;
+        }
+    }
+    out.push_str(&text[done..part.end]);
 }
 
 fn style_of(role: Role) -> Style {
@@ -78,7 +125,7 @@ fn style_of(role: Role) -> Style {
 }
 
 /// A time, in milliseconds since 1970, UTC, as `2026-11-21 07:03`.
-pub fn date(ms: i64, zone: &TimeZone) -> String {
+fn date(ms: i64, zone: &TimeZone) -> String {
     match Timestamp::from_millisecond(ms) {
         Ok(time) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => {
@@ -118,52 +165,6 @@ fn is_invisible(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The least width for a word, in columns.
-const MIN_WORD_COLUMNS: usize = 10;
-
-/// Breaks text into lines of at most `width` columns, the first `indent` shorter, the others `hanging`; the first
-/// is empty where there would be no room for a word. Words that are longer than a line are broken.
-// By hand: textwrap keeps blanks at the start of a line, and begins beside the heading however little room there is.
-fn wrap(text: &str, width: usize, indent: usize, hanging: usize) -> Vec<String> {
-    let remaining_columns = |lines: &Vec<String>| {
-        let taken = if lines.len() == 1 { indent } else { hanging };
-        width.saturating_sub(taken).max(MIN_WORD_COLUMNS)
-    };
-    let mut lines = vec![String::new(); if indent + MIN_WORD_COLUMNS > width { 2 } else { 1 }];
-    for (at, paragraph) in text.trim_end().split('\n').enumerate() {
-        if at > 0 {
-            lines.push(String::new());
-        }
-        let mut used = 0;
-        for word in paragraph.split(' ') {
-            let length = columns(word);
-            if used > 0 && used + 1 + length > remaining_columns(&lines) {
-                lines.push(String::new());
-                used = 0;
-            } else if used > 0 {
-                push(&mut lines, ' ');
-                used += 1;
-            }
-            for c in word.chars() {
-                let columns = c.width().unwrap_or(0);
-                if used + columns > remaining_columns(&lines) {
-                    lines.push(String::new());
-                    used = 0;
-                }
-                push(&mut lines, c);
-                used += columns;
-            }
-        }
-    }
-    lines
-}
-
-fn push(lines: &mut [String], c: char) {
-    if let Some(line) = lines.last_mut() {
-        line.push(c);
-    }
-}
-
 /// The beginning of a text on one line of at most so many columns, in quotation marks.
 pub fn excerpt(text: &str, width: usize) -> String {
     let text = visible(text).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -179,21 +180,9 @@ pub fn excerpt(text: &str, width: usize) -> String {
     format!("“{}…”", beginning.trim_end())
 }
 
-fn columns(word: &str) -> usize {
-    word.chars().map(|c| c.width().unwrap_or(0)).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_fit_and_lose_nothing() {
-        let text = "one two three\nfour 漢字漢字漢字漢字 supercalifragilistic";
-        let lines = wrap(text, 20, 8, 4);
-        assert_eq!(lines, ["one two", "three", "four", "漢字漢字漢字漢字", "supercalifragili", "stic"]);
-        assert_eq!(wrap("one two", 20, 12, 4), ["", "one two"]);
-    }
 
     #[test]
     fn control_and_bidi_characters_are_escaped() {

@@ -32,8 +32,8 @@ struct Args {
     /// Embed the lines as questions
     #[arg(long)]
     query: bool,
-    /// Print in this format: jsonl, or raw (32-bit floats, little-endian)
-    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "raw"], hide_possible_values = true)]
+    /// Print in this format: jsonl, json (one array) or raw (32-bit floats, little-endian)
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "json", "raw"], hide_possible_values = true)]
     format: String,
     #[command(flatten)]
     task: Task,
@@ -195,6 +195,9 @@ fn filter(args: &Args, settings: &Settings, io: &mut Io) -> Result<()> {
     };
     let field = if args.text { Some("text") } else { args.field.as_deref() };
     let raw = args.format == "raw";
+    if args.format == "json" {
+        io.out.begin_array();
+    }
     let (mut waiting, mut bytes, mut pace) = (Vec::new(), 0, BatchSizer::default());
     let mut embedder = None;
     loop {

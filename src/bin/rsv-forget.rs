@@ -1,10 +1,12 @@
 //! rsv-forget: removes records, and keeps them out from then on.
 
-use rsv::cli::{self, Filter, Io, Outcome};
+use rsv::cli::{self, Filter, Io, Layout, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::forget::{self, Skipped};
-use rsv::record::{ACCOUNT, MESSAGE, Object, Reader, Record, RecordKind, VectorFormat, kind_named, kinds};
+use rsv::record::{
+    ACCOUNT, MESSAGE, Object, Reader, Record, RecordKind, Scopes, VectorFormat, kind_named, kinds,
+};
 use rsv::store::{self, OpenMode, Select, Store};
 use rsv::view;
 use std::collections::{BTreeMap, BTreeSet};
@@ -193,7 +195,8 @@ fn confirm(count: usize, io: &Io) -> Result<()> {
 
 /// Prints the records to remove: as text for people, or as lines that rsv-import reads.
 fn print(store: &mut dyn Store, ids: &BTreeSet<String>, which: &Select, io: &mut Io) -> Result<()> {
-    let layout = io.stdout_is_tty().then(|| io.layout());
+    let scopes = which.scopes == Scopes::All;
+    let layout = io.stdout_is_tty().then(|| Layout { scopes, ..io.layout() });
     let out = &mut io.out;
     forget::visit(store, ids, which, &mut |record| match (&layout, record) {
         (Some(layout), Record::Stored(record)) => out.write(view::record(&record, layout).as_bytes()),

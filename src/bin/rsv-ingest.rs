@@ -49,8 +49,9 @@ struct Args {
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
-    /// Print in this format: jsonl, text or reservoir [default: text for a single text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text", "reservoir"], hide_possible_values = true)]
+    /// Print in this format: jsonl, json (one array), text or reservoir [default: text for a single text on a terminal,
+    /// else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir"], hide_possible_values = true)]
     format: Option<String>,
 }
 
@@ -77,6 +78,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let limit = settings.max_line();
     let open = || -> Result<Box<dyn Store>> { Ok(store::open(&settings.store()?, OpenMode::Create)?) };
     let format = args.format.as_deref();
+    if format == Some("json") {
+        io.out.begin_array();
+    }
     let memory = args.title.as_deref().map(|title| NewMemory {
         title,
         outcome: args.outcome.as_deref().unwrap_or_default(),

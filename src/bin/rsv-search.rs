@@ -1,14 +1,14 @@
 //! rsv-search: finds messages by words or by meaning.
 
 use rsv::backfill;
-use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome};
+use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
 use rsv::embed::{Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::memory::PriorRule;
 use rsv::record::{Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
 use rsv::search::{self, By, CatchUp, LinkNewest, MemoryRule, Options};
-use rsv::store::{self, Around, Except, Select, Store};
+use rsv::store::{self, Around, Except, Question, Select, Store, Term};
 use rsv::view::{self, ReservoirLines};
 use std::io::Read;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ struct Args {
     #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword"], hide_possible_values = true)]
     fallback: Option<String>,
     /// Print at most this many hits; with --link, this many hits and linked messages together
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
     limit: usize,
     /// Drop hits with a lower score
     #[arg(long, value_name = "SCORE", value_parser = score, allow_negative_numbers = true)]
@@ -45,7 +45,7 @@ struct Args {
     #[arg(long)]
     explain: bool,
     /// Print this many messages before and after each hit as well
-    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    #[arg(short = 'C', long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     context: usize,
     #[command(flatten)]
     filter: Filter,
@@ -64,9 +64,8 @@ struct Args {
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Print in this format: jsonl, text or reservoir [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text", "reservoir"], hide_possible_values = true)]
-    format: Option<String>,
+    #[command(flatten)]
+    printing: Printing,
 }
 
 /// What a search goes by, if not by words alone.
@@ -95,6 +94,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    let layout = io.print_as(&args.printing).map(|layout| Layout { scopes: args.all, ..layout });
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
@@ -108,8 +108,6 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(kind) = which.kinds.iter().find(|kind| !kind.indexed.is_some()) {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
     }
-    let format = args.format.as_deref();
-    let text = format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
     let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
     let Kind { semantic, hybrid } = args.by;
     let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
@@ -126,8 +124,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         },
         explain: args.explain,
         context: args.context,
-        layout: text.then(|| io.layout()),
-        reservoir: (format == Some("reservoir")).then_some(reservoir),
+        layout,
+        reservoir: (args.printing.format.as_deref() == Some("reservoir")).then_some(reservoir),
+        highlighted: Vec::new(),
         meaning: (semantic || hybrid).then_some(meaning),
         settings: &settings,
         memories: MemoryRule {
@@ -161,6 +160,8 @@ struct Search<'a> {
     layout: Option<Layout>,
     /// Prints Reservoir's lines instead of either.
     reservoir: Option<ReservoirLines>,
+    /// The terms of the question, which stand out in the hits where there is colour.
+    highlighted: Vec<Term>,
     /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
     settings: &'a Settings,
@@ -194,6 +195,7 @@ impl Search<'_> {
         let options = Options { limit, ..self.options.clone() };
         let mut rank = 0;
         let has_memories = which.kinds.contains(&&MEMORY);
+        self.highlight(question);
         if self.meaning.is_some() || options.link || has_memories {
             let hits = if has_memories {
                 let rule = self.memories;
@@ -203,6 +205,7 @@ impl Search<'_> {
             } else {
                 self.find(question, &which, &options, store, io)?
             };
+            self.highlight(question);
             let around = search::around(store, &hits, self.context)?;
             for (hit, around) in hits.iter().zip(&around) {
                 rank += 1;
@@ -270,7 +273,8 @@ impl Search<'_> {
         for record in around.before.iter().rev() {
             block.push_str(&view::record(record, layout));
         }
-        block.push_str(&view::hit(rank, hit, layout));
+        let matched = store::occurrences(&self.highlighted, &hit.record.shown_text());
+        block.push_str(&view::hit(rank, hit, &matched, layout));
         if self.explain {
             block.push_str(&view::parts(hit));
         }
@@ -278,6 +282,15 @@ impl Search<'_> {
             block.push_str(&view::record(record, layout));
         }
         block
+    }
+
+    /// Takes the terms of a question that are to stand out: all of them, or, by meaning, those that carry its topic.
+    fn highlight(&mut self, question: &str) {
+        self.highlighted = match (&self.layout, &self.meaning) {
+            (Some(layout), None) if layout.colour => Term::parse(question),
+            (Some(layout), Some(_)) if layout.colour => Question::parse(question, None).terms,
+            _ => Vec::new(),
+        };
     }
 
     /// The hits of a question, by meaning or by words.

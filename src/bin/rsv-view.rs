@@ -1,10 +1,10 @@
 //! rsv-view: the last messages of a scope.
 
-use rsv::cli::{self, Filter, Io, Layout, Outcome};
+use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
 use rsv::error::{Error, Result};
 use rsv::memory::{self, PriorRule, State};
 use rsv::record::{
-    ACCOUNT, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, Scopes, StoredRecord, VectorFormat,
+    ACCOUNT, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, Scopes, StoredRecord, VectorFormat, kinds,
 };
 use rsv::store::{self, Select, Store};
 use rsv::view::{self, ReservoirLines};
@@ -22,6 +22,9 @@ struct Args {
     /// The number of messages to print
     #[arg(default_value_t = 10, value_name = "COUNT")]
     count: usize,
+    /// Print this many messages: the same as COUNT
+    #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "count")]
+    limit: Option<usize>,
     #[command(flatten)]
     filter: Filter,
     /// Select messages of this trace
@@ -39,15 +42,27 @@ struct Args {
     /// Leave out the last records, as many as this
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     offset: usize,
+    /// Print the record with this id, of any scope unless -p or -i names one
+    #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts", "all"])]
+    id: Option<String>,
+    /// With --id: print this many messages before and after it as well
+    #[arg(
+        short = 'C',
+        long,
+        value_name = "COUNT",
+        requires = "id",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    context: usize,
     /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Print in this format: jsonl, text or reservoir [default: text on a terminal, else jsonl]
-    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "text", "reservoir"], hide_possible_values = true)]
-    format: Option<String>,
+    #[command(flatten)]
+    printing: Printing,
 }
 
 #[global_allocator]
@@ -59,39 +74,43 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    let kinds = match &args.kind[..] {
+    let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
         _ if args.of.is_some() => vec![&SIGNAL],
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
+    let scopes = if args.id.is_some() { io.common.to_cover()? } else { io.common.to_read(args.all)? };
+    let is_reservoir = args.printing.format.as_deref() == Some("reservoir");
+    if is_reservoir && args.accounts {
+        return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
+    }
+    let layout = io.print_as(&args.printing);
+    let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All, ..layout });
     let which = Select {
         trace_id: args.trace,
         key: args.of,
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
-        ..Select::records(kinds, io.common.to_read(args.all)?)
+        ..Select::records(wanted_kinds, scopes)
     };
-    let format = args.format.as_deref();
+    let count = args.limit.unwrap_or(args.count);
+    let rule = PriorRule::from_settings(&settings);
     let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
-    let is_reservoir = format == Some("reservoir");
-    if is_reservoir && args.accounts {
-        return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
-    }
     let mut store = store::open_to_read(&settings, io)?;
-    let text = format.map_or_else(|| io.stdout_is_tty(), |format| format == "text");
-    let layout = text.then(|| io.layout());
+    if let Some(id) = &args.id {
+        return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
+    }
     if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
-        return print_accounts(&mut *store, &which, args.count, layout, io);
+        return print_accounts(&mut *store, &which, count, layout, io);
     }
     if args.offset > 0 || which.kinds.contains(&&MEMORY) {
         let state = State::named(&args.state).unwrap_or(State::Active);
-        let rule = PriorRule::from_settings(&settings);
-        let records = memory::last(&mut *store, &which, state, args.count, args.offset, rule)?;
+        let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
         return print(&mut *store, records, layout.as_ref(), io);
     }
-    store.visit_last(&which, args.count, &mut |record| match (&layout, &record) {
+    store.visit_last(&which, count, &mut |record| match (&layout, &record) {
         (_, Record::Stored(record)) if is_reservoir => io.out.write(reservoir.message(record).as_bytes()),
         (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
         _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
@@ -121,6 +140,34 @@ fn print(
             })?,
         }
     }
+    Ok(Outcome::Yes)
+}
+
+/// Prints the record that has an id, between its neighbours; as text with a mark before it.
+fn print_one(
+    store: &mut dyn Store,
+    id: &str,
+    scopes: &Scopes,
+    (context, rule): (usize, PriorRule),
+    layout: Option<&Layout>,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let record = store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
+    let Some(mut record) = record else {
+        return Err(Error::new(format!("there is no record {id}"))
+            .hint("rsv-search and rsv-view, in a pipe, show the ids of messages"));
+    };
+    memory::derive(store, [&mut record], rule)?;
+    let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
+    let around = around.unwrap_or_default();
+    let mut print = |lead: &str, record: &StoredRecord| match layout {
+        Some(layout) if context == 0 => io.out.write(view::record(record, layout).as_bytes()),
+        Some(layout) => io.out.write(view::led(lead, record, layout).as_bytes()),
+        None => io.out.with(|out| Record::Stored(record.clone()).write_line(VectorFormat::Numbers, out)),
+    };
+    around.before.iter().rev().try_for_each(|record| print("  ", record))?;
+    print("> ", &record)?;
+    around.after.iter().try_for_each(|record| print("  ", record))?;
     Ok(Outcome::Yes)
 }
 

@@ -1,7 +1,8 @@
 //! The flags that several tools share.
 
+use super::clock::now;
 use crate::error::Result;
-use crate::record::{RecordKind, Role, Scope, Scopes, kind_named, kinds, time};
+use crate::record::{RecordKind, Role, Scope, Scopes, kind_named, kinds, when};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -67,12 +68,23 @@ pub struct Filter {
     /// Select messages of this role: user, assistant, system or tool; may be repeated
     #[arg(long, value_name = "ROLE", value_parser = role)]
     pub role: Vec<Role>,
-    /// Select messages from this time on: a date, RFC 3339, or milliseconds since 1970
+    /// Select messages from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds since 1970
     #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
     pub since: Option<i64>,
     /// Select messages up to this time
     #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
     pub until: Option<i64>,
+}
+
+/// The flags of the tools that print messages for people too.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Printing {
+    /// Print in this format: jsonl, json (one array), text or reservoir [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir"], hide_possible_values = true)]
+    pub format: Option<String>,
+    /// Print to a terminal without a pager
+    #[arg(long)]
+    pub no_pager: bool,
 }
 
 /// Reads `--role`.
@@ -89,5 +101,5 @@ pub fn kind(text: &str) -> std::result::Result<&'static RecordKind, String> {
 }
 
 fn time_flag(text: &str) -> std::result::Result<i64, String> {
-    time::parse(text).map_err(|e| e.to_string())
+    now().and_then(|now| when::parse(text, &now)).map_err(|e| e.to_string())
 }

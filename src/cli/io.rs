@@ -1,6 +1,8 @@
 //! Standard input, output and error of a tool.
 
-use super::flags::Common;
+use super::clock::zone;
+use super::flags::{Common, Printing};
+use super::pager::Pager;
 use super::progress::Progress;
 use super::terminal::is_terminal;
 use crate::error::{Context, Error, Result};
@@ -160,8 +162,23 @@ impl Io {
 
     /// The layout of text for people on this output.
     pub fn layout(&self) -> Layout {
-        let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
-        Layout { width: self.width(), colour: self.colour(), zone }
+        Layout { width: self.width(), colour: self.colour(), scopes: false, zone: zone() }
+    }
+
+    /// Prints in the wanted format from now on, in a pager if it goes to a terminal; the layout if it is text.
+    pub fn print_as(&mut self, printing: &Printing) -> Option<Layout> {
+        self.out.to_page = self.stdout_is_tty() && !printing.no_pager;
+        let layout = self.text_layout(printing.format.as_deref());
+        if printing.format.as_deref() == Some("json") {
+            self.out.begin_array();
+        }
+        layout
+    }
+
+    /// The layout if a format, `None` for the default, is text.
+    fn text_layout(&self, format: Option<&str>) -> Option<Layout> {
+        let is_text = format.map_or_else(|| self.stdout_is_tty(), |format| format == "text");
+        is_text.then(|| self.layout())
     }
 
     /// The columns of the terminal: `COLUMNS`, else its own, else 80.
@@ -314,6 +331,8 @@ pub struct Layout {
     /// The columns of the terminal.
     pub width: usize,
     pub colour: bool,
+    /// Whether the scope of each record is shown.
+    pub scopes: bool,
     pub zone: TimeZone,
 }
 
@@ -349,37 +368,90 @@ impl Layout {
 /// The output is flushed when the buffer holds this many bytes.
 const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
-/// Standard output. A closed pipe is distinguished from every other failure.
+/// Standard output, or the pager before it. A closed pipe is distinguished from every other failure.
 pub struct Out {
     buffer: Vec<u8>,
+    /// Whether a pager is to be started for the first bytes.
+    to_page: bool,
+    pager: Option<Pager>,
+    /// The array that the lines are elements of.
+    array: Option<JsonArray>,
+}
+
+/// An array of which a part is written.
+#[derive(Default)]
+struct JsonArray {
+    has_elements: bool,
+}
+
+impl JsonArray {
+    /// Makes elements of the lines at the end of a buffer, from `start` on.
+    fn add(&mut self, buffer: &mut Vec<u8>, start: usize) {
+        let lines = buffer.split_off(start);
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            buffer.extend_from_slice(if self.has_elements { b",\n  " } else { b"[\n  " });
+            buffer.extend_from_slice(line);
+            self.has_elements = true;
+        }
+    }
+
+    fn end(&self) -> &'static [u8] {
+        if self.has_elements { b"\n]\n" } else { b"[]\n" }
+    }
 }
 
 impl Out {
     pub(super) fn new() -> Out {
-        Out { buffer: Vec::with_capacity(OUTPUT_BUFFER_BYTES) }
+        Out { buffer: Vec::with_capacity(OUTPUT_BUFFER_BYTES), to_page: false, pager: None, array: None }
+    }
+
+    /// Makes all lines from now on elements of one JSON array. Each write is of whole lines.
+    pub fn begin_array(&mut self) {
+        self.array = Some(JsonArray::default());
     }
 
     /// Appends bytes, and flushes when the buffer is full.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
+        self.with(|buffer| buffer.extend_from_slice(bytes))
     }
 
     /// Writes the bytes that `fill` appends.
     pub fn with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let start = self.buffer.len();
         fill(&mut self.buffer);
+        if let Some(array) = &mut self.array {
+            array.add(&mut self.buffer, start);
+        }
         if self.buffer.len() >= OUTPUT_BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Writes the buffer to standard output.
     pub fn flush(&mut self) -> Result<()> {
-        let mut stdout = io::stdout().lock();
-        let written = stdout.write_all(&self.buffer).and_then(|()| stdout.flush());
+        if self.to_page && !self.buffer.is_empty() {
+            self.to_page = false;
+            self.pager = Pager::start()?;
+        }
+        let written = match &mut self.pager {
+            Some(pager) => pager.write(&self.buffer),
+            None => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(&self.buffer).and_then(|()| stdout.flush())
+            }
+        };
         self.buffer.clear();
         written.map_err(|e| match e.kind() {
             io::ErrorKind::BrokenPipe => Error::closed(),
             _ => Error::new("cannot write to standard output").because(e),
         })
+    }
+
+    /// Writes the buffer and, of a run without an error, the end of the array; waits for the pager.
+    pub(super) fn finish(&mut self, is_done: bool) -> Result<()> {
+        if let Some(array) = self.array.take_if(|_| is_done) {
+            self.buffer.extend_from_slice(array.end());
+        }
+        let flushed = self.flush();
+        self.pager.take().map_or(Ok(()), Pager::wait).and(flushed)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The one `main` of all tools: from the command line to the exit status.
 
 use super::allocator;
+use super::clock::clock;
 use super::completion::{self, ValueCompleters};
 use super::flags::Common;
 use super::io::{Io, Out, print_error};
 use crate::error::{Error, Result};
-use crate::record::{Clock, time};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, FromArgMatches};
 use std::ffi::OsString;
@@ -86,14 +86,19 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
         io.note(error);
     }
     let outcome = run(args, &mut io);
-    let flushed = io.out.flush();
+    let finished = io.out.finish(outcome.is_ok());
+    let outcome = match outcome {
+        // The error of the pager says why its input was closed.
+        Err(error) if error.is_closed() => finished.and(Err(error)),
+        outcome => outcome.and_then(|outcome| finished.map(|()| outcome)),
+    };
     let status = match outcome? {
         _ if io.trouble() => 2,
         Outcome::Yes => 0,
         Outcome::No => 1,
         Outcome::Ended(status) => status,
     };
-    flushed.map(|()| status)
+    Ok(status)
 }
 
 /// The command line of a tool, from which its help and completions are made.
@@ -164,15 +169,5 @@ fn advice(command: &Command, error: &clap::Error, text: &str) -> String {
         format!("{tool} reads no files; to write one: {tool} > FILE")
     } else {
         format!("see '{tool} --help'")
-    }
-}
-
-/// The time, or the time in `RSV_TEST_NOW`, whose milliseconds may be out of range as a clock may be.
-fn clock() -> Result<Clock> {
-    match std::env::var("RSV_TEST_NOW") {
-        Ok(now) => {
-            now.parse().or_else(|_| time::parse(&now)).map(Clock::fixed).map_err(|e| e.at("RSV_TEST_NOW"))
-        }
-        Err(_) => Ok(Clock::default()),
     }
 }

@@ -37,8 +37,8 @@ pub fn ids_in_account(record: &StoredRecord) -> Vec<String> {
 pub fn account_text(record: &StoredRecord, question: Option<&str>, named: &Named, layout: &Layout) -> String {
     let account = Account::from_record(record);
     let text = AccountText { account: &account, named };
-    let date = layout.paint(Style::Dim, &view::date(record.timestamp, &layout.zone));
-    let mut out = format!("{date} {}\n", text.headline(question));
+    let origin = layout.paint(Style::Dim, &view::origin(record, layout));
+    let mut out = format!("{origin} {}\n", text.headline(question));
     for line in text.recalled().into_iter().chain(text.left_out()).chain(text.trouble()) {
         let _ = writeln!(out, "    {line}");
     }

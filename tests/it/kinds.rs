@@ -333,7 +333,7 @@ fn they_are_linked_among_themselves(store: &mut dyn Store, settings: &Settings) 
 }
 
 fn they_are_shown(store: &mut dyn Store) {
-    let layout = Layout { width: 60, colour: false, zone: TimeZone::UTC };
+    let layout = Layout { width: 60, colour: false, scopes: false, zone: TimeZone::UTC };
     let hits = found(store, By::Words, "moss", &NOTE, false);
     assert_eq!(
         view::record(&hits[0].record, &layout),

@@ -26,7 +26,7 @@ impl Terminal {
         command.args(["-qec", &format!("stty cols {columns} rows 10; {line}"), "/dev/null"]).env_clear();
         command.envs(tool.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", bin.display())).env("TERM", "xterm").env("PAGER", "false");
+        command.env("PATH", format!("{}:{path}", bin.display())).env("TERM", "xterm").env("PAGER", "cat");
         command.env("SHELL", "/bin/sh").current_dir(home.path(""));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
         let (keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -85,7 +85,7 @@ impl Drop for Terminal {
 }
 
 /// A text as it looks: without the sequences that move the cursor and change colours.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, sequence)) = rest.split_once('\u{1b}') {
@@ -124,7 +124,7 @@ fn text_follows_the_terminals_width() {
 }
 
 #[test]
-fn no_pager_runs_and_colours_are_reset() {
+fn colours_are_reset() {
     let home = Home::new();
     let lines: String =
         (0..300).map(|n| json!({"role": "user", "content": format!("owl {n}")}).to_string() + "\n").collect();

@@ -72,6 +72,50 @@ fn roles_traces_and_times_narrow() {
 }
 
 #[test]
+fn times_are_in_words_and_in_the_users_zone() {
+    // A Saturday; in Auckland it is eight in the evening, in Berlin eight in the morning.
+    let now = "2026-11-21T07:03:00Z";
+    let home = Home::new().at(now).env("TZ", "Pacific/Auckland");
+    let times = [
+        "2026-11-21T07:00:00Z",
+        "2026-11-20T11:00:00Z",
+        "2026-11-20T10:59:00Z",
+        "2026-11-15T11:00:00Z",
+        "2026-11-15T10:59:00Z",
+        "2026-10-31T10:59:00Z",
+    ];
+    let line = |time: &str| json!({"role": "user", "content": time, "timestamp": time}).to_string() + "\n";
+    home.ingest(&[], &times.map(line).concat());
+    for (since, count) in [
+        ("yesterday", 3),
+        ("today", 2),
+        ("1h", 1),
+        ("2d", 3),
+        ("last monday", 4),
+        ("monday", 4),
+        ("last sunday", 5),
+        ("2026-11-01", 5),
+        ("2026-10-31T10:59:00Z", 6),
+        ("2026-11-20 23:59", 3),
+        ("yesterday 23:59", 3),
+        ("20:00", 1),
+    ] {
+        assert_eq!(view(&home, &["--since", since]).len(), count, "{since}");
+        let found = home.contents("rsv-search", &["2026", "--since", since, "--until", "now"]);
+        assert_eq!(found.len(), count, "{since}");
+    }
+    let home = home.env("TZ", "Europe/Berlin");
+    assert_eq!(view(&home, &["--since", "today"]).len(), 1);
+    assert_eq!(view(&home, &["--until", "yesterday"]).len(), 3);
+    assert_eq!(lines_of(&home.run("rsv-export", &["--since", "2026-11-16"], "").ok()).len(), 3);
+    let gone = home.run("rsv-forget", &["--since", "3 days ago", "--dry-run"], "").ok();
+    assert_eq!(lines_of(&gone).len(), 3);
+    // The lines of a pipe are read as before: a date in one begins at midnight UTC.
+    let query = json!({"query": "2026", "since": "2026-11-21"}).to_string();
+    assert_eq!(lines_of(&home.run("rsv-search", &[], query).ok()).len(), 1);
+}
+
+#[test]
 fn scopes_are_one_a_partition_or_all() {
     let home = conversation();
     assert_eq!(view(&home, &["-p", "work"]), ["at phone", "at desk"]);
@@ -124,6 +168,76 @@ fn json_lines_are_whole_records() {
             .fold(String::new(), |all, line| { all + line + "\n" })
     );
     assert_eq!(lines_of(&view).len(), 12);
+}
+
+#[test]
+fn one_message_is_shown_with_those_around_it() {
+    for home in Home::of_each_store() {
+        let line = |n: usize, partition: &str| {
+            json!({"id": format!("{partition}{n}"), "role": "user", "content": format!("turn {n}\n  of {partition}"),
+                "partition": partition, "timestamp": 60_000 * n})
+        };
+        let lines = (0..5).flat_map(|n| [line(n, "a"), line(n, "b")]).map(|line| format!("{line}\n"));
+        home.ingest(&[], &lines.collect::<String>());
+        let said = |words: &[&str]| view(&home, words);
+        assert_eq!(said(&["--id", "a2"]), ["turn 2\n  of a"]);
+        assert_eq!(said(&["--id", "b4", "-C", "1"]), ["turn 3\n  of b", "turn 4\n  of b"]);
+        assert_eq!(said(&["--id", "a1", "-C", "9", "-p", "a"]).len(), 5);
+        assert_eq!(said(&["-n", "3", "-p", "b"]), said(&["3", "-p", "b"]));
+        assert_eq!(said(&["-p", "b", "--limit", "1"]), ["turn 4\n  of b"]);
+        let why = home.run("rsv-view", &["--id", "a2", "-p", "b"], "").trouble();
+        assert!(why.contains("error: there is no record a2"), "{why}");
+        let text = home.run("rsv-view", &["--id", "a2", "-C", "1", "--format", "text"], "").ok();
+        insta::assert_snapshot!(text, @r"
+          1970-01-01 00:01 a/a user: turn 1
+                                       of a
+        > 1970-01-01 00:02 a/a user: turn 2
+                                       of a
+          1970-01-01 00:03 a/a user: turn 3
+                                       of a
+        ");
+        let hits = home.run("rsv-search", &["-p", "a", "-n", "1", "-C", "1", "turn"], "").ok();
+        assert_eq!(
+            hits,
+            home.run("rsv-search", &["-p", "a", "--limit", "1", "--context", "1", "turn"], "").ok()
+        );
+        assert_eq!(lines_of(&hits).len(), 2);
+    }
+}
+
+#[test]
+fn an_array_has_the_lines_as_elements() {
+    let home = conversation().and_model();
+    let line = |id: &str, text: &str| {
+        json!({"id": id, "role": "user", "content": text, "timestamp": 5, "seq": 0}).to_string() + "\n"
+    };
+    let lines = &(line("a", "a turn\nof two lines") + &line("b", "b turn"));
+    let questions = "{\"query\":\"desk\"}\n{\"query\":\"nothing\"}\n{\"query\":\"turn\"}\n";
+    for (tool, words, stdin) in [
+        ("rsv-view", &["--all"][..], ""),
+        ("rsv-view", &["-p", "nobody"], ""),
+        ("rsv-view", &["--accounts"], ""),
+        ("rsv-search", &["turn", "--context", "1"], ""),
+        ("rsv-search", &["-p", "work"], questions),
+        ("rsv-search", &["nothing", "at", "all"], ""),
+        ("rsv-ingest", &["--trace", "t"], lines),
+        ("rsv-embed", &[], lines),
+    ] {
+        let all = |format: &str| {
+            let ran = home.run(tool, &[words, &["--format", format]].concat(), stdin);
+            assert!(ran.status < 2 && ran.stderr.is_empty(), "{ran}");
+            (ran.stdout, ran.status)
+        };
+        let (array, status) = all("json");
+        let elements: Vec<serde_json::Value> = serde_json::from_str(&array).unwrap();
+        let (lines, same) = all("jsonl");
+        assert_eq!((elements, status), (lines_of(&lines), same), "{tool} {words:?}");
+        assert_eq!(array.lines().count(), if lines.is_empty() { 1 } else { lines.lines().count() + 2 });
+    }
+    // The text of an error is not in it.
+    let ran = home.run("rsv-ingest", &["--format", "json"], "{\"role\":\"user\",\"content\":\"c\"}\nbad\n");
+    let elements: Vec<serde_json::Value> = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((elements.len(), ran.status), (1, 2));
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! Messages as text for people, on terminals of several widths.
+
+use crate::support::Home;
+use crate::terminal::{Terminal, plain};
+use serde_json::json;
+use unicode_width::UnicodeWidthStr;
+
+const WIDTHS: [usize; 3] = [40, 80, 200];
+
+/// A message with code, wide and combining characters, in a scope that has a name.
+const CODE: &str = "Try this:\n\nfn grow() {\n    for bean in row {\n\n        bean.climb(\"北の柵\"); // e\u{301}te\u{301}\n    }\n}\n\n- 漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字\n  and Cafe\u{301} after it, which goes on for a while, longer than narrow terminals are";
+
+fn code() -> Home {
+    let home = Home::new().at("2026-11-21T07:03:00Z");
+    let line = json!({"role": "assistant", "content": CODE, "partition": "garden", "instance": "desk"});
+    home.ingest(&[], &line.to_string());
+    home
+}
+
+/// What a line of shell shows on a terminal of so many columns.
+fn seen(home: &Home, columns: usize, line: &str) -> Option<String> {
+    let (seen, status) = Terminal::run(home, columns, line)?.end();
+    assert_eq!(status, 0, "{line}: {seen}");
+    Some(seen)
+}
+
+#[test]
+fn code_keeps_its_indentation_and_blank_lines() {
+    let home = code();
+    for columns in WIDTHS {
+        let Some(seen) = seen(&home, columns, "rsv-view -p garden") else { return };
+        let seen = plain(&seen);
+        let indent = |part: &str| {
+            let line = seen.lines().find(|line| line.contains(part));
+            let line = line.unwrap_or_else(|| panic!("{columns}: {part} is not seen: {seen}"));
+            line.split(part).next().unwrap().width()
+        };
+        let left = indent("fn grow() {");
+        assert_eq!(left, if columns == 40 { 4 } else { "2026-11-21 07:03 assistant: ".len() }, "{seen}");
+        assert_eq!([indent("for bean"), indent("bean.climb")], [left + 4, left + 8], "{columns}: {seen}");
+        assert!(seen.contains("{\n\n"), "blank lines stay: {seen}");
+        assert!(seen.lines().all(|line| line.width() <= columns), "{columns}: {seen}");
+        // A line of a list that is broken goes on below its own beginning.
+        assert_eq!(indent("and Cafe\u{301} after"), left + 2, "{seen}");
+        if columns == 40 {
+            assert_eq!([indent("for a while"), indent("terminals are")], [left + 2; 2], "{seen}");
+        }
+    }
+}
+
+#[test]
+fn with_all_the_scope_of_each_message_is_shown() {
+    let home = code();
+    home.ingest(&["-p", "庭"], "{\"role\":\"user\",\"content\":\"Beans.\"}");
+    for (line, wanted) in [
+        ("rsv-view --all", "07:03 garden/desk assistant: Try"),
+        ("rsv-search --all beans", "07:03 庭/庭 user: Beans."),
+        ("rsv-view -p garden", "07:03 assistant: Try"),
+        ("rsv-forget --all --everything --dry-run", "07:03 庭/庭 user: Beans."),
+    ] {
+        let Some(seen) = seen(&home, 200, line) else { return };
+        assert!(plain(&seen).contains(wanted), "{line}: {seen}");
+    }
+    // The margin follows the columns of the scope, not its characters.
+    let line = json!({"role": "user", "content": "one\ntwo", "timestamp": "2026-11-22"});
+    home.ingest(&["-p", "庭"], &line.to_string());
+    let seen = plain(&seen(&home, 80, "rsv-view 1 --all").unwrap());
+    let lines: Vec<&str> = seen.lines().collect();
+    assert_eq!(lines[0].split("one").next().unwrap().width(), lines[1].split("two").next().unwrap().width());
+}
+
+#[test]
+fn the_words_that_matched_are_highlighted() {
+    let home = code().and_model();
+    for columns in WIDTHS {
+        let highlighted = |words: &str| {
+            let seen = seen(&home, columns, &format!("rsv-search -p garden {words}"))?;
+            let parts = seen.split("\u{1b}[1;31m").skip(1);
+            Some(parts.map(|part| part.split("\u{1b}[0m").next().unwrap().to_owned()).collect::<Vec<_>>())
+        };
+        let Some(found) = highlighted("cafe clim") else { return };
+        assert_eq!(found, ["clim", "Cafe\u{301}"], "{columns}");
+        assert_eq!(highlighted("北の").unwrap(), ["北の"]);
+        // By meaning, the words of the same stem, and not every other word.
+        assert_eq!(highlighted("--hybrid 'Which beans are climbing?'").unwrap(), ["bean", "bean", "climb"]);
+    }
+    let uncoloured = home.run("rsv-search", &["-p", "garden", "--format", "text", "cafe"], "").ok();
+    assert!(!uncoloured.contains('\u{1b}'), "{uncoloured:?}");
+}
