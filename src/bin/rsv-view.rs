@@ -1,11 +1,17 @@
 //! rsv-view: the last messages of a scope.
 
 use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
+use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
-use rsv::record::{ACCOUNT, MESSAGE, Record, Role, Scopes, StoredRecord, VectorFormat, kinds};
-use rsv::store::{self, Select, Store};
-use rsv::{config, enrich, view};
+use rsv::record::{ACCOUNT, MESSAGE, Record, Role, ScopeSummary, Scopes, StoredRecord, VectorFormat, kinds};
+use rsv::store::{self, Follower, OpenMode, Select, Store};
+use rsv::{enrich, view};
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// The time between two looks for new messages.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Print the last messages of a scope, oldest first
 ///
@@ -40,6 +46,12 @@ struct Args {
     /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
+    /// Print messages as they are stored too, until you press Ctrl-C
+    #[arg(short, long, conflicts_with_all = ["id", "until"])]
+    follow: bool,
+    /// Print the scopes of the store, or of -p, instead of messages: their number of messages, times and size
+    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all"])]
+    scopes: bool,
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -56,8 +68,13 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    let scopes = if args.id.is_some() { io.common.to_cover()? } else { io.common.to_read(args.all)? };
-    let layout = io.print_as(&args.printing);
+    let scopes =
+        if args.id.is_some() || args.scopes { io.common.to_cover()? } else { io.common.to_read(args.all)? };
+    if args.follow && args.printing.format.as_deref() == Some("json") {
+        return Err(Error::new("--follow never ends, and an array does").hint("leave out --format json"));
+    }
+    let printing = Printing { no_pager: args.printing.no_pager || args.follow, ..args.printing };
+    let layout = io.print_as(&printing);
     let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All, ..layout });
     let kind = if args.accounts { &ACCOUNT } else { &MESSAGE };
     let which = Select {
@@ -72,8 +89,17 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(id) = &args.id {
         return print_one(&mut *store, id, &which.scopes, args.context, layout.as_ref(), io);
     }
-    if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
-        return print_accounts(&mut *store, &which, count, layout, io);
+    if args.scopes {
+        return print_scopes(&store::summarize(&mut *store, &which)?, layout.as_ref(), io);
+    }
+    if args.follow {
+        return follow(store, which, count, layout.as_ref(), &settings, io);
+    }
+    if layout.is_some() && args.accounts {
+        for account in store.last_of(&which, count)? {
+            print(&mut *store, &account, layout.as_ref(), io)?;
+        }
+        return Ok(Outcome::Yes);
     }
     store.visit_last(&which, count, &mut |record| match (&layout, &record) {
         (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
@@ -109,29 +135,67 @@ fn print_one(
     Ok(Outcome::Yes)
 }
 
-/// Prints the last accounts of a selection as text, each with its question and the messages that it names.
-fn print_accounts(
-    store: &mut dyn Store,
-    which: &Select,
+/// Prints the last records of a selection, and from then on those that are stored.
+fn follow(
+    mut store: Box<dyn Store>,
+    which: Select,
     count: usize,
-    layout: &Layout,
+    layout: Option<&Layout>,
+    settings: &Settings,
     io: &mut Io,
 ) -> Result<Outcome> {
-    for account in store.last_of(which, count)? {
-        let scope = Scopes::One(account.scope.clone());
-        let asked = Select {
-            trace_id: Some(account.trace_id.clone()),
-            roles: vec![Role::User],
-            until: Some(account.timestamp),
-            ..Select::messages(scope.clone())
-        };
-        let question = store.last_of(&asked, 1)?.pop();
-        let ids = enrich::ids_in_account(&account);
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let named = store.get(&ids, &Select::messages(scope))?;
-        let named = named.into_iter().map(|record| (record.id.clone(), record)).collect();
-        let question = question.as_ref().map(|question| question.text.as_str());
-        io.out.write(enrich::account_text(&account, question, &named, layout).as_bytes())?;
+    let place = settings.store()?;
+    let is_there = || place.path().is_none_or(Path::exists);
+    let mut was_there = is_there();
+    let (mut follower, mut records) = Follower::begin(which, count, io.clock.now(), &mut *store)?;
+    loop {
+        for record in &records {
+            print(&mut *store, record, layout, io)?;
+        }
+        io.out.flush()?;
+        std::thread::sleep(POLL_INTERVAL);
+        if was_there {
+            store.check_place()?;
+        } else if is_there() {
+            store = store::open(&place, OpenMode::Existing)?;
+            was_there = true;
+        }
+        records = follower.next(io.clock.now(), &mut *store)?;
+    }
+}
+
+/// Prints the summaries of scopes.
+fn print_scopes(summaries: &[ScopeSummary], layout: Option<&Layout>, io: &mut Io) -> Result<Outcome> {
+    match layout {
+        Some(layout) => io.out.write(view::scopes(summaries, layout).as_bytes())?,
+        None => {
+            let lines = summaries.iter().map(|summary| summary.to_object().to_json() + "\n");
+            lines.map(|line| io.out.write(line.as_bytes())).collect::<Result<()>>()?;
+        }
     }
     Ok(Outcome::Yes)
+}
+
+/// Prints a record; an account as text with its question and the messages that it names.
+fn print(store: &mut dyn Store, record: &StoredRecord, layout: Option<&Layout>, io: &mut Io) -> Result<()> {
+    let Some(layout) = layout else {
+        return io.out.with(|out| Record::Stored(record.clone()).write_line(VectorFormat::Numbers, out));
+    };
+    if record.kind.name != ACCOUNT.name {
+        return io.out.write(view::record(record, layout).as_bytes());
+    }
+    let scope = Scopes::One(record.scope.clone());
+    let asked = Select {
+        trace_id: Some(record.trace_id.clone()),
+        roles: vec![Role::User],
+        until: Some(record.timestamp),
+        ..Select::messages(scope.clone())
+    };
+    let question = store.last_of(&asked, 1)?.pop();
+    let ids = enrich::ids_in_account(record);
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let named = store.get(&ids, &Select::messages(scope))?;
+    let named = named.into_iter().map(|record| (record.id.clone(), record)).collect();
+    let question = question.as_ref().map(|question| question.text.as_str());
+    io.out.write(enrich::account_text(record, question, &named, layout).as_bytes())
 }
