@@ -169,8 +169,9 @@ fn print_scopes(summaries: &[ScopeSummary], layout: Option<&Layout>, io: &mut Io
     match layout {
         Some(layout) => io.out.write(view::scopes(summaries, layout).as_bytes())?,
         None => {
-            let lines = summaries.iter().map(|summary| summary.to_object().to_json() + "\n");
-            lines.map(|line| io.out.write(line.as_bytes())).collect::<Result<()>>()?;
+            for summary in summaries {
+                io.out.write((summary.to_object().to_json() + "\n").as_bytes())?;
+            }
         }
     }
     Ok(Outcome::Yes)
