@@ -7,6 +7,7 @@ mod completion;
 mod flags;
 mod io;
 mod main;
+mod out;
 mod pager;
 mod progress;
 mod terminal;
@@ -15,8 +16,9 @@ pub use allocator::ReportingAllocator;
 pub use bad_lines::BadLines;
 pub use completion::{Candidate, PartialCommand, ValueCompleters};
 pub use flags::{Common, Filter, Printing, kind, role};
-pub use io::{Diagnostics, Io, Layout, Out, Source, Style, read_text, to_stderr};
+pub use io::{Diagnostics, Io, Layout, Source, Style, read_text, to_stderr};
 pub use main::{Outcome, command, main};
+pub use out::Out;
 pub use progress::Progress;
 
 use std::path::Path;

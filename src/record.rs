@@ -20,6 +20,7 @@ mod query;
 mod reader;
 mod role;
 mod scope;
+mod scope_summary;
 mod signal;
 mod sniff;
 mod stored;
@@ -43,6 +44,7 @@ pub use query::Query;
 pub use reader::{LocatedObject, Reader, SourceLocation, too_long};
 pub use role::Role;
 pub use scope::{Scope, Scopes};
+pub use scope_summary::ScopeSummary;
 pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};
 pub use sniff::{binary_format, invalid_utf8};
 pub use stored::{

@@ -1,9 +1,11 @@
 //! Records as text for people: one paragraph each, wrapped, with control characters made visible.
 
 mod reservoir;
+mod scope_table;
 mod wrap;
 
 pub use reservoir::ReservoirLines;
+pub use scope_table::scopes;
 
 use crate::cli::{Layout, Style};
 use crate::record::{Hit, Object, Role, Scope, StoredRecord, time};

@@ -1,16 +1,23 @@
 //! rsv-view: the last messages of a scope.
 
 use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
+use rsv::config::{self, Settings};
+use rsv::enrich;
 use rsv::error::{Error, Result};
 use rsv::memory::{self, PriorRule, State};
 use rsv::record::{
-    ACCOUNT, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, Scopes, StoredRecord, VectorFormat, kinds,
+    ACCOUNT, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, ScopeSummary, Scopes, StoredRecord,
+    VectorFormat, kinds,
 };
-use rsv::store::{self, Select, Store};
+use rsv::store::{self, Follower, OpenMode, Select, Store};
 use rsv::view::{self, ReservoirLines};
-use rsv::{config, enrich};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// The time between two looks for new messages.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Print the last messages of a scope, oldest first
 ///
@@ -58,6 +65,12 @@ struct Args {
     /// Print the accounts of requests instead of messages: what was recalled, and what it cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
+    /// Print messages as they are stored too, until you press Ctrl-C
+    #[arg(short, long, conflicts_with_all = ["id", "until"])]
+    follow: bool,
+    /// Print the scopes of the store, or of -p, instead of messages: their number of messages, times and size
+    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all"])]
+    scopes: bool,
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -80,12 +93,17 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
-    let scopes = if args.id.is_some() { io.common.to_cover()? } else { io.common.to_read(args.all)? };
+    let scopes =
+        if args.id.is_some() || args.scopes { io.common.to_cover()? } else { io.common.to_read(args.all)? };
     let is_reservoir = args.printing.format.as_deref() == Some("reservoir");
     if is_reservoir && args.accounts {
         return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
     }
-    let layout = io.print_as(&args.printing);
+    if args.follow && args.printing.format.as_deref() == Some("json") {
+        return Err(Error::new("--follow never ends, and an array does").hint("leave out --format json"));
+    }
+    let printing = Printing { no_pager: args.printing.no_pager || args.follow, ..args.printing };
+    let layout = io.print_as(&printing);
     let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All, ..layout });
     let which = Select {
         trace_id: args.trace,
@@ -102,13 +120,22 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(id) = &args.id {
         return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
     }
-    if let Some(layout) = layout.as_ref().filter(|_| args.accounts) {
-        return print_accounts(&mut *store, &which, count, layout, io);
+    if args.scopes {
+        return print_scopes(&store::summarize(&mut *store, &which)?, layout.as_ref(), io);
+    }
+    if args.follow {
+        return follow(store, which, count, layout.as_ref(), &settings, io);
+    }
+    if layout.is_some() && args.accounts {
+        for account in store.last_of(&which, count)? {
+            print(&mut *store, &account, layout.as_ref(), io)?;
+        }
+        return Ok(Outcome::Yes);
     }
     if args.offset > 0 || which.kinds.contains(&&MEMORY) {
         let state = State::named(&args.state).unwrap_or(State::Active);
         let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
-        return print(&mut *store, records, layout.as_ref(), io);
+        return print_records(&mut *store, records, layout.as_ref(), io);
     }
     store.visit_last(&which, count, &mut |record| match (&layout, &record) {
         (_, Record::Stored(record)) if is_reservoir => io.out.write(reservoir.message(record).as_bytes()),
@@ -119,7 +146,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
 }
 
 /// Prints records; for people, memories are rows of a table.
-fn print(
+fn print_records(
     store: &mut dyn Store,
     records: Vec<StoredRecord>,
     layout: Option<&Layout>,
@@ -171,29 +198,68 @@ fn print_one(
     Ok(Outcome::Yes)
 }
 
-/// Prints the last accounts of a selection as text, each with its question and the messages that it names.
-fn print_accounts(
-    store: &mut dyn Store,
-    which: &Select,
+/// Prints the last records of a selection, and from then on those that are stored.
+fn follow(
+    mut store: Box<dyn Store>,
+    which: Select,
     count: usize,
-    layout: &Layout,
+    layout: Option<&Layout>,
+    settings: &Settings,
     io: &mut Io,
 ) -> Result<Outcome> {
-    for account in store.last_of(which, count)? {
-        let scope = Scopes::One(account.scope.clone());
-        let asked = Select {
-            trace_id: Some(account.trace_id.clone()),
-            roles: vec![Role::User],
-            until: Some(account.timestamp),
-            ..Select::messages(scope.clone())
-        };
-        let question = store.last_of(&asked, 1)?.pop();
-        let ids = enrich::ids_in_account(&account);
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let named = store.get(&ids, &Select::messages(scope))?;
-        let named = named.into_iter().map(|record| (record.id.clone(), record)).collect();
-        let question = question.as_ref().map(|question| question.text.as_str());
-        io.out.write(enrich::account_text(&account, question, &named, layout).as_bytes())?;
+    let place = settings.store()?;
+    let is_there = || place.path().is_none_or(Path::exists);
+    let mut was_there = is_there();
+    let (mut follower, mut records) = Follower::begin(which, count, io.clock.now(), &mut *store)?;
+    loop {
+        for record in &records {
+            print(&mut *store, record, layout, io)?;
+        }
+        io.out.flush()?;
+        std::thread::sleep(POLL_INTERVAL);
+        if was_there {
+            store.check_place()?;
+        } else if is_there() {
+            store = store::open(&place, OpenMode::Existing)?;
+            was_there = true;
+        }
+        records = follower.next(io.clock.now(), &mut *store)?;
+    }
+}
+
+/// Prints the summaries of scopes.
+fn print_scopes(summaries: &[ScopeSummary], layout: Option<&Layout>, io: &mut Io) -> Result<Outcome> {
+    match layout {
+        Some(layout) => io.out.write(view::scopes(summaries, layout).as_bytes())?,
+        None => {
+            for summary in summaries {
+                io.out.write((summary.to_object().to_json() + "\n").as_bytes())?;
+            }
+        }
     }
     Ok(Outcome::Yes)
+}
+
+/// Prints a record; an account as text with its question and the messages that it names.
+fn print(store: &mut dyn Store, record: &StoredRecord, layout: Option<&Layout>, io: &mut Io) -> Result<()> {
+    let Some(layout) = layout else {
+        return io.out.with(|out| Record::Stored(record.clone()).write_line(VectorFormat::Numbers, out));
+    };
+    if record.kind.name != ACCOUNT.name {
+        return io.out.write(view::record(record, layout).as_bytes());
+    }
+    let scope = Scopes::One(record.scope.clone());
+    let asked = Select {
+        trace_id: Some(record.trace_id.clone()),
+        roles: vec![Role::User],
+        until: Some(record.timestamp),
+        ..Select::messages(scope.clone())
+    };
+    let question = store.last_of(&asked, 1)?.pop();
+    let ids = enrich::ids_in_account(record);
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let named = store.get(&ids, &Select::messages(scope))?;
+    let named = named.into_iter().map(|record| (record.id.clone(), record)).collect();
+    let question = question.as_ref().map(|question| question.text.as_str());
+    io.out.write(enrich::account_text(record, question, &named, layout).as_bytes())
 }

@@ -6,7 +6,7 @@
 //! splits words at `=` and `:`.
 
 use super::flags::Common;
-use super::io::Out;
+use super::out::Out;
 use crate::error::{Context, Error, Result};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueHint};
 use clap_complete::ArgValueCandidates;

@@ -87,3 +87,34 @@ fn the_words_that_matched_are_highlighted() {
     let uncoloured = home.run("rsv-search", &["-p", "garden", "--format", "text", "cafe"], "").ok();
     assert!(!uncoloured.contains('\u{1b}'), "{uncoloured:?}");
 }
+
+#[test]
+fn the_table_of_scopes_fits() {
+    let home = code();
+    home.ingest(&["-p", "庭", "-i", "e\u{301}te\u{301}"], "{\"role\":\"user\",\"content\":\"Beans.\"}");
+    for columns in WIDTHS {
+        let Some(seen) = seen(&home, columns, "rsv-view --scopes") else { return };
+        let seen = plain(&seen);
+        assert!(seen.lines().all(|line| line.width() <= columns), "{columns}: {seen}");
+        assert_eq!(seen.lines().count(), if columns == 40 { 6 } else { 2 }, "{seen}");
+        let dates: Vec<usize> = seen
+            .lines()
+            .filter_map(|line| line.split_once("2026-11-21 07:03 to"))
+            .map(|(before, _)| before.width())
+            .collect();
+        assert!(dates.len() == 2 && dates[0] == dates[1], "{columns}: {seen}");
+    }
+}
+
+#[test]
+fn following_shows_messages_without_a_pager_until_ctrl_c() {
+    let home = code();
+    let line = "PAGER=false; export PAGER; sh -c 'exec rsv-view --follow --all'; echo \"ended $?\"";
+    let Some(mut terminal) = Terminal::run(&home, 80, &format!("trap : INT; {line}")) else { return };
+    terminal.see("Try this");
+    home.ingest(&["-p", "庭"], "{\"role\":\"user\",\"content\":\"Now.\"}");
+    terminal.see("庭/庭");
+    terminal.see("Now.");
+    terminal.press("\u{3}");
+    terminal.see("ended 130");
+}
