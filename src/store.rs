@@ -30,5 +30,5 @@ pub use identity::{RefusedIds, Written};
 pub use open::{open, open_to_read, peek_scopes, unreadable};
 pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Mark, Select, Walk};
-pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
+pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 pub use terms::{Occur, Term};
