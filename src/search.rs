@@ -2,8 +2,10 @@
 
 mod expand;
 mod hybrid;
+mod nearby;
 mod options;
 
+pub use nearby::{is_in_words, nothing_found};
 pub use options::{By, CatchUp, Options};
 
 use crate::backfill;

@@ -5,7 +5,7 @@ use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
 use rsv::record::{ACCOUNT, MESSAGE, Record, Role, ScopeSummary, Scopes, StoredRecord, VectorFormat, kinds};
 use rsv::store::{self, Follower, OpenMode, Select, Store};
-use rsv::{enrich, view};
+use rsv::{enrich, search, view};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -101,10 +101,17 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         }
         return Ok(Outcome::Yes);
     }
-    store.visit_last(&which, count, &mut |record| match (&layout, &record) {
-        (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
-        _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
+    let mut is_empty = true;
+    store.visit_last(&which, count, &mut |record| {
+        is_empty = false;
+        match (&layout, &record) {
+            (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
+            _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
+        }
     })?;
+    if is_empty && count > 0 && io.stdout_is_tty() {
+        search::nothing_found(&mut *store, &which, None)?.iter().for_each(|note| io.note(note));
+    }
     Ok(Outcome::Yes)
 }
 
