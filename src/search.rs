@@ -3,10 +3,12 @@
 mod expand;
 mod hybrid;
 mod memories;
+mod nearby;
 mod options;
 mod visit;
 
 pub use memories::{MemoryRule, run_with_memories};
+pub use nearby::{is_in_words, nothing_found};
 pub use options::{By, CatchUp, LinkNewest, Options};
 pub use visit::{around, visit_around_words, visit_by_words};
 

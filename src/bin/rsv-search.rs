@@ -3,7 +3,7 @@
 use rsv::backfill;
 use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
-use rsv::embed::{Embedder, Workload};
+use rsv::embed::{self, Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::memory::PriorRule;
 use rsv::record::{Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
@@ -228,10 +228,32 @@ impl Search<'_> {
             match (query.filter(|_| self.reservoir.is_none()), &self.layout) {
                 (Some(query), Some(_)) => io.out.write(heading(query).as_bytes())?,
                 (Some(query), None) => io.out.with(|out| query.write_miss(out))?,
+                (None, _) if limit > 0 && io.stdout_is_tty() => {
+                    self.explain_nothing(question, &which, store, io)?
+                }
                 (None, _) => {}
             }
         }
         io.out.flush().map(|()| rank > 0)
+    }
+
+    /// Tells a person what is near, where nothing was found.
+    fn explain_nothing(&self, question: &str, which: &Select, store: &mut dyn Store, io: &Io) -> Result<()> {
+        let terms = self.meaning.is_none().then(|| Term::parse(question));
+        for note in search::nothing_found(store, which, terms.as_deref())? {
+            io.note(note);
+        }
+        if terms.is_some() && search::is_in_words(question) {
+            match Embedder::from_settings(self.settings, Workload::Few, &io.diagnostics()) {
+                Ok(_) => io.note("a message must contain all of these words; to search by meaning too, try --hybrid"),
+                Err(_) => io.note(format_args!(
+                    "a message must contain all of these words; to search by meaning too, run: rsv-embed --fetch {}, \
+                     and try --hybrid",
+                    embed::small_model()
+                )),
+            }
+        }
+        Ok(())
     }
 
     /// Prints a hit, with the messages around it; the first hit of a query line for people after the question.

@@ -9,6 +9,7 @@ use rsv::record::{
     ACCOUNT, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, ScopeSummary, Scopes, StoredRecord,
     VectorFormat, kinds,
 };
+use rsv::search;
 use rsv::store::{self, Follower, OpenMode, Select, Store};
 use rsv::view::{self, ReservoirLines};
 use std::collections::BTreeMap;
@@ -137,11 +138,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
         return print_records(&mut *store, records, layout.as_ref(), io);
     }
-    store.visit_last(&which, count, &mut |record| match (&layout, &record) {
-        (_, Record::Stored(record)) if is_reservoir => io.out.write(reservoir.message(record).as_bytes()),
-        (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
-        _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
+    let mut is_empty = true;
+    store.visit_last(&which, count, &mut |record| {
+        is_empty = false;
+        match (&layout, &record) {
+            (_, Record::Stored(record)) if is_reservoir => io.out.write(reservoir.message(record).as_bytes()),
+            (Some(layout), Record::Stored(record)) => io.out.write(view::record(record, layout).as_bytes()),
+            _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
+        }
     })?;
+    if is_empty && count > 0 && io.stdout_is_tty() {
+        search::nothing_found(&mut *store, &which, None)?.iter().for_each(|note| io.note(note));
+    }
     Ok(Outcome::Yes)
 }
 

@@ -118,3 +118,73 @@ fn following_shows_messages_without_a_pager_until_ctrl_c() {
     terminal.press("\u{3}");
     terminal.see("ended 130");
 }
+
+#[test]
+fn where_nothing_is_found_a_person_learns_what_is_near() {
+    let home = Home::new();
+    let nothing = |line: &str| {
+        for columns in WIDTHS {
+            let (seen, status) = Terminal::run(&home, columns, line)?.end();
+            // Only a terminal gets these lines.
+            let piped = Terminal::run(&home, columns, &format!("{line} | cat")).unwrap().end().0;
+            assert_eq!(piped, "", "{line}");
+            let quiet = Terminal::run(&home, columns, &format!("{line} --quiet")).unwrap().end().0;
+            assert_eq!(quiet, "", "{line}");
+            assert_eq!(status, i32::from(line.starts_with("rsv-search")), "{line}: {seen}");
+            if columns == 200 {
+                return Some(seen.replace("rsv-search: ", "").replace("rsv-view: ", ""));
+            }
+        }
+        None
+    };
+    let Some(first) = nothing("rsv-view") else { return };
+    assert_eq!(first, "the store is empty; to store something: rsv-ingest \"some text\"\n");
+    for (partition, instance, said) in [
+        ("garden", "desk", "The tomatoes stand by the warm wall."),
+        ("garden", "phone", "Beans and tomatoes."),
+        ("庭", "庭", "緑の茶"),
+    ] {
+        let line = json!({"role": "user", "content": said, "partition": partition, "instance": instance,
+            "timestamp": 5});
+        home.ingest(&[], &line.to_string());
+    }
+    for (line, wanted) in [
+        ("rsv-view", "nothing in default/default; 3 in 3 other scopes: --all\n"),
+        (
+            "rsv-view --role user --since 1970-01-01 --until 1971-01-01",
+            "nothing in default/default; 3 in 3 other scopes: --all\n",
+        ),
+        ("rsv-view --role tool", "nothing in default/default\n"),
+        (
+            "rsv-view -p gardne",
+            "nothing in gardne; 3 in 3 other scopes: --all\nthere is no partition gardne; did you mean -p garden?\n",
+        ),
+        (
+            "rsv-view -p garden -i dekc",
+            "nothing in garden/dekc; 3 in 3 other scopes: --all\nthere is no instance dekc in garden; did you mean -i desk?\n",
+        ),
+        ("rsv-view -p work", "nothing in work; 3 in 3 other scopes: --all\n"),
+        ("rsv-search tomatoes", "nothing in default/default; 2 in 2 other scopes: --all\n"),
+        ("rsv-search 茶", "nothing in default/default; 1 in 1 other scope: --all\n"),
+        ("rsv-search -p garden owl", "nothing in garden\n"),
+        ("rsv-search --all owl", "nothing in any scope\n"),
+    ] {
+        assert_eq!(nothing(line).unwrap(), wanted, "{line}");
+    }
+    let all_words =
+        "nothing in garden\na message must contain all of these words; to search by meaning too, ";
+    assert_eq!(
+        nothing("rsv-search -p garden 'Which plants like heat?'").unwrap(),
+        format!("{all_words}run: rsv-embed --fetch all-minilm-l6-v2-int8, and try --hybrid\n")
+    );
+    home.clone().and_model();
+    assert_eq!(
+        nothing("rsv-search -p garden 'Which plants like heat?'").unwrap(),
+        format!("{all_words}try --hybrid\n")
+    );
+    assert!(
+        seen(&home, 80, "rsv-search -p garden --hybrid 'Which plants like heat?'")
+            .unwrap()
+            .contains("tomatoes")
+    );
+}

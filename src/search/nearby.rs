@@ -1,0 +1,87 @@
+//! What is near where nothing was found: messages in other scopes, scopes with a similar name.
+
+use crate::error::Result;
+use crate::record::{Scope, Scopes};
+use crate::store::{Select, Store, Term, summarize};
+use std::collections::BTreeMap;
+
+/// The greatest number of hits in other scopes that are counted.
+const MAX_COUNTED: usize = 10_000;
+
+/// The sentences for a person for whom nothing was found in a selection. With `terms`, of a search by words, only
+/// messages that contain them count.
+pub fn nothing_found(store: &mut dyn Store, which: &Select, terms: Option<&[Term]>) -> Result<Vec<String>> {
+    let all = store.scopes()?;
+    let there = |scopes: &Scopes| all.iter().any(|(scope, messages)| *messages > 0 && scopes.contains(scope));
+    if !there(&Scopes::All) {
+        return Ok(vec!["the store is empty; to store something: rsv-ingest \"some text\"".to_owned()]);
+    }
+    let place = match &which.scopes {
+        Scopes::All => return Ok(vec!["nothing in any scope".to_owned()]),
+        Scopes::Partition(partition) => partition.clone(),
+        Scopes::One(scope) => scope.to_string(),
+    };
+    let mut first = format!("nothing in {place}");
+    let elsewhere = elsewhere(store, which, terms)?;
+    let count: u64 = elsewhere.values().sum();
+    if count > 0 {
+        let more = if count >= MAX_COUNTED as u64 { " or more" } else { "" };
+        let scopes = match elsewhere.len() {
+            1 => "1 other scope".to_owned(),
+            scopes => format!("{scopes} other scopes"),
+        };
+        first += &format!("; {count}{more} in {scopes}: --all");
+    }
+    let names: Vec<&Scope> = all.iter().map(|(scope, _)| scope).collect();
+    let near = if there(&which.scopes) { None } else { nearest(&which.scopes, &names) };
+    Ok(std::iter::once(first).chain(near).collect())
+}
+
+/// The numbers of the messages that meet the conditions in other scopes.
+fn elsewhere(store: &mut dyn Store, which: &Select, terms: Option<&[Term]>) -> Result<BTreeMap<Scope, u64>> {
+    let everywhere = Select { scopes: Scopes::All, ..which.clone() };
+    let mut found = BTreeMap::new();
+    if let Some(terms) = terms {
+        store.visit_found(terms, &everywhere, MAX_COUNTED, &mut |hit| {
+            *found.entry(hit.record.scope).or_default() += 1;
+            Ok(())
+        })?;
+    } else if *which == Select::messages(which.scopes.clone()) {
+        found.extend(store.scopes()?.into_iter().filter(|(_, messages)| *messages > 0));
+    } else {
+        let summaries = summarize(store, &everywhere)?;
+        found.extend(summaries.into_iter().map(|summary| (summary.scope, summary.messages)));
+    }
+    found.retain(|scope, _| !which.scopes.contains(scope));
+    Ok(found)
+}
+
+/// Names the partition or the instance that resembles the one without messages most.
+fn nearest(scopes: &Scopes, names: &[&Scope]) -> Option<String> {
+    let (partition, instance) = match scopes {
+        Scopes::All => return None,
+        Scopes::Partition(partition) => (partition, None),
+        Scopes::One(scope) => (&scope.partition, Some(&scope.instance)),
+    };
+    let is_partition = names.iter().any(|scope| scope.partition == *partition);
+    let Some(instance) = instance.filter(|_| is_partition) else {
+        let near = similar(partition, names.iter().map(|scope| &scope.partition))?;
+        return Some(format!("there is no partition {partition}; did you mean -p {near}?"));
+    };
+    let instances = names.iter().filter(|scope| scope.partition == *partition).map(|scope| &scope.instance);
+    let near = similar(instance, instances)?;
+    Some(format!("there is no instance {instance} in {partition}; did you mean -i {near}?"))
+}
+
+/// The name that differs from another by the fewest letters, if these are few.
+fn similar<'a>(name: &str, names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    let lower = name.to_lowercase();
+    let (edits, near) =
+        names.map(|near| (strsim::damerau_levenshtein(&lower, &near.to_lowercase()), near)).min()?;
+    (edits <= 1 + name.chars().count() / 4).then_some(near)
+}
+
+/// Whether a question is several words, of which a message need not contain all to answer it.
+pub fn is_in_words(question: &str) -> bool {
+    !question.contains('"') && question.split_whitespace().nth(1).is_some()
+}
