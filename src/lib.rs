@@ -32,6 +32,7 @@ pub mod link; // 7  which messages belong together
 pub mod search; // 8  what is related to a question
 
 pub mod enrich; // 9  what to recall, how much fits, how it is worded
+pub mod picture; // 9  pictures of what is stored
 
 pub mod forward; // 10  a request to its provider, the answer back
 

@@ -1,7 +1,6 @@
 //! Links messages that belong together: every answer and its question, and those that resemble each other.
 
 mod graph;
-mod picture;
 mod stats;
 pub mod synapse;
 

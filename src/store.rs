@@ -22,6 +22,7 @@ mod sqlite;
 mod summarize;
 mod synapses;
 mod terms;
+mod topic;
 
 pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
@@ -40,3 +41,4 @@ pub use select::{Collection, Except, Mark, Select, Walk};
 pub use summarize::summarize;
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 pub use terms::{Occur, Term};
+pub use topic::{TopicWord, topic_words};

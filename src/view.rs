@@ -127,7 +127,7 @@ fn style_of(role: Role) -> Style {
 }
 
 /// A time, in milliseconds since 1970, UTC, as `2026-11-21 07:03`.
-fn date(ms: i64, zone: &TimeZone) -> String {
+pub fn date(ms: i64, zone: &TimeZone) -> String {
     match Timestamp::from_millisecond(ms) {
         Ok(time) => time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
         Err(_) => {

@@ -6,6 +6,7 @@ use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, Graph, Stats};
+use rsv::picture::{self, Arrangement, GraphOptions};
 use rsv::record::{Link, Record, Scopes, VectorFormat};
 use rsv::store::{self, OpenMode, Select, Store, WriteRules};
 use std::process::ExitCode;
@@ -34,12 +35,40 @@ struct Args {
     max_degree: Option<u32>,
     #[command(flatten)]
     show: Show,
+    /// With --format: show at most this many messages, or 'all' of them, with all links, as json
+    #[arg(long, value_name = "COUNT", default_value = "150", value_parser = nodes, requires = "format")]
+    nodes: Nodes,
+    /// With --format: place messages in groups (the default), or along time
+    #[arg(long, value_name = "LAYOUT", value_parser = ["groups", "time"], hide_possible_values = true, requires = "format")]
+    layout: Option<String>,
+    /// With --format: show only messages that a search for this text finds
+    #[arg(long, value_name = "TEXT", requires = "format", conflicts_with = "around")]
+    about: Option<String>,
     /// With --format: show only the part of the graph near this message
     #[arg(long, value_name = "ID", requires = "format")]
     around: Option<String>,
     /// With --around: show messages at most this many links away
     #[arg(long, value_name = "COUNT", default_value_t = 2, requires = "around")]
     hops: usize,
+}
+
+/// How many messages a picture shows.
+#[derive(Clone, Copy, Debug)]
+enum Nodes {
+    AtMost(usize),
+    All,
+}
+
+/// More messages make no picture, and take minutes to place.
+const MAX_NODES: usize = 3000;
+
+fn nodes(text: &str) -> std::result::Result<Nodes, String> {
+    let number = text.parse().ok().filter(|number| (1..=MAX_NODES).contains(number));
+    match (text, number) {
+        ("all", _) => Ok(Nodes::All),
+        (_, Some(number)) => Ok(Nodes::AtMost(number)),
+        _ => Err(format!("expected a number from 1 to {MAX_NODES}, or all")),
+    }
 }
 
 /// What is shown, instead of making links.
@@ -52,8 +81,8 @@ struct Show {
     /// Print the links on the strongest path between two messages; exit with 1 if there is none
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
     path: Option<Vec<String>>,
-    /// Print the graph: dot, for Graphviz, or json
-    #[arg(long, value_name = "FORMAT", value_parser = ["dot", "json"], hide_possible_values = true)]
+    /// Print a picture of the graph: svg, html with a search, dot for Graphviz, or json
+    #[arg(long, value_name = "FORMAT", value_parser = ["svg", "html", "dot", "json"], hide_possible_values = true)]
     format: Option<String>,
 }
 
@@ -80,7 +109,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return path(&mut *store, &scopes, from, to, io);
     }
     if let Some(format) = &args.show.format {
-        return draw(&mut *store, &scopes, format, &args, io);
+        return draw(&mut *store, &settings, &scopes, format, &args, io);
     }
     make(&mut *store, &settings, &scopes, &args, io)
 }
@@ -152,17 +181,91 @@ fn path(store: &mut dyn Store, scopes: &Scopes, from: &str, to: &str, io: &mut I
     Ok(Outcome::Yes)
 }
 
-fn draw(store: &mut dyn Store, scopes: &Scopes, format: &str, args: &Args, io: &mut Io) -> Result<Outcome> {
-    let graph = match &args.around {
-        Some(id) => {
-            let scope = scope_of(store, scopes, id)?;
-            Graph::read(store, &scope)?.neighbourhood(id, args.hops)
+/// Prints a picture of the messages of some scopes, or of some of these messages.
+fn draw(
+    store: &mut dyn Store,
+    settings: &Settings,
+    scopes: &Scopes,
+    format: &str,
+    args: &Args,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let nodes = match args.nodes {
+        Nodes::AtMost(nodes) => nodes,
+        Nodes::All if format == "json" => return whole(store, scopes, args, io),
+        Nodes::All => {
+            return Err(Error::new(format!("--nodes all needs --format json, not {format}"))
+                .hint(format!("--nodes {MAX_NODES} shows the most that a picture can")));
         }
-        None => Graph::read(store, scopes)?,
     };
-    let text = if format == "dot" { graph.to_dot() } else { graph.to_json() };
+    let which = selection(store, settings, scopes, args, io)?;
+    let options = GraphOptions { nodes, keep_isolated: which.only.is_some() };
+    let graph = picture::Graph::read(store, &which, &options)?;
+    let (title, zone) = (title(io, args), io.layout().zone);
+    let arrangement = match args.layout.as_deref() {
+        Some("time") => Arrangement::Time,
+        _ => Arrangement::Groups,
+    };
+    let text = match format {
+        "dot" => graph.to_dot(&title, arrangement, &zone),
+        "svg" => graph.to_svg(&title, arrangement, &zone),
+        "html" => graph.to_html(&title, arrangement, &zone),
+        _ => graph.to_json(store, &which)?,
+    };
     io.out.write(text.as_bytes())?;
     Ok(Outcome::Yes)
+}
+
+/// Prints all messages and links, as they are stored.
+fn whole(store: &mut dyn Store, scopes: &Scopes, args: &Args, io: &mut Io) -> Result<Outcome> {
+    if args.about.is_some() {
+        return Err(Error::new("--nodes all shows every message, not those about something")
+            .hint("leave --nodes or --about out"));
+    }
+    let graph = match &args.around {
+        Some(id) => neighbourhood(store, scopes, id, args.hops)?,
+        None => Graph::read(store, scopes)?,
+    };
+    io.out.write(graph.to_json().as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+fn neighbourhood(store: &mut dyn Store, scopes: &Scopes, id: &str, hops: usize) -> Result<Graph> {
+    let scope = scope_of(store, scopes, id)?;
+    Ok(Graph::read(store, &scope)?.neighbourhood(id, hops))
+}
+
+/// The messages that a picture shows some of.
+fn selection(
+    store: &mut dyn Store,
+    settings: &Settings,
+    scopes: &Scopes,
+    args: &Args,
+    io: &Io,
+) -> Result<Select> {
+    let which = Select::messages(scopes.clone());
+    let only = if let Some(id) = &args.around {
+        Some(neighbourhood(store, scopes, id, args.hops)?.ids())
+    } else if let Some(text) = &args.about {
+        Some(picture::about(store, settings, &which, text, &io.diagnostics())?)
+    } else {
+        None
+    };
+    Ok(Select { only, ..which })
+}
+
+/// Whose messages a picture shows.
+fn title(io: &Io, args: &Args) -> String {
+    let scope = match (&io.common.partition, &io.common.instance) {
+        (None, None) => "All messages".to_owned(),
+        (Some(partition), None) => partition.clone(),
+        (partition, Some(instance)) => format!("{}/{instance}", partition.as_deref().unwrap_or("default")),
+    };
+    match (&args.about, &args.around) {
+        (Some(text), _) => format!("{scope}: {text}"),
+        (_, Some(id)) => format!("{scope}: near {id}"),
+        _ => scope,
+    }
 }
 
 /// The scope of a message, which must be one of the selected scopes.

@@ -1,4 +1,4 @@
-//! The graph of a scope as a whole: its strongest paths, and a picture of it.
+//! The graph of a scope as a whole, as it is stored: its strongest paths, and the part near a message.
 
 use crate::error::Result;
 use crate::record::{Link, Record, Scopes, StoredRecord, VectorFormat};
@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 /// Messages in the order of time, and the links between them.
 #[derive(Debug)]
 pub struct Graph {
-    pub(super) messages: Vec<StoredRecord>,
-    pub(super) links: Vec<Link>,
+    messages: Vec<StoredRecord>,
+    links: Vec<Link>,
     places: HashMap<String, usize>,
 }
 
@@ -37,9 +37,9 @@ impl Graph {
         Graph { messages, links, places }
     }
 
-    /// The position of a message of this graph.
-    pub(super) fn place(&self, id: &str) -> usize {
-        self.places[id]
+    /// The ids of its messages.
+    pub fn ids(&self) -> Vec<String> {
+        self.messages.iter().map(|message| message.id.clone()).collect()
     }
 
     /// The part of the graph that is at most `hops` links away from a message; empty if the message is not there.

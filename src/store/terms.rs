@@ -69,7 +69,7 @@ pub(super) fn beginning(stem: &str) -> &str {
 
 /// Whether a character is of a script without spaces between words, or with long compounds: Thai, Lao, Burmese, Khmer,
 /// Korean (whose syllables folding decomposes), kana, and Chinese.
-fn is_unspaced(c: char) -> bool {
+pub(super) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}'
         | '\u{1780}'..='\u{17ff}' | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30ff}'
         | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
@@ -78,7 +78,7 @@ fn is_unspaced(c: char) -> bool {
 
 /// Splits a run into pieces: each two adjacent characters of a script without spaces (bigrams, since most words have
 /// two characters), and each part of another script whole.
-fn pieces(run: &str) -> Vec<&str> {
+pub(super) fn pieces(run: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = run;
     while let Some(first) = rest.chars().next() {

@@ -1,4 +1,4 @@
-//! Web pages in a real browser, headless Chromium, beside rsv-proxy.
+//! Web pages in a real browser, headless Chromium: beside rsv-proxy, and those of rsv-link.
 
 use crate::docs::{is_installed, report_unchecked};
 use crate::fake::{Answer, Fake};
@@ -43,12 +43,17 @@ fn visit(browser: &str, home: &Home, site: &Fake, proxy: &Proxy) -> String {
 }
 
 fn visit_once(browser: &str, home: &Home, site: &Fake, proxy: &Proxy) -> String {
+    dump(browser, home, &format!("{}/#{}", origin(site), proxy.port()))
+}
+
+/// The document at an address, after its scripts have run.
+fn dump(browser: &str, home: &Home, address: &str) -> String {
     let mut command = Command::new(browser);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home.path(""));
     command.args(["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]);
     command.args(["--host-resolver-rules=MAP page.example 127.0.0.1", "--virtual-time-budget=5000"]);
     command.arg(format!("--user-data-dir={}", home.path("browser").display()));
-    command.arg(format!("{}/#{}", origin(site), proxy.port()));
+    command.arg(address);
     let ran = command.output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     String::from_utf8(ran.stdout).unwrap()
@@ -103,4 +108,93 @@ fn a_page_that_is_listed_reads_what_it_asks_for() {
     assert!(shown.contains("canary"), "{shown}");
     // An image and a script name no origin.
     assert!(openai.seen().iter().all(|request| request.method == "POST"), "{:?}", openai.seen());
+}
+
+/// What a message may say to run a script in the page of a graph.
+const HOSTILE: [&str; 7] = [
+    "<script>document.title = 'hacked'</script>",
+    "</title></script><script>document.title = 'hacked'</script>",
+    "<img src='/hacked' onerror=\"document.title = 'hacked'\">",
+    "\"><svg onload=\"document.title = 'hacked'\"> & ]]> --> <!--",
+    "' onmouseover='document.title = `hacked`' x='",
+    "</style></svg><style>* { display: none }</style><link rel=stylesheet href=/hacked>",
+    "<iframe srcdoc=\"<script>parent.document.title = 'hacked'</script>\"></iframe><base href=//hacked>",
+];
+
+/// A page that uses the page of a graph as a person does, and then shows its title, what its tooltip and its search say,
+/// and which messages are listed.
+const VISITOR: &str = r#"<!DOCTYPE html><body><iframe src="/graph" style="width: 1200px; height: 800px"></iframe><script>
+document.querySelector("iframe").onload = ({ target }) => {
+    const page = target.contentDocument;
+    const seen = { title: page.title, scripts: page.scripts.length, images: page.images.length };
+    const circle = page.querySelector("circle[data-node='0']");
+    circle.dispatchEvent(new MouseEvent("mousemove", { clientX: 5, clientY: 5, bubbles: true }));
+    seen.tip = page.getElementById("tip").hidden ? null : page.getElementById("tip").textContent;
+    circle.dispatchEvent(new MouseEvent("mouseleave"));
+    seen.gone = page.getElementById("tip").hidden;
+    const search = page.getElementById("search");
+    search.value = "\u00d6NLOAD svg";
+    search.dispatchEvent(new Event("input"));
+    seen.found = page.getElementById("found").textContent;
+    const listed = [...page.querySelectorAll("li")].filter((item) => item.offsetHeight > 0);
+    seen.listed = listed.map((item) => item.querySelector("span").textContent);
+    seen.faint = page.querySelectorAll("circle.faint").length;
+    seen.title_at_the_end = page.title;
+    document.body.textContent = "seen " + JSON.stringify(seen) + " end";
+};
+</script>"#;
+
+/// The page of a graph of hostile messages.
+fn hostile_graph(home: &Home) -> String {
+    let lines = HOSTILE.iter().enumerate().map(|(at, text)| {
+        let line = serde_json::json!({
+            "kind": "message", "id": format!("<m{at}>"), "trace_id": format!("t{at}"), "partition": "<b onclick=x>'",
+            "instance": "i", "role": "user", "content": text, "timestamp": 1000 * at, "embedding_model": "m",
+            "embedding": [1.0, 0.1 * at as f32, 0.3],
+        });
+        line.to_string() + "\n"
+    });
+    home.run("rsv-import", &["--quiet"], lines.collect::<String>()).ok();
+    home.run("rsv-link", &["-p", "<b onclick=x>'", "--format", "html", "--about", "hacked"], "").ok()
+}
+
+#[test]
+fn the_page_of_a_graph_is_searched_and_runs_no_script_of_a_message() {
+    let Some(browser) = browser() else { return };
+    let home = Home::new();
+    let page = hostile_graph(&home);
+    let site = Fake::answering(move |request| {
+        let body = if request.path == "/graph" { page.clone() } else { VISITOR.to_owned() };
+        Answer::new(200, body).header("Content-Type", "text/html")
+    });
+    let shown = { (0..10).map(|_| dump(browser, &home, &site.url())) }
+        .find(|shown| shown.contains("<body>seen ") || shown.contains(">seen {"))
+        .expect("no visit was complete");
+    let seen = shown.split("seen {").nth(1).unwrap().split(" end").next().unwrap();
+    let seen = format!("{{{seen}").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let seen: Value = serde_json::from_str(&seen).unwrap();
+    assert_eq!(
+        (&seen["title"], &seen["title_at_the_end"]),
+        (&seen["title_at_the_end"], &"<b onclick=x>': hacked".into())
+    );
+    assert_eq!((&seen["scripts"], &seen["images"]), (&1.into(), &0.into()), "{seen}");
+    assert!(seen["tip"].as_str().unwrap().ends_with(HOSTILE[0]) && seen["gone"] == true, "{seen}");
+    assert_eq!(seen["found"], "1 found");
+    assert_eq!(seen["listed"], serde_json::json!([HOSTILE[3]]));
+    assert_eq!(seen["faint"], HOSTILE.len() - 1);
+    let asked: Vec<String> = site.seen().into_iter().map(|request| request.path).collect();
+    assert!(asked.iter().all(|path| ["/", "/graph", "/favicon.ico"].contains(&path.as_str())), "{asked:?}");
+}
+
+#[test]
+fn a_link_to_the_page_of_a_graph_may_search_it() {
+    let Some(browser) = browser() else { return };
+    let home = Home::new();
+    home.write("graph.html", &hostile_graph(&home));
+    let place = format!("file://{}#iframe", home.path("graph.html").display());
+    let shown = dump(browser, &home, &place);
+    assert!(shown.contains(">1 found</output>"), "{shown}");
+    assert_eq!(shown.matches("<li data-node").count(), HOSTILE.len());
+    // Their circles, and their entries in the list.
+    assert_eq!(shown.matches("class=\"faint\"").count(), 2 * (HOSTILE.len() - 1));
 }

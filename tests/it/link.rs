@@ -1,10 +1,8 @@
 //! rsv-link: which messages it links, how the graph grows, and how it is shown.
 
-use crate::support::{Dice, Home, Ran, lines_of, text};
+use crate::support::{Dice, Home, lines_of, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
 /// A message with a vector of an unknown model, whose threshold is 0.85.
 fn line(id: &str, instance: &str, timestamp: i64, vector: &[f32]) -> String {
@@ -354,42 +352,18 @@ fn graph_statistics_are_printed() {
     assert_eq!(Home::new().run("rsv-link", &["--stats"], "").ok(), "");
 }
 
-/// The graph as Graphviz reads it, if Graphviz is installed.
-fn drawn(dot: &str) -> Option<Ran> {
-    let mut child = Command::new("dot")
-        .arg("-Tsvg")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
-    child.stdin.take().unwrap().write_all(dot.as_bytes()).unwrap();
-    Some(Home::new().ran(child.wait_with_output().unwrap()))
-}
-
 #[test]
-fn any_text_can_be_drawn_in_a_graph() {
+fn the_whole_graph_is_printed_as_json() {
     let home = four_in_a_row();
-    let odd = "He said \"go\" \\ </b> & \u{202e}\n\nthen\tleft\u{0}".repeat(9);
-    let message = json!({"role": "assistant", "content": odd, "partition": "p", "instance": "i", "trace_id": "trace of e"});
+    let message = json!({"role": "assistant", "content": "An answer.", "partition": "p", "instance": "i", "trace_id": "trace of e"});
     home.run("rsv-ingest", &[], message.to_string()).ok();
-    let dot = home.run("rsv-link", &["-p", "p", "-i", "i", "--format", "dot"], "").ok();
-    assert_eq!(
-        dot.matches(" -- ").count(),
-        3 + 1 + 4,
-        "synapses, an answer, and what follows in time\n{dot}"
-    );
-    assert_eq!(dot.matches("penwidth=").count(), 1 + 3);
-    assert!(dot.contains("\\\"go\\\" \\\\ "), "{dot}");
-    if let Some(ran) = drawn(&dot) {
-        assert!(ran.status == 0 && ran.stdout.contains("</svg>") && ran.stderr.is_empty(), "{ran}");
-        assert_eq!(ran.stdout.matches("class=\"node\"").count(), 6);
-    }
-    let all: Value = serde_json::from_str(&home.run("rsv-link", &["--format", "json"], "").ok()).unwrap();
+    let all: Value =
+        serde_json::from_str(&home.run("rsv-link", &["--format", "json", "--nodes", "all"], "").ok())
+            .unwrap();
     let count = |graph: &Value, of: &str| graph[of].as_array().unwrap().len();
     assert_eq!((count(&all, "nodes"), count(&all, "links")), (7, 4));
     for (hops, nodes) in [("0", 1), ("1", 2), ("2", 3), ("9", 4)] {
-        let words = ["--format", "json", "--around", "a", "--hops", hops];
+        let words = ["--format", "json", "--nodes", "all", "--around", "a", "--hops", hops];
         let near: Value = serde_json::from_str(&home.run("rsv-link", &words, "").ok()).unwrap();
         let ids: BTreeSet<String> =
             near["nodes"].as_array().unwrap().iter().map(|node| text(&node["id"])).collect();

@@ -50,6 +50,7 @@ mod mutations;
 mod neo4j;
 mod neo4j_trouble;
 mod pager;
+mod pictures;
 mod proxy;
 mod proxy_forget;
 mod proxy_load;

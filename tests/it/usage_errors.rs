@@ -8,7 +8,7 @@ type UsageError = (&'static str, &'static [&'static str], &'static str, &'static
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const USAGE_ERRORS: [UsageError; 70] = [
+const USAGE_ERRORS: [UsageError; 73] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -44,6 +44,9 @@ const USAGE_ERRORS: [UsageError; 70] = [
     ("rsv-forget", &["--all", "-p", "x"], "", "'--all' cannot be used with '--partition <NAME>'", "--help"),
     ("rsv-forget", &[], "{\"kind\":\"query\",\"id\":\"q\"}\n", "<stdin>:1: kind: a query cannot be forgotten", "the lines of rsv-search"),
     ("rsv-link", &["--threshold", "2"], "", "expected a cosine above 0, at most 1, found 2", ""),
+    ("rsv-link", &["--format", "png"], "", "[possible values: svg, html, dot, json]", "--help"),
+    ("rsv-link", &["--format", "svg", "--nodes", "0"], "", "expected a number from 1 to 3000, or all", "--help"),
+    ("rsv-link", &["--format", "svg", "--nodes", "all"], "", "--nodes all needs --format json", "--nodes 3000"),
     ("rsv-embed", &["--pending", "now"], "", "'--pending' cannot be used with '[FILE]...'", "--help"),
     // Settings.
     ("rsv-config", &["set", "retries=3"], "", "not provided: <VALUE>", "rsv-config set <KEY> <VALUE>"),

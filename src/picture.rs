@@ -1,0 +1,21 @@
+//! Pictures of what is stored: the groups of messages that belong together, and how much was said when.
+
+mod about;
+mod communities;
+mod dot;
+mod graph;
+mod groups;
+mod json;
+mod layout;
+mod lines;
+mod markup;
+mod nearest;
+mod page;
+mod sample;
+mod svg;
+mod timeline;
+mod words;
+
+pub use about::about;
+pub use graph::{Graph, GraphOptions};
+pub use svg::Arrangement;
