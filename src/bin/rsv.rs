@@ -25,6 +25,7 @@ static ROWS: [Row; 16] = [
     tool("ingest", "rsv-ingest", "Store messages"),
     tool("view", "rsv-view", "Print the last messages of a scope"),
     tool("search", "rsv-search", "Find messages by words, by meaning, or both"),
+    tool("distill", "rsv-distill", "Make memories of sessions"),
     tool("enrich", "rsv-enrich", "Add related and recent messages to chat requests"),
     tool("forward", "rsv-forward", "Send chat requests to the providers of their models"),
     tool("proxy", "rsv-proxy", "Serve chat completions with memory to any client"),

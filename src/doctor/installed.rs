@@ -13,6 +13,7 @@ pub const TOOLS: [&str; 15] = [
     "rsv",
     "rsv-ask",
     "rsv-config",
+    "rsv-distill",
     "rsv-embed",
     "rsv-enrich",
     "rsv-export",

@@ -12,6 +12,7 @@ mod config;
 mod conversations;
 mod damaged;
 mod disk;
+mod distill;
 mod docs;
 mod doctor;
 mod embed;
