@@ -66,7 +66,8 @@ impl Conversation {
             self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
             self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
         }
-        let (Some(role @ (Role::User | Role::Assistant)), text) = (message.role, fence::remove(&message.text))
+        let (Some(role @ (Role::User | Role::Assistant)), text) =
+            (message.role, fence::remove(&message.text))
         else {
             return;
         };

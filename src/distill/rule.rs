@@ -2,7 +2,7 @@
 
 use super::conversation::cut;
 use super::session::{Session, SessionOutcome};
-use crate::record::{FAILURE, Object, Origin, SUCCESS, STRATEGY, quote, time};
+use crate::record::{FAILURE, Object, Origin, STRATEGY, SUCCESS, quote, time};
 use std::time::Duration;
 
 /// The greatest length of a task in a title, in characters.

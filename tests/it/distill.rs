@@ -137,7 +137,9 @@ fn messages_are_one_session_if_the_flags_say_how_it_ended() {
     assert_eq!(both.iter().map(|memory| text(&memory["partition"])).collect::<Vec<_>>(), ["p", "q"]);
     assert_eq!(home.run("rsv-distill", &words, "").ok(), "");
     let said = home.run("rsv-distill", &[], &messages).trouble();
-    assert!(said.contains("<stdin>:1: this is a message") && said.contains("hint: give --outcome and --task"));
+    assert!(
+        said.contains("<stdin>:1: this is a message") && said.contains("hint: give --outcome and --task")
+    );
 }
 
 #[test]
