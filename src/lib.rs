@@ -36,4 +36,5 @@ pub mod enrich; // 9  what to recall, how much fits, how it is worded
 pub mod forward; // 10  a request to its provider, the answer back
 
 pub mod distill; // 11  sessions into memories
+pub mod merge; // 11  similar memories into one
 pub mod proxy; // 11  the same steps chained behind HTTP

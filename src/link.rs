@@ -1,10 +1,12 @@
 //! Links messages that belong together: every answer and its question, and those that resemble each other.
 
+mod clusters;
 mod graph;
 mod picture;
 mod stats;
 pub mod synapse;
 
+pub use clusters::{Cluster, ClusterRule, ClusterSums, clusters};
 pub use graph::Graph;
 pub use stats::Stats;
 

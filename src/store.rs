@@ -19,6 +19,7 @@ mod select;
 mod sqlite;
 mod synapses;
 mod terms;
+mod unit_vectors;
 
 pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
@@ -34,3 +35,4 @@ pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Mark, Select, Walk};
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
 pub use terms::{Occur, Term};
+pub use unit_vectors::{BLOCK_ROWS, UnitVectors};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every tool of the suite.
-pub const TOOLS: [&str; 15] = [
+pub const TOOLS: [&str; 16] = [
     "rsv",
     "rsv-ask",
     "rsv-config",
@@ -22,6 +22,7 @@ pub const TOOLS: [&str; 15] = [
     "rsv-import",
     "rsv-ingest",
     "rsv-link",
+    "rsv-merge",
     "rsv-proxy",
     "rsv-search",
     "rsv-signal",
