@@ -20,7 +20,7 @@ const fn tool(word: &'static str, tool: &'static str, about: &'static str) -> Ro
     Row { word, tool, arguments: &[], about }
 }
 
-static ROWS: [Row; 17] = [
+static ROWS: [Row; 18] = [
     tool("ask", "rsv-ask", "Ask a model with memory, and print its answer"),
     tool("ingest", "rsv-ingest", "Store messages"),
     tool("view", "rsv-view", "Print the last messages of a scope"),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every tool of the suite.
-pub const TOOLS: [&str; 16] = [
+pub const TOOLS: [&str; 17] = [
     "rsv",
     "rsv-ask",
     "rsv-config",
