@@ -10,6 +10,7 @@ mod clusters;
 mod command;
 mod completion;
 mod config;
+mod consolidate;
 mod conversations;
 mod damaged;
 mod disk;
