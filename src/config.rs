@@ -19,7 +19,7 @@ pub use sections::{ModelSettings, PartitionSettings, Route};
 pub use settings::{Layer, Setting, Settings};
 pub use store::{ServerOptions, StoreLocation};
 pub use table::Key;
-pub use value::{Secret, Value};
+pub use value::{Secret, Value, parse_duration};
 
 use crate::cli::{Common, Io};
 use crate::error::{Error, Result};

@@ -16,7 +16,7 @@ use crate::record::{
     Clock, Content, Draft, Feed, FeedEvent, Line, LocatedObject, MEMORY, Object, Record, Role, Scopes,
     SourceLocation, quote,
 };
-use crate::store::{RefusedIds, Store, WriteRules};
+use crate::store::{RefusedIds, Store, WriteRules, Written};
 use completion::Completion;
 use entry::{Entry, Forgetting};
 use std::ops::ControlFlow;
@@ -31,6 +31,8 @@ pub struct Ingest {
     forgetting: Forgetting,
     /// The ids of the records that were refused.
     refused: RefusedIds,
+    /// The number of records that took the place of others, and of these.
+    consolidated: (usize, usize),
 }
 
 /// The members of a memory that is made of a text.
@@ -64,6 +66,7 @@ impl Ingest {
             bytes: 0,
             forgetting: Forgetting::default(),
             refused: RefusedIds::default(),
+            consolidated: (0, 0),
         }
     }
 
@@ -241,6 +244,11 @@ impl Ingest {
         self.forgetting.note()
     }
 
+    /// The number of records so far that took the place of others, and of these.
+    pub fn consolidated(&self) -> (usize, usize) {
+        self.consolidated
+    }
+
     /// Whether tombstones have removed records.
     pub fn has_removed(&self) -> bool {
         self.forgetting.has_removed()
@@ -269,6 +277,11 @@ impl Ingest {
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {
             self.refused.note(record, written);
+            if let (Record::Stored(record), Written::New) = (record, written) {
+                let replaced = record.replaced_ids().len();
+                self.consolidated.0 += usize::from(replaced > 0);
+                self.consolidated.1 += replaced;
+            }
         }
         let owners = entry::id_owners(&records, &written, store);
         let echo = self.completion.options.import.is_none();

@@ -1,9 +1,11 @@
 //! Links messages that belong together: every answer and its question, and those that resemble each other.
 
+mod clusters;
 mod graph;
 mod stats;
 pub mod synapse;
 
+pub use clusters::{Cluster, ClusterRule, ClusterSums, clusters};
 pub use graph::Graph;
 pub use stats::Stats;
 

@@ -23,6 +23,7 @@ mod summarize;
 mod synapses;
 mod terms;
 mod topic;
+mod unit_vectors;
 
 pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
@@ -42,3 +43,4 @@ pub use summarize::summarize;
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 pub use terms::{Occur, Term};
 pub use topic::{TopicWord, topic_words};
+pub use unit_vectors::{BLOCK_ROWS, UnitVectors};

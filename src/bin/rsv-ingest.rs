@@ -12,6 +12,7 @@ use rsv::view::{self, ReservoirLines};
 use serde::de::IgnoredAny;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// Store messages and print them with the missing fields filled in
 ///
@@ -145,6 +146,7 @@ fn lines(
     format: Format,
     io: &mut Io,
 ) -> Result<Outcome> {
+    let begin = Instant::now();
     let mut bad_lines = BadLines::default();
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| bad_lines.line(line, io));
@@ -153,6 +155,12 @@ fn lines(
             bad_lines.end(io);
             if let Some(note) = ingest.forgetting_note() {
                 io.note(note);
+            }
+            let (created, archived) = ingest.consolidated();
+            if created > 0 {
+                let memories = if created == 1 { "memory" } else { "memories" };
+                let seconds = begin.elapsed().as_secs_f64();
+                io.note(format_args!("created {created} {memories}, archived {archived}, in {seconds:.1} s"));
             }
             if ingest.has_removed() {
                 forget::erase(store)?;

@@ -1,15 +1,17 @@
-//! rsv-link: brings the links between messages up to date, and shows them.
+//! rsv-link: brings the links between messages up to date, and shows them; finds similar memories.
 
 use rsv::backfill;
 use rsv::cli::{self, Io, Outcome};
-use rsv::config::{self, Settings};
+use rsv::config::{self, Settings, parse_duration};
 use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
-use rsv::link::{self, Graph, Stats};
+use rsv::link::{self, ClusterRule, Graph, Stats};
+use rsv::memory::PriorRule;
 use rsv::picture::{self, Arrangement, GraphOptions};
-use rsv::record::{Link, Record, Scopes, VectorFormat};
+use rsv::record::{Link, MEMORY, Record, RecordKind, Scopes, VectorFormat};
 use rsv::store::{self, OpenMode, Select, Store, WriteRules};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 /// Link answers to their questions and similar messages to each other, and print the new links
 ///
@@ -27,12 +29,15 @@ struct Args {
     /// First take over the messages that Reservoir wrote into the same Neo4j graph, giving each an id
     #[arg(long, conflicts_with_all = ["Show", "dry_run"])]
     adopt: bool,
-    /// Require at least this similarity (cosine) for a synapse [default: link.threshold, else the model's own]
+    /// Require at least this similarity (cosine) for a synapse [default: link.threshold, else the model's own], or, for a
+    /// cluster, more than this [default: 0.8]
     #[arg(long, value_name = "COSINE", conflicts_with = "Show", allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Keep at most this many synapses per message, the strongest [default: link.max_degree, 32]
     #[arg(long, value_name = "COUNT", conflicts_with = "Show", value_parser = clap::value_parser!(u32).range(1..=1000))]
     max_degree: Option<u32>,
+    #[command(flatten)]
+    clusters: Clusters,
     #[command(flatten)]
     show: Show,
     /// With --format: show at most this many messages, or 'all' of them, with all links, as json
@@ -71,6 +76,37 @@ fn nodes(text: &str) -> std::result::Result<Nodes, String> {
     }
 }
 
+/// What is found for consolidation, instead of making links.
+#[derive(clap::Args)]
+#[group(id = cli::SEVERAL_PARTITIONS)]
+struct Clusters {
+    /// Print clusters of similar memories, for rsv-merge; -p may be repeated
+    #[arg(long, conflicts_with_all = ["Show", "dry_run", "rebuild", "adopt", "max_degree"])]
+    clusters: bool,
+    /// With --clusters: compare records of this kind: memory, the default
+    #[arg(long, value_name = "KIND", value_parser = cli::kind, requires = "clusters")]
+    kind: Option<&'static RecordKind>,
+    /// With --clusters: print at most this many
+    #[arg(long, value_name = "COUNT", requires = "clusters", value_parser = clap::value_parser!(u32).range(1..))]
+    max: Option<u32>,
+    /// With --clusters: pass over a partition that was consolidated in this time
+    #[arg(long, value_name = "DURATION", default_value = "20h", requires = "clusters", value_parser = window)]
+    window: Duration,
+    /// With --clusters: pass over no partition
+    #[arg(long, requires = "clusters", conflicts_with = "window")]
+    force: bool,
+    /// With --clusters: print the mean of the vectors of each cluster too
+    #[arg(long, requires = "clusters")]
+    centroid: bool,
+}
+
+fn window(text: &str) -> std::result::Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// The similarity that the members of a cluster exceed.
+const CLUSTER_THRESHOLD: f64 = 0.8;
+
 /// What is shown, instead of making links.
 #[derive(clap::Args)]
 #[group(multiple = false)]
@@ -102,6 +138,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         store::open_to_read(&settings, io)?
     };
     let scopes = io.common.to_cover()?;
+    if args.clusters.clusters {
+        return clusters(&mut *store, &settings, &args, io);
+    }
     if args.show.stats {
         return stats(&mut *store, &scopes, io);
     }
@@ -157,6 +196,54 @@ fn make(
         synapse::update(store, &plan, scopes, args.rebuild, &mut report, &mut made)?;
     }
     Ok(Outcome::Yes)
+}
+
+/// Prints the clusters of similar memories.
+fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io) -> Result<Outcome> {
+    let begin = Instant::now();
+    let flags = &args.clusters;
+    if let Some(kind) = flags.kind.filter(|kind| *kind != &MEMORY) {
+        return Err(Error::new(format!("--kind: a {} cannot be consolidated, but a memory can", kind.name)));
+    }
+    let rule = ClusterRule {
+        threshold: args.threshold.unwrap_or(CLUSTER_THRESHOLD),
+        max: flags.max.map(|max| max as usize),
+        window: (!flags.force).then_some(flags.window),
+        centroid: flags.centroid,
+        prior: PriorRule::from_settings(settings),
+    };
+    let model = backfill::model_of(store)?.unwrap_or_default();
+    let (scopes, now) = (io.common.each_to_cover()?, io.clock.now());
+    let out = &mut io.out;
+    let sums = link::clusters(store, &model, &scopes, &rule, now, &mut |cluster| {
+        out.with(|out| {
+            cluster.write(out);
+            out.push(b'\n');
+        })
+    })?;
+    io.out.flush()?;
+    let mut note = format!("examined {}", counted(sums.examined, "memory", "memories"));
+    note.push_str(&format!(", found {}", counted(sums.clusters, "cluster", "clusters")));
+    if sums.clusters > 0 {
+        note.push_str(&format!(" of {}", counted(sums.clustered, "memory", "memories")));
+    }
+    if sums.passed_over > 0 {
+        let partitions = counted(sums.passed_over, "partition", "partitions");
+        note.push_str(&format!(", passed over {partitions} consolidated within the window"));
+    }
+    io.note(format_args!("{note}, in {:.1} s", begin.elapsed().as_secs_f64()));
+    if sums.unembedded > 0 {
+        let memories = counted(sums.unembedded, "memory has", "memories have");
+        io.note(format_args!(
+            "{memories} no vector and cannot be compared; add them with: rsv-embed --pending"
+        ));
+    }
+    Ok(Outcome::Yes)
+}
+
+/// A number with its noun.
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn stats(store: &mut dyn Store, scopes: &Scopes, io: &mut Io) -> Result<Outcome> {

@@ -20,11 +20,12 @@ const fn tool(word: &'static str, tool: &'static str, about: &'static str) -> Ro
     Row { word, tool, arguments: &[], about }
 }
 
-static ROWS: [Row; 16] = [
+static ROWS: [Row; 18] = [
     tool("ask", "rsv-ask", "Ask a model with memory, and print its answer"),
     tool("ingest", "rsv-ingest", "Store messages"),
     tool("view", "rsv-view", "Print the last messages of a scope"),
     tool("search", "rsv-search", "Find messages by words, by meaning, or both"),
+    tool("distill", "rsv-distill", "Make memories of sessions"),
     tool("enrich", "rsv-enrich", "Add related and recent messages to chat requests"),
     tool("forward", "rsv-forward", "Send chat requests to the providers of their models"),
     tool("proxy", "rsv-proxy", "Serve chat completions with memory to any client"),
@@ -33,6 +34,7 @@ static ROWS: [Row; 16] = [
     tool("forget", "rsv-forget", "Remove messages, and keep them out from then on"),
     tool("signal", "rsv-signal", "Say of memories whether they helped"),
     tool("link", "rsv-link", "Link related messages, and draw the graph"),
+    tool("merge", "rsv-merge", "Make one memory of similar ones"),
     tool("embed", "rsv-embed", "Fetch embedding models, and add vectors"),
     tool("config", "rsv-config", "Show, change and check the settings"),
     tool("start", "rsv-proxy", "Serve chat completions with memory, as 'rsv proxy'"),

@@ -13,6 +13,9 @@ pub struct Common {
     /// Use this partition, such as a project or a person
     #[arg(short, long, value_name = "NAME")]
     pub partition: Option<String>,
+    /// All partitions that are given, for a tool that takes several.
+    #[arg(skip)]
+    pub partitions: Vec<String>,
     /// Use this instance of the partition, such as a task or a device
     #[arg(short, long, value_name = "NAME")]
     pub instance: Option<String>,
@@ -48,6 +51,15 @@ impl Common {
         }
     }
 
+    /// The scopes that a tool for the whole store covers, if it takes several partitions.
+    pub fn each_to_cover(&self) -> Result<Vec<Scopes>> {
+        if self.partitions.is_empty() {
+            return self.to_cover().map(|scopes| vec![scopes]);
+        }
+        let scopes = |partition: &String| Scopes::to_cover(Some(partition), self.instance.as_deref());
+        self.partitions.iter().map(scopes).collect()
+    }
+
     /// The scopes that a tool for the whole store covers.
     pub fn to_cover(&self) -> Result<Scopes> {
         Scopes::to_cover(self.partition.as_deref(), self.instance.as_deref())
@@ -61,6 +73,9 @@ impl Common {
         }
     }
 }
+
+/// The group of a tool's own flags with which the partition may be given several times.
+pub const SEVERAL_PARTITIONS: &str = "several-partitions";
 
 /// The flags that choose among messages.
 #[derive(Args, Clone, PartialEq, Debug, Default)]

@@ -3,12 +3,13 @@
 use super::allocator;
 use super::clock::clock;
 use super::completion::{self, ValueCompleters};
-use super::flags::Common;
+use super::flags::{Common, SEVERAL_PARTITIONS};
 use super::io::{Io, print_error};
 use super::out::Out;
 use crate::error::{Error, Result};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Command, FromArgMatches};
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches, Id};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -80,7 +81,15 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
         Err(error) => return refuse(&command, &error),
     };
     let usage = |e: clap::Error| Error::new(e.to_string());
-    let common = Common::from_arg_matches(&matches).map_err(usage)?;
+    let mut common = Common::from_arg_matches(&matches).map_err(usage)?;
+    if takes_several_partitions(&command) {
+        let partitions = matches.get_many::<String>("partition");
+        common.partitions = partitions.into_iter().flatten().cloned().collect();
+        if common.partitions.len() > 1 && !allows_several_partitions(&command, &matches) {
+            let error = Error::new("the argument '--partition <NAME>' cannot be used multiple times");
+            return Err(error.hint(format!("see '{tool} --help'")));
+        }
+    }
     let args = A::from_arg_matches(&matches).map_err(usage)?;
     let mut io = Io::new(tool, common, clock()?);
     if let Err(error) = io.clock.check() {
@@ -112,11 +121,26 @@ pub fn command<A: Args>(tool: &str) -> Command {
     if command.has_subcommands() {
         command = command.mut_args(|arg| arg.global(true));
     }
+    if takes_several_partitions(&command) {
+        command = command.mut_arg("partition", |arg| arg.action(ArgAction::Append));
+    }
     let command = command.about(about).max_term_width(80).disable_help_subcommand(true);
     match long {
         Some(long) => command.long_about(long),
         None => command,
     }
+}
+
+/// Whether a tool has flags with which the partition may be given several times.
+fn takes_several_partitions(command: &Command) -> bool {
+    command.get_groups().any(|group| group.get_id() == SEVERAL_PARTITIONS)
+}
+
+/// Whether one of these flags is given.
+fn allows_several_partitions(command: &Command, matches: &ArgMatches) -> bool {
+    let mut groups = command.get_groups().filter(|group| group.get_id() == SEVERAL_PARTITIONS);
+    let is_given = |flag: &Id| matches.value_source(flag.as_str()) == Some(ValueSource::CommandLine);
+    groups.any(|group| group.get_args().any(is_given))
 }
 
 /// Help and version are data and go to standard output; anything else is an error of the user's.

@@ -213,6 +213,11 @@ fn boolean(word: &str) -> Option<bool> {
     }
 }
 
+/// Reads a duration of a flag.
+pub fn parse_duration(text: &str) -> Result<Duration> {
+    duration(text.trim()).ok_or_else(|| ValueType::Duration.expected(&quote(text)))
+}
+
 /// Reads `30s`, `500ms`, `2m`, `12h`, `30d` or a bare number of seconds; zero would let nothing succeed.
 fn duration(word: &str) -> Option<Duration> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every tool of the suite.
-pub const TOOLS: [&str; 15] = [
+pub const TOOLS: [&str; 17] = [
     "rsv",
     "rsv-ask",
     "rsv-config",
+    "rsv-distill",
     "rsv-embed",
     "rsv-enrich",
     "rsv-export",
@@ -21,6 +22,7 @@ pub const TOOLS: [&str; 15] = [
     "rsv-import",
     "rsv-ingest",
     "rsv-link",
+    "rsv-merge",
     "rsv-proxy",
     "rsv-search",
     "rsv-signal",

@@ -109,7 +109,7 @@ pub(super) fn signals_of(id: &str) -> Select {
 }
 
 /// A confidence in writing: nine decimal places, which hide how a sum was rounded.
-pub(super) fn decimal(number: f64) -> String {
+pub fn decimal(number: f64) -> String {
     ((number * 1e9).round() / 1e9).to_string()
 }
 

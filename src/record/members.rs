@@ -26,7 +26,7 @@ pub fn timestamp(line: &Object) -> Result<Option<i64>> {
 }
 
 /// An optional time, in milliseconds or RFC 3339.
-pub(super) fn time_member(line: &Object, member: &str) -> Result<Option<i64>> {
+pub fn time_member(line: &Object, member: &str) -> Result<Option<i64>> {
     let read = match line.get(member) {
         None | Some("null") => None,
         Some(json) if json.starts_with('"') => line.text(member)?.map(|text| time::parse(&text)),

@@ -68,7 +68,8 @@ impl Origin {
         ORIGINS.into_iter().find(|(known, _)| *known == name).map(|(_, origin)| origin)
     }
 
-    fn name(self) -> &'static str {
+    /// Its name in a line.
+    pub fn name(self) -> &'static str {
         ORIGINS.into_iter().find(|(_, origin)| *origin == self).map_or("", |(name, _)| name)
     }
 
@@ -195,7 +196,7 @@ fn probability(line: &Object, member: &str) -> Result<Option<f64>> {
 }
 
 /// A member that must be an array of texts.
-pub(super) fn texts(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
+pub fn texts(line: &Object, member: &str) -> Result<Option<Vec<String>>> {
     match line.get(member) {
         None | Some("null") => Ok(None),
         Some(json) => {

@@ -122,6 +122,7 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
         "share/man/man7/rsv.7",
         "share/systemd/user/rsv-proxy.service",
         "lib/rsv/manifest",
+        "bin/rsv-consolidate",
     ] {
         assert!(there.contains(name), "{name} is not in {there:?}");
     }
@@ -144,7 +145,10 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     assert_eq!(run(&home, prefix.join("lib/rsv/uninstall"), &[]).ok(), "");
     assert_eq!(files(&prefix), BTreeSet::from(["bin/mine".to_owned()]));
     assert!(!prefix.join("share").exists(), "an empty directory is left");
-    assert_eq!(home.read("stopped"), "--user disable --now rsv-proxy.service rsv-embed.timer\n");
+    assert_eq!(
+        home.read("stopped"),
+        "--user disable --now rsv-proxy.service rsv-embed.timer rsv-consolidate.timer\n"
+    );
     assert!(alone.store().exists());
 }
 

@@ -298,7 +298,7 @@ fn a_consolidated_memory_takes_the_place_of_its_sources_until_it_is_forgotten() 
         };
         let said = home.run("rsv-ingest", &[], lines(&[merged("c", &["a", "nobody"])])).trouble();
         assert!(said.contains("source_ids: memory not found: nobody"), "{said}");
-        home.ingest(&[], &lines(&[merged("c", &["a", "b"])]));
+        home.ingest(&["-q"], &lines(&[merged("c", &["a", "b"])]));
         assert_eq!(state(&home), ["a archived", "b archived", "c active"]);
         assert_eq!(memories(&home, "p")["a"]["consolidation_id"], json!("c"));
         // The second of two that consolidate the same is told.

@@ -1,0 +1,140 @@
+//! rsv-distill: makes memories of sessions.
+
+use clap::builder::NonEmptyStringValueParser;
+use rsv::cli::{self, BadLines, Common, Io, Outcome};
+use rsv::config;
+use rsv::distill::{self, Conversation, Session, SessionOutcome};
+use rsv::error::{Error, Result};
+use rsv::record::{Line, MESSAGE, Object, Reader};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Make memories of sessions, for rsv-ingest to store
+///
+/// Reads summaries of sessions, one a line, and prints for each a strategy (success), a warning (failure) or both
+/// (partial). With --outcome and --task, the messages among the lines are one session. Other lines are passed on. No
+/// store is opened.
+#[derive(clap::Args)]
+struct Args {
+    /// The files to read; without any, or for '-', read standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Distil messages too, of a session with this outcome: success, failure or partial
+    #[arg(long, value_name = "OUTCOME", value_parser = outcome, requires = "task")]
+    outcome: Option<SessionOutcome>,
+    /// Say what the session of the messages was about
+    #[arg(long, value_name = "TEXT", value_parser = task, requires = "outcome")]
+    task: Option<String>,
+    /// Give the memories of the messages these tags
+    #[arg(long, value_name = "TAG,...", value_delimiter = ',', requires = "outcome")]
+    tags: Vec<String>,
+    /// Name the session of the messages [default: the trace or the instance that they have in common]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), requires = "outcome")]
+    session: Option<String>,
+}
+
+fn outcome(text: &str) -> std::result::Result<SessionOutcome, String> {
+    SessionOutcome::named(text).ok_or_else(|| "expected success, failure or partial".to_owned())
+}
+
+fn task(text: &str) -> std::result::Result<String, String> {
+    if text.trim().is_empty() { Err("expected some text".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
+fn main() -> ExitCode {
+    cli::main(run, rsv::complete::VALUES)
+}
+
+fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    io.common.scope()?;
+    let mut conversations: BTreeMap<Option<String>, Conversation> = BTreeMap::new();
+    let mut bad_lines = BadLines::default();
+    'read: for (name, input) in io.sources(&args.files)? {
+        let mut reader = Reader::new(&name, input, settings.max_line());
+        while let Some(next) = reader.next() {
+            let read = next.and_then(|line| {
+                let read = read(line.object, &mut conversations, args.outcome.is_some());
+                read.map_err(|error| error.at(line.location))
+            });
+            let taken = match read {
+                Ok(Taken::Session(session)) => distil(session, io).map(Ok)?,
+                Ok(Taken::Other(line)) => print(&line, io).map(Ok)?,
+                Ok(Taken::Message) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let ControlFlow::Break(()) = bad_lines.line(taken, io) {
+                break 'read;
+            }
+        }
+    }
+    bad_lines.end(io);
+    if let (Some(outcome), Some(task)) = (args.outcome, &args.task) {
+        for conversation in conversations.into_values() {
+            let session = conversation.into_session(outcome, task, &args.tags, args.session.as_deref());
+            distil(session, io)?;
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+/// What a line was.
+enum Taken {
+    Session(Session),
+    /// It is added to its conversation.
+    Message,
+    Other(Object),
+}
+
+/// Reads a line. Messages are added to the conversation of their partition.
+fn read(
+    line: Object,
+    conversations: &mut BTreeMap<Option<String>, Conversation>,
+    takes_messages: bool,
+) -> Result<Taken> {
+    if Session::is_summary(&line) {
+        return Session::parse(&line).map(Taken::Session);
+    }
+    match Line::parse(line.clone())? {
+        Line::Record(message) if message.kind == &MESSAGE => {
+            if !takes_messages {
+                return Err(Error::new("this is a message, and how its session ended is not known")
+                    .hint("give --outcome and --task"));
+            }
+            let partition = message.partition.clone();
+            let conversation = conversations.entry(partition.clone());
+            conversation.or_insert_with(|| Conversation::new(partition)).add(&message);
+            Ok(Taken::Message)
+        }
+        _ => Ok(Taken::Other(line)),
+    }
+}
+
+/// Prints the memories of a session.
+fn distil(mut session: Session, io: &mut Io) -> Result<()> {
+    set_default_scope(&mut session, &io.common);
+    for memory in distill::memories(&session, io.clock.now()) {
+        print(&memory, io)?;
+    }
+    io.out.flush()
+}
+
+/// Puts a session that names no scope into the one of the flags.
+fn set_default_scope(session: &mut Session, common: &Common) {
+    if session.partition.is_none() && session.instance.is_none() {
+        session.partition.clone_from(&common.partition);
+        session.instance.clone_from(&common.instance);
+    }
+}
+
+fn print(line: &Object, io: &mut Io) -> Result<()> {
+    io.out.with(|out| {
+        line.write(out);
+        out.push(b'\n');
+    })
+}
