@@ -21,6 +21,8 @@ const BOLT_URL: ValueType =
     Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
 /// A memory mode of the proxy.
 const MEMORY_MODE: ValueType = Choice(&["full", "readonly", "store", "off"]);
+/// What a search goes by.
+const SEARCH_BY: ValueType = Choice(&["keyword", "semantic", "hybrid", "auto"]);
 /// A number of messages.
 const MESSAGE_COUNT: ValueType = Integer(0, 10_000);
 /// A number of tokens.
@@ -111,6 +113,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("enrich.recent_note", &["RSV_ENRICH_RECENT_NOTE"], Text, None, "the note that introduces recent messages with head; unset, rsv's own"),
     row("enrich.strict", &["RSV_ENRICH_STRICT"], Boolean, Some("false"), "whether a request that is too long is an error, instead of an answer that says so"),
     row("enrich.timeout", &["RSV_ENRICH_TIMEOUT"], Duration, Some("2s"), "the timeout for memory, after which rsv-proxy sends a request without it"),
+
+    row("search.by", &["RSV_SEARCH_BY"], SEARCH_BY, Some("keyword"), "what rsv-search goes by on a terminal, without a flag: keyword, semantic, hybrid or auto (hybrid where a model is installed, else keyword)"),
 
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),
