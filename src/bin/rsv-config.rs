@@ -238,11 +238,15 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
     Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()))
 }
 
+/// The setting that says what a search goes by.
+const SEARCH_BY: &str = "search.by";
+
 /// Makes the first settings. Asks everything before anything is written.
 fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let (model, mut key, mut fetch_small) = (Key::parse("model")?, None, false);
     let there = settings.text("model");
+    let mut by_meaning = false;
     if init.model.is_none() && init.fetch.is_none() {
         if !io.can_ask() {
             return Err(Error::new(
@@ -260,6 +264,10 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
         if has_none && io.ask(question, "y")?.to_lowercase().starts_with('y') {
             fetch_small = true;
         }
+        let question = "Search by meaning too, where you read the hits on a terminal? y or n";
+        if (fetch_small || !has_none) && !settings.is_set(SEARCH_BY) {
+            by_meaning = io.ask(question, "y")?.to_lowercase().starts_with('y');
+        }
     }
     if let Some(name) = &init.model {
         let in_file = config::in_file(&io.common, &model).map(|value| value.to_string());
@@ -269,6 +277,9 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
             );
         }
         config::set(&io.common, &model, name)?;
+    }
+    if by_meaning {
+        config::set(&io.common, &Key::parse(SEARCH_BY)?, "auto")?;
     }
     if let Some((setting, key)) = key {
         config::set(&io.common, &Key::parse(&setting)?, &key)?;

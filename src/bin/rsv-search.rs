@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 /// Find messages by words or by meaning, best first
 ///
-/// Without --semantic or --hybrid, a message must contain every term. A term matches inside longer words too;
+/// By words, the default, a message must contain every term. A term matches inside longer words too;
 /// case and accents do not matter. Words between double quotes form a phrase ('"green tea" kettle'), with any
 /// white space between them. With a partition alone, all of its instances are searched; with neither,
 /// default/default is searched. The exit status is 1 if nothing was found.
@@ -78,6 +78,20 @@ struct Kind {
     /// Find messages by words and by meaning together
     #[arg(long)]
     hybrid: bool,
+    /// Find messages by this: keyword, semantic, hybrid or auto (hybrid where an embedding model is installed, else keyword) [default: keyword; on a terminal, the setting search.by]
+    #[arg(long, value_name = "WHAT", value_parser = ["keyword", "semantic", "hybrid", "auto"], hide_possible_values = true)]
+    by: Option<String>,
+}
+
+impl Kind {
+    /// What the search goes by. In a pipe only the flags decide, so that what reads it gets the same everywhere.
+    fn name(&self, settings: &Settings, io: &Io) -> String {
+        let flag =
+            [(self.semantic, "semantic"), (self.hybrid, "hybrid")].into_iter().find(|(is_set, _)| *is_set);
+        let flag = flag.map(|(_, name)| name.to_owned()).or_else(|| self.by.clone());
+        let setting = || settings.text("search.by").filter(|_| io.stdout_is_tty());
+        flag.or_else(setting).unwrap_or_else(|| "keyword".to_owned())
+    }
 }
 
 fn score(text: &str) -> std::result::Result<f64, String> {
@@ -109,8 +123,19 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
     }
     let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
-    let Kind { semantic, hybrid } = args.by;
-    let meaning = Meaning { embedder: None, hybrid, fallback: args.fallback.is_some(), filled: Vec::new() };
+    let meaning = match &*args.by.name(&settings, io) {
+        "keyword" => None,
+        by => Some(Meaning {
+            embedder: None,
+            hybrid: by != "semantic",
+            fallback: match by {
+                "auto" => Fallback::WithoutModel,
+                _ if args.fallback.is_some() => Fallback::Always,
+                _ => Fallback::Never,
+            },
+            filled: Vec::new(),
+        }),
+    };
     let mut search = Search {
         which,
         options: Options {
@@ -127,7 +152,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         layout,
         reservoir: (args.printing.format.as_deref() == Some("reservoir")).then_some(reservoir),
         highlighted: Vec::new(),
-        meaning: (semantic || hybrid).then_some(meaning),
+        meaning,
         settings: &settings,
         memories: MemoryRule {
             prior: PriorRule::from_settings(&settings),
@@ -169,14 +194,23 @@ struct Search<'a> {
     memories: MemoryRule,
 }
 
+/// When words will do instead of meaning.
+#[derive(Clone, Copy, PartialEq)]
+enum Fallback {
+    Never,
+    /// If no model can be used, which a note says.
+    Always,
+    /// The same, and without a note if there is no model at all.
+    WithoutModel,
+}
+
 /// The parts that a search by meaning needs.
 struct Meaning {
     /// Loaded for the first question.
     embedder: Option<Embedder>,
     /// Whether words count too.
     hybrid: bool,
-    /// Whether words will do if there is no model.
-    fallback: bool,
+    fallback: Fallback,
     /// The scopes whose messages were given vectors before they were searched.
     filled: Vec<Scopes>,
 }
@@ -330,7 +364,11 @@ impl Search<'_> {
         if let Some(meaning) = &mut self.meaning {
             let by = meaning.ready(which, store, self.settings, &diagnostics);
             match by.and_then(|by| search::run(store, by, question, which, options)) {
-                Err(why) if meaning.fallback => io.note(format_args!("searching by words: {why}")),
+                Err(why) if meaning.fallback != Fallback::Never => {
+                    if meaning.fallback == Fallback::Always || backfill::is_wanted(store, self.settings)? {
+                        io.note(format_args!("searching by words: {why}"));
+                    }
+                }
                 found => return found,
             }
             self.meaning = None;

@@ -23,6 +23,8 @@ const BOLT_URL: ValueType =
     Url(&["bolt://", "bolt+s://", "bolt+ssc://", "neo4j://", "neo4j+s://", "neo4j+ssc://"]);
 /// A memory mode of the proxy.
 const MEMORY_MODE: ValueType = Choice(&["full", "readonly", "store", "off"]);
+/// What a search goes by.
+const SEARCH_BY: ValueType = Choice(&["keyword", "semantic", "hybrid", "auto"]);
 /// A number of messages.
 const MESSAGE_COUNT: ValueType = Integer(0, 10_000);
 /// A number of tokens.
@@ -117,6 +119,7 @@ pub(super) static ROWS: &[SettingRow] = &[
 
     row("memory.prior", &["RSV_MEMORY_PRIOR"], Choice(&["given", "uniform"]), Some("given"), "the confidence in a memory before any signal: given (its own prior) or uniform (0.5, as one observation for it and one against it)"),
     row("memory.prior_strength", &["RSV_MEMORY_PRIOR_STRENGTH"], Real(0.0, 1_000_000.0), Some("4"), "the number of observations that the prior of a memory counts as"),
+    row("search.by", &["RSV_SEARCH_BY"], SEARCH_BY, Some("keyword"), "what rsv-search goes by on a terminal, without a flag: keyword, semantic, hybrid or auto (hybrid where a model is installed, else keyword)"),
 
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),

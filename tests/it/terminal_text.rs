@@ -188,3 +188,56 @@ fn where_nothing_is_found_a_person_learns_what_is_near() {
             .contains("tomatoes")
     );
 }
+
+#[test]
+fn what_a_search_goes_by_is_a_setting_for_terminals_alone() {
+    let home = Home::new();
+    for said in ["Tomatoes like a warm wall.", "The invoice is paid, which plants none."] {
+        home.ingest(&[], said);
+    }
+    let question = "which plants like heat";
+    let found = |home: &Home, line: &str| {
+        let (seen, status) = Terminal::run(home, 200, &format!("{line} '{question}'"))?.end();
+        assert!(!seen.contains("error"), "{line}: {seen}");
+        Some((plain(&seen).contains("Tomatoes"), status))
+    };
+    // Without a model, auto goes by words.
+    for line in
+        ["rsv-search", "rsv-search --by auto", "RSV_SEARCH_BY=auto rsv-search", "rsv-search --by keyword"]
+    {
+        let Some(found) = found(&home, line) else { return };
+        assert_eq!(found, (false, 1), "{line}");
+    }
+    let missing = home.run("rsv-search", &["--by", "hybrid", question], "").trouble();
+    assert!(missing.contains("rsv-embed --fetch"), "{missing}");
+    assert_eq!(home.run("rsv-search", &["--by", "auto", question], "").stderr, "");
+    let broken =
+        home.env("RSV_EMBED_MODEL", "all-minilm-l6-v2").run("rsv-search", &["--by", "auto", "like"], "");
+    assert!(broken.stderr.starts_with("rsv-search: searching by words: "), "{}", broken.stderr);
+
+    let home = home.and_model();
+    home.run("rsv-config", &["set", "search.by", "auto"], "").ok();
+    for (line, wanted) in [
+        ("rsv-search", true),
+        ("rsv-search --by auto", true),
+        ("rsv-search --by semantic", true),
+        ("rsv-search --by keyword", false),
+        ("RSV_SEARCH_BY=keyword rsv-search", false),
+        ("RSV_SEARCH_BY=keyword rsv-search --by hybrid", true),
+        ("rsv-search --format text", true),
+    ] {
+        assert_eq!(found(&home, line).unwrap().0, wanted, "{line}");
+    }
+    // Whatever reads a pipe gets what contains the words.
+    let piped = |words: &[&str]| home.run("rsv-search", &[words, &[question]].concat(), "");
+    assert_eq!((piped(&[]).stdout.as_str(), piped(&[]).status), ("", 1));
+    assert_eq!(piped(&["--format", "text"]).stdout, "");
+    assert_eq!(piped(&["--by", "auto"]).stdout, piped(&["--hybrid"]).stdout);
+    assert_eq!(piped(&["--by", "hybrid"]).stdout, piped(&["--hybrid"]).stdout);
+    assert_eq!(piped(&["--by", "semantic"]).stdout, piped(&["--semantic"]).stdout);
+    home.run("rsv-search", &["--by", "auto", "--hybrid", "x"], "").trouble();
+    // 'rsv-search WORD | rsv-forget' takes what holds the word, whatever is set.
+    let line = "rsv-search invoice | rsv-forget > gone";
+    assert_eq!(Terminal::run(&home, 80, line).unwrap().end().1, 0);
+    assert_eq!(home.contents("rsv-view", &[]), ["Tomatoes like a warm wall."]);
+}
