@@ -38,5 +38,5 @@ pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
 pub use question::{Question, QuestionVector};
 pub use select::{Collection, Except, Mark, Select, Walk};
 pub use summarize::summarize;
-pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
+pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 pub use terms::{Occur, Term};

@@ -10,7 +10,7 @@ use super::forgetting::WriteRules;
 use super::identity::Written;
 use super::question::Question;
 use super::select::{Collection, Mark, Select, Walk};
-use super::synapses::{Changes, Compare, Compared, LinkState, Rule};
+use super::synapses::{Changes, Compare, Compared, LinkState, Rule, UnlinkedCollection};
 use super::terms::{Occur, Term};
 use crate::error::Error;
 use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
@@ -193,7 +193,7 @@ pub trait Links {
     fn link_states(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<LinkState>>;
 
     /// The collections of some scopes that have records with a vector of a model that are not linked yet; by scope.
-    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Collection>>;
+    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<UnlinkedCollection>>;
 
     /// Compares records of a collection with the linked ones and with those before them in the result: returns for each
     /// the `limit` nearest records whose cosine is at least `min_similarity`, best first. If very many are equally

@@ -23,6 +23,14 @@ pub struct LinkState {
     pub unlinked: u64,
 }
 
+/// A collection with records that have a vector and are not linked yet.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UnlinkedCollection {
+    pub collection: Collection,
+    /// The number of its vectors, with each of which a record is compared.
+    pub vectors: u64,
+}
+
 /// The records that are compared with others.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Compare {

@@ -16,7 +16,7 @@ use crate::store::api::Links;
 use crate::store::error::Result;
 use crate::store::evidence::Around;
 use crate::store::select::{Collection, Select};
-use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule};
+use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 use neo4rs::BoltType;
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl Links for Neo4j {
         self.or_error("read", self.read_link_states(model, scopes))
     }
 
-    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Collection>> {
+    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<UnlinkedCollection>> {
         self.or_error("read", self.read_unlinked(model, scopes))
     }
 
@@ -108,13 +108,14 @@ impl Neo4j {
         Ok(states)
     }
 
-    fn read_unlinked(&self, name: &str, scopes: &Scopes) -> DbResult<Vec<Collection>> {
+    fn read_unlinked(&self, name: &str, scopes: &Scopes) -> DbResult<Vec<UnlinkedCollection>> {
         let Some(model) = self.model_number(name)? else { return Ok(Vec::new()) };
         let statement = for_model(&for_scopes(statements::UNLINKED_COLLECTIONS, scopes), model);
         let mut found = Vec::new();
-        for row in self.server.rows(&statement, scopes_params(scopes))? {
+        for row in self.server.rows(&statement, scopes_params(scopes).with("model", model))? {
             if let Some(kind) = kind_named(&row.get::<String>("kind")?) {
-                found.push(Collection { kind, scope: row.scope()? });
+                let collection = Collection { kind, scope: row.scope()? };
+                found.push(UnlinkedCollection { collection, vectors: row.count("vectors")? });
             }
         }
         Ok(found)

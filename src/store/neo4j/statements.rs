@@ -499,7 +499,8 @@ pub(super) const COUNT_UNLINKED: &str = "
 pub(super) const UNLINKED_COLLECTIONS: &str = "
     MATCH (m:RsvUnlinked{model}) WHERE {scope}
     WITH DISTINCT m.kind AS kind, m.partition AS partition, m.instance AS instance
-    RETURN kind, partition, instance ORDER BY partition, instance, kind";
+    MATCH (c:RsvVectorCount {model: $model, kind: kind, partition: partition, instance: instance})
+    RETURN kind, partition, instance, c.vectors AS vectors ORDER BY partition, instance, kind";
 /// The first unlinked vectors of a collection, and the last ones.
 macro_rules! unlinked {
     ($order:literal) => {

@@ -4,7 +4,7 @@ use super::super::api::Links;
 use super::super::error::Result;
 use super::super::evidence::{Around, Cosines};
 use super::super::select::{Collection, Select};
-use super::super::synapses::{Changes, Compare, Compared, LinkState, Rule};
+use super::super::synapses::{Changes, Compare, Compared, LinkState, Rule, UnlinkedCollection};
 use super::database::Sqlite;
 use super::resemblance::Resemblance;
 use super::row::{self, LINK};
@@ -32,7 +32,7 @@ impl Links for Sqlite {
         link_states(&self.connection, model, scopes).map_err(|e| self.failed("read", e))
     }
 
-    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<Collection>> {
+    fn unlinked(&mut self, model: &str, scopes: &Scopes) -> Result<Vec<UnlinkedCollection>> {
         synapse::unlinked(&self.connection, model, scopes).map_err(|e| self.failed("read", e))
     }
 

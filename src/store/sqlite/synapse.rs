@@ -2,7 +2,7 @@
 //! when its synapses are.
 
 use super::super::select::Collection;
-use super::super::synapses::{Changes, Compared, Near, Rule};
+use super::super::synapses::{Changes, Compared, Near, Rule, UnlinkedCollection};
 use super::collections;
 use super::record_row::RecordRow;
 use super::wal;
@@ -56,11 +56,13 @@ pub(super) fn unlinked(
     connection: &Connection,
     model: &str,
     scopes: &Scopes,
-) -> rusqlite::Result<Vec<Collection>> {
+) -> rusqlite::Result<Vec<UnlinkedCollection>> {
     let (condition, mut values) = collections::scope_condition(scopes);
     let sql = format!(
-        "SELECT kind, partition, instance FROM collection WHERE {condition} AND EXISTS \
-           (SELECT 1 FROM unlinked WHERE unlinked.model = (SELECT n FROM model WHERE name = ?) \
+        "SELECT kind, partition, instance, vectors FROM collection \
+         JOIN index_checksum ON index_checksum.collection = collection.n \
+         WHERE {condition} AND index_checksum.model = (SELECT n FROM model WHERE name = ?) AND EXISTS \
+           (SELECT 1 FROM unlinked WHERE unlinked.model = index_checksum.model \
             AND unlinked.collection = collection.n) \
          ORDER BY partition, instance, kind"
     );
@@ -70,7 +72,9 @@ pub(super) fn unlinked(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         if let Some(kind) = kind_named(row.get_ref(0)?.as_str()?) {
-            found.push(Collection { kind, scope: Scope { partition: row.get(1)?, instance: row.get(2)? } });
+            let scope = Scope { partition: row.get(1)?, instance: row.get(2)? };
+            let vectors = row.get::<_, i64>(3)?.unsigned_abs();
+            found.push(UnlinkedCollection { collection: Collection { kind, scope }, vectors });
         }
     }
     Ok(found)
