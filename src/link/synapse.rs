@@ -37,6 +37,7 @@ impl Plan {
         threshold: Option<f64>,
         degree: Option<usize>,
     ) -> Result<Option<Plan>> {
+        let threshold = checked_threshold(settings, threshold)?;
         match backfill::model_of(store)? {
             Some(model) => Plan::for_model(model, settings, threshold, degree).map(Some),
             None => Ok(None),
@@ -49,15 +50,22 @@ impl Plan {
         threshold: Option<f64>,
         degree: Option<usize>,
     ) -> Result<Plan> {
-        let set = threshold.or_else(|| settings.real("link.threshold"));
-        if let Some(wrong) = set.filter(|set| !(*set > 0.0 && *set <= 1.0)) {
-            let text = format!("link.threshold: expected a cosine above 0, at most 1, found {wrong}");
-            return Err(Error::new(text));
-        }
+        let set = checked_threshold(settings, threshold)?;
         let threshold = set.unwrap_or_else(|| embed::synapse_threshold(settings, &model));
         let set = settings.integer("link.max_degree").and_then(|degree| usize::try_from(degree).ok());
         let degree = degree.or(set).unwrap_or_default();
         Ok(Plan { model, rule: Rule { threshold, degree } })
+    }
+}
+
+/// The threshold that is given, else that of the settings. Errors if no cosine can reach it.
+fn checked_threshold(settings: &Settings, threshold: Option<f64>) -> Result<Option<f64>> {
+    let set = threshold.or_else(|| settings.real("link.threshold"));
+    match set.filter(|set| !(*set > 0.0 && *set <= 1.0)) {
+        Some(wrong) => {
+            Err(Error::new(format!("link.threshold: expected a cosine above 0, at most 1, found {wrong}")))
+        }
+        None => Ok(set),
     }
 }
 

@@ -245,6 +245,9 @@ fn every_tool_names_unknown_keys_once_on_a_terminal() {
         "rsv-proxy --check",
         "rsv-proxy -v --port 0 true",
         "rsv-search owl",
+        "rsv-signal --stats",
+        "rsv-distill request",
+        "rsv-merge request",
         "rsv-view",
     ];
     for tool in tools() {

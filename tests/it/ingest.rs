@@ -374,7 +374,7 @@ fn unknown_members_are_kept() {
         r#"{"kind":"error","code":"x","message":"m","more":1e2}"#,
         r#"{"kind":"chunk","data":"x"}"#,
         r#"{"kind":"hit","role":"user","content":"not again","rank":1}"#,
-        r#"{"kind":"memory","confidence":0.90}"#,
+        r#"{"kind":"opinion","confidence":0.90}"#,
         r#"{"messages":[{"role":"user","content":"x"}],"temperature":1.0}"#,
     ] {
         assert_eq!(ingest(&home, &[], line).ok(), format!("{line}\n"));

@@ -52,6 +52,17 @@ impl Proxy {
         line
     }
 
+    /// Reads standard error up to a line with this text.
+    pub(crate) fn hear_until(&mut self, text: &str) {
+        loop {
+            let line = self.hear();
+            assert!(!line.is_empty(), "the proxy ended without: {text}");
+            if line.contains(text) {
+                return;
+            }
+        }
+    }
+
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();

@@ -188,14 +188,14 @@ fn one_message_is_shown_with_those_around_it() {
         let why = home.run("rsv-view", &["--id", "a2", "-p", "b"], "").trouble();
         assert!(why.contains("error: there is no record a2"), "{why}");
         let text = home.run("rsv-view", &["--id", "a2", "-C", "1", "--format", "text"], "").ok();
-        insta::assert_snapshot!(text, @r"
+        insta::allow_duplicates! { insta::assert_snapshot!(text, @r"
           1970-01-01 00:01 a/a user: turn 1
                                        of a
         > 1970-01-01 00:02 a/a user: turn 2
                                        of a
           1970-01-01 00:03 a/a user: turn 3
                                        of a
-        ");
+        ") };
         let hits = home.run("rsv-search", &["-p", "a", "-n", "1", "-C", "1", "turn"], "").ok();
         assert_eq!(
             hits,
@@ -277,11 +277,11 @@ fn the_scopes_are_listed_with_their_messages() {
         assert_eq!(lines_of(&listed(&["--since", "1970-01-01 00:06"])).len(), 2);
         assert_eq!(listed(&["-p", "none"]), "");
         assert_eq!(listed(&["-p", "none", "--format", "json"]), "[]\n");
-        insta::assert_snapshot!(listed(&["--format", "text"]), @r"
+        insta::allow_duplicates! { insta::assert_snapshot!(listed(&["--format", "text"]), @r"
         work/desk   2 messages     7 B  1970-01-01 00:02 to 1970-01-01 00:05
         work/phone  1 message      1 B  1970-01-01 00:07 to 1970-01-01 00:07
         庭/庭       1 message   1.5 KB  1970-01-01 00:09 to 1970-01-01 00:09
-        ");
+        ") };
     }
 }
 
