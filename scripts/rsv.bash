@@ -60,7 +60,7 @@ rsv-browse() {
         printf 'rsv-browse: error: %s is not installed; install it, for instance with: apt install %s\n' "$run" "$run" >&2
         return 2
     done
-    row=$(_rsv_browse_in_scope rsv-view --limit 1 --format jsonl) || return 2
+    row=$(_rsv_browse_in_scope rsv-view --quiet --limit 1 --format jsonl) || return 2
     if [[ -z $row ]]; then
         # On a terminal, this says what is near.
         _rsv_browse_in_scope rsv-view --limit 1
