@@ -213,7 +213,9 @@ fn clusters_of(
                 }
             }
             if members.len() > 1 {
-                members.iter().for_each(|member| is_taken[*member] = true);
+                for member in &members {
+                    is_taken[*member] = true;
+                }
                 found.push((members, cosines));
             }
         }

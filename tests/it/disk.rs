@@ -199,7 +199,9 @@ impl Machine {
             match operation {
                 Operation::Sync if path == directory => {
                     removed.clear();
-                    files.values_mut().for_each(|file| file.is_in_directory = true);
+                    for file in files.values_mut() {
+                        file.is_in_directory = true;
+                    }
                 }
                 Operation::Sync => files.entry(path).or_default().sync(),
                 Operation::Unlink => {

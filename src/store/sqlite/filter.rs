@@ -26,9 +26,10 @@ impl Source {
             tables: TABLES,
             counted: "record",
             // The index by trace or by key selects fewer rows, so that by collection is not used.
-            collection: match which.trace_id.is_some() || which.key.is_some() {
-                true => "+record.collection",
-                false => "record.collection",
+            collection: if which.trace_id.is_some() || which.key.is_some() {
+                "+record.collection"
+            } else {
+                "record.collection"
             },
             time: "record.timestamp",
             filter: Filter::new(which),
