@@ -122,13 +122,21 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
     }
     if args.scopes {
-        return print_scopes(&store::summarize(&mut *store, &which)?, layout.as_ref(), io);
+        let summaries = store::summarize(&mut *store, &which)?;
+        if summaries.is_empty() && which.scopes == Scopes::All {
+            return explain_nothing(&mut *store, &which, io);
+        }
+        return print_scopes(&summaries, layout.as_ref(), io);
     }
     if args.follow {
         return follow(store, which, count, layout.as_ref(), &settings, io);
     }
     if layout.is_some() && args.accounts {
-        for account in store.last_of(&which, count)? {
+        let accounts = store.last_of(&which, count)?;
+        if accounts.is_empty() && count > 0 {
+            return explain_nothing(&mut *store, &which, io);
+        }
+        for account in accounts {
             print(&mut *store, &account, layout.as_ref(), io)?;
         }
         return Ok(Outcome::Yes);
@@ -136,6 +144,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.offset > 0 || which.kinds.contains(&&MEMORY) {
         let state = State::named(&args.state).unwrap_or(State::Active);
         let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
+        if records.is_empty() && count > 0 {
+            return explain_nothing(&mut *store, &which, io);
+        }
         return print_records(&mut *store, records, layout.as_ref(), io);
     }
     let mut is_empty = true;
@@ -147,8 +158,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
         }
     })?;
-    if is_empty && count > 0 && io.stdout_is_tty() {
-        search::nothing_found(&mut *store, &which, None)?.iter().for_each(|note| io.note(note));
+    if is_empty && count > 0 {
+        return explain_nothing(&mut *store, &which, io);
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Tells a person what is near, where there is nothing to print.
+fn explain_nothing(store: &mut dyn Store, which: &Select, io: &Io) -> Result<Outcome> {
+    if io.stdout_is_tty() {
+        for note in search::nothing_found(store, which, None)? {
+            io.note(note);
+        }
     }
     Ok(Outcome::Yes)
 }

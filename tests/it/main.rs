@@ -1,7 +1,9 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod activity;
 mod ask;
+mod browse;
 mod browser;
 mod changes;
 mod cli_contract;
