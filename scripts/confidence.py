@@ -8,6 +8,7 @@ The signals are simulated; rsv-import and rsv-export in the PATH make of them th
 these are compared with are written below. Needs Python's standard library only.
 """
 
+import datetime
 import itertools
 import json
 import math
@@ -63,10 +64,11 @@ def project(number: int, dice: random.Random) -> List[Memory]:
         memories.append(Memory(f"p{number}-m{n}", f"p{number}", usefulness, prior))
     popularity = [1 / rank**0.8 for rank in range(1, MEMORIES + 1)]
     dice.shuffle(popularity)
+    popularity = list(itertools.accumulate(popularity))
     reliability = dice.uniform(0.1, 0.9)
     is_selective = number % 2 == 1
     for at in sorted(BEGIN + int(dice.random() * DAYS * DAY) for _ in range(SIGNALS)):
-        memory = dice.choices(memories, popularity)[0]
+        memory = dice.choices(memories, cum_weights=popularity)[0]
         signal = Signal(dice.choices(TYPES, SHARES)[0], True, at)
         if signal.type == "usage":
             if is_selective and dice.random() >= memory.usefulness:
@@ -117,8 +119,6 @@ def lines(memories: List[Memory]) -> Iterator[dict]:
 
 
 def date_of(day: int) -> str:
-    import datetime
-
     return (datetime.date(1970, 1, 1) + datetime.timedelta(days=day)).isoformat()
 
 
@@ -204,20 +204,20 @@ def ranks(values: List[float]) -> List[float]:
     return found
 
 
+OWN = "rsv"
 RULES: Dict[str, Callable[[Store, List[Memory]], Confidences]] = {
-    "rsv": lambda store, _: store.confidences(),
-    "original": lambda _, memories: by_the_original(memories),
-    "votes": lambda _, memories: by_votes(memories),
-    # The same model with other settings, and what its prior alone says.
-    "uniform": lambda store, _: store.confidences(RSV_MEMORY_PRIOR="uniform"),
-    "k = 2": lambda store, _: store.confidences(RSV_MEMORY_PRIOR_STRENGTH="2"),
-    "k = 8": lambda store, _: store.confidences(RSV_MEMORY_PRIOR_STRENGTH="8"),
-    "prior": lambda _, memories: {memory.id: memory.prior for memory in memories},
+    OWN: lambda store, _: store.confidences(),
+    "the rules of the original": lambda _, memories: by_the_original(memories),
+    "explicit signals alone": lambda _, memories: by_votes(memories),
+    "the prior alone": lambda _, memories: {memory.id: memory.prior for memory in memories},
+    "rsv, memory.prior uniform": lambda store, _: store.confidences(RSV_MEMORY_PRIOR="uniform"),
+    "rsv, memory.prior_strength 2": lambda store, _: store.confidences(RSV_MEMORY_PRIOR_STRENGTH="2"),
+    "rsv, memory.prior_strength 8": lambda store, _: store.confidences(RSV_MEMORY_PRIOR_STRENGTH="8"),
 }
 
 
 def print_calibration(seeds: List[int]) -> None:
-    print(f"{'seed':<6}" + "".join(f"{rule:>12}" for rule in RULES))
+    """The means over the seeds, and in how many of these rsv is nearer, and ranks better."""
     results: Dict[str, List[Tuple[float, float]]] = {rule: [] for rule in RULES}
     for seed in seeds:
         memories = simulate(seed)
@@ -225,17 +225,14 @@ def print_calibration(seeds: List[int]) -> None:
         for rule, confidences in RULES.items():
             found = confidences(store, memories)
             results[rule].append((error_of(found, memories), correlation_of(found, memories)))
-        print_row(str(seed), [results[rule][-1] for rule in RULES])
-    print_row("mean", [tuple(map(statistics.fmean, zip(*results[rule]))) for rule in RULES])
-    for rule in list(RULES)[1:]:
-        both = list(zip(results["rsv"], results[rule]))
-        nearer = sum(ours[0] < theirs[0] for ours, theirs in both)
-        better = sum(ours[1] > theirs[1] for ours, theirs in both)
-        print(f"rsv / {rule}: nearer in {nearer}, better ranked in {better} of {len(seeds)}")
-
-
-def print_row(name: str, cells: List[Tuple[float, float]]) -> None:
-    print(f"{name:<6}" + "".join(f"{error:>7.3f} {correlation:.2f}" for error, correlation in cells), flush=True)
+    print(f"{'':<30}{'distance':>8}{'ranks':>7}   rsv is better in")
+    for rule, of_rule in results.items():
+        error, correlation = map(statistics.fmean, zip(*of_rule))
+        pairs = list(zip(results[OWN], of_rule))
+        nearer = sum(ours[0] < theirs[0] for ours, theirs in pairs)
+        better = sum(ours[1] > theirs[1] for ours, theirs in pairs)
+        wins = "" if rule == OWN else f"   {nearer:>2} and {better:>2} of {len(seeds)}"
+        print(f"{rule:<30}{error:>8.3f}{correlation:>7.2f}{wins}")
 
 
 # The plot.
