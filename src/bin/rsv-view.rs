@@ -44,8 +44,8 @@ struct Args {
     /// Print memories in this state: active, archived or all
     #[arg(long, value_name = "STATE", default_value = "active", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
     state: String,
-    /// Print the signals about this memory
-    #[arg(long, value_name = "ID", conflicts_with_all = ["kind", "accounts", "trace", "role"])]
+    /// Print the signals about this memory, of any scope unless -p or -i names one
+    #[arg(long, value_name = "ID", conflicts_with_all = ["accounts", "trace", "role"])]
     of: Option<String>,
     /// Leave out the last records, as many as this
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
@@ -90,12 +90,19 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
-        _ if args.of.is_some() => vec![&SIGNAL],
+        kinds if args.of.is_some() && kinds.iter().all(|kind| *kind == &SIGNAL) => vec![&SIGNAL],
+        _ if args.of.is_some() => {
+            return Err(Error::new("--of: only signals are about a memory").hint("leave out --kind"));
+        }
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
-    let scopes =
-        if args.id.is_some() || args.scopes { io.common.to_cover()? } else { io.common.to_read(args.all)? };
+    let is_named = args.id.is_some() || args.of.is_some();
+    let scopes = if is_named && !args.all || args.scopes {
+        io.common.to_cover()?
+    } else {
+        io.common.to_read(args.all)?
+    };
     let is_reservoir = args.printing.format.as_deref() == Some("reservoir");
     if is_reservoir && args.accounts {
         return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
