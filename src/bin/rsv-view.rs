@@ -44,8 +44,8 @@ struct Args {
     /// Print memories in this state: active, archived or all
     #[arg(long, value_name = "STATE", default_value = "active", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
     state: String,
-    /// Print the signals about this memory
-    #[arg(long, value_name = "ID", conflicts_with_all = ["kind", "accounts", "trace", "role"])]
+    /// Print the signals about this memory, of any scope unless -p or -i names one
+    #[arg(long, value_name = "ID", conflicts_with_all = ["accounts", "trace", "role", "all"])]
     of: Option<String>,
     /// Leave out the last records, as many as this
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
@@ -88,14 +88,17 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    if args.of.is_some() && args.kind.iter().any(|kind| *kind != &SIGNAL) {
+        return Err(Error::new("--kind: --of prints signals, and no other kind").hint("leave out --kind"));
+    }
     let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
         _ if args.of.is_some() => vec![&SIGNAL],
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
-    let scopes =
-        if args.id.is_some() || args.scopes { io.common.to_cover()? } else { io.common.to_read(args.all)? };
+    let covers_all = args.id.is_some() || args.of.is_some() || args.scopes;
+    let scopes = if covers_all { io.common.to_cover()? } else { io.common.to_read(args.all)? };
     let is_reservoir = args.printing.format.as_deref() == Some("reservoir");
     if is_reservoir && args.accounts {
         return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
@@ -178,7 +181,8 @@ fn print_records(
     Ok(Outcome::Yes)
 }
 
-/// Prints the record that has an id, between its neighbours; as text with a mark before it.
+/// Prints the record that has an id, between its neighbours; as text with a mark before it, and a memory with its row in
+/// the table.
 fn print_one(
     store: &mut dyn Store,
     id: &str,
@@ -195,6 +199,10 @@ fn print_one(
     memory::derive(store, [&mut record], rule)?;
     let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
     let around = around.unwrap_or_default();
+    if layout.is_some() && record.kind == &MEMORY {
+        let evidence = memory::evidence(store, &[id])?.remove(id).unwrap_or_default();
+        io.out.write(memory::row(&record, &evidence).as_bytes())?;
+    }
     let mut print = |lead: &str, record: &StoredRecord| match layout {
         Some(layout) if context == 0 => io.out.write(view::record(record, layout).as_bytes()),
         Some(layout) => io.out.write(view::led(lead, record, layout).as_bytes()),
