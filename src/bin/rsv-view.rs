@@ -88,12 +88,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    if args.of.is_some() && args.kind.iter().any(|kind| *kind != &SIGNAL) {
+        return Err(Error::new("--kind: --of prints signals, and no other kind").hint("leave out --kind"));
+    }
     let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
-        kinds if args.of.is_some() && kinds.iter().all(|kind| *kind == &SIGNAL) => vec![&SIGNAL],
-        _ if args.of.is_some() => {
-            return Err(Error::new("--of: only signals are about a memory").hint("leave out --kind"));
-        }
+        _ if args.of.is_some() => vec![&SIGNAL],
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
@@ -206,7 +206,8 @@ fn print_records(
     Ok(Outcome::Yes)
 }
 
-/// Prints the record that has an id, between its neighbours; as text with a mark before it.
+/// Prints the record that has an id, between its neighbours; as text with a mark before it, and a memory with its row in
+/// the table.
 fn print_one(
     store: &mut dyn Store,
     id: &str,
@@ -223,6 +224,10 @@ fn print_one(
     memory::derive(store, [&mut record], rule)?;
     let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
     let around = around.unwrap_or_default();
+    if layout.is_some() && record.kind == &MEMORY {
+        let evidence = memory::evidence(store, &[id])?.remove(id).unwrap_or_default();
+        io.out.write(memory::row(&record, &evidence).as_bytes())?;
+    }
     let mut print = |lead: &str, record: &StoredRecord| match layout {
         Some(layout) if context == 0 => io.out.write(view::record(record, layout).as_bytes()),
         Some(layout) => io.out.write(view::led(lead, record, layout).as_bytes()),

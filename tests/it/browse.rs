@@ -161,7 +161,9 @@ fn what_is_missing_is_named() {
                 .map(|place| std::path::Path::new(place).join(program))
                 .find(|path| path.exists());
             std::fs::create_dir_all(home.path("only")).unwrap();
-            found.into_iter().for_each(|path| symlink(path, home.path("only").join(program)).unwrap());
+            for path in found {
+                symlink(path, home.path("only").join(program)).unwrap();
+            }
         }
         let script = match shell.0 {
             "fish" => "set -x PATH $HOME/only; rsv-browse; echo \"[$status]\"",

@@ -213,7 +213,7 @@ pub(crate) fn fenced(request: &Value, tag: &str) -> Vec<Value> {
     let spaced = inner.to_lowercase();
     assert!(!spaced.contains(&format!("<{tag}")) && !spaced.contains(&format!("</{tag}")), "{inner}");
     assert!(compact.starts_with('{') && compact.ends_with('}'), "{inner}");
-    for token in ["<|im_", "<start_of_turn>", "[/INST]", "</s>"] {
+    for token in ["<|im_end|>", "<|im_start|>", "<start_of_turn>", "[/INST]", "</s>"] {
         assert!(!inner.contains(token), "{token}: {inner}");
     }
     lines_of(inner)

@@ -25,7 +25,9 @@ fn two() -> Vec<Value> {
 fn emitted(members: &[Value]) -> Vec<Value> {
     let home = Home::new();
     lines_of(
-        &home.run("rsv-merge", &["-q", "--model", "m", "--emit-request"], cluster(members).to_string()).ok(),
+        &home
+            .run("rsv-merge", &["-q", MODEL[0], MODEL[1], "--emit-request"], cluster(members).to_string())
+            .ok(),
     )
 }
 
@@ -70,10 +72,10 @@ fn the_request_has_the_sources_as_data() {
     members[0]["content"] = json!("é".repeat(11_000));
     members[0]["usage_count"] = json!(3);
     let fake = Fake::new([said(&answer().to_string())]);
-    home(&fake.url()).run("rsv-merge", &["-q", "--model", "m"], cluster(&members).to_string()).ok();
+    home(&fake.url()).run("rsv-merge", &["-q", MODEL[0], MODEL[1]], cluster(&members).to_string()).ok();
     let request = emitted(&members).remove(0);
     assert_eq!(serde_json::from_str::<Value>(fake.one().text()).unwrap(), request);
-    assert_eq!((&request["temperature"], &request["model"]), (&json!(0.3), &json!("m")));
+    assert_eq!((&request["temperature"], &request["model"]), (&json!(0.3), &json!(MODEL[1])));
     let schema = &request["response_format"]["json_schema"]["schema"];
     assert_eq!(schema["properties"]["outcome"]["enum"], json!(["success"]));
     assert_eq!(
