@@ -185,7 +185,7 @@ fn print_records(
     Ok(Outcome::Yes)
 }
 
-/// Prints the record that has an id, between its neighbours; as text with a mark before it.
+/// Prints the record that has an id, between its neighbours; as text with a mark before it, and after the row of a memory.
 fn print_one(
     store: &mut dyn Store,
     id: &str,
@@ -200,6 +200,10 @@ fn print_one(
             .hint("rsv-search and rsv-view, in a pipe, show the ids of messages"));
     };
     memory::derive(store, [&mut record], rule)?;
+    if layout.is_some() && record.kind == &MEMORY {
+        let evidence = memory::evidence(store, &[id])?.remove(id).unwrap_or_default();
+        io.out.write(memory::row(&record, &evidence).as_bytes())?;
+    }
     let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
     let around = around.unwrap_or_default();
     let mut print = |lead: &str, record: &StoredRecord| match layout {
