@@ -65,10 +65,11 @@ fn new_signal(
     at: usize,
 ) -> Result<StoredRecord> {
     let now = clock.now();
+    let tag = format!("{} {} {} {at}", signal.signal_type.name(), signal.positive, memory.id);
     let mut draft = match signal.signal_type {
         SignalType::Usage => Draft::usage(&memory.id, &store::id(store)?, now)?,
         signal_type => Draft {
-            id: Some(id::fresh(clock, &format!("signal {} {at}", memory.id))?),
+            id: Some(id::fresh(clock, &tag)?),
             ..Draft::signal(&memory.id, signal_type, signal.positive, now)
         },
     };

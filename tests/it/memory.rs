@@ -40,7 +40,7 @@ fn a_memory_is_written_read_and_passed_on() {
             "--outcome",
             "success",
             "--tags",
-            "ci,rust",
+            "ci, rust,",
             "--description",
             "On testing",
         ];
@@ -474,6 +474,8 @@ fn stats_and_rows_are_for_people() {
         );
         let row = home.run("rsv-view", &["-p", "p", "--kind", "memory", "--format", "text"], "").ok();
         assert_eq!(row, "0.83    1 uses  explicit 1:0  usage 1:0  outcome 0:0  success  Test \\u{1b}first\n");
+        let one = home.run("rsv-view", &["--id", "m", "--format", "text"], "").ok();
+        assert!(one.starts_with(&row) && one.contains("confidence 0.83: Test"), "{one}");
         let narrowed = home.run("rsv-signal", &["--stats", "-p", "q"], "").ok();
         assert!(narrowed.contains("\"mean_confidence\":0.6"), "{narrowed}");
         home.check();
