@@ -1,7 +1,9 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod activity;
 mod ask;
+mod browse;
 mod browser;
 mod changes;
 mod cli_contract;
@@ -9,6 +11,7 @@ mod clients;
 mod clusters;
 mod command;
 mod completion;
+mod confidence;
 mod config;
 mod consolidate;
 mod conversations;
@@ -50,6 +53,7 @@ mod levels;
 mod link;
 mod local_model;
 mod memory;
+mod memory_search;
 mod merge;
 mod merge_model;
 mod models;
