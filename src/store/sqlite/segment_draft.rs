@@ -60,12 +60,12 @@ const WAITING_DOCS: usize = 256;
 
 /// Builds the segments of a batch in a thread.
 pub(super) struct DraftBuilder {
-    documents: SyncSender<Document>,
+    docs: SyncSender<QueuedDoc>,
     thread: JoinHandle<Drafts>,
 }
 
 /// A document that waits: its collection and its text.
-struct Document {
+struct QueuedDoc {
     collection: i64,
     doc: DocMeta,
     text: String,
@@ -74,27 +74,27 @@ struct Document {
 impl DraftBuilder {
     /// Starts the thread; `None` if there can be none.
     pub(super) fn start() -> Option<DraftBuilder> {
-        let (documents, received) = sync_channel::<Document>(WAITING_DOCS);
+        let (docs, received) = sync_channel::<QueuedDoc>(WAITING_DOCS);
         let build = move || {
             let mut drafts = Drafts::new();
-            for Document { collection, doc, text } in received {
+            for QueuedDoc { collection, doc, text } in received {
                 drafts.entry(collection).or_default().add(doc, &terms::fold(&text));
             }
             drafts
         };
         let thread = thread::Builder::new().spawn(build).ok()?;
-        Some(DraftBuilder { documents, thread })
+        Some(DraftBuilder { docs, thread })
     }
 
     /// Adds the next document of a collection.
     pub(super) fn add(&self, collection: i64, doc: DocMeta, text: String) {
         // Only a panic ends the thread early; `finish` passes it on.
-        self.documents.send(Document { collection, doc, text }).ok();
+        self.docs.send(QueuedDoc { collection, doc, text }).ok();
     }
 
     /// Waits for the segments.
     pub(super) fn finish(self) -> Drafts {
-        drop(self.documents);
+        drop(self.docs);
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
