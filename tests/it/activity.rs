@@ -68,7 +68,7 @@ fn activity_looks_as_it_did() {
 #[test]
 fn every_store_has_the_same_activity() {
     let pictures: Vec<[String; 2]> = Home::of_each_store()
-        .map(|home| furnished(home))
+        .map(furnished)
         .map(|home| ["text", "svg"].map(|format| drawn(&home, format, &[])))
         .collect();
     let again = furnished(Home::new());
