@@ -6,6 +6,7 @@ use crate::support::{Home, lines_of};
 use crate::terminal::Terminal;
 use serde_json::json;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 /// The names of the shells in which rsv-browse can run; none without fzf.
 fn browsing() -> Vec<&'static str> {
@@ -154,15 +155,13 @@ fn it_searches_by_meaning_where_there_is_a_model() {
 fn what_is_missing_is_named() {
     for shell in shells() {
         let home = Home::new();
+        std::fs::create_dir_all(home.path("only")).unwrap();
+        let places = std::env::var("PATH").unwrap();
         for program in ["bash", "zsh", "fish"] {
-            let found = std::env::var("PATH").unwrap();
-            let found = found
-                .split(':')
-                .map(|place| std::path::Path::new(place).join(program))
-                .find(|path| path.exists());
-            std::fs::create_dir_all(home.path("only")).unwrap();
-            for path in found {
-                symlink(path, home.path("only").join(program)).unwrap();
+            let found =
+                places.split(':').map(|place| Path::new(place).join(program)).find(|path| path.exists());
+            if let Some(found) = found {
+                symlink(found, home.path("only").join(program)).unwrap();
             }
         }
         let script = match shell.0 {
