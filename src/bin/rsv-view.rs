@@ -88,12 +88,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    if args.of.is_some() && args.kind.iter().any(|kind| *kind != &SIGNAL) {
+        return Err(Error::new("--kind: --of prints signals, and no other kind").hint("leave out --kind"));
+    }
     let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
-        kinds if args.of.is_some() && kinds.iter().all(|kind| *kind == &SIGNAL) => vec![&SIGNAL],
-        _ if args.of.is_some() => {
-            return Err(Error::new("--of: only signals are about a memory").hint("leave out --kind"));
-        }
+        _ if args.of.is_some() => vec![&SIGNAL],
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
@@ -129,13 +129,21 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
     }
     if args.scopes {
-        return print_scopes(&store::summarize(&mut *store, &which)?, layout.as_ref(), io);
+        let summaries = store::summarize(&mut *store, &which)?;
+        if summaries.is_empty() && which.scopes == Scopes::All {
+            return explain_nothing(&mut *store, &which, io);
+        }
+        return print_scopes(&summaries, layout.as_ref(), io);
     }
     if args.follow {
         return follow(store, which, count, layout.as_ref(), &settings, io);
     }
     if layout.is_some() && args.accounts {
-        for account in store.last_of(&which, count)? {
+        let accounts = store.last_of(&which, count)?;
+        if accounts.is_empty() && count > 0 {
+            return explain_nothing(&mut *store, &which, io);
+        }
+        for account in accounts {
             print(&mut *store, &account, layout.as_ref(), io)?;
         }
         return Ok(Outcome::Yes);
@@ -143,6 +151,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.offset > 0 || which.kinds.contains(&&MEMORY) {
         let state = State::named(&args.state).unwrap_or(State::Active);
         let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
+        if records.is_empty() && count > 0 {
+            return explain_nothing(&mut *store, &which, io);
+        }
         return print_records(&mut *store, records, layout.as_ref(), io);
     }
     let mut is_empty = true;
@@ -154,8 +165,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
         }
     })?;
-    if is_empty && count > 0 && io.stdout_is_tty() {
-        search::nothing_found(&mut *store, &which, None)?.iter().for_each(|note| io.note(note));
+    if is_empty && count > 0 {
+        return explain_nothing(&mut *store, &which, io);
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Tells a person what is near, where there is nothing to print.
+fn explain_nothing(store: &mut dyn Store, which: &Select, io: &Io) -> Result<Outcome> {
+    if io.stdout_is_tty() {
+        for note in search::nothing_found(store, which, None)? {
+            io.note(note);
+        }
     }
     Ok(Outcome::Yes)
 }
@@ -185,7 +206,8 @@ fn print_records(
     Ok(Outcome::Yes)
 }
 
-/// Prints the record that has an id, between its neighbours; as text with a mark before it, and after the row of a memory.
+/// Prints the record that has an id, between its neighbours; as text with a mark before it, and a memory with its row in
+/// the table.
 fn print_one(
     store: &mut dyn Store,
     id: &str,
@@ -200,12 +222,12 @@ fn print_one(
             .hint("rsv-search and rsv-view, in a pipe, show the ids of messages"));
     };
     memory::derive(store, [&mut record], rule)?;
+    let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
+    let around = around.unwrap_or_default();
     if layout.is_some() && record.kind == &MEMORY {
         let evidence = memory::evidence(store, &[id])?.remove(id).unwrap_or_default();
         io.out.write(memory::row(&record, &evidence).as_bytes())?;
     }
-    let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
-    let around = around.unwrap_or_default();
     let mut print = |lead: &str, record: &StoredRecord| match layout {
         Some(layout) if context == 0 => io.out.write(view::record(record, layout).as_bytes()),
         Some(layout) => io.out.write(view::led(lead, record, layout).as_bytes()),

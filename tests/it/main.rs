@@ -1,7 +1,9 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod activity;
 mod ask;
+mod browse;
 mod browser;
 mod changes;
 mod cli_contract;
@@ -16,6 +18,7 @@ mod conversations;
 mod damaged;
 mod disk;
 mod distill;
+mod distill_model;
 mod docs;
 mod doctor;
 mod embed;
@@ -48,9 +51,11 @@ mod keys;
 mod kinds;
 mod levels;
 mod link;
+mod local_model;
 mod memory;
 mod memory_search;
 mod merge;
+mod merge_model;
 mod models;
 mod mutations;
 mod neo4j;

@@ -301,11 +301,18 @@ fn use_is_counted_once_a_day_and_the_greater_count_holds() {
         let newer = home.run("rsv-view", &["--of", "m", "--since", "2026-11-24"], "").ok();
         assert_eq!(lines_of(&newer), signals[1..]);
         assert_eq!(home.run("rsv-view", &["-p", "q", "--of", "m"], "").ok(), "");
-        let said = home.run("rsv-view", &["--kind", "message", "--of", "m"], "").trouble();
-        assert!(said.contains("--of: only signals are about a memory"), "{said}");
         let counts: Vec<(String, i64)> =
             signals.iter().map(|one| (text(&one["day"]), one["count"].as_i64().unwrap())).collect();
         assert_eq!(counts, [("2026-11-23".to_owned(), 3), ("2026-11-24".to_owned(), 1)]);
+        let as_text =
+            home.run("rsv-view", &["--of", "m", "--format", "text", "--since", "2026-11-24"], "").ok();
+        assert_eq!(as_text, "2026-11-24 10:00 signal: usage, positive, once, of m\n");
+        let told = home.run("rsv-view", &["--kind", "memory", "--of", "m"], "").trouble();
+        assert!(told.contains("--kind: --of prints signals, and no other kind"), "{told}");
+        // To people, a memory shows its row of the table.
+        let shown = home.run("rsv-view", &["--id", "m", "--format", "text"], "").ok();
+        let row = "0.82    4 uses  explicit 0:0  usage 2:0  outcome 0:0  success  Owls\n";
+        assert!(shown.starts_with(row) && shown.contains("They hunt at night."), "{shown}");
         let found = &memories(&home, "p")["m"];
         assert_eq!(
             (&found["usage_count"], &found["updated_at"]),
