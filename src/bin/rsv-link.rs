@@ -172,7 +172,7 @@ fn make(
     let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
     let mark = store.mark()?;
-    let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
+    let answers: Vec<Record> = link::missing(store, scopes, mark)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
         store.write(&answers, WriteRules::KEEP_OUT)?;
     }

@@ -88,9 +88,6 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    if args.of.is_some() && args.kind.iter().any(|kind| *kind != &SIGNAL) {
-        return Err(Error::new("--kind: --of prints signals, and no other kind").hint("leave out --kind"));
-    }
     let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
         _ if args.of.is_some() => vec![&SIGNAL],

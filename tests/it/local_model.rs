@@ -1,10 +1,11 @@
 //! A real small model distils and merges. `scripts/clients` installs it, with llama.cpp, which makes it obey a schema. So
-//! small a model says little that is of use: what is tested is that its answers are valid.
+//! small a model says little that is of use, and may go beyond the limits: what is tested is that its answers are what the
+//! schema describes, and that all that is made of them can be stored.
 
 use crate::clients::clients;
 use crate::clusters::{memory, store};
-use crate::support::{Home, lines_of};
-use serde_json::{Value, json};
+use crate::support::{Home, Ran, lines_of};
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -55,28 +56,29 @@ fn a_small_model_distils_and_merges() {
         .collect();
     let distilled = home.run("rsv-distill", &["--model", "gemma"], &sessions);
     assert_eq!(distilled.status, 0, "{distilled}");
-    assert!(
-        distilled.stderr.matches("distilled by rule").count() < 2,
-        "one answer at least is valid: {distilled}"
-    );
-    assert!(distilled.stderr.matches("nothing to learn").count() < 2, "{distilled}");
+    obeys_schema(&distilled);
     home.ingest(&["-q"], &distilled.stdout);
 
-    let all = ["success", "failure"].map(|outcome| {
-        ["a", "b"].map(|id| {
-            let mut one = memory(&format!("{outcome}-{id}"), "q", &[1.0, 0.0]);
-            one["outcome"] = json!(outcome);
-            one
-        })
-    });
-    store(&home, &all.concat());
+    store(&home, &["a", "b"].map(|id| memory(id, "q", &[1.0, 0.0])));
     let clusters = home.run("rsv-link", &["-q", "--clusters", "-p", "q"], "").ok();
     let merged = home.run("rsv-merge", &["--model", "gemma"], clusters);
+    obeys_schema(&merged);
     let made = lines_of(&merged.stdout);
-    assert!(!made.is_empty(), "one answer at least is valid: {merged}");
-    let synthesized = |one: &Value| one["consolidation_type"] == "synthesized" && one["partition"] == "q";
-    assert!(made.iter().all(synthesized), "{merged}");
-    let stored = home.run("rsv-ingest", &[], &merged.stdout);
-    let (created, archived) = (made.len(), 2 * made.len());
-    assert!(stored.stderr.contains(&format!("archived {archived}, in ")), "{created}: {stored}");
+    let sums = format!("merged {} cluster{}, {} failed", made.len(), ["s", ""][made.len()], 1 - made.len());
+    assert!(merged.stderr.contains(&sums), "{merged}");
+    assert!(made.iter().all(|one| one["consolidation_type"] == "synthesized"), "{merged}");
+    home.ingest(&["-q"], &merged.stdout);
+    let words = ["--kind", "memory", "--state", "archived", "-p", "q"];
+    let archived = home.run("rsv-view", &words, "").ok();
+    assert_eq!(archived.lines().count(), 2 * made.len());
+}
+
+/// Fails if an answer was not of the shape that the schema describes; one that ended early or is too long is.
+fn obeys_schema(ran: &Ran) {
+    let answered = ["the answer was cut off", "the answer is invalid", "the answer has"];
+    let refused =
+        ran.stderr.lines().filter(|line| line.contains("by rule: ") || line.contains("not merged: "));
+    for line in refused {
+        assert!(answered.iter().any(|why| line.contains(why)), "{ran}");
+    }
 }

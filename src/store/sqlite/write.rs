@@ -6,8 +6,11 @@ use super::super::forgetting::{Forgotten, WriteRules};
 use super::super::identity::{self, RefusedIds, Written};
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
+use super::filter::role_bit;
+use super::postings::DocMeta;
 use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, TABLES, as_json};
+use super::segment_draft::DraftBuilder;
 use super::{erase, synapse, tallies, tombstones, unembedded, wal, word_index};
 use crate::record::{
     Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, identity_digest,
@@ -37,6 +40,9 @@ pub(super) fn write(
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     remove_all(&transaction, &ids, None)?;
     let mut writer = Writer::new(&transaction, known_collections, rules)?;
+    if batch.len() as i64 >= word_index::MAX_UNINDEXED {
+        writer.drafts = DraftBuilder::start();
+    }
     let mut written = Vec::with_capacity(batch.len());
     let mut refused = RefusedIds::default();
     for record in batch {
@@ -179,6 +185,8 @@ struct Writer<'a> {
     known_collections: &'a mut KnownCollections,
     /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
+    /// Builds segments of the new records, if they may be enough for some.
+    drafts: Option<DraftBuilder>,
     vectors: IndexUpdate,
     /// What happens to records that were forgotten; `None` where nothing was.
     forgotten: Option<Forgotten>,
@@ -195,6 +203,7 @@ impl<'a> Writer<'a> {
             transaction,
             known_collections,
             added: BTreeMap::new(),
+            drafts: None,
             vectors: IndexUpdate::default(),
             forgotten: tombstones::are_there(transaction)?.then_some(rules.forgotten),
             check_replaced: rules.check_replaced,
@@ -203,8 +212,9 @@ impl<'a> Writer<'a> {
 
     /// Updates the indexes.
     fn settle(self) -> rusqlite::Result<()> {
+        let mut drafts = self.drafts.map(DraftBuilder::finish).unwrap_or_default();
         for (collection, count) in self.added.into_values() {
-            word_index::grow(self.transaction, collection, count)?;
+            word_index::grow(self.transaction, collection, count, drafts.remove(&collection.n))?;
         }
         self.vectors.settle(self.transaction)
     }
@@ -328,6 +338,10 @@ impl<'a> Writer<'a> {
             unembedded::mark(self.transaction, &row)?;
         }
         self.added.entry(collection.n).or_insert((collection, 0)).1 += 1;
+        if let (Some(drafts), Some(text)) = (&self.drafts, record.indexed_text()) {
+            let doc = DocMeta { n, timestamp: record.timestamp, role: role_bit(record.role), length: 0 };
+            drafts.add(collection.n, doc, text.into_owned());
+        }
         self.vector_of(record, &record.id)?;
         tallies::add(self.transaction, record, 1)?;
         if let Some(replaces) = record.kind.replaces {
