@@ -90,7 +90,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
-        _ if args.of.is_some() => vec![&SIGNAL],
+        kinds if args.of.is_some() && kinds.iter().all(|kind| *kind == &SIGNAL) => vec![&SIGNAL],
+        _ if args.of.is_some() => {
+            return Err(Error::new("--of: only signals are about a memory").hint("leave out --kind"));
+        }
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
