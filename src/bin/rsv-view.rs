@@ -112,7 +112,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let printing = Printing { no_pager: args.printing.no_pager || args.follow, ..args.printing };
     let layout = io.print_as(&printing);
-    let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All, ..layout });
+    let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All && args.of.is_none(), ..layout });
     let which = Select {
         trace_id: args.trace,
         key: args.of,
