@@ -1,5 +1,6 @@
 //! `GET /health`: the state of the parts that the proxy needs.
 
+use super::clock_watch::ClockWatch;
 use super::degraded;
 use super::descriptors::ConnectionLimits;
 use super::embedder::SharedEmbedder;
@@ -19,6 +20,7 @@ pub(super) struct HealthApi {
     queue: Arc<StoreQueue>,
     embedder: Arc<SharedEmbedder>,
     upstream: Arc<Upstream>,
+    clock: Arc<ClockWatch>,
     limits: ConnectionLimits,
 }
 
@@ -29,6 +31,7 @@ impl HealthApi {
         queue: &Arc<StoreQueue>,
         embedder: &Arc<SharedEmbedder>,
         upstream: &Arc<Upstream>,
+        clock: &Arc<ClockWatch>,
         limits: ConnectionLimits,
     ) -> HealthApi {
         HealthApi {
@@ -36,6 +39,7 @@ impl HealthApi {
             queue: queue.clone(),
             embedder: embedder.clone(),
             upstream: upstream.clone(),
+            clock: clock.clone(),
             limits,
         }
     }
@@ -48,6 +52,7 @@ impl HealthApi {
             Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "degraded"),
         };
         let store = degraded.map_or_else(|| "ok".to_owned(), |reason| reason.to_string());
+        let clock = self.clock.check().map_or_else(|error| error.to_string(), |()| "ok".to_owned());
         let upstreams: Vec<Object> = self.upstream.all().iter().map(entry).collect();
         let ConnectionLimits { descriptors, clients, answers } = self.limits;
         let mut limits = Object::default();
@@ -57,6 +62,7 @@ impl HealthApi {
         let mut report = Object::default();
         report.set_text("status", word);
         report.set_text("store", &store);
+        report.set_text("clock", &clock);
         report.set("embedder", self.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
         report.set("upstreams", chat::array(&upstreams));
         report.set("pending", self.queue.pending().to_string());
