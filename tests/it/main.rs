@@ -63,6 +63,7 @@ mod neo4j_trouble;
 mod pager;
 mod pictures;
 mod proxy;
+mod proxy_clock;
 mod proxy_forget;
 mod proxy_load;
 mod proxy_ollama;
