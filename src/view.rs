@@ -80,6 +80,20 @@ fn paragraph(lead: &str, record: &StoredRecord, matched: &[Range<usize>], layout
     out
 }
 
+/// A text, wrapped, without the lead that is on its first line; the others have a margin of so many columns.
+pub fn wrapped(lead: &str, text: &str, margin: usize, layout: &Layout) -> String {
+    let margins = Margins { width: layout.width, indent: columns(lead), hanging: margin };
+    let mut out = String::new();
+    for (at, line) in wrap(text, &margins).into_iter().enumerate() {
+        if at > 0 {
+            let _ = write!(out, "{:1$}", "", margin + line.indent);
+        }
+        out.push_str(&text[line.part]);
+        out.push('\n');
+    }
+    out
+}
+
 /// The date of a record, `2026-11-21 07:03`, followed by its scope where the layout shows scopes.
 pub fn origin(record: &StoredRecord, layout: &Layout) -> String {
     let date = date(record.timestamp, &layout.zone);

@@ -249,8 +249,8 @@ fn follow(
     io: &mut Io,
 ) -> Result<Outcome> {
     let place = settings.store()?;
-    let is_there = || place.path().is_none_or(Path::exists);
-    let mut was_there = is_there();
+    // A file that is only being made is read as an empty store, and so is opened again.
+    let mut is_made = place.path().is_none() || !store.scopes()?.is_empty();
     let (mut follower, mut records) = Follower::begin(which, count, io.clock.now(), &mut *store)?;
     loop {
         for record in &records {
@@ -258,11 +258,11 @@ fn follow(
         }
         io.out.flush()?;
         std::thread::sleep(POLL_INTERVAL);
-        if was_there {
+        if is_made {
             store.check_place()?;
-        } else if is_there() {
+        } else if place.path().is_some_and(Path::exists) {
             store = store::open(&place, OpenMode::Existing)?;
-            was_there = true;
+            is_made = !store.scopes()?.is_empty();
         }
         records = follower.next(io.clock.now(), &mut *store)?;
     }

@@ -6,8 +6,15 @@ use crate::view::{self, visible};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// The columns of the beginning of a message.
-const EXCERPT_COLUMNS: usize = 60;
+/// The least and the most columns of the beginning of a message.
+const MIN_EXCERPT_COLUMNS: usize = 12;
+const MAX_EXCERPT_COLUMNS: usize = 60;
+
+/// The columns of the rest of its line: `    related: “” (123 tokens)`.
+const AROUND_EXCERPT_COLUMNS: usize = 28;
+
+/// What is before each line after the first.
+const INDENT: &str = "    ";
 
 /// The number of messages that are named for each reason for which messages were left out.
 const NAMED_LEFT_OUT: usize = 3;
@@ -36,11 +43,14 @@ pub fn ids_in_account(record: &StoredRecord) -> Vec<String> {
 /// beginnings.
 pub fn account_text(record: &StoredRecord, question: Option<&str>, named: &Named, layout: &Layout) -> String {
     let account = Account::from_record(record);
-    let text = AccountText { account: &account, named };
-    let origin = layout.paint(Style::Dim, &view::origin(record, layout));
-    let mut out = format!("{origin} {}\n", text.headline(question));
+    let columns = layout.width.saturating_sub(AROUND_EXCERPT_COLUMNS);
+    let columns = columns.clamp(MIN_EXCERPT_COLUMNS, MAX_EXCERPT_COLUMNS);
+    let text = AccountText { account: &account, named, columns };
+    let origin = view::origin(record, layout);
+    let headline = view::wrapped(&format!("{origin} "), &text.headline(question), INDENT.len(), layout);
+    let mut out = format!("{} {headline}", layout.paint(Style::Dim, &origin));
     for line in text.recalled().into_iter().chain(text.left_out()).chain(text.trouble()) {
-        let _ = writeln!(out, "    {line}");
+        let _ = write!(out, "{INDENT}{}", view::wrapped(INDENT, &line, INDENT.len() + 2, layout));
     }
     out
 }
@@ -48,13 +58,16 @@ pub fn account_text(record: &StoredRecord, question: Option<&str>, named: &Named
 struct AccountText<'a> {
     account: &'a Account,
     named: &'a Named,
+    /// The columns of the beginning of a message.
+    columns: usize,
 }
 
 impl AccountText<'_> {
     /// `“Where are my tomatoes?” was sent with 2 related messages and 1 recent one: about 312 of 128000 tokens.`
     fn headline(&self, question: Option<&str>) -> String {
         let Account { recalled, recent, memories, counted, window, .. } = self.account;
-        let question = question.map_or_else(|| "A request".to_owned(), excerpt);
+        let question =
+            question.map_or_else(|| "A request".to_owned(), |text| view::excerpt(text, self.columns));
         let with = match (recalled.len(), recent.len()) {
             (0, 0) => "without memory".to_owned(),
             (related, 0) => format!("with {}", messages(related, "related ")),
@@ -140,15 +153,11 @@ impl AccountText<'_> {
     }
 
     fn excerpt_of(&self, id: &str) -> String {
-        self.named.get(id).map_or_else(|| visible(id), |record| excerpt(&record.text))
+        self.named.get(id).map_or_else(|| visible(id), |record| view::excerpt(&record.text, self.columns))
     }
 }
 
 /// `1 related message`, `3 related messages`.
 fn messages(count: usize, which: &str) -> String {
     format!("{count} {which}message{}", if count == 1 { "" } else { "s" })
-}
-
-fn excerpt(text: &str) -> String {
-    view::excerpt(text, EXCERPT_COLUMNS)
 }

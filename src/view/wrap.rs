@@ -6,6 +6,9 @@ use unicode_width::UnicodeWidthChar;
 /// The least width for a word, in columns.
 const MIN_WORD_COLUMNS: usize = 10;
 
+/// The columns for the beginning of a word that ends on a later line: two wide characters.
+const MIN_WIDE_COLUMNS: usize = 4;
+
 /// The space around a text.
 pub(super) struct Margins {
     /// The columns of the terminal.
@@ -26,8 +29,9 @@ pub(super) struct Line {
 }
 
 /// Breaks text into lines that fit between the margins. A line of the text keeps its indentation, and so do the lines
-/// into which it is broken, up to half of the width. Words that are longer than a line are broken. The first line is
-/// empty where there would be no room for a word, or where indented lines would begin further left than the first.
+/// into which it is broken, up to half of the width. Words that are longer than a line are broken, and Chinese and
+/// Japanese anywhere. The first line is empty where there would be no room for a word, or where indented lines would
+/// begin further left than the first.
 // By hand: textwrap keeps blanks at the start of a line, and begins beside the heading however little room there is.
 pub(super) fn wrap(text: &str, margins: &Margins) -> Vec<Line> {
     let text = text.trim_end();
@@ -55,7 +59,8 @@ impl Lines<'_> {
     fn add(&mut self, words: &str, start: usize, indent: usize) {
         let (mut line, mut end, mut used, mut at) = (start, start, 0, start);
         for word in words.split(' ') {
-            if used > 0 && used + 1 + columns(word) > self.room(indent) {
+            let needed = if breaks_anywhere(word) { MIN_WIDE_COLUMNS } else { columns(word) };
+            if used > 0 && used + 1 + needed > self.room(indent) {
                 self.push(line..end, indent);
                 used = 0;
             } else if used > 0 {
@@ -96,6 +101,14 @@ impl Lines<'_> {
     }
 }
 
+/// Whether a word is of a script without blanks between words, Chinese or Japanese, whose lines end anywhere.
+fn breaks_anywhere(word: &str) -> bool {
+    let first = word.chars().next();
+    first.is_some_and(
+        |c| matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}'),
+    )
+}
+
 /// The columns of a text on one line.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
@@ -115,7 +128,7 @@ mod tests {
         let text = "one two three\nfour 漢字漢字漢字漢字 supercalifragilistic";
         assert_eq!(
             wrapped(text, 20, 8, 4),
-            ["one two", "three", "four", "漢字漢字漢字漢字", "supercalifragili", "stic"]
+            ["one two", "three", "four 漢字漢字漢", "字漢字", "supercalifragili", "stic"]
         );
         assert_eq!(wrapped("one two", 20, 12, 4), ["", "one two"]);
         assert_eq!(

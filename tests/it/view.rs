@@ -341,7 +341,8 @@ fn accounts_show_what_was_recalled() {
     let trace = reported[1]["trace_id"].as_str().unwrap();
     let by_trace = home.run("rsv-view", &["--accounts", "--all", "--trace", trace], "").ok();
     assert_eq!(lines_of(&by_trace), reported[1..]);
-    let text = home.run("rsv-view", &["--accounts", "-p", "w", "--format", "text"], "").ok();
+    let wide = home.env("COLUMNS", "200");
+    let text = wide.run("rsv-view", &["--accounts", "-p", "w", "--format", "text"], "").ok();
     let account = &reported[0];
     let (counted, tokens) = (&account["counted"], &account["recalled"][0]["tokens"]);
     let wanted = format!(
@@ -371,7 +372,8 @@ fn accounts_give_the_reasons_in_words() {
         "left_out": left, "dropped": [{"at": 0, "role": "user", "tokens": 90}], "degraded": "no model: words only",
         "prompt_tokens": 12, "cut": true});
     home.run("rsv-import", &["--quiet"], account.to_string()).ok();
-    let text = home.run("rsv-view", &["--accounts", "-p", "w", "--format", "text"], "").ok();
+    let wide = home.env("COLUMNS", "200");
+    let text = wide.run("rsv-view", &["--accounts", "-p", "w", "--format", "text"], "").ok();
     insta::assert_snapshot!(text, @r"
     2026-11-21 07:03 A request was sent with 2 related messages and 1 recent: 812 of 4096 tokens (o200k_base).
         related: “The tomatoes stand by the warm wall, and the beans go up th…” (21 tokens)
