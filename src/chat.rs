@@ -12,13 +12,14 @@ const REQUEST_HINT: &str = r#"a request has {"messages": [{"role": "user", "cont
 /// A request body and its messages.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// Without its messages.
     body: Object,
     pub messages: Vec<Object>,
 }
 
 impl Request {
     /// Checks that the body has messages, each with a role, and a content that can be read.
-    pub fn parse(body: Object) -> Result<Request> {
+    pub fn parse(mut body: Object) -> Result<Request> {
         let messages = match body.objects("messages")? {
             Some(messages) if !messages.is_empty() => messages,
             Some(_) => return Err(Error::new("messages: is empty").hint(REQUEST_HINT)),
@@ -29,6 +30,8 @@ impl Request {
             message.text("role").map_err(place)?.ok_or_else(|| place(Error::new("role: is missing")))?;
             Content::from_message(message).map_err(place)?;
         }
+        // They are long, and need not be there twice.
+        body.set("messages", "[]");
         Ok(Request { body, messages })
     }
 
@@ -91,8 +94,15 @@ impl Request {
 
 /// Objects as a JSON array.
 pub fn array(objects: &[Object]) -> String {
-    let objects: Vec<String> = objects.iter().map(Object::to_json).collect();
-    format!("[{}]", objects.join(","))
+    let mut json = vec![b'['];
+    for (at, object) in objects.iter().enumerate() {
+        if at > 0 {
+            json.push(b',');
+        }
+        object.write(&mut json);
+    }
+    json.push(b']');
+    String::from_utf8(json).expect("all of it was text")
 }
 
 /// The role of a message of any client; `None` for one that rsv does not know.
@@ -107,7 +117,7 @@ pub fn is_system(message: &Object) -> bool {
 
 /// The text of a message of any client.
 pub fn text(message: &Object) -> String {
-    Content::from_message(message).map(|content| content.text()).unwrap_or_default()
+    Content::from_message(message).map(Content::into_text).unwrap_or_default()
 }
 
 /// The message in the first choice of a response.

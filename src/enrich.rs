@@ -72,7 +72,11 @@ pub fn enrich(
     };
     let trace_id = match trace_id {
         Some(trace) => trace,
-        None => id::fresh(turn.clock, &request.clone().into_object(&Rsv::default()).to_json())?,
+        None => {
+            // Only with a fixed clock is anything derived from it.
+            let salt = turn.clock.is_fixed().then(|| request.clone().into_object(&Rsv::default()).to_json());
+            id::fresh(turn.clock, &salt.unwrap_or_default())?
+        }
     };
     let plan = Plan::new(&request, found.candidates, found.left_out, turn, options);
     let account =
@@ -131,6 +135,9 @@ fn system(request: &Request) -> Option<usize> {
 /// Restores the client's text: removes a block that an earlier run put into a message.
 fn unfence(message: &mut Object) -> Result<()> {
     let content = Content::from_message(message)?;
+    if !fence::may_be_in(&content) {
+        return Ok(());
+    }
     let own = fence::strip(content.clone());
     if own != content {
         message.set("content", own.to_json());

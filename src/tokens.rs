@@ -18,6 +18,8 @@ use window::Model;
 pub struct Counter {
     model: Model,
     method: Method,
+    /// The tokens of a text from which those of its rest are estimated.
+    limit: usize,
 }
 
 /// The way in which a text is counted; only an encoder needs a table, which takes time to build.
@@ -50,7 +52,12 @@ impl Counter {
     /// The counter for a model: tiktoken's encoder for OpenAI's; for all others the nearest encoder, times a measured
     /// factor.
     pub fn for_model(model: &str) -> Counter {
-        Counter { model: window::for_model(model), method: Method::Encoder }
+        Counter { model: window::for_model(model), method: Method::Encoder, limit: usize::MAX }
+    }
+
+    /// The same, which counts a text up to `limit` tokens, and estimates its rest from its beginning.
+    pub fn counting_up_to(self, limit: usize) -> Counter {
+        Counter { limit, ..self }
     }
 
     /// A counter that needs no table, and never counts less than that of `of`: no text has more tokens than
@@ -78,7 +85,7 @@ impl Counter {
     pub fn text(&self, text: &str) -> usize {
         let rule = self.rule();
         match self.method {
-            Method::Encoder => rule.count(text),
+            Method::Encoder => rule.count(text, self.limit),
             Method::Heuristic => heuristic::estimate(text, &rule),
             Method::Bound => rule.bound(text),
         }

@@ -139,6 +139,15 @@ pub fn is_all(text: &str) -> bool {
     text.starts_with(FENCE_BEGIN) && remove(text).is_empty()
 }
 
+/// Whether a content may have a block.
+pub fn may_be_in(content: &Content) -> bool {
+    match content {
+        Content::Text(text) => text.contains(FENCE_BEGIN),
+        Content::Parts(json) => json.contains(FENCE_BEGIN),
+        Content::Null => false,
+    }
+}
+
 /// Removes the blocks from a content. A part that was nothing else is removed whole.
 pub fn strip(content: Content) -> Content {
     match content {

@@ -15,6 +15,10 @@ use std::collections::HashSet;
 /// is not queried.
 const SMALL_REQUEST_BYTES: usize = 3072;
 
+/// A text is counted up to so many windows. The tokens of a longer one are estimated from those that were counted: it
+/// does not fit, whatever their number.
+const FAR_BEYOND: usize = 2;
+
 /// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say how much.
 const RESERVE_DIVISOR: usize = 4;
 
@@ -63,8 +67,8 @@ struct Count {
 }
 
 impl Count {
-    fn new(counter: &Counter, request: &Request, found: &[Candidate], options: &Options) -> Count {
-        let cost = PlacementCost { counter, options };
+    fn new(cost: &PlacementCost, request: &Request, found: &[Candidate]) -> Count {
+        let PlacementCost { counter, options, .. } = cost;
         Count {
             name: counter.name(),
             overhead: options.scaled(counter.overhead(request)),
@@ -94,7 +98,8 @@ impl Plan {
         options: &Options,
     ) -> Plan {
         let mut counter = Counter::bound(&options.model);
-        let bound = Count::new(&counter, request, &found, options);
+        let is_awaited = turn.is_awaited;
+        let bound = Count::new(&PlacementCost { counter: &counter, options, is_awaited }, request, &found);
         let mut limits = options.limits;
         if bound.request() + bound.recalled() > SMALL_REQUEST_BYTES
             && let Some(window) = (turn.served_window)()
@@ -107,12 +112,14 @@ impl Plan {
         let available = limits.window.saturating_sub(limits.reserve);
         // A request with few enough bytes has few enough tokens, and the encoder's table need not be built.
         if bound.request() + bound.recalled() > available || bound.recalled() > share {
-            counter = Counter::for_model(&options.model);
+            let limit = (limits.window.saturating_mul(FAR_BEYOND) as f64 / options.token_multiplier) as usize;
+            counter = Counter::for_model(&options.model).counting_up_to(limit);
         } else {
             // Everything fits, and only the numbers of the account are needed.
             counter = Counter::heuristic(&options.model);
         }
-        let count = Count::new(&counter, request, &found, options);
+        let cost = PlacementCost { counter: &counter, options, is_awaited };
+        let count = Count::new(&cost, request, &found);
         let mut plan = Plan {
             kept: Vec::new(),
             left_out,
@@ -125,7 +132,6 @@ impl Plan {
         };
         plan.keep(found, &count, share.min(available.saturating_sub(count.request())));
         if !plan.kept.is_empty() {
-            let cost = PlacementCost { counter: &counter, options };
             plan.fence = options.scaled(cost.fence(request, plan.kept.iter().map(|(one, _)| one)));
         }
         plan.shorten(request, &count);

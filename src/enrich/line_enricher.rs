@@ -62,7 +62,8 @@ impl LineEnricher {
         let options = Options::for_request(&self.settings, &request, scope)?;
         let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let trace_id = self.trace_id.clone();
-        let turn = Turn { scope, trace_id, clock: &self.clock, served_window: &served_window };
+        let turn =
+            Turn { scope, trace_id, clock: &self.clock, served_window: &served_window, is_awaited: &|| true };
         let memory = match &mut self.memory {
             Ok(memory) => Ok(Memory {
                 store: &mut *memory.store,

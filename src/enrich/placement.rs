@@ -13,6 +13,8 @@ use crate::tokens::Counter;
 pub(super) struct PlacementCost<'a> {
     pub(super) counter: &'a Counter,
     pub(super) options: &'a Options,
+    /// See `Turn::is_awaited`.
+    pub(super) is_awaited: &'a dyn Fn() -> bool,
 }
 
 impl PlacementCost<'_> {
@@ -57,6 +59,9 @@ impl PlacementCost<'_> {
             _ => 0,
         };
         let counted = request.messages.iter().enumerate().map(|(at, message)| {
+            if !(self.is_awaited)() {
+                return 0;
+            }
             let tokens = self.counter.message(message);
             if at <= last && last > 0 { tokens.max(self.counter.text(&folded(message))) } else { tokens }
         });

@@ -26,4 +26,6 @@ pub struct Turn<'a> {
     pub clock: &'a Clock,
     /// Asks the server of the model for its window, in tokens; called only if it matters.
     pub served_window: &'a dyn Fn() -> Option<usize>,
+    /// Whether the result is still awaited; if not, nothing more is counted.
+    pub is_awaited: &'a dyn Fn() -> bool,
 }

@@ -2,7 +2,7 @@
 //! same turn until a client has received its answer. Such a turn keeps its trace id and its timestamp, so that the
 //! user's message is stored once.
 
-use crate::record::Scope;
+use crate::record::{Object, Scope};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,12 +56,22 @@ impl RetryDedup {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins an attempt; `messages` is the JSON text of the request's messages.
-    pub(super) fn begin(&self, scope: &Scope, messages: &str) -> Attempt {
+    /// Begins an attempt at a turn with these messages.
+    pub(super) fn begin(&self, scope: &Scope, messages: &[Object]) -> Attempt {
         let mut hash = Sha256::new();
-        for text in [&scope.partition, &scope.instance, messages] {
+        let mut add = |text: &str| {
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
+        };
+        add(&scope.partition);
+        add(&scope.instance);
+        for message in messages {
+            // So that it is known where the next one begins.
+            add(&message.iter().count().to_string());
+            for (name, json) in message.iter() {
+                add(name);
+                add(json);
+            }
         }
         let key = hash.finalize().into();
         let mut turns = self.turns();
@@ -106,22 +116,29 @@ impl RetryDedup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::quote;
+
+    fn asking(text: &str) -> [Object; 1] {
+        let mut message = Object::default();
+        message.set("content", quote(text));
+        [message]
+    }
 
     #[test]
     fn a_retry_of_an_unanswered_request_is_the_same_turn() {
         let dedup = RetryDedup::default();
         let scope = Scope::new(None, None).unwrap();
-        let first = dedup.begin(&scope, "a");
+        let first = dedup.begin(&scope, &asking("a"));
         dedup.identify(&first, "t", 7);
         assert!(first.first.is_none() && !dedup.is_superseded(&first));
-        let second = dedup.begin(&scope, "a");
+        let second = dedup.begin(&scope, &asking("a"));
         assert_eq!(second.first, Some(TurnIdentity { trace_id: "t".into(), timestamp: 7 }));
         assert!(dedup.is_superseded(&first) && !dedup.is_superseded(&second));
-        assert!(dedup.begin(&scope, "b").first.is_none());
-        assert!(dedup.begin(&Scope::new(Some("p"), None).unwrap(), "a").first.is_none());
+        assert!(dedup.begin(&scope, &asking("b")).first.is_none());
+        assert!(dedup.begin(&Scope::new(Some("p"), None).unwrap(), &asking("a")).first.is_none());
         dedup.mark_answered(&second);
         assert!(dedup.is_superseded(&first));
-        assert!(dedup.begin(&scope, "a").first.is_none());
+        assert!(dedup.begin(&scope, &asking("a")).first.is_none());
     }
 
     #[test]
@@ -129,7 +146,7 @@ mod tests {
         let dedup = RetryDedup::default();
         let scope = Scope::new(None, None).unwrap();
         for number in 0..=MAX_TURNS {
-            dedup.begin(&scope, &number.to_string());
+            dedup.begin(&scope, &asking(&number.to_string()));
         }
         assert!(dedup.turns().len() <= MAX_TURNS);
     }

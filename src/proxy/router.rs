@@ -158,6 +158,8 @@ impl Router {
             let keys = self.guard.caller_keys(&head.headers);
             return Ok(self.passthrough.relay(CHAT_ROUTE, head, request.body, bytes, &keys).await);
         }
+        // They may be long, and the turn takes its time.
+        drop(bytes);
         Ok(self.chat.complete(request, client).await)
     }
 

@@ -10,7 +10,7 @@ use super::proxy_config::ProxyConfig;
 use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use super::store_pool::StorePool;
 use super::store_queue::{PendingGuard, QueuedTurn, StoreQueue};
-use crate::chat::{self, Request};
+use crate::chat::Request;
 use crate::config::Settings;
 use crate::enrich::{self, Degraded, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
@@ -115,7 +115,7 @@ impl TurnPipeline {
         if !request.mode.recalls() {
             settings.to_mut().set_override("enrich.recall", MEMORY_HEADER, "none")?;
         }
-        let attempt = self.dedup.begin(&request.scope, &chat::array(&body.messages));
+        let attempt = self.dedup.begin(&request.scope, &body.messages);
         let pending = self.queue.announce();
         let enriched = self.enrich(body, &request.scope, attempt.first.clone(), &settings).await?;
         let account = &enriched.account;
@@ -181,16 +181,27 @@ impl TurnPipeline {
         let options = Arc::new(enrich::Options::for_request(settings, &request, scope)?);
         let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
+        let awaited = Arc::new(());
         let with_memory = async {
             self.queue.settled(&scope).await;
             let (pipeline, request) = (self.clone(), request.clone());
             let (scope, first, options) = (scope.clone(), first.clone(), options.clone());
+            let awaited = Arc::downgrade(&awaited);
             let work = move |store: &mut dyn Store| {
-                pipeline.enrich_with(Ok(store), request, &scope, first.as_ref().as_ref(), &options)
+                let is_awaited = || awaited.strong_count() > 0;
+                pipeline.enrich_with(
+                    Ok(store),
+                    request,
+                    &scope,
+                    first.as_ref().as_ref(),
+                    &options,
+                    &is_awaited,
+                )
             };
             self.stores.with_store(work).await
         };
         let recalled = tokio::time::timeout(limit, with_memory).await;
+        drop(awaited);
         let reason = match degraded::judge_recall(recalled, limit) {
             Ok(enriched) => return Ok(enriched),
             Err(reason) => reason,
@@ -198,7 +209,7 @@ impl TurnPipeline {
         self.config.diagnostics.note(format_args!("{reason}; the request goes on without memory"));
         let pipeline = self.clone();
         let without_memory = self.blocking.spawn(move || {
-            pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options)
+            pipeline.enrich_with(Err(reason), request, &scope, first.as_ref().as_ref(), &options, &|| true)
         });
         Ok(without_memory.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?)
     }
@@ -211,11 +222,12 @@ impl TurnPipeline {
         scope: &Scope,
         first: Option<&TurnIdentity>,
         options: &enrich::Options,
+        is_awaited: &dyn Fn() -> bool,
     ) -> Result<Enriched> {
         let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let clock = first.map_or(self.config.clock, |first| Clock::fixed(first.timestamp));
         let trace_id = first.map(|first| first.trace_id.clone());
-        let turn = Turn { scope, trace_id, clock: &clock, served_window: &served_window };
+        let turn = Turn { scope, trace_id, clock: &clock, served_window: &served_window, is_awaited };
         let store = match store {
             Ok(store) => store,
             Err(reason) => return enrich::enrich(Err(reason), request, &turn, options),

@@ -45,6 +45,14 @@ impl Content {
         }
     }
 
+    /// The same, without a copy of a text.
+    pub fn into_text(self) -> String {
+        match self {
+            Content::Text(text) => text,
+            other => other.text(),
+        }
+    }
+
     /// The value as JSON text.
     pub fn to_json(&self) -> String {
         match self {

@@ -7,13 +7,17 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
+
+/// The length in bytes from which the text of values that are gone is freed, once it is most of the text.
+const RECLAIM_BYTES: usize = 64 * 1024;
 
 /// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as `1.0` or one
 /// with forty digits is written unchanged.
 #[derive(Clone, Default, Debug)]
 pub struct Object {
-    /// All names and values, one after the other: two allocations an object, however many members.
-    text: String,
+    /// All names and values, one after the other; clones share it until one of them changes.
+    text: Arc<String>,
     members: Vec<Member>,
 }
 
@@ -50,13 +54,18 @@ impl Object {
     pub fn take(&mut self, name: &str) -> Option<Box<str>> {
         let at = self.position(name)?;
         let member = self.members.remove(at);
-        Some(self.text[member.value].into())
+        let taken = self.text[member.value].into();
+        self.reclaim();
+        Some(taken)
     }
 
     /// Replaces a member in its place, or appends it. `json` must be valid JSON text.
     pub fn set(&mut self, name: &str, json: impl AsRef<str>) {
         match self.position(name) {
-            Some(at) => self.members[at].value = self.keep(json.as_ref()),
+            Some(at) => {
+                self.members[at].value = self.keep(json.as_ref());
+                self.reclaim();
+            }
             None => self.push(name, json.as_ref()),
         }
     }
@@ -67,9 +76,25 @@ impl Object {
     }
 
     fn keep(&mut self, text: &str) -> Range<usize> {
-        let start = self.text.len();
-        self.text.push_str(text);
-        start..self.text.len()
+        let own = Arc::make_mut(&mut self.text);
+        let start = own.len();
+        own.push_str(text);
+        start..own.len()
+    }
+
+    /// Frees the text of removed and replaced values, if it is most of a long text.
+    fn reclaim(&mut self) {
+        if self.text.len() < RECLAIM_BYTES {
+            return;
+        }
+        let used: usize = self.members.iter().map(|member| member.name.len() + member.value.len()).sum();
+        if used < self.text.len() / 2 {
+            let mut kept = Object::default();
+            for (name, value) in self.iter() {
+                kept.push(name, value);
+            }
+            *self = kept;
+        }
     }
 
     fn position(&self, name: &str) -> Option<usize> {
@@ -181,7 +206,7 @@ impl Object {
     pub fn to_json(&self) -> String {
         let mut out = Vec::new();
         self.write(&mut out);
-        String::from_utf8_lossy(&out).into_owned()
+        String::from_utf8(out).expect("all of it was text")
     }
 }
 
@@ -280,7 +305,7 @@ impl<'de> Deserialize<'de> for Object {
                 f.write_str("a JSON object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Object, A::Error> {
-                let mut object = Object { text: String::new(), members: Vec::with_capacity(16) };
+                let mut object = Object { text: Arc::default(), members: Vec::with_capacity(16) };
                 while let Some(Name(name)) = map.next_key()? {
                     let value: &RawValue = map.next_value()?;
                     object.push(&name, &compact(value.get()));
@@ -308,6 +333,17 @@ mod tests {
             object.to_json(),
             r#"{"b":1.0,"a":123456789012345678901234567890,"s":"A\u00e9\ud83d","n":{"x":[1,2e5]}}"#
         );
+    }
+
+    #[test]
+    fn clones_are_independent_and_the_text_of_replaced_values_is_freed() {
+        let long = quote(&"x".repeat(RECLAIM_BYTES));
+        let mut object = Object::parse(&format!(r#"{{"a":1,"long":{long},"b":2}}"#)).unwrap();
+        let clone = object.clone();
+        assert!(Arc::ptr_eq(&object.text, &clone.text));
+        object.set("long", "[]");
+        assert_eq!((object.to_json().as_str(), object.text.len()), (r#"{"a":1,"long":[],"b":2}"#, 10));
+        assert_eq!(clone.get("long"), Some(long.as_str()));
     }
 
     #[test]

@@ -110,10 +110,19 @@ impl CountingRule {
         if text.is_empty() { 0 } else { (text.len() * self.bound).div_ceil(100) + 1 }
     }
 
-    /// The tokens of a text, never more than `bound`; a special token in it counts as text.
-    pub(super) fn count(&self, text: &str) -> usize {
+    /// The tokens of a text, never more than `bound`; a special token in it counts as text. Once more than `limit` are
+    /// counted, those of the rest are estimated.
+    pub(super) fn count(&self, text: &str, limit: usize) -> usize {
         let encoder = self.encoder.get();
-        let tokens: usize = blocks(text).map(|block| encoder.count_ordinary(block)).sum();
+        let (mut tokens, mut bytes) = (0, 0);
+        for block in blocks(text) {
+            tokens += encoder.count_ordinary(block);
+            bytes += block.len();
+            if tokens * self.percent / 100 > limit {
+                tokens = (tokens as f64 * (text.len() as f64 / bytes as f64)) as usize;
+                break;
+            }
+        }
         (tokens * self.percent).div_ceil(100).min(self.bound(text))
     }
 }
@@ -168,6 +177,17 @@ mod tests {
     }
 
     #[test]
+    fn the_tokens_beyond_a_limit_are_estimated() {
+        let text = "数えられる文字は、限りなく続く。 Owls hunt at night.\n".repeat(20_000);
+        for rule in [Family::O200k.rule(), Family::Claude47.rule()] {
+            let tokens = rule.count(&text, usize::MAX);
+            assert_eq!(rule.count(&text, tokens), tokens);
+            let estimated = rule.count(&text, tokens / 10);
+            assert!(estimated.abs_diff(tokens) < tokens / 100, "{estimated} {tokens}");
+        }
+    }
+
+    #[test]
     fn a_run_without_end_is_counted() {
         let long = ["a", " ", "🦉"].map(|run| (run, 5_000_000));
         let short = ["\n", "A", "\u{301}", "9", "  \n x", "!/", "字"].map(|run| (run, 200_000));
@@ -175,7 +195,7 @@ mod tests {
             let mut text = run.repeat(length / run.len());
             text.push('x');
             let rule = Family::O200k.rule();
-            let tokens = rule.count(&text);
+            let tokens = rule.count(&text, usize::MAX);
             assert!(tokens > length / 150 && tokens <= rule.bound(&text), "{run:?}: {tokens}");
         }
     }

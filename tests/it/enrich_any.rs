@@ -63,7 +63,7 @@ fn options() -> impl Strategy<Value = Options> {
 /// Enriches a body within a scope: the request, or the answer that it is too long.
 fn enriched(store: &mut dyn Store, body: Object, scope: &Scope, options: &Options) -> Object {
     let clock = Clock::fixed(NOW);
-    let turn = Turn { scope, trace_id: None, clock: &clock, served_window: &|| None };
+    let turn = Turn { scope, trace_id: None, clock: &clock, served_window: &|| None, is_awaited: &|| true };
     let diagnostics = Diagnostics::default();
     let memory =
         Memory { store, embedder: None, link_newest: None, diagnostics: &diagnostics, degraded: None };

@@ -130,6 +130,13 @@ impl Proxy {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).map_or(0, Iterator::count)
     }
 
+    /// The most memory that it had at once, in bytes, where the system tells it.
+    pub(crate) fn peak_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB"));
+        peak.map_or(0, |kib| kib.trim().parse::<usize>().unwrap() * 1024)
+    }
+
     /// Kills it, with no time to store anything.
     pub(crate) fn kill(&self) {
         let _ = kill_process(Pid::from_raw(self.child.id().cast_signed()).unwrap(), Signal::KILL);

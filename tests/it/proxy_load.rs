@@ -160,6 +160,29 @@ fn turns_wait_for_descriptors_and_all_are_answered() {
     }
 }
 
+#[test]
+fn texts_far_beyond_the_window_take_little_memory_at_once() {
+    let provider = Fake::answering(|_| Answer::new(404, "{}"));
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_ENRICH_TIMEOUT", "60s");
+    home.ingest(&["-p", "load", "-i", "0"], "{\"role\":\"user\",\"content\":\"an owl\"}\n");
+    let proxy = Proxy::start(&home);
+    let text: String = (0..10_000_000 / 3)
+        .filter_map(|n: u32| char::from_u32(0x4e00 + n % 20_000 * 7919 % 20_000))
+        .collect();
+    let request = post(&path(0), "", &asking(&text, false));
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            let (proxy, request) = (&proxy, &request);
+            scope.spawn(move || {
+                let (status, body) = proxy.raw(request);
+                assert!(status == 200 && body.contains("Your last message is too long."), "{status} {body}");
+            });
+        }
+    });
+    // A count of all tokens, and a copy of the text for each step of a turn, took 600 MB.
+    assert!(proxy.peak_memory() < 300 << 20, "{}", proxy.peak_memory());
+}
+
 /// Answers requests on a connection until its client closes it, at the latest after a time in which the proxy must have.
 fn answer_until_closed(mut stream: TcpStream, all_asked: &Barrier) {
     stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
