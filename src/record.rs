@@ -2,6 +2,7 @@
 //! requests and answers. `man 5 rsv-record` is the contract.
 
 mod account;
+mod address;
 mod content;
 mod digest;
 mod embedding;
@@ -29,6 +30,7 @@ mod tombstone;
 pub mod when;
 
 pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart};
+pub use address::{Address, MAX_ADDRESS_BYTES, MAX_SEGMENT_BYTES, SCHEME, shortened};
 pub use content::{Content, LINE_ENDS};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use feed::{Feed, FeedEvent};
