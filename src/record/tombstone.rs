@@ -56,16 +56,27 @@ impl TombstoneState {
 }
 
 impl Tombstone {
-    /// The tombstone of a record that is forgotten at a time, or just after an earlier tombstone of it, `before`.
-    pub fn forgotten(record: &StoredRecord, at: i64, before: Option<&Tombstone>) -> Tombstone {
+    /// The tombstone of a record that is forgotten or removed at a time, or just after an earlier tombstone of it,
+    /// `before`, and after the version that goes.
+    pub fn of(
+        record: &StoredRecord,
+        state: TombstoneState,
+        at: i64,
+        before: Option<&Tombstone>,
+    ) -> Tombstone {
+        let mut extra = Object::default();
+        if let Some(source) = record.source().filter(|_| state == TombstoneState::Forgotten) {
+            extra.set_text(SOURCE, &source);
+        }
+        let at = if record.kind.versions.is_some() { at.max(record.timestamp) } else { at };
         Tombstone {
             of: identity_digest(record.kind.name, &record.id),
             also: record.natural_digest(),
             what: record.kind.name.to_owned(),
             scope: record.scope.clone(),
-            state: TombstoneState::Forgotten,
+            state,
             timestamp: before.map_or(at, |before| at.max(before.timestamp + 1)),
-            extra: Object::default(),
+            extra,
         }
     }
 
@@ -80,13 +91,28 @@ impl Tombstone {
         (self.timestamp, self.state) > (other.timestamp, other.state)
     }
 
-    /// Whether it keeps its record out of a store, in a version of this time (milliseconds since 1970, UTC).
-    pub fn keeps_out(&self, version: i64) -> bool {
+    /// Whether it keeps its record out of a store, in a version of this time (milliseconds since 1970, UTC). What was
+    /// forgotten of one source may come in from another later.
+    pub fn keeps_out(&self, time: i64, source: Option<&str>) -> bool {
         match self.state {
-            TombstoneState::Forgotten => true,
-            TombstoneState::Removed => version <= self.timestamp,
+            TombstoneState::Forgotten => {
+                let own = self.source();
+                let is_changed = own.is_some() && source.is_some() && own.as_deref() != source;
+                !is_changed || time <= self.timestamp
+            }
+            TombstoneState::Removed => time <= self.timestamp,
             TombstoneState::Returned => false,
         }
+    }
+
+    /// Whether it keeps out this version of its record.
+    pub fn keeps_out_version(&self, record: &StoredRecord) -> bool {
+        self.keeps_out(record.timestamp, record.source().as_deref())
+    }
+
+    /// The digest of what the forgotten version was made from.
+    fn source(&self) -> Option<String> {
+        self.extra.text(SOURCE).ok().flatten()
     }
 
     /// Reads a tombstone line.
@@ -129,6 +155,9 @@ impl Tombstone {
         out.push(b'}');
     }
 }
+
+/// The member with the digest of what the forgotten version was made from.
+const SOURCE: &str = "source_sha256";
 
 /// The members of a tombstone line that have a field of their own, or are written by rsv alone.
 const MEMBERS: [&str; 9] =

@@ -16,6 +16,7 @@ mod damaged;
 mod disk;
 mod distill;
 mod docs;
+mod documents;
 mod doctor;
 mod embed;
 mod embed_remote;

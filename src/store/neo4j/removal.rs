@@ -9,34 +9,41 @@ use super::server::Transaction;
 use super::statements::{self, selected};
 use super::tombstones::Tombstones;
 use super::values;
-use crate::record::{Record, RecordKind, Scope, Scopes, StoredRecord, Tombstone, identity_digest, kinds};
+use crate::record::{
+    Record, RecordKind, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
+};
 use crate::store::forgetting::{Received, Targets};
 use crate::store::select::Select;
 use std::collections::BTreeSet;
 
-/// Removes records, whose number it returns too; with a time, they are forgotten: their tombstones have that time, or
-/// a later one.
+/// Removes records, whose number it returns too; with a state and a time, they get tombstones of that state, and of that
+/// time or a later one.
 pub(super) fn of_ids(
     transaction: &mut Transaction,
     ids: &[&str],
-    forgotten: Option<i64>,
+    tombstone: Option<(TombstoneState, i64)>,
 ) -> DbResult<(u64, Batch)> {
     let mut there = Batch::default();
     (there.next, there.models) = lock(transaction, 0)?;
     let all = read_about(transaction, &mut there, ids)?;
     let ids: &[&str] = &all.iter().map(String::as_str).collect::<Vec<_>>();
     read_old_versions(transaction, &mut there, ids)?;
-    if let Some(at) = forgotten {
+    if let Some(tombstone) = tombstone {
         for ids in ids.chunks(ROWS) {
-            forget(transaction, &mut there, ids, at)?;
+            bury(transaction, &mut there, ids, tombstone)?;
         }
     }
     let removed = ids.iter().filter(|id| there.remove(id)).count();
     Ok((removed as u64, there))
 }
 
-/// Adds the tombstones of records that are forgotten at a time.
-fn forget(transaction: &mut Transaction, there: &mut Batch, ids: &[&str], at: i64) -> DbResult<()> {
+/// Adds the tombstones of records that go at a time.
+fn bury(
+    transaction: &mut Transaction,
+    there: &mut Batch,
+    ids: &[&str],
+    (state, at): (TombstoneState, i64),
+) -> DbResult<()> {
     let which = Select::records(kinds(), Scopes::All);
     let params = select_params(&which).with_texts("wanted", ids.iter().copied());
     let mut records = Vec::new();
@@ -48,7 +55,7 @@ fn forget(transaction: &mut Transaction, there: &mut Batch, ids: &[&str], at: i6
     let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);
     let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &BTreeSet::new())?;
     for record in &records {
-        there.new.put_tombstone(&Tombstone::forgotten(record, at, before.get(&digest(record))));
+        there.new.put_tombstone(&Tombstone::of(record, state, at, before.get(&digest(record))));
     }
     there.new.forgotten.extend(ids.iter().map(|id| (*id).to_owned()));
     Ok(())
@@ -105,7 +112,7 @@ fn matches(
 ) -> DbResult<Vec<(String, String)>> {
     let which = Select::records(vec![kind], Scopes::One(scope.clone()));
     let mut found = Vec::new();
-    if targets.need_content() {
+    if targets.need_content(kind) {
         let params = select_params(&which).with("upto", i64::MAX).with("model", None::<String>);
         transaction.each(&selected(statements::RECORDS, &which), params, &mut |row| {
             let record = row.record(&which.kinds)?;

@@ -102,7 +102,7 @@ impl Tombstones {
         let of_content = record.natural_digest().and_then(|also| self.by_content.get(&also));
         digests.extend(of_content.into_iter().flatten().cloned());
         let there = digests.iter().filter_map(|of| self.get(of));
-        there.filter(|one| one.keeps_out(record.timestamp)).cloned().collect()
+        there.filter(|one| one.keeps_out_version(record)).cloned().collect()
     }
 
     fn put(&mut self, tombstone: Tombstone) {
