@@ -24,6 +24,7 @@ mod synapses;
 mod terms;
 mod topic;
 mod unit_vectors;
+mod versions;
 
 pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 struct Args {
     /// The ids of the records, or addresses (viking://...) of documents, with all that is below them; '-' reads lines from
     /// standard input
-    #[arg(value_name = "ID|URI")]
+    #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Select records of this trace
     #[arg(long, value_name = "ID")]

@@ -249,7 +249,10 @@ fn print_tree(
             }
         }
         Some(layout) => {
-            let text = view::tree(&documents, address, io.clock.now(), layout);
+            // What stands first is not indented.
+            let above = if options.tree && own.is_some() { address.parent() } else { Some(address.clone()) };
+            let above = above.unwrap_or_else(|| address.clone());
+            let text = view::tree(&documents, &above, io.clock.now(), layout);
             io.out.write(text.as_bytes())?;
         }
         None => {

@@ -357,6 +357,23 @@ impl Draft {
         }
     }
 
+    /// The text for its vector, whatever its scope.
+    pub fn embedded_text(self) -> Option<String> {
+        let record = StoredRecord {
+            kind: self.kind,
+            id: String::new(),
+            scope: Scope { partition: String::new(), instance: String::new() },
+            trace_id: String::new(),
+            timestamp: 0,
+            seq: 0,
+            role: self.role,
+            text: self.text,
+            members: self.members,
+            vector: None,
+        };
+        record.embedded_text().map(Cow::into_owned)
+    }
+
     /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
     pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
         let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;

@@ -1,5 +1,6 @@
 //! Tombstones: that a record was forgotten, that a mirror removed it, or that it may return.
 
+use super::link::Link;
 use super::members::{required, timestamp};
 use super::object::{Object, unexpected, write_text};
 use super::stored::{StoredRecord, write_time};
@@ -80,6 +81,25 @@ impl Tombstone {
         }
     }
 
+    /// The tombstone of a link that is forgotten at a time, or just after an earlier tombstone of it; its scope is that of
+    /// the record from which the link leads.
+    pub fn of_link(link: &Link, scope: Scope, at: i64, before: Option<&Tombstone>) -> Tombstone {
+        Tombstone {
+            of: link.digest(),
+            also: None,
+            what: LINK.to_owned(),
+            scope,
+            state: TombstoneState::Forgotten,
+            timestamp: before.map_or(at, |before| at.max(before.timestamp + 1)),
+            extra: Object::default(),
+        }
+    }
+
+    /// Whether it keeps out a link.
+    pub fn is_of_link(&self) -> bool {
+        self.what == LINK && self.state == TombstoneState::Forgotten
+    }
+
     /// The tombstone that lets its record return, at a time or just after itself.
     pub fn returned(&self, at: i64) -> Tombstone {
         let timestamp = at.max(self.timestamp + 1);
@@ -156,6 +176,9 @@ impl Tombstone {
     }
 }
 
+/// What a tombstone of a link is of.
+const LINK: &str = "link";
+
 /// The member with the digest of what the forgotten version was made from.
 const SOURCE: &str = "source_sha256";
 
@@ -173,6 +196,14 @@ fn checked(member: &str, text: String) -> Result<String> {
 /// little-endian), in hexadecimal.
 pub fn identity_digest(kind: &str, id: &str) -> String {
     digest::of(&[kind, id])
+}
+
+impl Link {
+    /// The digest by which a tombstone names the link: SHA-256 over its relation and its ends, as in
+    /// [`identity_digest`].
+    pub fn digest(&self) -> String {
+        digest::of(&[&self.rel, &self.from, &self.to])
+    }
 }
 
 impl StoredRecord {

@@ -190,6 +190,10 @@ pub trait Links {
     /// The links, of one relation or of all, with one of these records as an end; each once, ordered by their ends.
     fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>>;
 
+    /// Removes a link, and keeps it out from then on: its tombstone is dated `at` (milliseconds since 1970, UTC) or just
+    /// after an earlier one. Returns whether there was such a link.
+    fn unlink(&mut self, link: &Link, at: i64) -> Result<bool>;
+
     /// The neighbours of each of these records: up to `reach` records of the selection before it in its collection, and
     /// as many after it, nearest first.
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>>;

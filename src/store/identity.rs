@@ -1,9 +1,6 @@
 //! The rules of every store for when two records are the same and when one is refused, with the wording.
 
-use super::forgetting::Intake;
-use crate::record::{Embedding, Link, RESPONDED_WITH, Record, StoredRecord, Tombstone};
-use std::borrow::Cow;
-use std::cmp::Ordering;
+use crate::record::{Link, RESPONDED_WITH, Record, StoredRecord};
 use std::collections::HashSet;
 
 /// The outcome of writing a record.
@@ -80,63 +77,6 @@ pub(super) fn replace_outcome(
 fn same_content(there: &StoredRecord, record: &StoredRecord) -> bool {
     let fixed_parts = record.kind.fixed_parts;
     there.kind == record.kind && fixed_parts.is_none_or(|parts| parts(there) == parts(record))
-}
-
-/// A version as it is written: one that is new is dated after the stored one and after a tombstone of it.
-pub(super) fn dated<'a>(
-    record: &'a StoredRecord,
-    there: Option<&StoredRecord>,
-    tombstone: Option<&Tombstone>,
-    intake: Intake,
-) -> Cow<'a, StoredRecord> {
-    let before = [there.map(|there| there.timestamp), tombstone.map(|one| one.timestamp)];
-    match before.into_iter().flatten().max() {
-        Some(before)
-            if intake == Intake::New && record.kind.versions.is_some() && record.timestamp <= before =>
-        {
-            Cow::Owned(StoredRecord { timestamp: before + 1, ..record.clone() })
-        }
-        _ => Cow::Borrowed(record),
-    }
-}
-
-/// Whether a version takes the place of the stored one.
-pub(super) fn takes_place(record: &StoredRecord, there: &StoredRecord, intake: Intake) -> bool {
-    let Some(versions) = record.kind.versions else { return false };
-    let version = |record: &StoredRecord| (record.version(), record.source());
-    match intake {
-        Intake::New => version(record) != version(there) && !(versions.gives_way)(record, there),
-        Intake::Copy => {
-            let order =
-                record.timestamp.cmp(&there.timestamp).then_with(|| version(record).cmp(&version(there)));
-            // What neither decides is decided by the lines, so that stores agree.
-            let line = |record: &StoredRecord| {
-                let mut line = Vec::new();
-                StoredRecord { vector: None, ..record.clone() }.write(&mut line);
-                line
-            };
-            order.then_with(|| line(record).cmp(&line(there))) == Ordering::Greater
-        }
-    }
-}
-
-/// A vector of a stored record as it is written: of a kind with versions, it names its version. `None` if it is of
-/// another version.
-pub(super) fn vector_of_version<'a>(
-    embedding: &'a Embedding,
-    record: &StoredRecord,
-) -> Option<Cow<'a, Embedding>> {
-    let (Some(versions), Some(version)) = (record.kind.versions, record.version()) else {
-        return Some(Cow::Borrowed(embedding));
-    };
-    match embedding.extra.text(versions.version) {
-        Ok(Some(named)) => (named == version).then_some(Cow::Borrowed(embedding)),
-        _ => {
-            let mut embedding = embedding.clone();
-            embedding.extra.set_text(versions.version, &version);
-            Some(Cow::Owned(embedding))
-        }
-    }
 }
 
 /// The outcome of writing a vector if its record has one of the model already.

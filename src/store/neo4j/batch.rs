@@ -13,7 +13,7 @@ use crate::record::{
 };
 use crate::store::forgetting::{Forgotten, Intake};
 use crate::store::identity::{self, Written};
-use crate::store::terms;
+use crate::store::{terms, versions};
 use neo4rs::BoltType;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -197,9 +197,10 @@ impl Batch {
             (there, twin) => identity::write_outcome(record, there.and_then(Option::as_ref), id_of(twin)),
         };
         let there = self.records.get(&record.id).and_then(Option::as_ref);
-        let tombstone = self.tombstones.get(&identity_digest(record.kind.name, &record.id));
-        let record = &*identity::dated(record, there, tombstone, self.intake);
-        let takes_place = there.is_some_and(|there| identity::takes_place(record, there, self.intake));
+        let digest = record.kind.versions.map(|_| identity_digest(record.kind.name, &record.id));
+        let tombstone = digest.and_then(|of| self.tombstones.get(&of));
+        let record = &*versions::dated(record, there, tombstone, self.intake);
+        let takes_place = there.is_some_and(|there| versions::takes_place(record, there, self.intake));
         if matches!(written, Written::Same(_)) && takes_place {
             return self.version(record);
         }
@@ -485,7 +486,7 @@ impl Batch {
             None => return self.missing("of", &embedding.of),
             Some(None) => return Written::Differs,
             Some(Some(record)) => {
-                let Some(own) = identity::vector_of_version(embedding, record) else {
+                let Some(own) = versions::vector_of_version(embedding, record) else {
                     return Written::Same(embedding.of.clone());
                 };
                 (own, record.kind, record.scope.clone(), record.timestamp)
@@ -535,6 +536,14 @@ impl Batch {
         for (end, id) in [("from", &link.from), ("to", &link.to)] {
             if !self.records.contains_key(id) {
                 return self.missing(end, id);
+            }
+        }
+        if let (Some(forgotten), Some(tombstone)) = (self.forgotten, self.tombstones.get(&link.digest()))
+            && tombstone.is_of_link()
+        {
+            match forgotten {
+                Forgotten::KeepOut => return Written::KeptOut,
+                Forgotten::Return { at } => self.new.put_tombstone(&tombstone.returned(at)),
             }
         }
         let key = (link.from.clone(), link.rel.clone(), link.to.clone());

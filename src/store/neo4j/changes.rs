@@ -229,6 +229,10 @@ pub(super) const LINK_TO_PARENT: &str = "
 pub(super) const LINK_CHILDREN: &str = "
     UNWIND $rows AS row MATCH (parent:RsvRecord {rsv_id: row.id})
     MATCH (child:RsvNode {parent: row.id}) MERGE (child)-[:CHILD_OF]->(parent)";
+/// Removes a link; returns the scope of the record from which it led.
+const REMOVE_LINK: &str = "
+    MATCH (a:RsvRecord {rsv_id: $from})-[l:{rel}]->(:RsvRecord {rsv_id: $to}) WITH a, collect(l) AS links
+    FOREACH (l IN links | DELETE l) RETURN a.partition AS partition, a.instance AS instance";
 pub(super) const ADD_MODELS: &str = "
     UNWIND $rows AS row MERGE (m:RsvModel {name: row.name}) ON CREATE SET m.n = row.n, m.dim = row.dim, m.vectors = 0
     SET m.vectors = m.vectors + row.vectors";
@@ -402,6 +406,11 @@ pub(super) fn add_vectors(labels: &VectorLabels) -> String {
         afterwards.push_str(&LABEL_FOR_RESERVOIR.replace("{dim}", &dim.to_string()));
     }
     ADD_VECTORS.replace("{labels}", &(for_reservoir + &own)).replace("{late}", &afterwards)
+}
+
+/// The statement that removes a link of a relation.
+pub(super) fn remove_link(rel: &str) -> Option<String> {
+    for_relation(REMOVE_LINK, rel)
 }
 
 /// Combines statements into one; `$rows0` are the rows of the first, and so on.

@@ -1,16 +1,19 @@
 //! Works out which records are removed: those of some ids, and those that a batch's tombstones are of.
 
 use super::batch::Batch;
+use super::changes;
 use super::error::DbResult;
 use super::existing::{ROWS, read_about, read_old_versions};
 use super::lock::lock;
+use super::rows::ends;
 use super::selection::select_params;
 use super::server::Transaction;
 use super::statements::{self, selected};
 use super::tombstones::Tombstones;
 use super::values;
 use crate::record::{
-    Record, RecordKind, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
+    Link, Record, RecordKind, SYNAPSE, Scope, Scopes, StoredRecord, Tombstone, TombstoneState,
+    identity_digest, kinds,
 };
 use crate::store::forgetting::{Received, Targets};
 use crate::store::select::Select;
@@ -83,6 +86,12 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
     for (kind, first, targets) in Targets::by_collection(&received.newer) {
         removed.extend(matches(transaction, kind, &first.scope, &targets)?);
     }
+    for link in forgotten_links(transaction, &received)? {
+        if let Some(statement) = changes::remove_link(&link.rel) {
+            transaction.run(&statement, ends(&link.from, &link.to))?;
+            received.count_removed(&link.digest());
+        }
+    }
     let ids: Vec<&str> = removed.iter().map(|(id, _)| id.as_str()).collect();
     let all = read_about(transaction, &mut there, &ids)?;
     let ids: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -100,6 +109,26 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
     }
     there.new.forgotten.extend(removed.into_iter().map(|(id, _)| id));
     Ok((received, there))
+}
+
+/// The links that new tombstones are of.
+fn forgotten_links(transaction: &mut Transaction, received: &Received) -> DbResult<Vec<Link>> {
+    let digests: BTreeSet<&str> =
+        received.newer.iter().filter(|one| one.is_of_link()).map(|one| one.of.as_str()).collect();
+    let mut found = Vec::new();
+    if digests.is_empty() {
+        return Ok(found);
+    }
+    let which = Select::records(kinds(), Scopes::All);
+    let params = select_params(&which).with("upto", i64::MAX);
+    transaction.each(&selected(statements::LINKS, &which), params, &mut |row| {
+        let link = row.link()?;
+        if link.rel != SYNAPSE && digests.contains(link.digest().as_str()) {
+            found.push(link);
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// The ids of the records that tombstones are of, each with the digest of its tombstone. Reads a collection whole, as

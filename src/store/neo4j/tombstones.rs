@@ -53,7 +53,10 @@ impl Tombstones {
                     of.insert(identity_digest(record.kind.name, &record.id));
                     also.extend(record.natural_digest());
                 }
-                Record::Embedding(_) | Record::Link(_) | Record::Tombstone(_) => {}
+                Record::Link(link) => {
+                    of.insert(link.digest());
+                }
+                Record::Embedding(_) | Record::Tombstone(_) => {}
             }
         }
         Tombstones::read(transaction, &of, &also)

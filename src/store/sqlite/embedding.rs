@@ -1,6 +1,7 @@
 //! The vectors of records, unchanged, and their models; every vector index is updated in the same transaction.
 
-use super::super::identity::{other_dimension, vector_of_version};
+use super::super::identity::other_dimension;
+use super::super::versions::vector_of_version;
 use super::code_page::{self, Checksum, IndexKey};
 use super::collections::{self, CollectionRow, Within};
 use super::record_row::{self, RecordRow, bytes};

@@ -75,7 +75,7 @@ impl Records for Sqlite {
 
 impl Sqlite {
     /// The error of a transaction. Clears the cache, since its entries may have been rolled back.
-    fn rolled_back(&mut self, cause: rusqlite::Error) -> super::super::error::StoreError {
+    pub(super) fn rolled_back(&mut self, cause: rusqlite::Error) -> super::super::error::StoreError {
         self.known_collections = KnownCollections::default();
         self.failed("write to", cause)
     }

@@ -2,12 +2,13 @@
 //! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
 //! waits.
 
-use super::super::forgetting::{Forgotten, Intake, WriteRules};
+use super::super::forgetting::{Forgotten, Intake, Received, WriteRules};
 use super::super::identity::{self, RefusedIds, Written};
+use super::super::versions;
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::record_row::{self, RecordRow, numbers};
-use super::row::{self, COLUMNS, TABLES, as_json};
+use super::row::{self, COLUMNS, LINK, TABLES, as_json};
 use super::{erase, synapse, tallies, tombstones, unembedded, wal, word_index};
 use crate::record::{
     Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, TombstoneState,
@@ -15,7 +16,7 @@ use crate::record::{
 };
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The numbers of collections that this process has seen in the file, to spare looking them up again.
 #[derive(Default)]
@@ -34,9 +35,10 @@ pub(super) fn write(
         Record::Tombstone(tombstone) => Some(tombstone),
         _ => None,
     });
-    let (received, ids) = tombstones::receive(&transaction, tombstones)?;
+    let (mut received, ids) = tombstones::receive(&transaction, tombstones)?;
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     remove_all(&transaction, &ids, None)?;
+    remove_links(&transaction, &mut received)?;
     let mut writer = Writer::new(&transaction, known_collections, rules)?;
     let mut written = Vec::with_capacity(batch.len());
     let mut refused = RefusedIds::default();
@@ -45,7 +47,7 @@ pub(super) fn write(
             (Some(why), _) => Written::Refused(why),
             (None, Record::Stored(record)) => writer.record(record)?,
             (None, Record::Embedding(embedding)) => writer.embedding(embedding)?,
-            (None, Record::Link(link)) => write_link(&transaction, link)?,
+            (None, Record::Link(link)) => writer.link(link)?,
             (None, Record::Tombstone(tombstone)) => received.outcome(tombstone),
         };
         refused.note(record, &outcome);
@@ -234,9 +236,9 @@ impl<'a> Writer<'a> {
         let twin = if there.is_none() { self.twin(record, collection)? } else { None };
         let written = identity::write_outcome(record, there.as_ref(), twin);
         let tombstone = self.tombstone_of(record)?;
-        let record = &*identity::dated(record, there.as_ref(), tombstone.as_ref(), self.intake);
+        let record = &*versions::dated(record, there.as_ref(), tombstone.as_ref(), self.intake);
         if let (Written::Same(_), Some(there), Some(_)) = (&written, &there, record.kind.versions)
-            && identity::takes_place(record, there, self.intake)
+            && versions::takes_place(record, there, self.intake)
         {
             return self.version(record, there, collection);
         }
@@ -467,6 +469,20 @@ impl<'a> Writer<'a> {
         Ok(None)
     }
 
+    /// Writes a link, unless it was forgotten.
+    fn link(&self, link: &Link) -> rusqlite::Result<Written> {
+        if let Some(forgotten) = self.forgotten
+            && let Some(tombstone) = tombstones::get(self.transaction, &link.digest())?
+            && tombstone.is_of_link()
+        {
+            match forgotten {
+                Forgotten::KeepOut => return Ok(Written::KeptOut),
+                Forgotten::Return { at } => tombstones::put(self.transaction, &tombstone.returned(at))?,
+            }
+        }
+        write_link(self.transaction, link)
+    }
+
     fn embedding(&mut self, embedding: &Embedding) -> rusqlite::Result<Written> {
         let Some(record) = record_row::by_id(self.transaction, &embedding.of)? else {
             return missing(self.transaction, "of", &embedding.of);
@@ -476,7 +492,7 @@ impl<'a> Writer<'a> {
             None => None,
         };
         let embedding = match &there {
-            Some(there) => match identity::vector_of_version(embedding, there) {
+            Some(there) => match versions::vector_of_version(embedding, there) {
                 Some(embedding) => embedding,
                 None => return Ok(Written::Same(embedding.of.clone())),
             },
@@ -511,6 +527,47 @@ impl<'a> Writer<'a> {
         };
         Ok(CollectionRow { n, kind })
     }
+}
+
+/// Removes a link and writes its tombstone; returns whether there was one.
+pub(super) fn unlink(connection: &mut Connection, link: &Link, at: i64) -> rusqlite::Result<bool> {
+    let transaction = wal::begin_write(connection)?;
+    let Some((_, from)) = row::by_id(&transaction, &link.from)? else { return Ok(false) };
+    if !delete_link(&transaction, &link.rel, &link.from, &link.to)? {
+        return Ok(false);
+    }
+    let before = tombstones::get(&transaction, &link.digest())?;
+    tombstones::put(&transaction, &Tombstone::of_link(link, from.scope, at, before.as_ref()))?;
+    erase::clear_leftovers(&transaction)?;
+    transaction.commit().map(|()| true)
+}
+
+fn delete_link(connection: &Connection, rel: &str, from: &str, to: &str) -> rusqlite::Result<bool> {
+    let sql = "DELETE FROM link WHERE rel = ? AND source = (SELECT n FROM record WHERE id = ?)
+               AND target = (SELECT n FROM record WHERE id = ?)";
+    Ok(connection.prepare_cached(sql)?.execute([rel, from, to])? == 1)
+}
+
+/// Removes the links that new tombstones are of.
+fn remove_links(connection: &Connection, received: &mut Received) -> rusqlite::Result<()> {
+    let digests: BTreeSet<String> =
+        received.newer.iter().filter(|one| one.is_of_link()).map(|one| one.of.clone()).collect();
+    if digests.is_empty() {
+        return Ok(());
+    }
+    let sql = format!(
+        "SELECT link.rel, source.id, target.id, {LINK} FROM link JOIN record AS source ON source.n = link.source \
+         JOIN record AS target ON target.n = link.target WHERE link.rel <> ?"
+    );
+    let links: Vec<Link> =
+        connection.prepare_cached(&sql)?.query_map([SYNAPSE], row::link)?.collect::<rusqlite::Result<_>>()?;
+    for link in links {
+        let digest = link.digest();
+        if digests.contains(&digest) && delete_link(connection, &link.rel, &link.from, &link.to)? {
+            received.count_removed(&digest);
+        }
+    }
+    Ok(())
 }
 
 /// Writes a link. The tables enforce that a question has one answer and an answer one question.
