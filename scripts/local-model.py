@@ -21,6 +21,9 @@ parameters.hostnames = ["127.0.0.1"]
 parameters.port = 0
 parameters.n_ctx = 4096
 parameters.n_parallel = 1
+# So small a model may go on without end; the same request gets the same answer.
+parameters.n_predict = 256
+parameters.sampling.seed = 1
 server = xllamacpp.Server(parameters)
 while True:
     try:

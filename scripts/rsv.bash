@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Functions for bash and zsh: models with memory at the command line, programs that run with memory,
-# and forgetting. Source it from ~/.bashrc, or scripts/rsv.zsh from ~/.zshrc; rsv-shell(7) is the
-# manual. They need jq.
+# browsing, and forgetting. Source it from ~/.bashrc, or scripts/rsv.zsh from ~/.zshrc; rsv-shell(7) is the
+# manual. They need jq; rsv-browse needs fzf too.
 
 # Asks with cgip: gpty [-p PARTITION] [-i INSTANCE] [-m MODEL] [QUESTION...]. Text from a pipe becomes part of the question.
 contextual_cgip_with_ingest() {
@@ -29,6 +29,160 @@ olm() { contextual_ollama_with_ingest "$@"; }
 gpty_work() { gpty -p "${USER:-$(id -un)}" -i work "$@"; }
 gpty_personal() { gpty -p "${USER:-$(id -un)}" -i personal "$@"; }
 gpty_creative() { gpty -p default -i default "$@"; }
+
+# Searches while you type, and shows each hit among the messages around it: rsv-browse [-p PARTITION] [-i INSTANCE]
+# [--all] [WORD...]. Prints the message that is chosen. Exit status: 1 if none is; 2 for trouble.
+rsv-browse() {
+    local flag='' run='' row='' code=0
+    # For the functions below, which fzf runs in a shell of its own: that of SHELL.
+    local -x _rsv_partition='' _rsv_instance='' _rsv_all='' _rsv_columns='' _rsv_functions='' SHELL=bash
+    [[ -z ${ZSH_VERSION-} ]] || SHELL=zsh
+    while [[ $flag != -- && ${1-} == -* ]]; do
+        flag=$1
+        case $flag in
+            --) ;;
+            --all) _rsv_all=$flag ;;
+            -p | -i)
+                [[ -n ${2-} ]] || break
+                if [[ $flag == -p ]]; then _rsv_partition=$2; else _rsv_instance=$2; fi
+                shift
+                ;;
+            *) break ;;
+        esac
+        shift
+    done
+    if [[ $flag != -- && ${1-} == -* ]] || [[ -n $_rsv_all && -n $_rsv_partition$_rsv_instance ]]; then
+        echo 'rsv-browse: usage: rsv-browse [-p PARTITION] [-i INSTANCE] [--all] [WORD...]' >&2
+        return 2
+    fi
+    for run in fzf jq; do
+        command -v "$run" >/dev/null && continue
+        printf 'rsv-browse: error: %s is not installed; install it, for instance with: apt install %s\n' "$run" "$run" >&2
+        return 2
+    done
+    row=$(_rsv_browse_in_scope rsv-view --quiet --limit 1 --format jsonl) || return 2
+    if [[ -z $row ]]; then
+        # On a terminal, this says what is near.
+        _rsv_browse_in_scope rsv-view --limit 1
+        return 1
+    fi
+    _rsv_functions=$(typeset -f _rsv_browse_in_scope _rsv_browse_rows _rsv_browse_message _rsv_browse_preview \
+        _rsv_browse_trace _rsv_browse_copy _rsv_browse_clipboard _rsv_browse_forget _rsv_browse_pause)
+    # shellcheck disable=SC2016  # is expanded in the shell that fzf runs
+    run='eval "$_rsv_functions"; _rsv_browse'
+    _rsv_columns=$(stty size 2>/dev/null </dev/tty) && _rsv_columns=${_rsv_columns#* } || _rsv_columns=80
+    row=$(_rsv_browse_rows "$*" | fzf --disabled --no-sort --no-multi --ansi --layout=reverse --info=inline \
+        --query="$*" --prompt='search> ' --delimiter=$'\t' --with-nth=2.. \
+        --header=$'enter prints · ctrl-t opens the trace\nctrl-y copies · ctrl-x forgets' \
+        --preview="${run}_preview {1}" --preview-window='right,55%,wrap,<100(down,60%,wrap)' \
+        --bind="change:reload(${run}_rows {q})+change-prompt(search> )" \
+        --bind="ctrl-t:execute(${run}_trace {1} >/dev/tty)" \
+        --bind="ctrl-y:transform-prompt(${run}_copy {1})" \
+        --bind="ctrl-x:execute(${run}_forget {1} >/dev/tty)+reload(${run}_rows {q})") || code=$?
+    [[ $code != 2 ]] || return 2
+    [[ $row == '"'* ]] || return 1
+    _rsv_browse_message "${row%%$'\t'*}"
+}
+
+# Runs rsv-search or rsv-view in the scopes that are browsed.
+_rsv_browse_in_scope() {
+    "$1" ${_rsv_all:+"$_rsv_all"} ${_rsv_partition:+"--partition=$_rsv_partition"} \
+        ${_rsv_instance:+"--instance=$_rsv_instance"} "${@:2}"
+}
+
+# The rows of the hits of a question, best first; without a question, of the last messages, newest first. A row is the
+# id of a message as JSON, which is not shown, a tab, and the beginning of the message; narrow terminals have no space for
+# its date and scope. An error is a row without an id.
+_rsv_browse_rows() {
+    {
+        if [[ $1 == *[![:space:]]* ]]; then
+            _rsv_browse_in_scope rsv-search --quiet --by auto --limit 200 --format jsonl -- "$1"
+        else
+            _rsv_browse_in_scope rsv-view --quiet --limit 200 --format jsonl
+        fi
+    } 2>&1 | jq -nRr --arg question "$1" --arg all "$_rsv_all" --arg plain "${NO_COLOR-}" \
+        --argjson columns "$_rsv_columns" '
+        def clean: gsub("[\\p{Cc}\\s]+"; " ") | gsub("[\\p{Cf}&&[^\\x{200d}]]"; "");
+        def paint($colour): if $plain == "" then "\u001b[\($colour)m\(.)\u001b[0m" else . end;
+        def date: . / 1000 | floor | strflocaltime("%Y-%m-%d %H:%M");
+        def text: if type == "array" then map(.text? // empty) | join(" ") else . // "" | tostring end;
+        [inputs] | if $question | test("\\S") then .[] else reverse[] end |
+        . as $line | (try fromjson catch null) |
+        if type != "object" then "\t" + ($line | clean) else
+            (.id | tojson) + "\t" + ([(.timestamp | date), if $all == "" then empty else "\(.partition)/\(.instance)" end]
+                | if $columns < 60 then "" else join(" ") + " " | clean | paint(2) end)
+            + (.role | paint({user: 32, assistant: 34, system: 35}[.] // 33))
+            + " " + (.content | text | .[:400] | clean)
+        end'
+}
+
+# Prints a message, whose id is given as JSON, with other flags of rsv-view.
+_rsv_browse_message() {
+    local id=''
+    id=$(printf '%s' "$1" | jq -r .) && shift || return 2
+    [[ -n $_rsv_all ]] || set -- --partition="${_rsv_partition:-default}" "$@"
+    rsv-view --id="$id" "$@"
+}
+
+# A message in colour among those around it, of which the ones before it do not push it out of sight.
+_rsv_browse_preview() {
+    local color=always
+    [[ -z ${NO_COLOR-} ]] || color=never
+    [[ -z $1 ]] || COLUMNS=$FZF_PREVIEW_COLUMNS _rsv_browse_message "$1" --context 3 --format text --color "$color" |
+        awk '{ line[NR] = $0 } /^> / && !at { at = NR }
+            END { for (n = at > 6 ? at - 6 : 1; n <= NR; n++) print line[n] }'
+}
+
+# The whole trace of a message, in a pager that does not end by itself.
+_rsv_browse_trace() {
+    local trace='' partition='' instance='' pager="${PAGER-less}"
+    [[ -n $1 ]] || return 0
+    eval "$(_rsv_browse_message "$1" --format jsonl |
+        jq -r '@sh "trace=\(.trace_id) partition=\(.partition) instance=\(.instance)"')"
+    LESS="${LESS-R} -+F" rsv-view --limit 1000 --trace="$trace" --partition="$partition" --instance="$instance"
+    if [[ $pager != *less* ]] || ! command -v less >/dev/null; then _rsv_browse_pause; fi
+}
+
+# Copies the text of a message, and prints the prompt that says so.
+_rsv_browse_copy() {
+    [[ -n $1 ]] && _rsv_browse_message "$1" --format jsonl |
+        jq -j '.content | if type == "array" then map(.text? // empty) | join("\n\n") else . // "" end' |
+        _rsv_browse_clipboard && echo 'copied> ' || echo 'not copied> '
+}
+
+# Copies standard input: by a program for the clipboard, else by the terminal (OSC 52).
+_rsv_browse_clipboard() {
+    if [[ -n ${WAYLAND_DISPLAY-} ]] && command -v wl-copy >/dev/null; then
+        wl-copy
+    elif [[ -n ${DISPLAY-} ]] && command -v xclip >/dev/null; then
+        xclip -selection clipboard
+    elif [[ -n ${DISPLAY-} ]] && command -v xsel >/dev/null; then
+        xsel --clipboard --input
+    elif command -v pbcopy >/dev/null; then
+        pbcopy
+    elif [[ -n ${TMUX-} ]] && command -v tmux >/dev/null; then
+        tmux load-buffer -w -
+    else
+        printf '\033]52;c;%s\a' "$(base64 | tr -d '\n')" >/dev/tty
+    fi >/dev/null 2>&1
+}
+
+# Forgets a message after a yes.
+_rsv_browse_forget() {
+    local answer='' said=''
+    [[ -n $1 ]] || return 0
+    _rsv_browse_message "$1" --no-pager || { _rsv_browse_pause; return; }
+    printf '\nForget this message for good? [y/N] '
+    read -r answer
+    [[ $answer == [yY]* ]] || return 0
+    said=$(jq -nc --argjson id "$1" '{kind: "message", id: $id}' | rsv-forget --all - 2>&1 >/dev/null) || :
+    [[ -z $said ]] || { printf '%s\n' "$said"; _rsv_browse_pause; }
+}
+
+_rsv_browse_pause() {
+    printf '\nPress Enter to go on. '
+    read -r _
+}
 
 # Forgets the last turn of a scope, with its account: rsv-forget-last [-p PARTITION] [-i INSTANCE].
 rsv-forget-last() { _rsv_forget rsv-forget-last "$@"; }

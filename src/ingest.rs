@@ -130,7 +130,8 @@ impl Ingest {
         if let Some(description) = memory.description {
             line.set_text("description", description);
         }
-        let tags: Vec<String> = memory.tags.iter().map(|tag| quote(tag)).collect();
+        let tags: Vec<String> =
+            memory.tags.iter().map(|tag| tag.trim()).filter(|tag| !tag.is_empty()).map(quote).collect();
         line.set("tags", format!("[{}]", tags.join(",")));
         let memory = self.completion.complete((MEMORY.read)(line)?)?;
         self.add_checked(None, vec![Record::Stored(memory)], None, false)

@@ -37,6 +37,8 @@ pub mod picture; // 9  pictures of what is stored
 
 pub mod forward; // 10  a request to its provider, the answer back
 
-pub mod distill; // 11  sessions into memories
-pub mod merge; // 11  similar memories into one
 pub mod proxy; // 11  the same steps chained behind HTTP
+pub mod structured; // 11  a model's answer as JSON, by a schema
+
+pub mod distill; // 12  sessions into memories
+pub mod merge; // 12  similar memories into one

@@ -21,11 +21,14 @@ const BATCH: usize = 1000;
 const PAIRED: &str = "paired";
 
 /// The RESPONDED_WITH links that are missing: an answer belongs to the turn before it in its trace, if that
-/// is a user's and neither is linked yet.
-pub fn missing(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Link>> {
+/// is a user's and neither is linked yet. `mark` is that of the records that are there now.
+pub fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Result<Vec<Link>> {
     let mut open: HashMap<(Scope, String), Option<String>> = HashMap::new();
     let mut pairs = Vec::new();
     let traces_since = store.fact(PAIRED)?.as_deref().and_then(Mark::parse);
+    if mark.is_some() && mark == traces_since {
+        return Ok(Vec::new());
+    }
     let what = Walk { traces_since, ..Walk::records(Select::messages(scopes.clone())) };
     store.walk(&what, &mut |record| {
         if let Record::Stored(message) = record {

@@ -1,6 +1,9 @@
 //! Pictures of what is stored: the groups of messages that belong together, and how much was said when.
 
 mod about;
+mod activity;
+mod activity_text;
+mod calendar;
 mod communities;
 mod dot;
 mod graph;
@@ -17,5 +20,6 @@ mod timeline;
 mod words;
 
 pub use about::about;
+pub use activity::Activity;
 pub use graph::{Graph, GraphOptions};
 pub use svg::Arrangement;

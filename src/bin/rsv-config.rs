@@ -7,7 +7,9 @@ use rsv::doctor;
 use rsv::embed;
 use rsv::error::{Context, Error, Result};
 use rsv::http;
+use rsv::picture::Activity;
 use rsv::provider::{Providers, Refusal};
+use rsv::store;
 use std::process::{Command, ExitCode};
 
 /// Show, change and check the settings
@@ -57,7 +59,11 @@ enum Action {
     /// Write the first settings; without flags, ask for them
     Init(Init),
     /// Show what there is, and what to do next
-    Status,
+    Status {
+        /// Print how much was said each day, and what recall cost: as text with small bars, or as an svg picture
+        #[arg(long, value_name = "FORMAT", value_parser = ["text", "svg"], hide_possible_values = true)]
+        format: Option<String>,
+    },
     /// Check everything that the tools need, and print what to do
     Doctor {
         /// Only return the unused space of the store's file to the disk
@@ -98,7 +104,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Edit => edit(io),
         Action::Path => path(io),
         Action::Init(init) => begin(init, io),
-        Action::Status => status(io),
+        Action::Status { format: None } => status(io),
+        Action::Status { format: Some(format) } => activity(&format, io),
         Action::Doctor { compact: true } => compact(io),
         Action::Doctor { compact: false } => examine(io),
     }
@@ -208,6 +215,17 @@ fn status(io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let status = http::run(async { Ok(doctor::status(&io.common, &settings).await) })?;
     io.out.write(status.to_text().as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints a calendar of the messages of the selected scopes.
+fn activity(format: &str, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    let (layout, now, scopes) = (io.layout(), io.clock.now(), io.common.to_cover()?);
+    let mut store = store::open_to_read(&settings, io)?;
+    let activity = Activity::read(&mut *store, &scopes, now, &layout.zone)?;
+    let text = if format == "svg" { activity.to_svg() } else { activity.to_text(&layout) };
+    io.out.write(text.as_bytes())?;
     Ok(Outcome::Yes)
 }
 

@@ -5,8 +5,10 @@ use rsv::cli::{self, BadLines, Common, Io, Outcome};
 use rsv::config;
 use rsv::distill::{self, Conversation, Session, SessionOutcome};
 use rsv::error::{Error, Result};
-use rsv::record::{Line, MESSAGE, Object, Reader};
+use rsv::record::{Line, LocatedObject, MESSAGE, Object, Reader};
+use rsv::structured::Method;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,8 +16,8 @@ use std::process::ExitCode;
 /// Make memories of sessions, for rsv-ingest to store
 ///
 /// Reads summaries of sessions, one a line, and prints for each a strategy (success), a warning (failure) or both
-/// (partial). With --outcome and --task, the messages among the lines are one session. Other lines are passed on. No
-/// store is opened.
+/// (partial). With --outcome and --task, the messages among the lines are one session. With --model, a model writes the
+/// memories. Other lines are passed on. No store is opened.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input
@@ -33,6 +35,12 @@ struct Args {
     /// Name the session of the messages [default: the trace or the instance that they have in common]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), requires = "outcome")]
     session: Option<String>,
+    /// Let this model write the memories, 0 to 3 of each session; where it fails, they are made by rule
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    model: Option<String>,
+    /// Print the requests to the model, for rsv-forward, instead of sending them
+    #[arg(long, requires = "model")]
+    emit_request: bool,
 }
 
 fn outcome(text: &str) -> std::result::Result<SessionOutcome, String> {
@@ -53,19 +61,22 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     io.common.scope()?;
+    let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;
     let mut conversations: BTreeMap<Option<String>, Conversation> = BTreeMap::new();
     let mut bad_lines = BadLines::default();
     'read: for (name, input) in io.sources(&args.files)? {
         let mut reader = Reader::new(&name, input, settings.max_line());
         while let Some(next) = reader.next() {
-            let read = next.and_then(|line| {
-                let read = read(line.object, &mut conversations, args.outcome.is_some());
-                read.map_err(|error| error.at(line.location))
+            let read = next.and_then(|LocatedObject { location, object }| {
+                match read(object, &mut conversations, args.outcome.is_some()) {
+                    Ok(taken) => Ok((location, taken)),
+                    Err(error) => Err(error.at(location)),
+                }
             });
             let taken = match read {
-                Ok(Taken::Session(session)) => distil(session, io).map(Ok)?,
-                Ok(Taken::Other(line)) => print(&line, io).map(Ok)?,
-                Ok(Taken::Message) => Ok(()),
+                Ok((location, Taken::Session(session))) => distil(session, &location, &method, io).map(Ok)?,
+                Ok((_, Taken::Other(line))) => print(&line, io).map(Ok)?,
+                Ok((_, Taken::Message)) => Ok(()),
                 Err(error) => Err(error),
             };
             if let ControlFlow::Break(()) = bad_lines.line(taken, io) {
@@ -77,7 +88,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let (Some(outcome), Some(task)) = (args.outcome, &args.task) {
         for conversation in conversations.into_values() {
             let session = conversation.into_session(outcome, task, &args.tags, args.session.as_deref());
-            distil(session, io)?;
+            distil(session, &"the messages", &method, io)?;
         }
     }
     Ok(Outcome::Yes)
@@ -115,11 +126,34 @@ fn read(
     }
 }
 
-/// Prints the memories of a session.
-fn distil(mut session: Session, io: &mut Io) -> Result<()> {
+/// Prints the memories of a session, each with the links to its messages. `place` is where the session was read.
+fn distil(mut session: Session, place: &dyn Display, method: &Method, io: &mut Io) -> Result<()> {
     set_default_scope(&mut session, &io.common);
-    for memory in distill::memories(&session, io.clock.now()) {
-        print(&memory, io)?;
+    let now = io.clock.now();
+    let memories = match method {
+        Method::EmitRequests(model) => {
+            print(&distill::request(&session).body(model), io)?;
+            return io.out.flush();
+        }
+        Method::ByRule => distill::by_rule(&session, now),
+        Method::ByModel(model) => match distill::by_model(&session, model, now) {
+            Ok(memories) => {
+                if memories.is_empty() {
+                    io.note(format_args!("{place}: the model found nothing to learn"));
+                }
+                memories
+            }
+            Err(error) => {
+                let hint = error.remedy().map_or(String::new(), |hint| format!(" ({hint})"));
+                io.note(format_args!("{place}: distilled by rule: {error}{hint}"));
+                distill::by_rule(&session, now)
+            }
+        },
+    };
+    for memory in memories {
+        for line in distill::with_links(&session, memory)? {
+            print(&line, io)?;
+        }
     }
     io.out.flush()
 }

@@ -124,6 +124,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         _ if args.mirror => Err(no_tree()),
         _ => {
             let text = cli::read_text(input, "<stdin>", limit)?;
+            if text.is_empty() {
+                // No lines, as from a tool that found nothing.
+                return Ok(Outcome::Yes);
+            }
             if first.starts_with(b"[") && serde_json::from_str::<IgnoredAny>(&text).is_ok() {
                 return Err(Error::new("<stdin>: is a JSON array without objects")
                     .hint("a message is an object: man 5 rsv-record; --role user stores the array as text"));

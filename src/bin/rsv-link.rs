@@ -178,9 +178,10 @@ fn tie(store: &mut dyn Store, scopes: &Scopes, ends: [&str; 2], args: &Args, io:
     let partition = io.common.scope()?.partition;
     let mut ids = Vec::new();
     for end in ends {
-        let id = match end.starts_with("viking://") {
-            true => Address::resolve(end, &partition)?.document_id(&partition),
-            false => end.to_owned(),
+        let id = if end.starts_with("viking://") {
+            Address::resolve(end, &partition)?.document_id(&partition)
+        } else {
+            end.to_owned()
         };
         if !store.scope_of(&id)?.is_some_and(|scope| scopes.contains(&scope)) {
             return Err(Error::new(format!("there is no record {end}"))
@@ -236,7 +237,7 @@ fn make(
     let plan = Plan::from_settings(store, settings, args.threshold, degree)?;
     let _claim = if args.dry_run { None } else { Some(backfill::claim(store, "link", &io.diagnostics())?) };
     let mark = store.mark()?;
-    let answers: Vec<Record> = link::missing(store, scopes)?.into_iter().map(Record::Link).collect();
+    let answers: Vec<Record> = link::missing(store, scopes, mark)?.into_iter().map(Record::Link).collect();
     if !args.dry_run && !answers.is_empty() {
         store.write(&answers, WriteRules::KEEP_OUT)?;
     }

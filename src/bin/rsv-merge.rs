@@ -1,10 +1,12 @@
 //! rsv-merge: makes one memory of each cluster of similar ones.
 
+use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
 use rsv::merge::{self, Cluster};
-use rsv::record::{Object, Reader};
+use rsv::record::{LocatedObject, Object, Reader, SourceLocation};
+use rsv::structured::Method;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,13 +15,19 @@ use std::time::Instant;
 /// Make one memory of each cluster of similar ones, for rsv-ingest to store
 ///
 /// Reads the clusters that 'rsv-link --clusters' prints, and prints for each a memory with the sentences of all
-/// members. rsv-ingest stores it, and archives the members in the same transaction. Other lines are passed on. No store
-/// is opened.
+/// members. With --model, a model writes it. rsv-ingest stores it, and archives the members in the same transaction.
+/// Other lines are passed on. No store is opened.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Let this model write the memories; a cluster for which it fails is left as it is
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    model: Option<String>,
+    /// Print the requests to the model, for rsv-forward, instead of sending them
+    #[arg(long, requires = "model")]
+    emit_request: bool,
 }
 
 #[global_allocator]
@@ -32,17 +40,21 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let begin = Instant::now();
+    let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;
     let mut sums = Sums::default();
     let mut bad_lines = BadLines::default();
     'read: for (name, input) in io.sources(&args.files)? {
         let mut reader = Reader::new(&name, input, settings.max_line());
         while let Some(next) = reader.next() {
-            let merged = match next {
-                Ok(line) => merge(&line.object, &mut sums, io).map_err(|error| error.at(line.location)),
-                Err(error) => Err(error),
-            };
-            let taken = match merged {
-                Ok(line) => print(&line, io).map(Ok)?,
+            let read = next.and_then(|LocatedObject { location, object }| {
+                let read = read(object).map_err(|error| error.at(&location));
+                read.inspect_err(|_| sums.failed += 1).map(|read| (location, read))
+            });
+            let taken = match read {
+                Ok((location, Read::Cluster(cluster))) => {
+                    merge(&cluster, &location, &method, &mut sums, io).map(Ok)?
+                }
+                Ok((_, Read::Other(line))) => print(&line, io).map(Ok)?,
                 Err(error) => Err(error),
             };
             if let ControlFlow::Break(()) = bad_lines.line(taken, io) {
@@ -51,27 +63,57 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         }
     }
     bad_lines.end(io);
-    let clusters = if sums.merged == 1 { "cluster" } else { "clusters" };
-    let seconds = begin.elapsed().as_secs_f64();
-    io.note(format_args!("merged {} {clusters}, {} failed, in {seconds:.1} s", sums.merged, sums.failed));
+    let (done, seconds) = (sums.done, begin.elapsed().as_secs_f64());
+    let clusters = if done == 1 { "cluster" } else { "clusters" };
+    let verb = if args.emit_request { "printed requests for" } else { "merged" };
+    io.note(format_args!("{verb} {done} {clusters}, {} failed, in {seconds:.1} s", sums.failed));
     Ok(Outcome::Yes)
 }
 
 /// What was done with the clusters.
 #[derive(Default)]
 struct Sums {
-    merged: usize,
+    done: usize,
     failed: usize,
 }
 
-/// The memory of a cluster; other lines unchanged.
-fn merge(line: &Object, sums: &mut Sums, io: &Io) -> Result<Object> {
-    if !Cluster::is_cluster(line) {
-        return Ok(line.clone());
+/// What a line was.
+enum Read {
+    Cluster(Cluster),
+    Other(Object),
+}
+
+fn read(line: Object) -> Result<Read> {
+    if Cluster::is_cluster(&line) { Cluster::parse(&line).map(Read::Cluster) } else { Ok(Read::Other(line)) }
+}
+
+/// Prints the memory of a cluster, or the requests for it. `location` is where the cluster was read.
+fn merge(
+    cluster: &Cluster,
+    location: &SourceLocation,
+    method: &Method,
+    sums: &mut Sums,
+    io: &mut Io,
+) -> Result<()> {
+    let now = io.clock.now();
+    let lines = match method {
+        Method::ByRule => Ok(vec![merge::by_rule(cluster, now)]),
+        Method::ByModel(model) => merge::by_model(cluster, model, now).map(|memory| vec![memory]),
+        Method::EmitRequests(model) => {
+            Ok(merge::requests(cluster, model).iter().map(|request| request.body(model)).collect())
+        }
+    };
+    match lines {
+        Ok(lines) => {
+            sums.done += 1;
+            lines.iter().try_for_each(|line| print(line, io))
+        }
+        Err(error) => {
+            sums.failed += 1;
+            io.fault(&error.at("not merged").at(location));
+            Ok(())
+        }
     }
-    let merged = Cluster::parse(line).map(|cluster| merge::by_rule(&cluster, io.clock.now()));
-    *(if merged.is_ok() { &mut sums.merged } else { &mut sums.failed }) += 1;
-    merged
 }
 
 fn print(line: &Object, io: &mut Io) -> Result<()> {

@@ -233,7 +233,7 @@ impl Search<'_> {
         if self.meaning.is_some() || options.link || has_memories {
             let hits = if has_memories {
                 let rule = self.memories;
-                search::run_with_memories(store, &options, rule, |store, options| {
+                search::run_with_memories(store, &which.scopes, &options, rule, |store, options| {
                     self.find(question, &which, options, store, io)
                 })?
             } else {

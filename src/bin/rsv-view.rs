@@ -51,8 +51,8 @@ struct Args {
     /// Print memories in this state: active, archived or all
     #[arg(long, value_name = "STATE", default_value = "active", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
     state: String,
-    /// Print the signals about this memory
-    #[arg(long, value_name = "ID", conflicts_with_all = ["kind", "accounts", "trace", "role"])]
+    /// Print the signals about this memory, of any scope unless -p or -i names one
+    #[arg(long, value_name = "ID", conflicts_with_all = ["accounts", "trace", "role"])]
     of: Option<String>,
     /// Leave out the last records, as many as this
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
@@ -131,12 +131,19 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let wanted_kinds = match &args.kind[..] {
         _ if args.accounts => vec![&ACCOUNT],
-        _ if args.of.is_some() => vec![&SIGNAL],
+        kinds if args.of.is_some() && kinds.iter().all(|kind| *kind == &SIGNAL) => vec![&SIGNAL],
+        _ if args.of.is_some() => {
+            return Err(Error::new("--of: only signals are about a memory").hint("leave out --kind"));
+        }
         [] => vec![&MESSAGE],
         kinds => kinds.to_vec(),
     };
-    let scopes =
-        if args.id.is_some() || args.scopes { io.common.to_cover()? } else { io.common.to_read(args.all)? };
+    let is_named = args.id.is_some() || args.of.is_some();
+    let scopes = if is_named && !args.all || args.scopes {
+        io.common.to_cover()?
+    } else {
+        io.common.to_read(args.all)?
+    };
     let is_reservoir = args.printing.format.as_deref() == Some("reservoir");
     if is_reservoir && args.accounts {
         return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
@@ -146,7 +153,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let printing = Printing { no_pager: args.printing.no_pager || args.follow, ..args.printing };
     let layout = io.print_as(&printing);
-    let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All, ..layout });
+    let layout = layout.map(|layout| Layout { scopes: scopes == Scopes::All && args.of.is_none(), ..layout });
     let which = Select {
         trace_id: args.trace,
         key: args.of,
@@ -174,7 +181,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return print_one(&mut *store, id, &which.scopes, (args.context, rule), layout.as_ref(), io);
     }
     if args.scopes {
-        return print_scopes(&store::summarize(&mut *store, &which)?, layout.as_ref(), io);
+        let summaries = store::summarize(&mut *store, &which)?;
+        if summaries.is_empty() && which.scopes == Scopes::All {
+            return explain_nothing(&mut *store, &which, io);
+        }
+        return print_scopes(&summaries, layout.as_ref(), io);
     }
     if let Some(address) = address {
         return print_tree(&mut *store, &address, &args.tree, layout.as_ref(), io);
@@ -183,7 +194,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return follow(store, which, count, layout.as_ref(), &settings, io);
     }
     if layout.is_some() && args.accounts {
-        for account in store.last_of(&which, count)? {
+        let accounts = store.last_of(&which, count)?;
+        if accounts.is_empty() && count > 0 {
+            return explain_nothing(&mut *store, &which, io);
+        }
+        for account in accounts {
             print(&mut *store, &account, layout.as_ref(), io)?;
         }
         return Ok(Outcome::Yes);
@@ -191,6 +206,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.offset > 0 || which.kinds.contains(&&MEMORY) {
         let state = State::named(&args.state).unwrap_or(State::Active);
         let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
+        if records.is_empty() && count > 0 {
+            return explain_nothing(&mut *store, &which, io);
+        }
         return print_records(&mut *store, records, layout.as_ref(), io);
     }
     let mut is_empty = true;
@@ -202,8 +220,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             _ => io.out.with(|out| record.write_line(VectorFormat::Numbers, out)),
         }
     })?;
-    if is_empty && count > 0 && io.stdout_is_tty() {
-        search::nothing_found(&mut *store, &which, None)?.iter().for_each(|note| io.note(note));
+    if is_empty && count > 0 {
+        return explain_nothing(&mut *store, &which, io);
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Tells a person what is near, where there is nothing to print.
+fn explain_nothing(store: &mut dyn Store, which: &Select, io: &Io) -> Result<Outcome> {
+    if io.stdout_is_tty() {
+        for note in search::nothing_found(store, which, None)? {
+            io.note(note);
+        }
     }
     Ok(Outcome::Yes)
 }
@@ -290,7 +318,8 @@ fn print_records(
     Ok(Outcome::Yes)
 }
 
-/// Prints the record that has an id, between its neighbours; as text with a mark before it.
+/// Prints the record that has an id, between its neighbours; as text with a mark before it, and a memory with its row in
+/// the table.
 fn print_one(
     store: &mut dyn Store,
     id: &str,
@@ -307,6 +336,10 @@ fn print_one(
     memory::derive(store, [&mut record], rule)?;
     let around = store.around(&[&record], &Select::records(kinds(), scopes.clone()), context)?.pop();
     let around = around.unwrap_or_default();
+    if layout.is_some() && record.kind == &MEMORY {
+        let evidence = memory::evidence(store, &[id])?.remove(id).unwrap_or_default();
+        io.out.write(memory::row(&record, &evidence).as_bytes())?;
+    }
     let mut print = |lead: &str, record: &StoredRecord| match layout {
         Some(layout) if context == 0 => io.out.write(view::record(record, layout).as_bytes()),
         Some(layout) => io.out.write(view::led(lead, record, layout).as_bytes()),

@@ -19,11 +19,19 @@ pub struct Conversation {
     /// The instance, or the trace, of the messages so far, if they have one in common.
     instance: Common,
     trace: Common,
-    turns: VecDeque<(Role, String)>,
+    turns: VecDeque<ConversationTurn>,
     /// The number of turns before those that are held.
     earlier: usize,
     first_at: Option<i64>,
     last_at: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+struct ConversationTurn {
+    role: Role,
+    text: String,
+    /// The id of its message, if that has one.
+    id: Option<String>,
 }
 
 /// A name that some messages have in common.
@@ -74,7 +82,8 @@ impl Conversation {
         if text.trim().is_empty() {
             return;
         }
-        self.turns.push_back((role, cut(text.trim(), MAX_RESULT_CHARS)));
+        let (text, id) = (cut(text.trim(), MAX_RESULT_CHARS), message.id.clone());
+        self.turns.push_back(ConversationTurn { role, text, id });
         // One more, for the last answer.
         if self.turns.len() > MAX_TURNS + 1 {
             self.turns.pop_front();
@@ -91,8 +100,14 @@ impl Conversation {
         tags: &[String],
         session_id: Option<&str>,
     ) -> Session {
+        let mut messages: Vec<String> = Vec::new();
+        for id in self.turns.iter().filter_map(|turn| turn.id.as_ref()) {
+            if !messages.contains(id) {
+                messages.push(id.clone());
+            }
+        }
         let result = match self.turns.back() {
-            Some((Role::Assistant, _)) => self.turns.pop_back().map(|(_, text)| text),
+            Some(turn) if turn.role == Role::Assistant => self.turns.pop_back().map(|turn| turn.text),
             _ => None,
         };
         let mut approach = match self.earlier {
@@ -100,7 +115,7 @@ impl Conversation {
             1 => "- (1 earlier turn)\n".to_owned(),
             earlier => format!("- ({earlier} earlier turns)\n"),
         };
-        for (role, text) in &self.turns {
+        for ConversationTurn { role, text, .. } in &self.turns {
             let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
             approach.push_str(&format!("- {}: {}\n", role.name(), cut(&line, MAX_TURN_CHARS)));
         }
@@ -117,6 +132,7 @@ impl Conversation {
             tags: unique_tags(tags.to_vec()),
             duration: times.map(|(first, last)| Duration::from_millis(last.abs_diff(first))),
             completed_at: self.last_at,
+            messages,
         }
     }
 }

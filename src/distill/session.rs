@@ -47,6 +47,8 @@ pub struct Session {
     pub duration: Option<Duration>,
     /// Milliseconds since 1970, UTC.
     pub completed_at: Option<i64>,
+    /// The ids of the messages whose words it has.
+    pub messages: Vec<String>,
 }
 
 impl Session {
@@ -98,6 +100,7 @@ impl Session {
             tags: unique_tags(texts(line, "tags")?.unwrap_or_default()),
             duration,
             completed_at: time_member(line, "completed_at")?,
+            messages: Vec::new(),
         })
     }
 }

@@ -115,7 +115,7 @@ fn related_memories(
     };
     let rule = MemoryRule { prior: options.prior, min_confidence: None };
     let mut by_meaning = false;
-    let mut hits = search::run_with_memories(&mut **store, &wanted, rule, |store, wanted| {
+    let mut hits = search::run_with_memories(&mut **store, &which.scopes, &wanted, rule, |store, wanted| {
         if let Some(embedder) = embedder.as_deref_mut() {
             let pending = Some(CatchUp { limit: options.catch_up, diagnostics });
             if let Ok(hits) = search::run(store, By::Both(embedder, pending), text, &which, wanted) {

@@ -1,6 +1,7 @@
 //! The client: requests are sent over connections that stay open.
 
 use super::address::Address;
+use super::event_loops::event_loop_count;
 use super::headers::Headers;
 use super::request_error::{RequestError, RequestErrorKind, WHOLE_TIMEOUT, cause};
 use super::response::Response;
@@ -18,8 +19,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const JSON_MEDIA_TYPE: &str = "application/json";
 /// The greatest number of idle connections to a host, in an event loop; others are closed at once.
 const MAX_IDLE: usize = 32;
-/// The time after which an idle connection is closed.
-const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest time for which a connection is idle before it is closed.
+pub const MAX_IDLE_TIME: Duration = Duration::from_secs(30);
+/// The age at which a search for idle connections closes one. It searches as often, so that none gets twice as old.
+const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(MAX_IDLE_TIME.as_secs() / 2);
 
 /// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
 pub struct Client {
@@ -81,7 +84,7 @@ impl Client {
     /// Limits the answers in transit to the number of `permits`, which several clients may share; further requests
     /// wait.
     pub fn limited(mut self, permits: &Arc<Semaphore>) -> Client {
-        self.max_idle = MAX_IDLE.min(permits.available_permits() / 8);
+        self.max_idle = max_idle(permits.available_permits());
         self.permits = permits.clone();
         self
     }
@@ -200,6 +203,16 @@ impl Client {
             RequestError::broken(cause(error))
         }
     }
+}
+
+/// The greatest number of idle connections to a host, in an event loop, with so many answers in transit at most.
+fn max_idle(answers: usize) -> usize {
+    MAX_IDLE.min(answers / 8)
+}
+
+/// The same in all event loops of a server.
+pub fn max_idle_of_server(answers: usize) -> usize {
+    max_idle(answers) * event_loop_count()
 }
 
 fn bearer(key: &Secret) -> Result<HeaderValue, RequestError> {

@@ -44,7 +44,7 @@ fn start(mut builder: Builder) -> Result<Runtime> {
 }
 
 /// The number of event loops of a server.
-fn event_loop_count() -> usize {
+pub(super) fn event_loop_count() -> usize {
     available_parallelism().map_or(1, |processors| processors.get().min(MAX_EVENT_LOOPS))
 }
 

@@ -106,7 +106,8 @@ pub fn clusters(
         }
         for group in groups.into_values() {
             let most = rule.max.map_or(usize::MAX, |max| max - sums.clusters);
-            for cluster in clusters_of(group, &vectors, rule, most) {
+            for mut cluster in clusters_of(group, &vectors, rule, most) {
+                memory::derive(store, &mut cluster.members, rule.prior)?;
                 sums.clusters += 1;
                 sums.clustered += cluster.members.len();
                 on_cluster(cluster)?;
@@ -157,12 +158,13 @@ impl Candidates {
     }
 }
 
+/// Sets the derived members but `updated_at`.
 fn derived(
     store: &mut dyn Store,
     mut memories: Vec<StoredRecord>,
     rule: PriorRule,
 ) -> Result<Vec<StoredRecord>> {
-    memory::derive(store, &mut memories, rule)?;
+    memory::derive_untimed(store, &mut memories, rule)?;
     Ok(memories)
 }
 
@@ -213,7 +215,9 @@ fn clusters_of(
                 }
             }
             if members.len() > 1 {
-                members.iter().for_each(|member| is_taken[*member] = true);
+                for member in &members {
+                    is_taken[*member] = true;
+                }
                 found.push((members, cosines));
             }
         }

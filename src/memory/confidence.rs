@@ -66,10 +66,8 @@ impl Weights {
 
 /// The confidence, 0 to 1, in a memory with this prior.
 pub fn confidence(prior: f64, rule: PriorRule, weights: &Weights, evidence: &Evidence) -> f64 {
-    let (mut alpha, mut beta) = match rule.uniform {
-        true => (1.0, 1.0),
-        false => (prior * rule.strength, (1.0 - prior) * rule.strength),
-    };
+    let (mut alpha, mut beta) =
+        if rule.uniform { (1.0, 1.0) } else { (prior * rule.strength, (1.0 - prior) * rule.strength) };
     for (weight, [positive, negative]) in weights.of.iter().zip(evidence.counts) {
         alpha += weight * positive as f64;
         beta += weight * negative as f64;

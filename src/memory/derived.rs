@@ -37,11 +37,29 @@ pub fn derive<'a>(
     records: impl IntoIterator<Item = &'a mut StoredRecord>,
     rule: PriorRule,
 ) -> Result<()> {
+    derive_members(store, records, rule, true)
+}
+
+/// As `derive`, without `updated_at`, for which the last signal of each memory would be read.
+pub fn derive_untimed<'a>(
+    store: &mut dyn Store,
+    records: impl IntoIterator<Item = &'a mut StoredRecord>,
+    rule: PriorRule,
+) -> Result<()> {
+    derive_members(store, records, rule, false)
+}
+
+fn derive_members<'a>(
+    store: &mut dyn Store,
+    records: impl IntoIterator<Item = &'a mut StoredRecord>,
+    rule: PriorRule,
+    timed: bool,
+) -> Result<()> {
     let mut memories: Vec<&mut StoredRecord> =
         records.into_iter().filter(|record| record.kind == &MEMORY).collect();
     let mut weights = BTreeMap::new();
     for memories in memories.chunks_mut(BATCH) {
-        derive_batch(store, memories, rule, &mut weights)?;
+        derive_batch(store, memories, rule, timed, &mut weights)?;
     }
     Ok(())
 }
@@ -50,6 +68,7 @@ fn derive_batch(
     store: &mut dyn Store,
     memories: &mut [&mut StoredRecord],
     rule: PriorRule,
+    timed: bool,
     weights: &mut BTreeMap<String, Weights>,
 ) -> Result<()> {
     for partition in memories.iter().map(|memory| &memory.scope.partition).collect::<BTreeSet<_>>() {
@@ -60,7 +79,7 @@ fn derive_batch(
     let ids: Vec<String> = memories.iter().map(|memory| memory.id.clone()).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let sums = store.tallies(&ids)?;
-    let judged: Vec<&str> = ids.iter().copied().filter(|id| sums.contains_key(*id)).collect();
+    let judged: Vec<&str> = ids.iter().copied().filter(|id| timed && sums.contains_key(*id)).collect();
     let last_signals = last_signals(store, &judged)?;
     let mut consolidated = BTreeMap::new();
     for link in store.links(&ids, Some(CONSOLIDATED_INTO))? {
@@ -83,7 +102,10 @@ fn derive_batch(
         if let Some((_, id)) = into {
             members.set_text("consolidation_id", id);
         }
-        members.set_text("updated_at", &time::rfc3339(times.into_iter().flatten().max().unwrap_or_default()));
+        if timed {
+            let updated_at = times.into_iter().flatten().max().unwrap_or_default();
+            members.set_text("updated_at", &time::rfc3339(updated_at));
+        }
     }
     Ok(())
 }

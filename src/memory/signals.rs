@@ -1,5 +1,6 @@
 //! Stores signals about memories.
 
+use super::confidence::Evidence;
 use super::derived::signals_of;
 use crate::error::Result;
 use crate::record::{
@@ -11,7 +12,10 @@ use std::collections::HashMap;
 /// An explicit signal is compared with the signals of the other types in this time before it, in milliseconds.
 const PREDICTION_MILLIS: i64 = 24 * 3600 * 1000;
 
-/// The greatest number of signals about a memory that are compared with an explicit one.
+/// The numbers of the last signals about a memory that are compared with an explicit one: at first, how much more each
+/// time that they do not settle what each type says, and at most.
+const FIRST_COMPARED: usize = 50;
+const COMPARED_GROWTH: usize = 4;
 const MAX_COMPARED: usize = 10_000;
 
 /// What is said of memories.
@@ -61,10 +65,11 @@ fn new_signal(
     at: usize,
 ) -> Result<StoredRecord> {
     let now = clock.now();
+    let tag = format!("{} {} {} {at}", signal.signal_type.name(), signal.positive, memory.id);
     let mut draft = match signal.signal_type {
         SignalType::Usage => Draft::usage(&memory.id, &store::id(store)?, now)?,
         signal_type => Draft {
-            id: Some(id::fresh(clock, &format!("signal {} {at}", memory.id))?),
+            id: Some(id::fresh(clock, &tag)?),
             ..Draft::signal(&memory.id, signal_type, signal.positive, now)
         },
     };
@@ -82,13 +87,32 @@ fn new_signal(
 
 /// Notes what the signals of usage and outcome said of a memory in the day before: positive, if any of a type is.
 fn predict(store: &mut dyn Store, memory: &StoredRecord, now: i64, members: &mut Object) -> Result<()> {
+    let sums = store.tallies(&[&memory.id])?;
+    let evidence = sums.get(&memory.id).map(Evidence::from_sums).unwrap_or_default();
+    let types = SignalType::ALL.into_iter().zip(evidence.counts);
+    let types: Vec<(SignalType, [i64; 2])> =
+        types.filter(|(known, counts)| *known != SignalType::Explicit && *counts != [0, 0]).collect();
     let recent = Select { since: Some(now - PREDICTION_MILLIS), until: Some(now), ..signals_of(&memory.id) };
-    let recent = store.last_of(&recent, MAX_COMPARED)?;
-    let predicted = [SignalType::Usage, SignalType::Outcome].into_iter().filter_map(|signal_type| {
-        let mut of_type = recent.iter().filter(|one| SignalType::of(one) == signal_type).peekable();
-        of_type.peek()?;
-        let is_positive = of_type.any(|one| one.members.get("positive") == Some("true"));
-        Some(quote(&format!("{}{}", signal_type.name(), if is_positive { "+" } else { "-" })))
+    let mut found = vec![None; types.len()];
+    let mut compared = if types.is_empty() { 0 } else { FIRST_COMPARED };
+    while compared > 0 {
+        let signals = store.last_of(&recent, compared)?;
+        for signal in &signals {
+            let at = types.iter().position(|(known, _)| *known == SignalType::of(signal));
+            if let Some(found) = at.map(|at| &mut found[at]) {
+                *found = Some(*found == Some(true) || signal.members.get("positive") == Some("true"));
+            }
+        }
+        // A type is settled by a positive signal, or by any if it has no positive one at all.
+        let is_settled = |(found, (_, counts)): (&Option<bool>, &(SignalType, [i64; 2]))| {
+            *found == Some(true) || found.is_some() && counts[0] == 0
+        };
+        let is_done = signals.len() < compared || compared >= MAX_COMPARED;
+        let are_settled = found.iter().zip(&types).all(is_settled);
+        compared = if is_done || are_settled { 0 } else { compared.saturating_mul(COMPARED_GROWTH) };
+    }
+    let predicted = types.iter().zip(found).filter_map(|((signal_type, _), is_positive)| {
+        Some(quote(&format!("{}{}", signal_type.name(), if is_positive? { "+" } else { "-" })))
     });
     let predicted: Vec<String> = predicted.collect();
     if !predicted.is_empty() {

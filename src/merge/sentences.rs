@@ -190,7 +190,9 @@ mod tests {
 
     fn merged(texts: &[&str], max_chars: usize) -> String {
         let mut merger = Merger::default();
-        texts.iter().for_each(|text| merger.add(text, max_chars));
+        for text in texts {
+            merger.add(text, max_chars);
+        }
         merger.finish()
     }
 

@@ -1,11 +1,12 @@
 //! Activity as text for people: a column for each week, and in it a bar for each day or for the whole week.
 
-use super::activity::{Activity, after};
-use super::markup::{counted, days_of, grouped};
+use super::activity::{Activity, after, months, name_of};
+use super::markup::{beginning, counted, grouped};
 use crate::cli::{Layout, Style};
 use crate::view::visible;
 use jiff::civil::Date;
 use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
 
 /// Bars from the lowest to the highest.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -19,36 +20,27 @@ const NAME_COLUMNS: usize = 16;
 /// The columns of the numbers behind a row of bars.
 const NUMBER_COLUMNS: usize = 12;
 
+/// The columns that the name of a month takes.
+const MONTH_COLUMNS: usize = 4;
+
+/// The least number of weeks, however narrow the terminal is.
+const MIN_WEEKS: usize = 8;
+
 impl Activity {
     /// The calendar of all messages, a row of bars for each scope, and one for what recall cost.
     pub fn to_text(&self, layout: &Layout) -> String {
-        let mut weeks = self.weeks();
-        let space = layout.width.saturating_sub(NAME_COLUMNS + NUMBER_COLUMNS).max(8);
-        // The last weeks, as many as fit; two columns each if so many fit.
-        weeks.drain(..weeks.len().saturating_sub(space));
-        let wide = weeks.len() * 2 <= space;
-        let rows = Rows { weeks, wide, layout };
-        let shown = rows.weeks.first().copied().unwrap_or(self.first);
-        let mut out = format!("messages    {}, a bar a day\n", days_of(shown, self.last));
-        out.push_str(&rows.calendar(self));
-        out.push_str("\npartitions  a bar a week\n");
-        for (scope, days) in &self.scopes {
-            let name =
-                if scope.partition == scope.instance { scope.partition.clone() } else { scope.to_string() };
-            let bars = rows.bars(|monday| days.in_week(monday) as u64, Style::Green);
-            out.push_str(&rows.row(&name, &bars, &grouped(days.total())));
+        let summary = self.summary();
+        let line = summary.join(" · ");
+        let line = if line.width() > layout.width { summary.join("\n") } else { line };
+        let mut out = line + "\n";
+        if self.all.total() > 0 {
+            let rows = Rows::new(self, layout);
+            out.push_str(&rows.calendar(self));
+            out.push_str(&rows.scopes(self));
+            out.push_str(&rows.recall(self));
         }
-        if self.further.0 > 0 {
-            let (scopes, messages) = self.further;
-            let _ = writeln!(out, "and {}, {}", counted(scopes, "other"), counted(messages, "message"));
-        }
-        let (requests, tokens, median) = self.recall_in_all();
-        if requests > 0 {
-            out.push_str("\nrecall      tokens a week that it added to requests\n");
-            let bars = rows.bars(|monday| self.recall_in_week(monday), Style::Blue);
-            out.push_str(&rows.row("all", &bars, &grouped(tokens as usize)));
-            let (requests, median) = (counted(requests, "request"), grouped(median as usize));
-            let _ = writeln!(out, "{requests}, in the median {median} tokens");
+        for (at, line) in self.rest().iter().enumerate() {
+            let _ = writeln!(out, "{}{line}", if at == 0 { "\n" } else { "" });
         }
         out
     }
@@ -59,37 +51,66 @@ struct Rows<'a> {
     /// The Monday of each.
     weeks: Vec<Date>,
     /// Whether a week has two columns.
-    wide: bool,
+    is_wide: bool,
     layout: &'a Layout,
 }
 
 impl Rows<'_> {
+    /// The last weeks, as many as fit; with two columns each if all fit so.
+    fn new<'a>(activity: &Activity, layout: &'a Layout) -> Rows<'a> {
+        let mut weeks = activity.weeks();
+        let space = layout.width.saturating_sub(NAME_COLUMNS + NUMBER_COLUMNS).max(MIN_WEEKS);
+        weeks.drain(..weeks.len().saturating_sub(space));
+        let is_wide = weeks.len() * 2 <= space;
+        Rows { weeks, is_wide, layout }
+    }
+
     /// The months, and seven rows of days.
     fn calendar(&self, activity: &Activity) -> String {
-        let all = activity.all();
-        let greatest = all.greatest() as u64;
-        let mut out = format!("{:NAME_COLUMNS$}{}\n", "", self.months());
+        let greatest = activity.all.greatest(activity.first, activity.last) as u64;
+        let mut out = format!("\n{:NAME_COLUMNS$}{}\n", "each day", self.months());
         for (weekday, name) in WEEKDAYS.iter().enumerate() {
-            let bars: String = { self.weeks.iter() }
-                .map(|monday| self.column(bar(all.on(after(*monday, weekday as i64)) as u64, greatest)))
-                .collect();
-            let _ = writeln!(out, "{name:>14}  {}", self.layout.paint(Style::Green, bars.trim_end()));
+            let days = self.weeks.iter().map(|monday| after(*monday, weekday as i64));
+            let bar_of = |day| {
+                let is_shown = (activity.first..=activity.last).contains(&day);
+                if is_shown { bar(activity.all.on(day) as u64, greatest) } else { ' ' }
+            };
+            let bars: String = days.map(|day| self.column(bar_of(day))).collect();
+            let _ = writeln!(out, "{name:NAME_COLUMNS$}{}", self.layout.paint(Style::Green, bars.trim_end()));
         }
         out
     }
 
-    /// The names of the months above the weeks with their first days.
-    fn months(&self) -> String {
-        let mut line = String::new();
-        let width = if self.wide { 2 } else { 1 };
-        for (at, monday) in self.weeks.iter().enumerate() {
-            let is_new = at == 0 || monday.month() != after(*monday, -7).month();
-            if is_new && line.chars().count() <= at * width {
-                let _ = write!(line, "{:1$}", "", at * width - line.chars().count());
-                line.push_str(&monday.strftime("%b ").to_string());
-            }
+    /// A row for each scope, its messages by weeks.
+    fn scopes(&self, activity: &Activity) -> String {
+        let mut out = String::from("\nmessages a week\n");
+        for (scope, days) in &activity.scopes {
+            let bars = self.bars(|monday| days.in_week(monday) as u64, Style::Green);
+            out.push_str(&self.row(&name_of(scope), &bars, &grouped(days.total())));
         }
-        line.trim_end().to_owned()
+        out
+    }
+
+    /// The tokens that recall added, by weeks; empty if there are none.
+    fn recall(&self, activity: &Activity) -> String {
+        let (requests, tokens, median) = activity.recall_in_all();
+        if requests == 0 {
+            return String::new();
+        }
+        let bars = self.bars(|monday| activity.recall_in_week(monday), Style::Blue);
+        let row = self.row("all", &bars, &grouped(tokens as usize));
+        let (requests, median) = (counted(requests, "request"), grouped(median as usize));
+        format!("\ntokens a week that recall added\n{row}{requests}, {median} tokens in the median\n")
+    }
+
+    /// The names of the months above the weeks.
+    fn months(&self) -> String {
+        let width = if self.is_wide { 2 } else { 1 };
+        let mut line = String::new();
+        for (at, name) in months(&self.weeks, MONTH_COLUMNS.div_ceil(width)) {
+            let _ = write!(line, "{:1$}{name}", "", at * width - line.len());
+        }
+        line
     }
 
     /// A bar for each week.
@@ -101,23 +122,23 @@ impl Rows<'_> {
     }
 
     fn column(&self, bar: char) -> String {
-        if self.wide { format!("{bar} ") } else { bar.to_string() }
+        if self.is_wide { format!("{bar} ") } else { bar.to_string() }
     }
 
     /// A name, its bars, and a number.
     fn row(&self, name: &str, bars: &str, number: &str) -> String {
-        let name = super::markup::beginning(&visible(name), NAME_COLUMNS - 2);
-        let space = NAME_COLUMNS.saturating_sub(unicode_width::UnicodeWidthStr::width(name.as_str()));
+        let name = beginning(&visible(name), NAME_COLUMNS - 2);
+        let space = NAME_COLUMNS.saturating_sub(name.width());
         format!("{name}{:space$}{bars} {number}\n", "")
     }
 }
 
-/// The bar of a number: a space for none, else by its share of the greatest.
+/// The bar of a number: a dot for none, else by its share of the greatest.
 fn bar(number: u64, greatest: u64) -> char {
     if number == 0 {
         return '·';
     }
-    let step = (number * BARS.len() as u64).div_ceil(greatest.max(1)) as usize;
+    let step = (number as f64 / greatest.max(1) as f64 * BARS.len() as f64).ceil() as usize;
     BARS[step.clamp(1, BARS.len()) - 1]
 }
 

@@ -1,7 +1,7 @@
 //! Activity as an SVG picture: a calendar for each scope, and below them what recall cost in each week.
 
-use super::activity::{Activity, Days, after};
-use super::markup::{FONTS, colour, counted, days_of, escaped, grouped};
+use super::activity::{Activity, Days, after, months, name_of};
+use super::markup::{FONTS, beginning, colour, counted, escaped, grouped};
 use jiff::civil::Date;
 use std::fmt::Write;
 
@@ -18,8 +18,11 @@ const MARGIN: usize = 20;
 const GAP: usize = 22;
 
 /// The height of the picture's heading, of the chart of recall, and of the space for its own heading.
-const HEADING: usize = 44;
+const HEADING: usize = 56;
 const CHART: usize = 80;
+
+/// The weeks that the name of a month takes.
+const MONTH_COLUMNS: usize = 3;
 
 /// The opacity of a day, from the fewest to the most messages.
 const SHADES: [&str; 4] = [".3", ".5", ".75", "1"];
@@ -28,6 +31,9 @@ const SHADES: [&str; 4] = [".3", ".5", ".75", "1"];
 const EMPTY: &str = "#edf0f4";
 const RECALL: &str = "#4c78a8";
 
+/// The columns of the name of a scope.
+const NAME_COLUMNS: usize = 32;
+
 /// The least width, for headings of short calendars.
 const MIN_WIDTH: usize = 480;
 
@@ -35,53 +41,50 @@ impl Activity {
     /// Returns an SVG picture.
     pub fn to_svg(&self) -> String {
         let weeks = self.weeks();
-        let has_recall = !self.recall.is_empty();
         let calendar_height = TOP + 7 * STEP + GAP;
-        let bottom = HEADING + self.scopes.len() * calendar_height;
-        let foot = if self.further.0 > 0 { GAP } else { 0 };
-        let height = bottom + foot + if has_recall { TOP + CHART + GAP } else { 0 } + MARGIN;
+        let mut body = String::new();
+        let mut height = HEADING;
+        for (at, (scope, days)) in self.scopes.iter().enumerate() {
+            let _ = writeln!(body, "<g transform=\"translate({MARGIN} {height})\">");
+            body.push_str(&heading(&name_of(scope), &counted(days.total(), "message")));
+            body.push_str(&self.calendar(&weeks, days, colour(at, false)));
+            body.push_str("</g>\n");
+            height += calendar_height;
+        }
+        if self.recall_in_all().0 > 0 {
+            let _ = writeln!(body, "<g transform=\"translate({MARGIN} {height})\">");
+            body.push_str(&self.chart(&weeks));
+            body.push_str("</g>\n");
+            height += TOP + CHART + GAP;
+        }
+        for line in self.rest() {
+            let _ = writeln!(body, "<text x=\"{MARGIN}\" y=\"{height}\" class=\"small\">{line}</text>");
+            height += MARGIN;
+        }
+        height += MARGIN;
         let width = (2 * MARGIN + LEFT + weeks.len() * STEP).max(MIN_WIDTH);
-        let mut svg = format!(
+        format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"{FONTS}\" role=\"img\">\n\
              <title>Activity</title>\n<style>{STYLE}</style>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
              <text x=\"{MARGIN}\" y=\"34\"><tspan class=\"heading\">Activity</tspan>\
-             <tspan dx=\"14\" class=\"small\">{}</tspan></text>\n",
-            days_of(self.first, self.last)
-        );
-        for (at, (scope, days)) in self.scopes.iter().enumerate() {
-            let name =
-                if scope.partition == scope.instance { scope.partition.clone() } else { scope.to_string() };
-            let _ = writeln!(svg, "<g transform=\"translate({MARGIN} {})\">", HEADING + at * calendar_height);
-            let _ = writeln!(svg, "{}", heading(&name, &counted(days.total(), "message")));
-            svg.push_str(&self.calendar(&weeks, days, colour(at, false)));
-            svg.push_str("</g>\n");
-        }
-        if self.further.0 > 0 {
-            let (scopes, messages) = self.further;
-            let text = format!("and {} with {}", counted(scopes, "other"), counted(messages, "message"));
-            let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{bottom}\" class=\"small\">{text}</text>");
-        }
-        if has_recall {
-            let _ = writeln!(svg, "<g transform=\"translate({MARGIN} {})\">", bottom + foot);
-            svg.push_str(&self.chart(&weeks));
-            svg.push_str("</g>\n");
-        }
-        svg + "</svg>\n"
+             <tspan dx=\"14\" class=\"small\">{}</tspan></text>\n{body}</svg>\n",
+            self.summary().join(" · ")
+        )
     }
 
     /// The days of a scope, a column a week.
     fn calendar(&self, weeks: &[Date], days: &Days, colour: &str) -> String {
         let (mut empty, mut full) = (String::new(), String::new());
-        let greatest = days.greatest().max(1);
+        let greatest = days.greatest(self.first, self.last).max(1);
         for (column, monday) in weeks.iter().enumerate() {
             for row in 0..7 {
                 let day = after(*monday, row as i64);
                 let (x, y) = (LEFT + column * STEP, TOP + row * STEP);
                 let count = days.on(day);
-                if count > 0 {
-                    let shade = SHADES[(count * SHADES.len()).div_ceil(greatest).clamp(1, SHADES.len()) - 1];
+                if count > 0 && day <= self.last {
+                    let shade = SHADES[shade(count, greatest)];
                     let _ = writeln!(
                         full,
                         "<rect x=\"{x}\" y=\"{y}\" width=\"{SIDE}\" height=\"{SIDE}\" rx=\"2\" fill=\"{colour}\" \
@@ -89,31 +92,29 @@ impl Activity {
                         day.strftime("%-d %b %Y"),
                         counted(count, "message")
                     );
-                } else if day <= self.last {
+                } else if (self.first..=self.last).contains(&day) {
                     let _ = write!(empty, "M{x} {y}h{SIDE}v{SIDE}h-{SIDE}z");
                 }
             }
         }
-        format!("{}<path d=\"{empty}\" fill=\"{EMPTY}\"/>\n{full}{}", months(weeks), weekdays())
+        format!("{}<path d=\"{empty}\" fill=\"{EMPTY}\"/>\n{full}{}", month_names(weeks), weekdays())
     }
 
     /// The tokens of recall in each week, as bars.
     fn chart(&self, weeks: &[Date]) -> String {
         let (requests, tokens, median) = self.recall_in_all();
         let text = format!(
-            "{} tokens · {} · {} in the median",
-            grouped(tokens as usize),
+            "{} added to {}, {} in the median",
+            counted(tokens as usize, "token"),
             counted(requests, "request"),
             grouped(median as usize)
         );
-        let mut out = heading("Recall", &text) + "\n";
-        let greatest = weeks.iter().map(|monday| self.recall_in_week(*monday)).max().unwrap_or_default().max(1);
+        let mut out = heading("Recall", &text);
+        let greatest =
+            weeks.iter().map(|monday| self.recall_in_week(*monday)).max().unwrap_or_default().max(1);
         let bottom = TOP + CHART;
-        let _ = writeln!(
-            out,
-            "<path d=\"M{LEFT} {bottom}H{}\" stroke=\"{EMPTY}\"/>",
-            LEFT + weeks.len() * STEP
-        );
+        let _ =
+            writeln!(out, "<path d=\"M{LEFT} {bottom}H{}\" stroke=\"{EMPTY}\"/>", LEFT + weeks.len() * STEP);
         for (column, monday) in weeks.iter().enumerate() {
             let tokens = self.recall_in_week(*monday);
             if tokens > 0 {
@@ -129,8 +130,14 @@ impl Activity {
                 );
             }
         }
-        out + &months(weeks)
+        out + &month_names(weeks)
     }
+}
+
+/// The place of the shade of a number: by the root of its share, so that one busy day does not make all others pale.
+fn shade(count: usize, greatest: usize) -> usize {
+    let share = (count as f64 / greatest as f64).sqrt();
+    ((share * SHADES.len() as f64).ceil() as usize).clamp(1, SHADES.len()) - 1
 }
 
 /// What CSS says of the elements.
@@ -139,26 +146,18 @@ const STYLE: &str = ".heading{font-size:20px;font-weight:600;fill:#1c2430}.name{
 
 fn heading(name: &str, text: &str) -> String {
     format!(
-        "<text x=\"0\" y=\"16\"><tspan class=\"name\">{}</tspan><tspan dx=\"10\" class=\"small\">{}</tspan></text>",
-        escaped(name),
-        escaped(text)
+        "<text x=\"0\" y=\"16\"><tspan class=\"name\">{}</tspan><tspan dx=\"10\" class=\"small\">{text}</tspan></text>\n",
+        escaped(&beginning(name, NAME_COLUMNS))
     )
 }
 
-/// The names of the months above the weeks with their first days.
-fn months(weeks: &[Date]) -> String {
-    let mut out = String::new();
-    let mut free = 0;
-    for (column, monday) in weeks.iter().enumerate() {
-        let is_new = column == 0 || monday.month() != after(*monday, -7).month();
-        if is_new && column >= free {
-            let (x, y) = (LEFT + column * STEP, TOP - 6);
-            let _ =
-                writeln!(out, "<text x=\"{x}\" y=\"{y}\" class=\"tiny\">{}</text>", monday.strftime("%b"));
-            free = column + 3;
-        }
-    }
-    out
+/// The names of the months above the weeks.
+fn month_names(weeks: &[Date]) -> String {
+    let name = |(column, name): (usize, String)| {
+        let (x, y) = (LEFT + column * STEP, TOP - 6);
+        format!("<text x=\"{x}\" y=\"{y}\" class=\"tiny\">{name}</text>\n")
+    };
+    months(weeks, MONTH_COLUMNS).into_iter().map(name).collect()
 }
 
 fn weekdays() -> String {

@@ -23,7 +23,9 @@ pub(super) fn communities(count: usize, edges: &[(usize, usize, f64)]) -> Vec<us
     loop {
         let groups = move_nodes(&joined, &loops);
         let fewer = groups.iter().max().map_or(0, |last| last + 1);
-        of.iter_mut().for_each(|group| *group = groups[*group]);
+        for group in &mut of {
+            *group = groups[*group];
+        }
         if fewer == joined.len() {
             return in_order(&of);
         }

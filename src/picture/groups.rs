@@ -103,7 +103,9 @@ impl Grouping {
     /// Notes the groups of units.
     fn place(&mut self, groups: &[Vec<usize>]) {
         for (group, units) in groups.iter().enumerate() {
-            units.iter().for_each(|unit| self.of_unit[*unit] = Some(group));
+            for unit in units {
+                self.of_unit[*unit] = Some(group);
+            }
         }
     }
 
@@ -177,7 +179,9 @@ fn edges(sample: &Sample, near: &[Near], links: &[(usize, usize, Link)]) -> Vec<
         }
     }
     let mut is_related = vec![false; sample.units.len()];
-    edges.keys().for_each(|(one, other)| (is_related[*one], is_related[*other]) = (true, true));
+    for (one, other) in edges.keys() {
+        (is_related[*one], is_related[*other]) = (true, true);
+    }
     if sample.stride == 1 {
         for (one, other) in sittings(sample) {
             if is_related[one] && is_related[other] {

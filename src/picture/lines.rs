@@ -146,7 +146,9 @@ fn candidates(
         }
     }
     let mut is_chosen = vec![false; sample.units.len()];
-    chosen.iter().for_each(|unit| is_chosen[*unit] = true);
+    for unit in chosen {
+        is_chosen[*unit] = true;
+    }
     let mut near: Vec<Near> = { near.into_iter() }
         .filter(|((one, other), _)| is_chosen[*one] && is_chosen[*other])
         .map(|((one, other), similarity)| Near { one, other, similarity })

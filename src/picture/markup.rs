@@ -2,6 +2,7 @@
 
 use crate::view::visible;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
@@ -81,17 +82,20 @@ pub(super) fn counted(number: usize, noun: &str) -> String {
 
 /// The days from one time to another, in milliseconds: `2 Mar – 9 Apr 2026`.
 pub(super) fn days(first: i64, last: i64, zone: &TimeZone) -> String {
-    let day = |ms: i64, format: &str| {
-        let time = Timestamp::from_millisecond(ms).unwrap_or_default();
-        time.to_zoned(zone.clone()).strftime(format).to_string()
-    };
-    let end = day(last, "%-d %b %Y");
-    if day(first, "%F") == day(last, "%F") {
+    let [first, last] = [first, last]
+        .map(|ms| Timestamp::from_millisecond(ms).unwrap_or_default().to_zoned(zone.clone()).date());
+    days_of(first, last)
+}
+
+/// The same of days.
+pub(super) fn days_of(first: Date, last: Date) -> String {
+    let end = last.strftime("%-d %b %Y").to_string();
+    if first == last {
         end
-    } else if day(first, "%Y") == day(last, "%Y") {
-        format!("{} – {end}", day(first, "%-d %b"))
+    } else if first.year() == last.year() {
+        format!("{} – {end}", first.strftime("%-d %b"))
     } else {
-        format!("{} – {end}", day(first, "%-d %b %Y"))
+        format!("{} – {end}", first.strftime("%-d %b %Y"))
     }
 }
 

@@ -138,7 +138,9 @@ fn word_weights(sample: &Sample) -> HashMap<String, f32> {
         let mut keys: Vec<String> = texts.map(|word| word.key).collect();
         keys.sort();
         keys.dedup();
-        keys.into_iter().for_each(|key| *counts.entry(key).or_default() += 1);
+        for key in keys {
+            *counts.entry(key).or_default() += 1;
+        }
     }
     let units = sample.units.len() as f32;
     let frequent = counts.into_iter().filter(|(_, count)| *count > 1);
@@ -177,7 +179,9 @@ pub(super) fn unit_length(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     if !length.is_finite() || length < 1e-6 {
         return None;
     }
-    vector.iter_mut().for_each(|x| *x /= length);
+    for x in &mut vector {
+        *x /= length;
+    }
     Some(vector)
 }
 

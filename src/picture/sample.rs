@@ -89,7 +89,9 @@ impl Sample {
     pub(super) fn unit_of(&self) -> Vec<usize> {
         let mut of = vec![0; self.briefs.len()];
         for (unit, messages) in self.units.iter().enumerate() {
-            messages.iter().for_each(|message| of[*message] = unit);
+            for message in messages {
+                of[*message] = unit;
+            }
         }
         of
     }

@@ -1,6 +1,7 @@
 //! Accepts connections, and serves each on one of the event loops.
 
 use super::client_stream::ClientStream;
+use super::http_date;
 use super::http_errors::ErrorBodies;
 use super::response::HttpResponse;
 use super::router::Router;
@@ -84,14 +85,18 @@ impl Connections {
             let router = router.clone();
             async move { Ok::<HttpResponse, Infallible>(router.answer(request).await) }
         });
-        // It is no error of ours if a client hangs up, or does not speak HTTP.
-        let _ = self.loops.spawn(stream, |stream| {
+        let (watcher, clock) = (graceful.watcher(), self.router.clock.clone());
+        // A client that is gone already needs no answer.
+        let _ = self.loops.spawn(stream, |stream| async move {
             let stream = ErrorBodies::new(ClientStream::new(stream), idle_timeout);
-            let served = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
-            async move {
-                let _ = served.await;
-                drop(permit);
+            if http_date::is_valid() {
+                let served = server.serve_connection(TokioIo::new(stream), service);
+                http_date::serve_while_valid(watcher.watch(served)).await;
+            } else {
+                let _ = clock.check();
+                http_date::refuse(stream, idle_timeout).await;
             }
+            drop(permit);
         });
     }
 }

@@ -1,6 +1,7 @@
 //! The descriptors that the proxy may have. A turn needs several, and the usual soft limit of 1,024 is for programs that
 //! call `select`. Clients and answers of providers wait for each other's, so that none fails for lack of them.
 
+use crate::http::{self, MAX_IDLE_TIME};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
 use tokio::sync::Semaphore;
@@ -8,6 +9,8 @@ use tokio::sync::Semaphore;
 /// The descriptors that are neither connections of clients nor answers of providers: of the store, of models, of event
 /// loops, and idle connections to providers.
 const RESERVE: u64 = 128;
+/// The clients that ask providers: one for turns, one for all else.
+const CLIENTS: usize = 2;
 
 /// The limits that follow from the limit of descriptors.
 #[derive(Clone, Copy)]
@@ -17,6 +20,8 @@ pub struct ConnectionLimits {
     pub(super) clients: usize,
     /// The greatest number of answers of providers in transit.
     pub(super) answers: usize,
+    /// The greatest number of idle connections to a provider.
+    pub(super) idle: usize,
 }
 
 impl ConnectionLimits {
@@ -25,22 +30,25 @@ impl ConnectionLimits {
         raise_limit();
         let descriptors = current_limit().current;
         let share = descriptors.map_or(usize::MAX, share);
-        ConnectionLimits {
-            descriptors,
-            clients: max_clients.min(share),
-            answers: Semaphore::MAX_PERMITS.min(share),
-        }
+        let answers = Semaphore::MAX_PERMITS.min(share);
+        let idle = CLIENTS * http::max_idle_of_server(answers);
+        ConnectionLimits { descriptors, clients: max_clients.min(share), answers, idle }
     }
 }
 
 impl fmt::Display for ConnectionLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConnectionLimits { descriptors, clients, answers } = self;
+        let ConnectionLimits { descriptors, clients, answers, idle } = self;
+        let seconds = MAX_IDLE_TIME.as_secs();
         match descriptors {
             Some(descriptors) => write!(f, "{descriptors} descriptors: ")?,
             None => write!(f, "no limit of descriptors: ")?,
         }
-        write!(f, "at most {clients} connections of clients, and {answers} requests to providers, at once")
+        write!(
+            f,
+            "at most {clients} connections of clients, and {answers} requests to providers, at once; \
+             at most {idle} idle connections to a provider, for {seconds} s"
+        )
     }
 }
 

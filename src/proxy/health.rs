@@ -1,5 +1,6 @@
 //! `GET /health`: the state of the parts that the proxy needs.
 
+use super::clock_watch::ClockWatch;
 use super::degraded;
 use super::descriptors::ConnectionLimits;
 use super::embedder::SharedEmbedder;
@@ -8,6 +9,7 @@ use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
 use super::upstream::Upstream;
 use crate::chat;
+use crate::http::MAX_IDLE_TIME;
 use crate::provider::Target;
 use crate::record::{Object, quote};
 use hyper::StatusCode;
@@ -19,6 +21,7 @@ pub(super) struct HealthApi {
     queue: Arc<StoreQueue>,
     embedder: Arc<SharedEmbedder>,
     upstream: Arc<Upstream>,
+    clock: Arc<ClockWatch>,
     limits: ConnectionLimits,
 }
 
@@ -29,6 +32,7 @@ impl HealthApi {
         queue: &Arc<StoreQueue>,
         embedder: &Arc<SharedEmbedder>,
         upstream: &Arc<Upstream>,
+        clock: &Arc<ClockWatch>,
         limits: ConnectionLimits,
     ) -> HealthApi {
         HealthApi {
@@ -36,6 +40,7 @@ impl HealthApi {
             queue: queue.clone(),
             embedder: embedder.clone(),
             upstream: upstream.clone(),
+            clock: clock.clone(),
             limits,
         }
     }
@@ -48,15 +53,19 @@ impl HealthApi {
             Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "degraded"),
         };
         let store = degraded.map_or_else(|| "ok".to_owned(), |reason| reason.to_string());
+        let clock = self.clock.check().map_or_else(|error| error.to_string(), |()| "ok".to_owned());
         let upstreams: Vec<Object> = self.upstream.all().iter().map(entry).collect();
-        let ConnectionLimits { descriptors, clients, answers } = self.limits;
+        let ConnectionLimits { descriptors, clients, answers, idle } = self.limits;
         let mut limits = Object::default();
         limits.set("descriptors", descriptors.map_or("null".to_owned(), |limit| limit.to_string()));
         limits.set("connections", clients.to_string());
         limits.set("requests", answers.to_string());
+        limits.set("idle", idle.to_string());
+        limits.set("idle_seconds", MAX_IDLE_TIME.as_secs().to_string());
         let mut report = Object::default();
         report.set_text("status", word);
         report.set_text("store", &store);
+        report.set_text("clock", &clock);
         report.set("embedder", self.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
         report.set("upstreams", chat::array(&upstreams));
         report.set("pending", self.queue.pending().to_string());

@@ -2,6 +2,7 @@
 
 use super::chat_completions::ChatApi;
 use super::chat_request::ChatRequest;
+use super::clock_watch::ClockWatch;
 use super::command::CommandApi;
 use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
 use super::guard::Guard;
@@ -35,6 +36,7 @@ const INSTANCE_HEADER: &str = "x-rsv-instance";
 pub(super) struct Router {
     pub(super) config: Arc<ProxyConfig>,
     pub(super) guard: Guard,
+    pub(super) clock: Arc<ClockWatch>,
     pub(super) log: RequestLog,
     /// The scope of requests that name none.
     pub(super) scope: Scope,
@@ -55,6 +57,8 @@ impl Router {
     /// Answers a request, unless the guard does.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
         let (head, body) = request.into_parts();
+        // It reports what is wrong by itself.
+        let _ = self.clock.check();
         let logged = LoggedRequest::begin(&head);
         let parsed = self.parse(&head);
         let scope = parsed.as_ref().ok().map(|(scope, _)| scope.clone());

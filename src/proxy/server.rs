@@ -3,6 +3,7 @@
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
 use super::chat_completions::ChatApi;
+use super::clock_watch::ClockWatch;
 use super::command::CommandApi;
 use super::connections::Connections;
 use super::descriptors::ConnectionLimits;
@@ -164,6 +165,7 @@ impl Proxy {
         let queue = Arc::new(StoreQueue::new(&config, &blocking, &foreground, &stores, &backfill));
         let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
         let pipeline = Arc::new(pipeline);
+        let clock = Arc::new(ClockWatch::new(&config));
         let router = Router {
             guard,
             scope,
@@ -176,7 +178,8 @@ impl Proxy {
             embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
             commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
             models: ModelsApi::new(&config, &upstream),
-            health: HealthApi::new(&stores, &queue, &embedder, &upstream, limits),
+            health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits),
+            clock,
             config: config.clone(),
         };
         Server { config, router: Arc::new(router), stores, queue, backfill }

@@ -200,9 +200,11 @@ fn indexed_text(document: &StoredRecord) -> String {
 
 /// The titles on the way to it, and the overview of a directory, or the content of a leaf.
 fn embedded_text(document: &StoredRecord) -> String {
-    let texts = match document.is_directory() {
-        true => [document.member_text("overview"), document.member_text("abstract"), document.text.clone()],
-        false => [document.text.clone(), document.member_text("overview"), document.member_text("abstract")],
+    let (overview, abstract_) = (document.member_text("overview"), document.member_text("abstract"));
+    let texts = if document.is_directory() {
+        [overview, abstract_, document.text.clone()]
+    } else {
+        [document.text.clone(), overview, abstract_]
     };
     let text = texts.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
     joined([title_path(document), text])

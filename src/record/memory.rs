@@ -22,8 +22,12 @@ pub static MEMORY: RecordKind = RecordKind {
     embedded: TextSource::Composed(embedded_text),
     shown: TextSource::Composed(embedded_text),
     heading,
+    lookup_key: Some(ORIGIN),
     ..RecordKind::PLAIN
 };
+
+/// The member that says how a memory came into being.
+const ORIGIN: &str = "origin";
 
 /// The category of memories that need an outcome: what to do, or what to avoid.
 pub const STRATEGY: &str = "strategy";

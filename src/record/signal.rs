@@ -4,7 +4,7 @@ use super::id;
 use super::members::{name, timestamp};
 use super::memory::texts;
 use super::object::{Object, quote, unexpected};
-use super::stored::{Draft, RecordKind, StoredRecord, Subject, Tally, write_time};
+use super::stored::{Draft, RecordKind, StoredRecord, Subject, Tally, TextSource, write_time};
 use super::time;
 use crate::error::{Error, Result};
 
@@ -18,8 +18,21 @@ pub static SIGNAL: RecordKind = RecordKind {
     merge: Some(merge),
     subject: Some(Subject { kind: "memory", tallies }),
     lookup_key: Some("of"),
+    shown: TextSource::Composed(shown_text),
     ..RecordKind::PLAIN
 };
+
+/// Its type, what it says, and of which memory: `outcome, negative, of m1`.
+fn shown_text(signal: &StoredRecord) -> String {
+    let member = |name| signal.member_text(name);
+    let sign = if signal.members.get("positive") == Some("true") { "positive" } else { "negative" };
+    let count = match signal.members.get("count") {
+        None => String::new(),
+        Some("1") => ", once".to_owned(),
+        Some(count) => format!(", {count} times"),
+    };
+    format!("{}, {sign}{count}, of {}", member("type"), member("of"))
+}
 
 /// The type of a signal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -3,14 +3,17 @@
 use super::options::Options;
 use crate::error::Result;
 use crate::memory::{self, PriorRule};
-use crate::record::{Hit, MEMORY, Origin};
-use crate::store::Store;
+use crate::record::{Hit, MEMORY, Origin, Scopes};
+use crate::store::{Select, Store};
 
 /// The factor by which the score of a consolidated memory is multiplied.
 const CONSOLIDATED_BOOST: f64 = 1.2;
 
-/// The least number of hits to fetch, of which those that do not qualify are dropped.
-const MIN_FETCHED: usize = 40;
+/// The number of hits to fetch for each that is wanted, of which those that do not qualify are dropped.
+const FETCHED_PER_HIT: usize = 2;
+
+/// The number of hits beyond which no more are fetched only because a consolidated memory may be among them.
+const MAX_FETCHED_FOR_BOOST: usize = 200;
 
 /// The filters of a search among memories.
 #[derive(Clone, Copy, Debug)]
@@ -20,15 +23,17 @@ pub struct MemoryRule {
     pub min_confidence: Option<f64>,
 }
 
-/// The hits of a search whose selection may contain memories: these have their derived members. `search` is called with
-/// greater limits until there are enough.
+/// The hits of a search whose selection may contain memories of some scopes: these have their derived members. `search`
+/// is called with greater limits until there are enough.
 pub fn run_with_memories(
     store: &mut dyn Store,
+    scopes: &Scopes,
     options: &Options,
     rule: MemoryRule,
     mut search: impl FnMut(&mut dyn Store, &Options) -> Result<Vec<Hit>>,
 ) -> Result<Vec<Hit>> {
-    let mut limit = options.limit.saturating_mul(2).max(MIN_FETCHED);
+    let mut limit = options.limit.saturating_mul(FETCHED_PER_HIT);
+    let has_consolidated = has_consolidated(store, scopes)?;
     loop {
         let wanted = Options { limit, min_score: None, ..options.clone() };
         let found = search(store, &wanted)?;
@@ -40,17 +45,26 @@ pub fn run_with_memories(
         let hits = Hit::best(hits, options.limit);
         // What was not fetched scores at most this.
         let bound = lowest * CONSOLIDATED_BOOST;
-        let are_best = hits.len() >= options.limit && hits.last().is_none_or(|last| last.score >= bound);
-        if all || are_best || limit >= options.max_fetched {
+        let are_best = !has_consolidated
+            || limit >= MAX_FETCHED_FOR_BOOST
+            || hits.last().is_none_or(|last| last.score >= bound);
+        if all || are_best && hits.len() >= options.limit || limit >= options.max_fetched {
             return finish(store, hits, linked, options, rule);
         }
         limit = limit.saturating_mul(4).min(options.max_fetched);
     }
 }
 
+/// Whether any memory of some scopes is consolidated.
+fn has_consolidated(store: &mut dyn Store, scopes: &Scopes) -> Result<bool> {
+    let key = Some(Origin::Consolidated.name().to_owned());
+    let which = Select { key, ..Select::records(vec![&MEMORY], scopes.clone()) };
+    Ok(store.count(&which, 1)? > 0)
+}
+
 /// Drops memories that do not qualify, and raises the scores of consolidated ones.
 fn qualify(store: &mut dyn Store, hits: &mut Vec<Hit>, rule: MemoryRule) -> Result<()> {
-    memory::derive(store, hits.iter_mut().map(|hit| &mut hit.record), rule.prior)?;
+    memory::derive_untimed(store, hits.iter_mut().map(|hit| &mut hit.record), rule.prior)?;
     hits.retain(|Hit { record, .. }| {
         record.kind != &MEMORY || memory::is_active(record) && memory::is_trusted(record, rule.min_confidence)
     });
@@ -79,5 +93,6 @@ fn finish(
     qualify(store, &mut linked, rule)?;
     linked.truncate(options.limit);
     hits.append(&mut linked);
+    memory::derive(store, hits.iter_mut().map(|hit| &mut hit.record), rule.prior)?;
     Ok(hits)
 }

@@ -3,8 +3,9 @@
 //!
 //! A record's own score is its BM25 divided by the best one, plus `MEANING_WEIGHT` times the position of its cosine
 //! between the lowest and the highest of all candidates, if the cosine reaches the model's minimum similarity: the
-//! range of cosines depends on the model. Without a vector its words count for both. If the question names a month or a
-//! year, scores of records of that time are multiplied by `DATE_BOOST`.
+//! range of cosines depends on the model. Without a vector its words count for both. Among records outside
+//! conversations words weigh less (`words_weight`). If the question names a month or a year, scores of records of that
+//! time are multiplied by `DATE_BOOST`.
 
 use super::question::Question;
 use crate::record::{Hit, Link, StoredRecord};
@@ -194,9 +195,10 @@ impl Evidence {
             width if width > 0.0 => (cosine - lowest) / width,
             _ => 1.0,
         };
+        let words_weight = self.words_weight();
         let score = |one: &Candidate| {
             let dated = if question.dates.hold(one.record.timestamp) { DATE_BOOST } else { 1.0 };
-            let words = one.keyword / keyword;
+            let words = words_weight * one.keyword / keyword;
             match one.similarity {
                 Some(cosine) => [dated * words, dated * MEANING_WEIGHT * meaning(cosine)],
                 // Without a vector the words count for the meaning too.
@@ -204,6 +206,17 @@ impl Evidence {
             }
         };
         self.candidates.iter().map(score).collect()
+    }
+
+    /// The weight of the words. Records outside conversations are few, and asked for in other words: the best record by
+    /// words may only share a common word with the question. So words count as much as the share of the question that
+    /// some record holds, unless nothing is known but words.
+    fn words_weight(&self) -> f64 {
+        let is_compared = self.candidates.iter().any(|one| one.similarity.is_some());
+        if !is_compared || self.candidates.iter().any(|one| one.record.kind.traced) {
+            return 1.0;
+        }
+        self.candidates.iter().map(|one| one.share).fold(0.0, f64::max)
     }
 
     /// The record before and the record after each record whose neighbours are known.

@@ -27,6 +27,7 @@ mod retrieval;
 mod row;
 mod schema;
 mod segment;
+mod segment_draft;
 mod state;
 mod surroundings;
 mod synapse;

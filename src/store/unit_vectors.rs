@@ -1,7 +1,10 @@
 //! The cosines of many vectors with each other: the product of a matrix with its transpose, by blocks of rows.
 //!
-//! The product is in `f32`, with fixed lanes, so that every processor gives the same; it only finds candidates. Their
-//! exact cosines are in `f64`.
+//! The product is in `f32`, and may differ between processors in the last digits; it only finds candidates, with a
+//! tolerance. Their exact cosines are in `f64`.
+
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 
 /// The numbers that are multiplied at once.
 const LANES: usize = 8;
@@ -10,6 +13,9 @@ const TILE_ROWS: usize = 2;
 const TILE_COLUMNS: usize = 4;
 /// More than the greatest error of a cosine in `f32`, for vectors of any dimension that models have.
 const TOLERANCE: f64 = 1e-4;
+
+/// The least number of columns that is worth a thread.
+const MIN_COLUMNS_PER_THREAD: usize = 1024;
 
 /// The rows that are compared with all others at a time: they stay in the cache meanwhile.
 pub const BLOCK_ROWS: usize = 64;
@@ -63,35 +69,67 @@ impl UnitVectors {
     }
 
     /// For each of some rows those of the columns, by their positions in `columns`, whose cosine may be above a
-    /// threshold.
-    #[allow(unsafe_code)] // The loop that takes all the time of clustering: AVX2 does it three times as fast.
+    /// threshold. The columns are shared among threads.
     pub fn candidates(&self, rows: &[usize], columns: &[usize], threshold: f64) -> Vec<Vec<usize>> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let share = columns.len().div_ceil(threads).max(MIN_COLUMNS_PER_THREAD);
+        let mut shares = columns.chunks(share).enumerate();
+        let (_, first) = shares.next().unwrap_or((0, columns));
+        thread::scope(|scope| {
+            let start = |(at, columns)| {
+                let look = move || self.candidates_among(rows, columns, threshold);
+                (at * share, columns, thread::Builder::new().spawn_scoped(scope, look))
+            };
+            let others: Vec<_> = shares.map(start).collect();
+            let mut found = self.candidates_among(rows, first, threshold);
+            for (begin, columns, other) in others {
+                // The share of a thread that cannot be started is left to this one.
+                let near = match other.map(ScopedJoinHandle::join) {
+                    Ok(near) => near.unwrap_or_else(|panic| resume_unwind(panic)),
+                    Err(_) => self.candidates_among(rows, columns, threshold),
+                };
+                for (found, near) in found.iter_mut().zip(near) {
+                    found.extend(near.into_iter().map(|column| begin + column));
+                }
+            }
+            found
+        })
+    }
+
+    #[allow(unsafe_code)] // The loop that takes all the time of clustering: AVX2 and FMA do it several times as fast.
+    fn candidates_among(&self, rows: &[usize], columns: &[usize], threshold: f64) -> Vec<Vec<usize>> {
         let mut found = vec![Vec::new(); rows.len()];
         let least = (threshold - TOLERANCE) as f32;
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
             // SAFETY: the processor has what the function is compiled for.
             unsafe { self.candidates_avx2(rows, columns, least, &mut found) };
             return found;
         }
-        self.multiply(rows, columns, least, &mut found);
+        self.multiply::<false>(rows, columns, least, &mut found);
         found
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
+    #[target_feature(enable = "avx2,fma")]
     fn candidates_avx2(&self, rows: &[usize], columns: &[usize], least: f32, found: &mut [Vec<usize>]) {
-        self.multiply(rows, columns, least, found);
+        self.multiply::<true>(rows, columns, least, found);
     }
 
     /// Notes for each row the columns with a product of at least `least`. The last rows and columns that fill no tile
     /// are filled up with their last one.
     #[inline(always)]
-    fn multiply(&self, rows: &[usize], columns: &[usize], least: f32, found: &mut [Vec<usize>]) {
+    fn multiply<const FUSED: bool>(
+        &self,
+        rows: &[usize],
+        columns: &[usize],
+        least: f32,
+        found: &mut [Vec<usize>],
+    ) {
         for (column_tile, columns) in columns.chunks(TILE_COLUMNS).enumerate() {
             let of_columns: [&[[f32; LANES]]; TILE_COLUMNS] = self.tile(columns);
             for (row_tile, rows) in rows.chunks(TILE_ROWS).enumerate() {
-                let products = products(self.tile::<TILE_ROWS>(rows), of_columns);
+                let products = products::<FUSED>(self.tile::<TILE_ROWS>(rows), of_columns);
                 for (row, products) in products.iter().take(rows.len()).enumerate() {
                     for (column, product) in products.iter().take(columns.len()).enumerate() {
                         if *product >= least {
@@ -109,9 +147,9 @@ impl UnitVectors {
     }
 }
 
-/// The dot products of each row with each column.
+/// The dot products of each row with each column; `FUSED` where the processor multiplies and adds in one step.
 #[inline(always)]
-fn products(
+fn products<const FUSED: bool>(
     rows: [&[[f32; LANES]]; TILE_ROWS],
     columns: [&[[f32; LANES]]; TILE_COLUMNS],
 ) -> [[f32; TILE_COLUMNS]; TILE_ROWS] {
@@ -122,7 +160,8 @@ fn products(
         for (row, sums) in rows.iter().zip(&mut sums) {
             for (column, sums) in columns.iter().zip(sums) {
                 for lane in 0..LANES {
-                    sums[lane] += row[at][lane] * column[at][lane];
+                    let (x, y) = (row[at][lane], column[at][lane]);
+                    sums[lane] = if FUSED { x.mul_add(y, sums[lane]) } else { sums[lane] + x * y };
                 }
             }
         }

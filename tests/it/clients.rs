@@ -13,7 +13,7 @@ use std::process::Command;
 const SAID: &str = "In Évora.";
 
 /// Where the clients are, if that `part` of them is there.
-fn clients(part: &str) -> Option<PathBuf> {
+pub(crate) fn clients(part: &str) -> Option<PathBuf> {
     let directory = PathBuf::from(std::env::var_os("RSV_TEST_CLIENTS")?);
     directory.join(part).exists().then_some(directory)
 }

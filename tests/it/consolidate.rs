@@ -1,12 +1,14 @@
 //! Consolidation as a whole: the pipe from clusters to the store, and scripts/rsv-consolidate, which runs it.
 
 use crate::clusters::{at, memory, store};
+use crate::distill_model::said;
+use crate::fake::Fake;
 use crate::support::{Dice, Home, Ran, lines_of, number_from, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 fn script() -> PathBuf {
@@ -164,10 +166,23 @@ fn the_lock_lets_one_run_at_a_time_and_is_given_back_by_a_kill() {
 }
 
 /// Kills the processes of a pipe at once, and waits for the first.
-fn kill_group(process: &mut std::process::Child) {
+fn kill_group(process: &mut Child) {
     let group = format!("-{}", process.id());
     Command::new("kill").args(["-9", "--", &group]).stderr(Stdio::null()).status().unwrap();
     process.wait().unwrap();
+}
+
+/// The stages of the pipe, each a process that can be killed by itself.
+fn pipe(home: &Home) -> [Child; 3] {
+    let start = |tool: &str, words: &[&str], input: Stdio, output: Stdio| {
+        home.command(tool).args(words).stdin(input).stdout(output).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut link = start("rsv-link", &["--clusters", "--force"], Stdio::null(), Stdio::piped());
+    let clusters = link.stdout.take().unwrap();
+    let mut merge = start("rsv-merge", &[], clusters.into(), Stdio::piped());
+    let memories = merge.stdout.take().unwrap();
+    let ingest = start("rsv-ingest", &[], memories.into(), Stdio::null());
+    [link, merge, ingest]
 }
 
 #[allow(clippy::print_stdout)] // Shown where the test fails.
@@ -191,27 +206,48 @@ fn a_kill_at_any_moment_archives_no_memory_without_its_successor() {
             states(&home);
             home.check();
         }
-        // A kill of one stage alone ends the others.
-        for stage in ["rsv-link", "rsv-merge", "rsv-ingest"] {
-            let clusters = home.run("rsv-link", &["-q", "--clusters", "--force"], "").ok();
-            let (name, words, input): (_, &[&str], _) = match stage {
-                "rsv-link" => ("rsv-link", &["-q", "--clusters", "--force"], String::new()),
-                "rsv-merge" => ("rsv-merge", &["-q"], clusters),
-                _ => ("rsv-ingest", &["-q"], home.run("rsv-merge", &["-q"], clusters).ok()),
-            };
-            let input = home.write("input", &input);
-            let mut process = home.command(name);
-            let file = std::fs::File::open(input).unwrap();
-            let mut process =
-                process.args(words).stdin(file).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            std::thread::sleep(whole.mul_f64(dice.below(1000) as f64 / 2000.0));
-            process.kill().unwrap();
-            process.wait().unwrap();
+        // A kill of one stage ends the others.
+        for killed in 0..3 {
+            let mut stages = pipe(&home);
+            std::thread::sleep(whole.mul_f64(dice.below(1000) as f64 / 1000.0));
+            stages[killed].kill().unwrap();
+            for mut stage in stages {
+                stage.wait().unwrap();
+            }
             states(&home);
+            home.check();
         }
         let ran = consolidate(&home, &["-q", "--force"]);
         assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
         assert_eq!(states(&home), (61, 180));
+        home.check();
+    }
+}
+
+#[test]
+fn what_a_model_refuses_is_left_for_the_next_run() {
+    for home in Home::of_each_store() {
+        store_clusters(&home, 2);
+        let answer = |outcome: &str| {
+            said(&json!({"title": "All", "content": "Said by a model.", "outcome": outcome}).to_string())
+        };
+        let fake = Fake::new([answer("failure"), answer("success"), answer("success")]);
+        let home = home.env("RSV_OLLAMA_BASE_URL", &fake.url());
+        let ran = consolidate(&home, &["--model", "llama3.2"]);
+        assert!(ran.status == 2 && ran.stdout.is_empty(), "{ran}");
+        let notes = ["merged 1 cluster, 1 failed, in ", "created 1 memory, archived 3, in "];
+        assert!(notes.iter().all(|note| ran.stderr.contains(note)), "{ran}");
+        assert!(
+            ran.stderr.contains("rsv-merge: error: <stdin>:1: not merged: the answer is invalid: "),
+            "{ran}"
+        );
+        assert_eq!(states(&home), (5, 3));
+        let ran = consolidate(&home, &["-q", "--force", "--model=llama3.2"]);
+        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+        assert_eq!(states(&home), (3, 6));
+        let made: Vec<Value> =
+            memories(&home).into_values().filter(|one| one.get("source_ids").is_some()).collect();
+        assert!(made.iter().all(|one| one["consolidation_type"] == "synthesized"), "{made:?}");
         home.check();
     }
 }

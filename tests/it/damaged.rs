@@ -351,7 +351,9 @@ fn a_store_without_its_header_schema_or_index_is_exported_as_a_whole() {
 fn every_format_of_a_damaged_store_is_whole() {
     let mut bytes = sound().bytes.clone();
     let lost = &sound().pages[&mark('m', 700)];
-    lost.iter().for_each(|page| bytes[page * PAGE..][..PAGE].fill(0xa5));
+    for page in lost {
+        bytes[page * PAGE..][..PAGE].fill(0xa5);
+    }
     let home = home_with(&bytes);
     let run = |words: &[&str]| {
         let ran = home.run("rsv-export", words, "");

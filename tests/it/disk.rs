@@ -20,14 +20,18 @@ const TURNS_AT_ONCE: usize = 40;
 /// The library, built once.
 pub(crate) fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("disk-{}.so", std::process::id()));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/disk.c");
-        let mut cc = Command::new("cc");
-        cc.args(["-O1", "-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
-        assert!(cc.status().unwrap().success(), "{cc:?}");
-        library
-    })
+    BUILT.get_or_init(|| build_library("disk"))
+}
+
+/// Builds a library for LD_PRELOAD from its source beside this file.
+pub(crate) fn build_library(name: &str) -> PathBuf {
+    let file = format!("{name}-{}.so", std::process::id());
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/it/{name}.c"));
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl");
+    assert!(cc.status().unwrap().success(), "{cc:?}");
+    library
 }
 
 /// What a tool did to the disk.
@@ -199,7 +203,9 @@ impl Machine {
             match operation {
                 Operation::Sync if path == directory => {
                     removed.clear();
-                    files.values_mut().for_each(|file| file.is_in_directory = true);
+                    for file in files.values_mut() {
+                        file.is_in_directory = true;
+                    }
                 }
                 Operation::Sync => files.entry(path).or_default().sync(),
                 Operation::Unlink => {

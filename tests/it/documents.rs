@@ -82,7 +82,8 @@ fn names(home: &Home) -> Vec<String> {
 fn a_version_takes_the_place_of_the_one_before() {
     for home in Home::of_each_store() {
         let uri = format!("{NOTES}/a");
-        let put = |document: &Value| home.ingest(&["-p", "p"], &lines(&[document.clone()])).remove(0);
+        let put =
+            |document: &Value| home.ingest(&["-p", "p"], &lines(std::slice::from_ref(document))).remove(0);
         let first = put(&leaf(&uri, "Tomatoes need warmth."));
         let exported = home.export();
         assert_eq!(put(&leaf(&uri, "Tomatoes need warmth."))["id"], first["id"]);
@@ -111,7 +112,7 @@ fn what_a_model_made_stays_until_its_source_changes() {
         by_model["abstract"] = json!("Numbers up to two.");
         by_model["made_by"] = json!("a-model");
         let put = |document: &Value| {
-            home.ingest(&["-p", "p"], &lines(&[document.clone()]));
+            home.ingest(&["-p", "p"], &lines(std::slice::from_ref(document)));
             text(&lines_of(&home.run("rsv-view", &["-p", "p", &uri], "").ok())[0]["abstract"])
         };
         assert_eq!(put(&by_rule), "One.");

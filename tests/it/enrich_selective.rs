@@ -1,6 +1,7 @@
 //! Selective recall: only what helps is sent, and the recent messages are those of the present sitting.
 
 use crate::support::{Home, lines_of, text};
+use rsv::tokens::Counter;
 use serde_json::{Value, json};
 
 const NOW: &str = "2026-11-21T12:00:00Z";
@@ -108,4 +109,22 @@ fn messages_below_the_bar_are_named_as_such() {
     let left_out = account["left_out"].as_array().unwrap();
     let below = left_out.iter().filter(|left| left["reason"] == "threshold").count();
     assert!(below >= 12 - recalled.len(), "{account}");
+}
+
+#[test]
+fn the_tokens_of_short_turns_are_told_within_15_percent() {
+    let home = Home::new().at(NOW);
+    home.ingest(&["-p", "w"], include_str!("../../scripts/demo.jsonl"));
+    let exact = Counter::for_model("gpt-4o");
+    for question in ["What did the hotel cost?", "ok", "Which tomatoes would you grow in it?", "zzz"] {
+        for selective in ["true", "false"] {
+            let home = home.env("RSV_ENRICH_SELECTIVE", selective);
+            let request = json!({"model": "gpt-4o", "messages": [{"role": "user", "content": question}]});
+            let line = lines_of(&home.run("rsv-enrich", &["-p", "w"], request.to_string()).ok()).remove(0);
+            let told = line["rsv"]["account"]["counted"].as_u64().unwrap() as f64;
+            // Beside the text, a chat has 3 tokens for each message, 1 for its role, and 3 for the answer.
+            let counted = exact.text(&text(&line["messages"][0]["content"])) as f64 + 7.0;
+            assert!((told / counted - 1.0).abs() < 0.15, "{question}: {told} of {counted}");
+        }
+    }
 }

@@ -229,7 +229,7 @@ impl Call {
 }
 
 /// Whether a request has arrived with its body.
-fn whole(request: &[u8]) -> bool {
+pub(crate) fn whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request).to_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));

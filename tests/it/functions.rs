@@ -53,7 +53,7 @@ pub(crate) fn home() -> Home {
 }
 
 /// The functions of a shell, in a directory whose name wants quotes.
-fn sourced(home: &Home, shell: &str) -> String {
+pub(crate) fn sourced(home: &Home, shell: &str) -> String {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
     let directory = "it's \"the\" $place";
     for name in ["rsv.bash", "rsv.zsh", "rsv.fish"] {

@@ -74,15 +74,11 @@ fn with_a_role_json_is_stored_as_text() {
 }
 
 #[test]
-fn empty_text_and_invalid_roles_are_refused() {
+fn empty_text_and_invalid_roles_are_refused_and_an_empty_stream_is_not() {
     let home = Home::new();
-    for (words, stdin) in [
-        (&[][..], ""),
-        (&[], " \n\t\n"),
-        (&["--role", "user"], "  \n"),
-        (&["--role", "tool"], ""),
-        (&[" "], ""),
-    ] {
+    for (words, stdin) in
+        [(&[][..], " \n\t\n"), (&["--role", "user"], "  \n"), (&["--role", "tool"], ""), (&[" "], "")]
+    {
         let refused = "rsv-ingest: error: there is no text\n\
                        rsv-ingest: hint: give it as an argument or on standard input\n[2]";
         assert_eq!(ingest(&home, words, stdin).to_string(), refused, "{words:?}");
@@ -90,6 +86,10 @@ fn empty_text_and_invalid_roles_are_refused() {
     let refused = "rsv-ingest: error: invalid value 'usr' for '--role <ROLE>': \
                    expected user, assistant, system or tool\nrsv-ingest: hint: see 'rsv-ingest --help'\n[2]";
     assert_eq!(ingest(&home, &["--role", "usr"], "hello").to_string(), refused);
+    // An empty stream has nothing to store.
+    for (words, wanted) in [(&[][..], ""), (&["--trace", "t"], ""), (&["--format", "json"], "[]\n")] {
+        assert_eq!(ingest(&home, words, "").ok(), wanted);
+    }
     assert!(!home.store().exists(), "nothing was to be stored");
 }
 

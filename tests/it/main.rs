@@ -1,7 +1,9 @@
 //! The tools as their users meet them: the real binaries, in an empty environment.
 #![allow(clippy::unwrap_used)]
 
+mod activity;
 mod ask;
+mod browse;
 mod browser;
 mod changes;
 mod cli_contract;
@@ -9,12 +11,14 @@ mod clients;
 mod clusters;
 mod command;
 mod completion;
+mod confidence;
 mod config;
 mod consolidate;
 mod conversations;
 mod damaged;
 mod disk;
 mod distill;
+mod distill_model;
 mod docs;
 mod doctor;
 mod documents;
@@ -48,8 +52,11 @@ mod keys;
 mod kinds;
 mod levels;
 mod link;
+mod local_model;
 mod memory;
+mod memory_search;
 mod merge;
+mod merge_model;
 mod models;
 mod mutations;
 mod neo4j;
@@ -57,6 +64,7 @@ mod neo4j_trouble;
 mod pager;
 mod pictures;
 mod proxy;
+mod proxy_clock;
 mod proxy_forget;
 mod proxy_load;
 mod proxy_ollama;

@@ -40,7 +40,7 @@ fn a_memory_is_written_read_and_passed_on() {
             "--outcome",
             "success",
             "--tags",
-            "ci,rust",
+            "ci, rust,",
             "--description",
             "On testing",
         ];
@@ -195,33 +195,76 @@ fn weights_are_learnt_from_what_explicit_signals_agree_with() {
 #[test]
 fn any_order_of_signals_in_any_pieces_gives_the_same_confidence() {
     tries(6, |mut dice| {
-        for (home, other) in Home::of_each_store().map(|home| (home, Home::new())) {
+        for home in Home::of_each_store() {
+            // A server gets the pieces, so that each kind of store gets them in some try.
+            let other = Home::new();
+            let (whole, parts) = if home.is_at_server() { (&other, &home) } else { (&home, &other) };
             let all: Vec<Value> = (0..4)
                 .map(|n| memory(&format!("m{n}"), "p", &format!("T{n}"), "C", 0.1 * f64::from(n) + 0.2))
                 .collect();
             let mut signals: Vec<Value> = (0..30).map(|n| signal(&mut dice, n)).collect();
-            home.run("rsv-import", &[], lines(&all) + &lines(&signals)).ok();
-            other.run("rsv-import", &[], lines(&all)).ok();
+            whole.run("rsv-import", &[], lines(&all) + &lines(&signals)).ok();
+            parts.run("rsv-import", &[], lines(&all)).ok();
             while !signals.is_empty() {
-                let some: Vec<Value> = (0..=dice.below(9))
-                    .filter(|_| !signals.is_empty())
-                    .collect::<Vec<_>>()
-                    .into_iter()
-                    .map_while(|_| {
-                        (!signals.is_empty()).then(|| signals.swap_remove(dice.below(signals.len())))
-                    })
-                    .collect();
-                other.run("rsv-import", &[], lines(&some)).ok();
-                other.run("rsv-import", &[], lines(&some)).ok();
+                let count = (1 + dice.below(9)).min(signals.len());
+                let some: Vec<Value> =
+                    (0..count).map(|_| signals.swap_remove(dice.below(signals.len()))).collect();
+                parts.run("rsv-import", &[], lines(&some)).ok();
+                parts.run("rsv-import", &[], lines(&some)).ok();
             }
-            assert_eq!(home.export(), other.export());
+            assert_eq!(whole.export(), parts.export());
+            let weights = |home: &Home| home.run("rsv-signal", &["--weights", "-p", "p"], "").ok();
+            assert_eq!(weights(whole), weights(parts));
             // And once more through the other, which adds nothing.
-            home.run("rsv-import", &[], other.export()).ok();
-            assert_eq!(home.export(), other.export());
-            assert!(home.run("rsv-signal", &["--rebuild"], "").stderr.contains("the counts were right"));
-            home.check();
+            whole.run("rsv-import", &[], parts.export()).ok();
+            assert_eq!(whole.export(), parts.export());
+            for home in [whole, parts] {
+                assert!(home.run("rsv-signal", &["--rebuild"], "").stderr.contains("the counts were right"));
+                home.check();
+            }
         }
     });
+}
+
+#[test]
+fn stores_that_exchange_exports_agree() {
+    for home in Home::of_each_store() {
+        let home = home.at("2026-11-23T10:00:00Z");
+        let other = Home::new().at("2026-11-23T15:00:00Z");
+        let all = lines(&[memory("m", "p", "T", "C", 0.8), memory("n", "p", "U", "D", 0.4)]);
+        for (home, signals) in [
+            (&home, ["--used m", "--used m", "--helpful m", "--failed n", "--unhelpful n"]),
+            (&other, ["--used m", "--succeeded n", "--helpful n", "--unhelpful m", "--used n"]),
+        ] {
+            home.run("rsv-import", &[], &all).ok();
+            for signal in signals {
+                home.run("rsv-signal", &signal.split(' ').collect::<Vec<_>>(), "").ok();
+            }
+        }
+        let (one, two) = (home.export(), other.export());
+        assert_ne!(one, two);
+        other.run("rsv-import", &[], one).ok();
+        home.run("rsv-import", &[], two).ok();
+        assert_eq!(home.export(), other.export());
+        // What either store counted is there once: two uses in one, one in the other, on one day.
+        assert_eq!(memories(&home, "p")["m"]["usage_count"], json!(3));
+        let found = lines_of(&home.run("rsv-view", &["-p", "p", "--of", "m"], "").ok());
+        assert_eq!(found.len(), 4, "{found:?}");
+        // usage of m had predicted both explicit signals about m, the outcomes of n those about n: the shares of usage
+        // and outcome are 6 of 12 and 7 of 12.
+        let weights = &lines_of(&home.run("rsv-signal", &["--weights", "-p", "p"], "").ok())[0];
+        let (usage, outcome, explicit) = (6.0 / 12.0, 7.0 / 12.0, 0.7);
+        let total: f64 = usage + outcome + explicit;
+        for (name, share) in [("usage", usage), ("outcome", outcome), ("explicit", explicit)] {
+            assert_near(weights[name].as_f64().unwrap(), share / total, name);
+        }
+        let [usage, outcome, explicit] = [usage, outcome, explicit].map(|share| share / total);
+        let m = (3.2 + 2.0 * usage + explicit) / (4.0 + 2.0 * usage + 2.0 * explicit);
+        let n = (1.6 + usage + outcome + explicit) / (4.0 + usage + 2.0 * (outcome + explicit));
+        assert_near(confidence(&home, "p", "m"), m, "m");
+        assert_near(confidence(&home, "p", "n"), n, "n");
+        home.check();
+    }
 }
 
 /// A signal about one of four memories.
@@ -253,10 +296,23 @@ fn use_is_counted_once_a_day_and_the_greater_count_holds() {
             assert_eq!(home.run("rsv-signal", &["--used"], &hits).ok(), hits);
         }
         home.at("2026-11-24T10:00:00Z").run("rsv-signal", &["--used", "m"], "").ok();
-        let signals = lines_of(&home.run("rsv-view", &["-p", "p", "--of", "m"], "").ok());
+        let signals = lines_of(&home.run("rsv-view", &["--kind", "signal", "--of", "m"], "").ok());
+        assert_eq!(lines_of(&home.run("rsv-view", &["-p", "p", "--of", "m"], "").ok()), signals);
+        let newer = home.run("rsv-view", &["--of", "m", "--since", "2026-11-24"], "").ok();
+        assert_eq!(lines_of(&newer), signals[1..]);
+        assert_eq!(home.run("rsv-view", &["-p", "q", "--of", "m"], "").ok(), "");
         let counts: Vec<(String, i64)> =
             signals.iter().map(|one| (text(&one["day"]), one["count"].as_i64().unwrap())).collect();
         assert_eq!(counts, [("2026-11-23".to_owned(), 3), ("2026-11-24".to_owned(), 1)]);
+        let as_text =
+            home.run("rsv-view", &["--of", "m", "--format", "text", "--since", "2026-11-24"], "").ok();
+        assert_eq!(as_text, "2026-11-24 10:00 signal: usage, positive, once, of m\n");
+        let told = home.run("rsv-view", &["--kind", "memory", "--of", "m"], "").trouble();
+        assert!(told.contains("--of: only signals are about a memory"), "{told}");
+        // To people, a memory shows its row of the table.
+        let shown = home.run("rsv-view", &["--id", "m", "--format", "text"], "").ok();
+        let row = "0.82    4 uses  explicit 0:0  usage 2:0  outcome 0:0  success  Owls\n";
+        assert!(shown.starts_with(row) && shown.contains("They hunt at night."), "{shown}");
         let found = &memories(&home, "p")["m"];
         assert_eq!(
             (&found["usage_count"], &found["updated_at"]),
@@ -418,6 +474,8 @@ fn stats_and_rows_are_for_people() {
         );
         let row = home.run("rsv-view", &["-p", "p", "--kind", "memory", "--format", "text"], "").ok();
         assert_eq!(row, "0.83    1 uses  explicit 1:0  usage 1:0  outcome 0:0  success  Test \\u{1b}first\n");
+        let one = home.run("rsv-view", &["--id", "m", "--format", "text"], "").ok();
+        assert!(one.starts_with(&row) && one.contains("confidence 0.83: Test"), "{one}");
         let narrowed = home.run("rsv-signal", &["--stats", "-p", "q"], "").ok();
         assert!(narrowed.contains("\"mean_confidence\":0.6"), "{narrowed}");
         home.check();

@@ -345,6 +345,48 @@ fn by_meaning_too_the_pipe_and_the_proxy_give_the_same_bytes() {
     }
 }
 
+/// The demo's conversation, of which only a few messages help.
+#[test]
+fn with_selective_recall_too_the_pipe_and_the_proxy_give_the_same_bytes() {
+    let before = r#"{"model":"llama3.1","messages":[{"role":"system","content":"Be \u0062rief."},{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi \u00e9"},{"role":"user","content":""#;
+    let request = format!("{before}What did the hotel in Lisbon cost?\"}}]}}");
+    let sent = |selective: &str| {
+        // A long request is worth the question how large the model's window is.
+        let provider = || {
+            Fake::answering(|seen| match seen.path.as_str() {
+                "/api/show" => Answer::new(200, "{}"),
+                _ => Answer::new(200, REPLY),
+            })
+        };
+        let (by_pipe, by_proxy) = (provider(), provider());
+        let recalling = |provider: &Fake| {
+            let home = home(provider).and_model().env("RSV_ENRICH_SELECTIVE", selective);
+            home.ingest(&[], &crate::docs::read("scripts/demo.jsonl"));
+            home
+        };
+        let (pipe, proxied) = (recalling(&by_pipe), recalling(&by_proxy));
+        let enriched = pipe.run("rsv-enrich", &[], &request).ok();
+        let answered = pipe.run("rsv-forward", &[], enriched).ok();
+        let piped = pipe.run("rsv-ingest", &[], answered).ok();
+        let proxy = Proxy::start(&proxied);
+        assert_eq!(proxy.post("/v1/chat/completions", "", &request), (200, piped));
+        let chat = |provider: &Fake| {
+            let seen = provider.seen();
+            seen.iter().find(|seen| seen.path == "/v1/chat/completions").unwrap().text().to_owned()
+        };
+        let sent = chat(&by_pipe);
+        assert_eq!(chat(&by_proxy), sent, "enrich.selective = {selective}");
+        let stored = |home: &Home| home.run("rsv-view", &["--accounts"], "").ok();
+        assert_eq!(stored(&proxied), stored(&pipe));
+        // What a provider caches stays as it was.
+        assert!(sent.starts_with(&format!("{before}<rsv-memory>")), "{sent}");
+        assert!(sent.contains("140 euros a night"), "{sent}");
+        sent
+    };
+    let (selective, everything) = (sent("true"), sent("false"));
+    assert!(selective.len() * 2 < everything.len(), "{selective}");
+}
+
 /// The answer to a command, as JSON.
 fn command(proxy: &Proxy, path: &str) -> Vec<Value> {
     let (status, body) = proxy.get(path);

@@ -1,13 +1,14 @@
 //! rsv-proxy with many clients at once: whoever got an answer finds it in the store, once.
 
-use crate::fake::{Answer, Fake, Seen};
-use crate::proxy::{Proxy, answer, limited, post};
+use crate::fake::{self, Answer, Fake, Seen};
+use crate::proxy::{Proxy, REPLY, answer, limited, post};
 use crate::support::{Home, lines_of, number_from, text};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -157,6 +158,47 @@ fn turns_wait_for_descriptors_and_all_are_answered() {
         assert_eq!(proxy.end(), Some(0));
         check(&home, &questions);
     }
+}
+
+/// Answers requests on a connection until its client closes it, at the latest after a time in which the proxy must have.
+fn answer_until_closed(mut stream: TcpStream, all_asked: &Barrier) {
+    stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+    let (mut request, mut piece) = (Vec::new(), [0; 1 << 16]);
+    loop {
+        match stream.read(&mut piece).expect("the connection is still open") {
+            0 => return,
+            read => request.extend_from_slice(&piece[..read]),
+        }
+        if fake::whole(&request) {
+            request.clear();
+            all_asked.wait();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", REPLY.len());
+            stream.write_all((head + REPLY).as_bytes()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn connections_to_a_provider_that_nobody_uses_are_closed() {
+    const TURNS: usize = 48;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &url).env("RSV_ENRICH_TIMEOUT", "60s");
+    let proxy = Proxy::spawn(limited(&home, "-n 256", ""));
+    let all_asked = Barrier::new(TURNS);
+    std::thread::scope(|scope| {
+        for turn in 0..TURNS {
+            let proxy = &proxy;
+            scope.spawn(move || {
+                assert_eq!(proxy.raw(&post(&path(turn), "", &asking("Where is it?", false))).0, 200);
+            });
+        }
+        for _ in 0..TURNS {
+            let (stream, all_asked) = (listener.accept().unwrap().0, &all_asked);
+            scope.spawn(move || answer_until_closed(stream, all_asked));
+        }
+    });
+    proxy.settle();
 }
 
 /// Asks one question in one of three ways; whether its answer came to its end, of which a streamed one says where it is.

@@ -286,12 +286,18 @@ fn the_limits_that_follow_from_that_of_descriptors_are_reported() {
         let mut proxy = Proxy::spawn(limited(&home, limits, "-v"));
         let line = proxy.hear();
         let told = format!(
-            "descriptors: at most {connections} connections of clients, and {requests} requests to providers, at once"
+            "descriptors: at most {connections} connections of clients, and {requests} requests to providers, at once; at most "
         );
-        assert!(line.contains(&told), "{line}");
+        assert!(
+            line.contains(&told) && line.ends_with(" idle connections to a provider, for 30 s\n"),
+            "{line}"
+        );
         let health: Value = serde_json::from_str(&proxy.get("/health").1).unwrap();
         let limits = &health["limits"];
         assert_eq!((&limits["connections"], &limits["requests"]), (&connections.into(), &requests.into()));
+        let idle = limits["idle"].as_u64().unwrap();
+        assert!((1..=requests).contains(&idle) && line.contains(&format!("at most {idle} idle")), "{line}");
+        assert_eq!(limits["idle_seconds"], 30);
     }
 }
 

@@ -82,6 +82,36 @@ fn memory_that_fails_stops_no_answer() {
 }
 
 #[test]
+fn a_store_that_fails_withholds_no_answer_of_a_turn_that_is_stored_first() {
+    let ollama = r#"{"model":"llama3.1","message":{"role":"assistant","content":"In Évora."},"done":true}"#;
+    let events = "data: {\"choices\":[{\"delta\":{\"content\":\"In Évora.\"}}]}\n\ndata: [DONE]\n\n";
+    let provider = Fake::answering(move |seen| match seen.path.as_str() {
+        "/api/chat" => Answer::new(200, ollama),
+        _ if seen.text().contains("\"stream\":true") => {
+            Answer::new(200, events).header("Content-Type", "text/event-stream")
+        }
+        _ => Answer::new(200, REPLY),
+    });
+    let home = home(&provider).env("RSV_PROXY_STORE_FIRST", "true");
+    std::fs::create_dir(home.path("here.db")).unwrap();
+    let home = home.env("RSV_STORE", "sqlite:here.db");
+    let proxy = Proxy::start(&home);
+    let streamed = asking("third").replacen('{', "{\"stream\":true,", 1);
+    let requests = [(CHAT, asking("first")), ("/api/chat", asking("second")), (CHAT, streamed)];
+    for (path, body) in &requests {
+        let whole = proxy.whole(&post(path, "", body));
+        assert!(whole.starts_with("HTTP/1.1 200") && whole.contains("vora."), "{whole}");
+    }
+    assert!(proxy.get("/health").1.contains("\"pending\":3,"));
+    std::fs::remove_dir(home.path("here.db")).unwrap();
+    while proxy.get("/health").0 != 200 {
+        std::thread::yield_now();
+    }
+    proxy.settle();
+    assert_eq!(stored(&home).len(), 2 * requests.len());
+}
+
+#[test]
 fn an_answer_does_not_wait_for_the_store() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url()).env("RSV_ENRICH_TIMEOUT", "200ms");

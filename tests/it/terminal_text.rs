@@ -49,6 +49,28 @@ fn code_keeps_its_indentation_and_blank_lines() {
 }
 
 #[test]
+fn texts_look_as_they_did() {
+    let home = code();
+    let wide = json!({"role": "user", "content": "The bean: 漢字 and Cafe\u{301}."});
+    home.ingest(&["-p", "庭"], &wide.to_string());
+    let account = json!({"kind": "account", "id": "a", "trace_id": "t", "partition": "garden", "instance": "desk",
+        "timestamp": 1_795_244_640_000_i64, "window": 8192, "reserve": 1024, "counted": 96, "counter": "heuristic",
+        "request": 12, "fence": 34, "recalled": [{"id": "b", "score": 1.5, "tokens": 50}], "recent": [],
+        "left_out": [{"id": "c", "reason": "threshold"}], "dropped": []});
+    home.run("rsv-import", &["--quiet"], account.to_string()).ok();
+    let commands =
+        ["rsv-view --all", "rsv-search --all bean", "rsv-view --scopes", "rsv-view --accounts -p garden"];
+    for columns in WIDTHS {
+        let mut text = String::new();
+        for command in commands {
+            let Some(seen) = seen(&home, columns, command) else { return };
+            text.push_str(&format!("$ {command}\n{}\n", plain(&seen)));
+        }
+        insta::assert_snapshot!(columns.to_string(), text);
+    }
+}
+
+#[test]
 fn with_all_the_scope_of_each_message_is_shown() {
     let home = code();
     home.ingest(&["-p", "庭"], "{\"role\":\"user\",\"content\":\"Beans.\"}");
@@ -139,6 +161,9 @@ fn where_nothing_is_found_a_person_learns_what_is_near() {
     };
     let Some(first) = nothing("rsv-view") else { return };
     assert_eq!(first, "the store is empty; to store something: rsv-ingest \"some text\"\n");
+    for line in ["rsv-view --accounts", "rsv-view --scopes", "rsv-view --kind memory"] {
+        assert_eq!(nothing(line).unwrap(), first, "{line}");
+    }
     for (partition, instance, said) in [
         ("garden", "desk", "The tomatoes stand by the warm wall."),
         ("garden", "phone", "Beans and tomatoes."),
@@ -155,6 +180,8 @@ fn where_nothing_is_found_a_person_learns_what_is_near() {
             "nothing in default/default; 3 in 3 other scopes: --all\n",
         ),
         ("rsv-view --role tool", "nothing in default/default\n"),
+        ("rsv-view --accounts -p garden", "nothing in garden\n"),
+        ("rsv-view --kind memory -p garden", "nothing in garden\n"),
         (
             "rsv-view -p gardne",
             "nothing in gardne; 3 in 3 other scopes: --all\nthere is no partition gardne; did you mean -p garden?\n",

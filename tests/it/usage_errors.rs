@@ -24,7 +24,7 @@ const USAGE_ERRORS: [UsageError; 73] = [
     ("rsv-view", &["--limt", "3"], "", "unexpected argument '--limt'", "did you mean '--limit'?"),
     ("rsv-forward", &["--model", "gpt-4o"], "", "unexpected argument '--model'", "see 'rsv-forward --help'"),
     ("rsv-ingest", &["two", "words"], "", "unexpected argument 'words'", "put quotes around an argument with spaces"),
-    ("rsv-ingest", &[], "", "there is no text", "as an argument or on standard input"),
+    ("rsv-ingest", &[], "\n", "there is no text", "as an argument or on standard input"),
     ("rsv-embed", &["--fetch"], "", "a value is required for '--fetch <MODEL>'", "--help"),
     ("rsv-proxy", &["start"], "", "start: command not found", "without a command"),
     ("rsv-proxy", &["--token", "x"], "", "unexpected argument '--token'", "other users can see a command line"),

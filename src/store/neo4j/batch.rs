@@ -586,10 +586,10 @@ impl Batch {
 
 /// Adds the properties that Reservoir needs: it reads no message without an embedding, nor one whose `id` is no number.
 fn for_reservoir(record: &StoredRecord, properties: Params) -> Params {
-    match *record.kind == MESSAGE {
-        true => properties.with("embedding", BoltType::from_iter([0.0; 0])),
-        false => properties,
+    if *record.kind == MESSAGE {
+        return properties.with("embedding", BoltType::from_iter([0.0; 0]));
     }
+    properties
 }
 
 /// The natural key of a record, if its kind has one.

@@ -26,10 +26,7 @@ impl Source {
             tables: TABLES,
             counted: "record",
             // The index by trace or by key selects fewer rows, so that by collection is not used.
-            collection: match is_selective(which) {
-                true => "+record.collection",
-                false => "record.collection",
-            },
+            collection: if is_selective(which) { "+record.collection" } else { "record.collection" },
             time: "record.timestamp",
             filter: Filter::new(which),
         }

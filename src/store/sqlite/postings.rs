@@ -140,6 +140,21 @@ impl Postings {
         self.next = at + 1;
     }
 
+    /// Appends another posting list, whose slots are counted from `first`. Only the first difference changes; a list
+    /// that is torn is read as far as it goes.
+    pub(super) fn append(&mut self, bytes: &[u8], first: u64) {
+        let mut rest = bytes;
+        let (Some(slot), Some(times)) = (take(&mut rest), take(&mut rest)) else { return };
+        self.push(first + slot, times);
+        let (begin, mut end) = (bytes.len() - rest.len(), bytes.len() - rest.len());
+        while let (Some(step), Some(_)) = (take(&mut rest), take(&mut rest)) {
+            let Some(next) = step.checked_add(1).and_then(|step| self.next.checked_add(step)) else { break };
+            self.next = next;
+            end = bytes.len() - rest.len();
+        }
+        self.bytes.extend_from_slice(&bytes[begin..end]);
+    }
+
     /// Writes the last document.
     pub(super) fn close(&mut self) {
         let (at, times) = std::mem::take(&mut self.open);
@@ -221,9 +236,35 @@ mod tests {
         }
 
         #[test]
+        fn an_appended_list_continues_in_the_slots_after(
+            steps in proptest::collection::vec((0..1_000_000_u64, 1..900_u64), 1..40), cut in 0..40_usize
+        ) {
+            let (mut whole, mut before, mut after) =
+                (Postings::default(), Postings::default(), Postings::default());
+            let (mut next, mut first) = (0, 0);
+            for (at, (step, times)) in steps.iter().enumerate() {
+                let slot = next + step;
+                whole.push(slot, *times);
+                if at < cut {
+                    before.push(slot, *times);
+                    first = slot + 1;
+                } else {
+                    after.push(slot - first, *times);
+                }
+                next = slot + 1;
+            }
+            before.append(after.bytes(), first);
+            prop_assert_eq!(before.bytes(), whole.bytes());
+            before.push(next + 7, 1);
+            whole.push(next + 7, 1);
+            prop_assert_eq!(before.bytes(), whole.bytes());
+        }
+
+        #[test]
         fn torn_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..99), at in any::<u16>()) {
             DocBlock::parse(&bytes).and_then(|block| block.get(at.into()));
             Postings::each(&bytes).for_each(drop);
+            Postings::default().append(&bytes, 0);
         }
     }
 }

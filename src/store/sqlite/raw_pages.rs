@@ -211,10 +211,8 @@ struct LogChecksum {
 
 impl LogChecksum {
     fn add(&mut self, bytes: &[u8]) {
-        let number = |bytes: &[u8; 4]| match self.is_big_endian {
-            true => u32::from_be_bytes(*bytes),
-            false => u32::from_le_bytes(*bytes),
-        };
+        let read = if self.is_big_endian { u32::from_be_bytes } else { u32::from_le_bytes };
+        let number = |bytes: &[u8; 4]| read(*bytes);
         let (mut one, mut two) = self.value;
         for pair in bytes.as_chunks::<4>().0.as_chunks::<2>().0 {
             one = one.wrapping_add(number(&pair[0])).wrapping_add(two);

@@ -22,7 +22,8 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
 /// A collection is a kind in a scope. `record` has one row for each record of any kind: `members` are the members
 /// without a column, as JSON; `key` is the value of the kind's lookup key; `embeddable` tells whether there is a text
 /// to embed. A number is never reused, so that the word index has the records of a collection up to the number
-/// `collection.indexed_up_to`.
+/// `collection.indexed_up_to`. The index by time has the collection too, so that a walk over one kind reads no rows of
+/// others.
 const RECORDS: &str = "
     CREATE TABLE collection (
       n INTEGER PRIMARY KEY, kind TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
@@ -34,7 +35,7 @@ const RECORDS: &str = "
       collection INTEGER NOT NULL REFERENCES collection, trace_id TEXT NOT NULL, timestamp INTEGER NOT NULL,
       seq INTEGER NOT NULL, embeddable INTEGER NOT NULL, role TEXT, key TEXT, text TEXT NOT NULL, members TEXT
     ) STRICT;
-    CREATE INDEX record_time ON record (timestamp, seq);
+    CREATE INDEX record_time ON record (timestamp, seq, collection);
     CREATE INDEX record_collection ON record (collection, timestamp, seq);
     CREATE INDEX record_number ON record (collection);
     CREATE INDEX record_trace ON record (trace_id, timestamp);

@@ -279,10 +279,17 @@ impl Segment {
 const WORDS: &str = "SELECT n, words FROM segment_words WHERE n >= ? AND n < ? ORDER BY n";
 const DOCS: &str = "SELECT docs FROM segment_docs WHERE n = ?";
 
+/// The bytes of words and posting lists that are written at once. Each time, SQLite saves and then seeks again the
+/// positions of all statements that read posting lists, which a merge does.
+const WRITE_BYTES: usize = 1 << 20;
+
 /// Writes a segment, word by word in order.
 pub(super) struct SegmentWriter<'a> {
     connection: &'a Connection,
     segment: i64,
+    /// The words with their posting lists that are to be written, and their number of bytes.
+    pending: Vec<(Box<[u8]>, Postings)>,
+    pending_bytes: usize,
     /// The rows. Each begins and ends with a newline, so that every word has one before and after it.
     words: Vec<Vec<u8>>,
 }
@@ -299,23 +306,35 @@ impl<'a> SegmentWriter<'a> {
         let segment = connection.prepare_cached(sql)?.insert([collection, docs.len() as i64, length])?;
         let blocks = docs.chunks(BLOCK_DOCS).map(DocBlock::pack);
         insert_rows(connection, "INSERT INTO segment_docs (n, docs) VALUES (?, ?)", segment, blocks)?;
-        Ok(SegmentWriter { connection, segment, words: Vec::new() })
+        Ok(SegmentWriter { connection, segment, pending: Vec::new(), pending_bytes: 0, words: Vec::new() })
     }
 
-    pub(super) fn add(&mut self, word: &[u8], postings: &Postings) -> rusqlite::Result<()> {
+    pub(super) fn add(&mut self, word: Box<[u8]>, postings: Postings) -> rusqlite::Result<()> {
         if self.words.last().is_none_or(|row| row.len() + word.len() >= PAGE_PAYLOAD) {
             self.words.push(vec![b'\n']);
         }
         if let Some(row) = self.words.last_mut() {
-            row.extend_from_slice(word);
+            row.extend_from_slice(&word);
             row.push(b'\n');
         }
+        self.pending_bytes += word.len() + postings.bytes().len();
+        self.pending.push((word, postings));
+        if self.pending_bytes < WRITE_BYTES { Ok(()) } else { self.write_pending() }
+    }
+
+    fn write_pending(&mut self) -> rusqlite::Result<()> {
         let sql = "INSERT INTO posting (segment, word, docs) VALUES (?, ?, ?)";
-        self.connection.prepare_cached(sql)?.execute(params![self.segment, word, postings.bytes()]).map(drop)
+        let mut statement = self.connection.prepare_cached(sql)?;
+        for (word, postings) in self.pending.drain(..) {
+            statement.execute(params![self.segment, word, postings.bytes()])?;
+        }
+        self.pending_bytes = 0;
+        Ok(())
     }
 
     /// Writes the words themselves, so that their pages are adjacent in the file.
-    pub(super) fn end(self) -> rusqlite::Result<()> {
+    pub(super) fn end(mut self) -> rusqlite::Result<()> {
+        self.write_pending()?;
         let sql = "INSERT INTO segment_words (n, words) VALUES (?, ?)";
         insert_rows(self.connection, sql, self.segment, self.words)
     }

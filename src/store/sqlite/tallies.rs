@@ -4,6 +4,7 @@ use super::super::api::Tallies;
 use super::row::{self, COLUMNS, TABLES};
 use crate::record::{StoredRecord, kinds};
 use rusqlite::Connection;
+use std::collections::BTreeMap;
 
 /// Adds the amounts of a record to their sums, `times` times: once for a new record, -1 times for a removed one.
 pub(super) fn add(connection: &Connection, record: &StoredRecord, times: i64) -> rusqlite::Result<()> {
@@ -26,7 +27,7 @@ pub(super) fn sums(connection: &Connection, subjects: &[&str]) -> rusqlite::Resu
     let mut found = Tallies::new();
     for subject in subjects {
         let counters = statement.query_map([subject], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let counters = counters.collect::<rusqlite::Result<std::collections::BTreeMap<_, _>>>()?;
+        let counters = counters.collect::<rusqlite::Result<BTreeMap<_, _>>>()?;
         if !counters.is_empty() {
             found.insert((*subject).to_owned(), counters);
         }
@@ -36,21 +37,33 @@ pub(super) fn sums(connection: &Connection, subjects: &[&str]) -> rusqlite::Resu
 
 /// Makes all sums anew from the records; returns whether any differed.
 pub(super) fn rebuild(connection: &Connection) -> rusqlite::Result<bool> {
-    let before = all(connection)?;
-    connection.execute("DELETE FROM tally", [])?;
+    let mut sums = Sums::new();
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE collection.kind = ?");
     for kind in kinds().into_iter().filter(|kind| kind.subject.is_some()) {
         let mut statement = connection.prepare(&sql)?;
         let mut rows = statement.query([kind.name])?;
         while let Some(row) = rows.next()? {
-            add(connection, &row::record(row)?, 1)?;
+            for tally in row::record(row)?.tallies() {
+                *sums.entry((tally.subject, tally.counter.to_owned())).or_default() += tally.amount;
+            }
         }
     }
-    Ok(all(connection)? != before)
+    let differ = all(connection)? != sums;
+    if differ {
+        connection.execute("DELETE FROM tally", [])?;
+        let mut statement =
+            connection.prepare("INSERT INTO tally (subject, counter, amount) VALUES (?, ?, ?)")?;
+        for ((subject, counter), amount) in &sums {
+            statement.execute((subject, counter, amount))?;
+        }
+    }
+    Ok(differ)
 }
 
-fn all(connection: &Connection) -> rusqlite::Result<Vec<(String, String, i64)>> {
-    let mut statement =
-        connection.prepare("SELECT subject, counter, amount FROM tally ORDER BY subject, counter")?;
-    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
+/// Amounts by subject and counter.
+type Sums = BTreeMap<(String, String), i64>;
+
+fn all(connection: &Connection) -> rusqlite::Result<Sums> {
+    let mut statement = connection.prepare("SELECT subject, counter, amount FROM tally")?;
+    statement.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?.collect()
 }

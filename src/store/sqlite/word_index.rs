@@ -7,20 +7,26 @@ use super::filter::role_bit;
 use super::postings::{DocMeta, Postings};
 use super::row::{COLUMNS, TABLES, record};
 use super::segment::{Segment, SegmentWriter};
+use super::segment_draft::SegmentDraft;
 use crate::record::TextSource;
 use rusqlite::{Connection, Rows, params};
-use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The greatest number of unindexed records. Every search reads them whole.
-const MAX_UNINDEXED: i64 = 200;
+pub(super) const MAX_UNINDEXED: i64 = 200;
 /// The number of segments of a collection, large ones aside, at which some are merged.
 const MAX_SEGMENTS: usize = 6;
 /// The number of slots from which on a segment is not merged: that would block a writer for seconds.
 const LARGE_SEGMENT: usize = 250_000;
 
-/// Counts new records in a collection; enough of them become a segment.
-pub(super) fn grow(connection: &Connection, collection: CollectionRow, count: i64) -> rusqlite::Result<()> {
+/// Counts new records in a collection; enough of them become a segment. `draft` is a segment of the new ones, if one was
+/// made.
+pub(super) fn grow(
+    connection: &Connection,
+    collection: CollectionRow,
+    count: i64,
+    draft: Option<SegmentDraft>,
+) -> rusqlite::Result<()> {
     if !collection.kind.indexed.is_some() {
         return Ok(());
     }
@@ -30,7 +36,11 @@ pub(super) fn grow(connection: &Connection, collection: CollectionRow, count: i6
     if unindexed < MAX_UNINDEXED {
         return Ok(());
     }
-    gather(connection, collection)?.write(connection, collection.n)?;
+    let draft = match draft.filter(|draft| draft.len() as i64 == unindexed) {
+        Some(whole) => whole,
+        None => gather(connection, collection)?,
+    };
+    draft.write(connection, collection.n)?;
     let sql = "UPDATE collection SET unindexed = 0, indexed_up_to = (SELECT max(n) FROM record) WHERE n = ?";
     connection.prepare_cached(sql)?.execute([collection.n])?;
     let small = merge_candidates(connection, collection.n)?;
@@ -100,46 +110,11 @@ pub(super) fn unindexed(
     }
 }
 
-/// A segment in memory: the documents in order, and the posting list of each word.
-#[derive(Default)]
-struct SegmentDraft {
-    docs: Vec<DocMeta>,
-    words: FxHashMap<Box<[u8]>, Postings>,
-}
-
 /// Reads the unindexed records of a collection.
 fn gather(connection: &Connection, collection: CollectionRow) -> rusqlite::Result<SegmentDraft> {
     let mut draft = SegmentDraft::default();
-    unindexed(connection, collection, |doc, folded| {
-        let (slot, mut length) = (draft.docs.len() as u64, 0);
-        for word in terms::words(folded) {
-            length += 1;
-            match draft.words.get_mut(word.as_bytes()) {
-                Some(postings) => postings.count(slot),
-                None => draft.words.entry(word.as_bytes().into()).or_default().count(slot),
-            }
-        }
-        draft.docs.push(DocMeta { length, ..doc });
-    })?;
-    for postings in draft.words.values_mut() {
-        postings.close();
-    }
+    unindexed(connection, collection, |doc, folded| draft.add(doc, folded))?;
     Ok(draft)
-}
-
-impl SegmentDraft {
-    fn write(self, connection: &Connection, collection: i64) -> rusqlite::Result<()> {
-        if self.docs.is_empty() {
-            return Ok(());
-        }
-        let mut words: Vec<(Box<[u8]>, Postings)> = self.words.into_iter().collect();
-        words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        let mut writer = SegmentWriter::begin(connection, collection, &self.docs)?;
-        for (word, postings) in words {
-            writer.add(&word, &postings)?;
-        }
-        writer.end()
-    }
 }
 
 /// Merges consecutive segments into one, by a merge of their sorted words. The slots of removed documents are dropped.
@@ -161,15 +136,13 @@ fn merge(connection: &Connection, collection: i64, segments: &[Segment]) -> rusq
         streams.push(Stream::begin(statement.query([segment.n])?, slots)?);
     }
     let mut writer = SegmentWriter::begin(connection, collection, &docs)?;
-    while let Some(word) = streams.iter().filter_map(|stream| stream.word.clone()).min() {
+    while let Some(word) = streams.iter().filter_map(|stream| stream.word.as_ref()).min().cloned() {
         let mut postings = Postings::default();
         for stream in streams.iter_mut().filter(|stream| stream.word.as_ref() == Some(&word)) {
-            for (slot, times) in Postings::each(&stream.docs) {
-                postings.push(stream.slots.after(slot), times);
-            }
+            stream.slots.append(&stream.docs, &mut postings);
             stream.advance()?;
         }
-        writer.add(&word, &postings)?;
+        writer.add(word, postings)?;
     }
     writer.end()?;
     for segment in segments {
@@ -185,6 +158,16 @@ struct Slots {
 }
 
 impl Slots {
+    /// Appends a posting list of the segment to that of the merged one.
+    fn append(&self, docs: &[u8], to: &mut Postings) {
+        if self.removed.is_empty() {
+            return to.append(docs, self.first);
+        }
+        for (slot, times) in Postings::each(docs) {
+            to.push(self.after(slot), times);
+        }
+    }
+
     /// The new slot of a document.
     fn after(&self, slot: u64) -> u64 {
         self.first + slot - self.removed.partition_point(|removed| *removed < slot) as u64
@@ -195,7 +178,7 @@ impl Slots {
 struct Stream<'a> {
     rows: Rows<'a>,
     slots: Slots,
-    word: Option<Vec<u8>>,
+    word: Option<Box<[u8]>>,
     docs: Vec<u8>,
 }
 
@@ -209,7 +192,9 @@ impl<'a> Stream<'a> {
     fn advance(&mut self) -> rusqlite::Result<()> {
         self.word = None;
         if let Some(row) = self.rows.next()? {
-            (self.word, self.docs) = (Some(row.get(0)?), row.get(1)?);
+            self.word = Some(row.get_ref(0)?.as_blob()?.into());
+            self.docs.clear();
+            self.docs.extend_from_slice(row.get_ref(1)?.as_blob()?);
         }
         Ok(())
     }

@@ -7,8 +7,11 @@ use super::super::identity::{self, RefusedIds, Written};
 use super::super::versions;
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
+use super::filter::role_bit;
+use super::postings::DocMeta;
 use super::record_row::{self, RecordRow, numbers};
 use super::row::{self, COLUMNS, LINK, TABLES, as_json};
+use super::segment_draft::DraftBuilder;
 use super::{erase, synapse, tallies, tombstones, unembedded, wal, word_index};
 use crate::record::{
     Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, TombstoneState,
@@ -40,6 +43,9 @@ pub(super) fn write(
     remove_all(&transaction, &ids, None)?;
     remove_links(&transaction, &mut received)?;
     let mut writer = Writer::new(&transaction, known_collections, rules)?;
+    if batch.len() as i64 >= word_index::MAX_UNINDEXED {
+        writer.drafts = DraftBuilder::start();
+    }
     let mut written = Vec::with_capacity(batch.len());
     let mut refused = RefusedIds::default();
     for record in batch {
@@ -190,6 +196,8 @@ struct Writer<'a> {
     known_collections: &'a mut KnownCollections,
     /// The number of new records, by collection.
     added: BTreeMap<i64, (CollectionRow, i64)>,
+    /// Builds segments of the new records, if they may be enough for some.
+    drafts: Option<DraftBuilder>,
     vectors: IndexUpdate,
     /// What happens to records that were forgotten; `None` where nothing was.
     forgotten: Option<Forgotten>,
@@ -208,6 +216,7 @@ impl<'a> Writer<'a> {
             transaction,
             known_collections,
             added: BTreeMap::new(),
+            drafts: None,
             vectors: IndexUpdate::default(),
             forgotten: tombstones::are_there(transaction)?.then_some(rules.forgotten),
             intake: rules.intake,
@@ -217,8 +226,9 @@ impl<'a> Writer<'a> {
 
     /// Updates the indexes.
     fn settle(self) -> rusqlite::Result<()> {
+        let mut drafts = self.drafts.map(DraftBuilder::finish).unwrap_or_default();
         for (collection, count) in self.added.into_values() {
-            word_index::grow(self.transaction, collection, count)?;
+            word_index::grow(self.transaction, collection, count, drafts.remove(&collection.n))?;
         }
         self.vectors.settle(self.transaction)
     }
@@ -304,6 +314,8 @@ impl<'a> Writer<'a> {
         let Some(old) = record_row::by_id(self.transaction, &record.id)? else { return Ok(Written::Differs) };
         // Links keep their ends while the row of these is replaced.
         self.transaction.pragma_update(None, "defer_foreign_keys", true)?;
+        // A draft of a segment cannot lose a record of the batch.
+        self.drafts = None;
         // The indexes remove only what they have.
         std::mem::take(&mut self.vectors).settle(self.transaction)?;
         self.replace_row(&old, Some(there), record, collection)?;
@@ -389,6 +401,10 @@ impl<'a> Writer<'a> {
             unembedded::mark(self.transaction, &row)?;
         }
         self.added.entry(collection.n).or_insert((collection, 0)).1 += 1;
+        if let (Some(drafts), Some(text)) = (&self.drafts, record.indexed_text()) {
+            let doc = DocMeta { n, timestamp: record.timestamp, role: role_bit(record.role), length: 0 };
+            drafts.add(collection.n, doc, text.into_owned());
+        }
         self.vector_of(record, &record.id)?;
         tallies::add(self.transaction, record, 1)?;
         if let Some(replaces) = record.kind.replaces {

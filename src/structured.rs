@@ -1,0 +1,12 @@
+//! Structured output: a model is asked for JSON by a schema, and its answer is read. The error of every other answer
+//! says why it is of no use.
+
+mod answer;
+mod method;
+mod model;
+mod request;
+
+pub use answer::{parse_json, without_code_fence};
+pub use method::Method;
+pub use model::Model;
+pub use request::Request;

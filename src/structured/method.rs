@@ -1,0 +1,27 @@
+//! How a tool makes its texts.
+
+use super::model::Model;
+use crate::cli::Io;
+use crate::config::Settings;
+use crate::error::Result;
+
+/// By rule, or by a model.
+pub enum Method {
+    ByRule,
+    ByModel(Box<Model>),
+    /// The requests to this model are printed instead of being sent.
+    EmitRequests(String),
+}
+
+impl Method {
+    /// The method that flags ask for.
+    pub fn new(model: Option<&str>, emits_requests: bool, settings: &Settings, io: &Io) -> Result<Method> {
+        Ok(match model {
+            None => Method::ByRule,
+            Some(model) if emits_requests => Method::EmitRequests(model.to_owned()),
+            Some(model) => {
+                Method::ByModel(Box::new(Model::new(model, settings, io.clock, &io.diagnostics())?))
+            }
+        })
+    }
+}

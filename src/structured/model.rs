@@ -1,0 +1,38 @@
+//! A model that answers requests for JSON.
+
+use super::answer::text;
+use super::request::Request;
+use crate::cli::Diagnostics;
+use crate::config::Settings;
+use crate::error::Result;
+use crate::forward::{Caller, Forwarder};
+use crate::http;
+use crate::record::Clock;
+
+/// A model and the way to its provider.
+pub struct Model {
+    name: String,
+    forwarder: Forwarder,
+    clock: Clock,
+}
+
+impl Model {
+    /// Takes the provider's address, keys and limits from the settings. Nothing is opened yet.
+    pub fn new(name: &str, settings: &Settings, clock: Clock, diagnostics: &Diagnostics) -> Result<Model> {
+        Ok(Model { name: name.to_owned(), forwarder: Forwarder::new(settings, diagnostics)?, clock })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Asks, and waits for the text of the answer. Errors if the provider gives none, or the model refuses.
+    pub fn ask(&self, request: &Request) -> Result<String> {
+        let caller = Caller::default();
+        http::run(async {
+            let answer = self.forwarder.whole(request.body(&self.name), &caller, &self.clock).await;
+            answer.map_err(|failure| failure.error()).and_then(|(response, _)| text(&response))
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! Search among 300 memories in five projects, for questions in other words: `memories.jsonl`.
+
+use crate::support::{Home, lines_of, text};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Memories, and questions whose id is that of the memory that answers them.
+fn memories_and_questions() -> (String, Vec<Value>) {
+    let (memories, questions): (Vec<Value>, Vec<Value>) =
+        lines_of(include_str!("memories.jsonl")).into_iter().partition(|line| line["kind"] == "memory");
+    let ids: BTreeSet<String> = memories.iter().map(|memory| text(&memory["id"])).collect();
+    assert_eq!((memories.len(), ids.len(), questions.len()), (300, 300, 60));
+    assert!(questions.iter().all(|question| ids.contains(&text(&question["id"]))));
+    (lines(&memories), questions)
+}
+
+fn lines(values: &[Value]) -> String {
+    values.iter().map(|value| format!("{value}\n")).collect()
+}
+
+/// A store for each kind of store, with the memories and their vectors, which are made once.
+fn homes() -> impl Iterator<Item = Home> {
+    let home = Home::with_model();
+    home.run("rsv-import", &[], memories_and_questions().0).ok();
+    home.run("rsv-embed", &["--quiet", "--pending"], "").ok();
+    let export = home.export();
+    let in_graph = Home::in_graph().map(Home::and_model).inspect(|home| {
+        home.run("rsv-import", &[], export).ok();
+    });
+    std::iter::once(home).chain(in_graph)
+}
+
+/// The hits of some queries, by the id of the query, best first.
+fn hits(home: &Home, words: &[&str], queries: &[Value]) -> BTreeMap<String, Vec<Value>> {
+    let ran = home.run("rsv-search", &[&["--kind", "memory"], words].concat(), lines(queries)).ok();
+    let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    // A query without hits is passed on.
+    for hit in lines_of(&ran).into_iter().filter(|line| line["kind"] == "hit") {
+        found.entry(text(&hit["query"])).or_default().push(hit);
+    }
+    found
+}
+
+/// The number of questions whose memory is among the first hits.
+fn answered(found: &BTreeMap<String, Vec<Value>>, first: usize) -> usize {
+    let is_answered =
+        |(id, hits): &(&String, &Vec<Value>)| hits.iter().take(first).any(|hit| hit["id"] == **id);
+    found.iter().filter(is_answered).count()
+}
+
+#[test]
+fn questions_in_other_words_find_their_memory() {
+    let (_, questions) = memories_and_questions();
+    for home in homes() {
+        for (how, at_1, at_5) in [("--semantic", 20, 43), ("--hybrid", 20, 42)] {
+            let found = hits(&home, &[how], &questions);
+            let (first, five) = (answered(&found, 1), answered(&found, 5));
+            assert!(first >= at_1 && five >= at_5, "{how}: {first} and {five} of {}", questions.len());
+        }
+        home.check();
+    }
+}
+
+#[test]
+fn nothing_of_another_project_is_found() {
+    let (_, questions) = memories_and_questions();
+    let projects = ["api", "kitchen", "garden", "travel", "ledger"];
+    // Words that occur in all projects.
+    let words = ["the", "water", "a year", "two days", "on"];
+    let by_words = projects.iter().flat_map(|project| {
+        words.map(|word| json!({"kind": "query", "query": word, "id": format!("{project}-{word}"), "partition": project}))
+    });
+    let by_words: Vec<Value> = by_words.collect();
+    for home in homes() {
+        for (how, queries) in [
+            ("--by=keyword", &by_words),
+            ("--semantic", &questions),
+            ("--hybrid", &questions),
+            ("--hybrid", &by_words),
+        ] {
+            // More than a project has.
+            let found = hits(&home, &[how, "-n", "100"], queries);
+            let mut count = 0;
+            for (id, hits) in &found {
+                let project = id.split_once('-').unwrap().0;
+                for hit in hits {
+                    assert_eq!(
+                        (&hit["partition"], hit["id"].as_str().unwrap().split_once('-').unwrap().0),
+                        (&json!(project), project),
+                        "{how} {id}"
+                    );
+                    count += 1;
+                }
+            }
+            assert!(count > 100, "{how}: {count}");
+        }
+        home.check();
+    }
+}
