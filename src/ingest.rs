@@ -3,6 +3,7 @@
 
 mod completion;
 mod entry;
+mod mirror;
 mod options;
 mod pair;
 mod turn;
@@ -13,12 +14,13 @@ pub use options::Options;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Content, Draft, Feed, FeedEvent, Line, LocatedObject, MEMORY, Object, Record, Role, Scopes,
-    SourceLocation, quote,
+    Clock, Content, DOCUMENT, Draft, Feed, FeedEvent, Line, LocatedObject, MEMORY, Object, Record, Role,
+    Scopes, SourceLocation, quote,
 };
-use crate::store::{RefusedIds, Store, WriteRules, Written};
+use crate::store::{Intake, RefusedIds, Store, WriteRules, Written};
 use completion::Completion;
 use entry::{Entry, Forgetting};
+use mirror::Mirror;
 use std::ops::ControlFlow;
 
 /// Gathers lines into batches and writes them. A caller that may have to write a batch again clones it first.
@@ -29,6 +31,10 @@ pub struct Ingest {
     records: Vec<Record>,
     bytes: usize,
     forgetting: Forgetting,
+    /// What a mirror needs to know of the lines so far.
+    mirror: Mirror,
+    /// When the first line was read, in milliseconds since 1970, UTC.
+    begin: i64,
     /// The ids of the records that were refused.
     refused: RefusedIds,
     /// The number of records that took the place of others, and of these.
@@ -58,6 +64,7 @@ const BATCH_BYTES: usize = 8 << 20;
 
 impl Ingest {
     pub fn new(options: Options, clock: Clock) -> Ingest {
+        let begin = clock.now();
         let completion = Completion::new(options, clock);
         Ingest {
             completion,
@@ -65,6 +72,8 @@ impl Ingest {
             records: Vec::new(),
             bytes: 0,
             forgetting: Forgetting::default(),
+            mirror: Mirror::default(),
+            begin,
             refused: RefusedIds::default(),
             consolidated: (0, 0),
         }
@@ -87,6 +96,9 @@ impl Ingest {
                 FeedEvent::Pause => return Gathered::More,
                 FeedEvent::End => return Gathered::All,
             };
+            if line.is_err() {
+                self.mirror.add_bad();
+            }
             if on_line(line).is_break() {
                 return Gathered::All;
             }
@@ -150,7 +162,13 @@ impl Ingest {
                     self.add(Some(place), vec![Record::Tombstone(tombstone)], None, false);
                 }
             }
-            Line::Request(line) | Line::Other(line) => self.add(Some(place), Vec::new(), Some(line), false),
+            Line::Request(line) => self.add(Some(place), Vec::new(), Some(line), false),
+            Line::Other(line) => {
+                if self.completion.options.mirror {
+                    self.mirror.end(&line, &self.completion.options)?;
+                }
+                self.add(Some(place), Vec::new(), Some(line), false);
+            }
         }
         Ok(())
     }
@@ -171,6 +189,9 @@ impl Ingest {
         // An export of rsv leaves out a seq of 0.
         let ordered = draft.seq.is_some() || !pair;
         let record = self.completion.complete(draft)?;
+        if self.completion.options.mirror && record.kind == &DOCUMENT {
+            self.mirror.add(&record);
+        }
         // What is about another record goes with that.
         if record.kind.subject.is_some() || self.completion.options.admits(&record.scope) {
             self.add_checked(Some(place), vec![Record::Stored(record)], None, pair)?;
@@ -250,6 +271,12 @@ impl Ingest {
         self.consolidated
     }
 
+    /// Takes away the documents that the complete trees of the input do not have, and returns their number; `None` if
+    /// there was no complete tree. All batches must be committed.
+    pub fn mirror(&self, store: &mut dyn Store) -> Result<Option<u64>> {
+        self.mirror.finish(store, self.begin, self.completion.clock.now())
+    }
+
     /// Whether tombstones have removed records.
     pub fn has_removed(&self) -> bool {
         self.forgetting.has_removed()
@@ -273,7 +300,8 @@ impl Ingest {
         let own = records.len();
         records.extend(pair::links(&entries, &records, store)?);
         let forgotten = self.completion.forgotten();
-        let rules = WriteRules { forgotten, check_replaced: self.completion.options.import.is_none() };
+        let intake = if self.completion.options.import.is_none() { Intake::New } else { Intake::Copy };
+        let rules = WriteRules { forgotten, intake };
         let written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {

@@ -25,6 +25,7 @@ pub mod complete; // 6  what may stand at a place of a command line
 pub mod forget; // 6  which records go, and what goes with them
 pub mod ingest; // 6  records into the store
 pub mod memory; // 6  what signals say of memories
+pub mod tree; // 6  documents by their addresses
 
 pub mod doctor; // 7  whether all is there, and what to do where it is not
 pub mod link; // 7  which messages belong together

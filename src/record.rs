@@ -2,8 +2,10 @@
 //! requests and answers. `man 5 rsv-record` is the contract.
 
 mod account;
+pub mod address;
 mod content;
 mod digest;
+mod document;
 mod embedding;
 mod feed;
 mod hit;
@@ -29,7 +31,9 @@ mod tombstone;
 pub mod when;
 
 pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart};
+pub use address::Address;
 pub use content::{Content, LINE_ENDS};
+pub use document::{DOCUMENT, URI, directory_digest};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use feed::{Feed, FeedEvent};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};
@@ -49,7 +53,7 @@ pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};
 pub use sniff::{binary_format, invalid_utf8};
 pub use stored::{
     Draft, DraftDefaults, MergeRule, Position, RecordKind, Replaces, StoredRecord, Subject, Tally,
-    TextSource, write_time,
+    TextSource, Versions, write_time,
 };
 pub use time::Clock;
 pub use tombstone::{Tombstone, TombstoneState, identity_digest};

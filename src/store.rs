@@ -24,6 +24,7 @@ mod synapses;
 mod terms;
 mod topic;
 mod unit_vectors;
+mod versions;
 
 pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
@@ -33,12 +34,12 @@ pub use damage::Damage;
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};
 pub use follow::Follower;
-pub use forgetting::{Forgotten, WriteRules};
+pub use forgetting::{Forgotten, Intake, WriteRules};
 pub use identity::{RefusedIds, Written};
 pub use occurrences::occurrences;
 pub use open::{id, open, open_readable, open_to_read, peek_scopes, unreadable};
 pub use question::{Question, QuestionVector};
-pub use select::{Collection, Except, Mark, Select, Walk};
+pub use select::{Below, Collection, Except, Mark, Select, Walk};
 pub use summarize::summarize;
 pub use synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 pub use terms::{Occur, Term};

@@ -2,10 +2,12 @@
 
 mod reservoir;
 mod scope_table;
+mod tree;
 mod wrap;
 
 pub use reservoir::ReservoirLines;
 pub use scope_table::scopes;
+pub use tree::{document, tree};
 
 use crate::cli::{Layout, Style};
 use crate::record::{Hit, Object, Role, Scope, StoredRecord, time};

@@ -5,7 +5,7 @@ use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{BatchSizer, Embedder, InputType};
 use crate::error::{Error, Result};
-use crate::record::{Embedding, Object, Record, Scopes, StoredRecord, kinds};
+use crate::record::{Embedding, Record, Scopes, StoredRecord, kinds};
 use crate::store::{Select, Store, Unembedded, WriteRules, Written};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -147,10 +147,9 @@ pub(super) fn vectors(
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
     let (mut made, mut failed) = (Vec::new(), Vec::new());
     for (record, vector) in records.iter().zip(embedder.embed_each(&texts, InputType::Passage)?) {
-        let (of, model, extra) = (record.id.clone(), embedder.model().to_owned(), Object::default());
         match vector {
-            Ok(vector) => made.push(Embedding { of, model, vector, extra }),
-            Err(error) => failed.push((of, error)),
+            Ok(vector) => made.push(record.embedding(embedder.model(), vector)),
+            Err(error) => failed.push((record.id.clone(), error)),
         }
     }
     Ok((made, failed))

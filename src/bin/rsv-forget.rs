@@ -5,9 +5,10 @@ use rsv::config;
 use rsv::error::{Error, Result};
 use rsv::forget::{self, Skipped};
 use rsv::record::{
-    ACCOUNT, MESSAGE, Object, Reader, Record, RecordKind, Scopes, VectorFormat, kind_named, kinds,
+    ACCOUNT, Address, MESSAGE, Object, Reader, Record, RecordKind, Scopes, VectorFormat, kind_named, kinds,
 };
 use rsv::store::{self, OpenMode, Select, Store};
+use rsv::tree;
 use rsv::view;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,12 +16,13 @@ use std::process::ExitCode;
 
 /// Remove messages with everything that belongs to them, and keep them out from then on
 ///
-/// Select them by lines on standard input, such as those of rsv-search, by ids, or by conditions. What is
+/// Select them by lines on standard input, such as those of rsv-search, by ids, by addresses, or by conditions. What is
 /// removed is printed, so that 'rsv-import --allow-return' can undo it. No later import or retry stores
 /// it again. The exit status is 1 if there was nothing to remove.
 #[derive(clap::Args)]
 struct Args {
-    /// The ids of the records; '-' reads lines from standard input
+    /// The ids of the records, or addresses (viking://...) of documents, with all that is below them; '-' reads lines from
+    /// standard input
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Select records of this trace
@@ -28,7 +30,7 @@ struct Args {
     trace: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// Select records of these kinds: message, account, memory, signal [default: message and account, or any kind if ids
+    /// Select records of these kinds: message, account, memory, document, signal [default: message and account, or any kind if ids
     /// are given or with --everything]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
@@ -67,7 +69,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let has_conditions = args.trace.is_some() || args.filter != Filter::default() || args.everything;
     let reads_lines = args.ids.iter().any(|id| id == "-") || args.ids.is_empty() && !has_conditions;
     let mut named: BTreeMap<String, String> = BTreeMap::new();
-    named.extend(args.ids.iter().filter(|id| *id != "-").map(|id| (id.clone(), String::new())));
+    let (addresses, ids): (Vec<&String>, Vec<&String>) =
+        args.ids.iter().filter(|id| *id != "-").partition(|id| id.starts_with("viking://"));
+    named.extend(ids.into_iter().map(|id| (id.clone(), String::new())));
+    let partition = io.common.scope()?.partition;
+    let addresses: Vec<Address> =
+        addresses.into_iter().map(|uri| Address::resolve(uri, &partition)).collect::<Result<_>>()?;
     if reads_lines {
         read_lines(&mut named, settings.max_line(), io)?;
     }
@@ -78,16 +85,20 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         kinds => kinds.to_vec(),
     };
     let names_ids = reads_lines || !args.ids.is_empty();
-    if names_ids && named.is_empty() {
+    if names_ids && named.is_empty() && addresses.is_empty() {
         return Ok(Outcome::No);
     }
-    let which = Select {
+    let scopes = match io.common.instance {
+        None if !addresses.is_empty() && !args.all => Scopes::Partition(partition.clone()),
+        _ => io.common.to_read(args.all)?,
+    };
+    let mut which = Select {
         trace_id: args.trace,
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
         only: names_ids.then(|| named.keys().cloned().collect()),
-        ..Select::records(kinds, io.common.to_read(args.all)?)
+        ..Select::records(kinds, scopes)
     };
     let place = settings.store()?;
     let is_there = place.path().is_none_or(Path::exists);
@@ -97,6 +108,15 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         store::open(&place, OpenMode::Create)?
     };
     let store = &mut *store;
+    for address in &addresses {
+        let mut nodes = tree::below(store, &partition, address, None)?;
+        nodes.extend(tree::node(store, &partition, address)?);
+        if nodes.is_empty() {
+            io.note(format_args!("the partition {partition} has no document {address}"));
+        }
+        which.only.get_or_insert_default().extend(nodes.into_iter().map(|node| node.id));
+    }
+    let which = which;
     let mut ids = forget::select(store, &which)?;
     for (id, place) in named.iter().filter(|(id, _)| !ids.contains(*id)) {
         report_skipped(id, place, forget::skip_reason(store, id, &which)?, io);

@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Store messages and print them with the missing fields filled in
 ///
 /// The input is one text, as an argument or as the whole of standard input, or JSON lines: messages, links,
-/// embeddings, accounts, memories, signals, and responses. With --title, the text becomes a memory. Of a response, the question and the answer are stored. Each line is
+/// embeddings, accounts, memories, documents, signals, and responses. With --title, the text becomes a memory. Of a response, the question and the answer are stored. Each line is
 /// printed once what it holds is durable.
 #[derive(clap::Args)]
 struct Args {
@@ -47,6 +47,10 @@ struct Args {
     /// Store system messages too
     #[arg(long)]
     keep_system: bool,
+    /// Take away the documents that the trees of the input, as rsv-parse prints them, do not have; without a complete tree
+    /// line, none
+    #[arg(long, conflicts_with_all = ["text", "literal", "role", "title"])]
+    mirror: bool,
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
@@ -71,6 +75,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         trace_id: args.trace,
         keep_system: args.keep_system,
         import: None,
+        mirror: args.mirror,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),
     };
@@ -114,8 +119,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         b"{" | b"[{" => {
             let feed = Feed::new(vec![("<stdin>".to_owned(), input)], limit)?;
             let format = Format::named(format.unwrap_or_default(), io);
-            lines(feed, &mut ingest, &mut *open()?, format, io)
+            lines(feed, &mut ingest, &mut *open()?, (format, args.mirror), io)
         }
+        _ if args.mirror => Err(no_tree()),
         _ => {
             let text = cli::read_text(input, "<stdin>", limit)?;
             if text.is_empty() {
@@ -147,7 +153,7 @@ fn lines(
     mut feed: Feed,
     ingest: &mut Ingest,
     store: &mut dyn Store,
-    format: Format,
+    (format, mirror): (Format, bool),
     io: &mut Io,
 ) -> Result<Outcome> {
     let begin = Instant::now();
@@ -157,6 +163,12 @@ fn lines(
         commit(ingest, store, format, &mut bad_lines, io)?;
         if gathered == Gathered::All {
             bad_lines.end(io);
+            if mirror {
+                match ingest.mirror(store)? {
+                    Some(count) => io.detail(format_args!("{count} documents taken away")),
+                    None => io.fault(&no_tree()),
+                }
+            }
             if let Some(note) = ingest.forgetting_note() {
                 io.note(note);
             }
@@ -172,6 +184,12 @@ fn lines(
             return Ok(Outcome::Yes);
         }
     }
+}
+
+/// The error for a mirror of an input that does not end with a complete tree.
+fn no_tree() -> Error {
+    Error::new("nothing is taken away: the input does not end with a complete tree")
+        .hint("run rsv-parse again, and see what it says")
 }
 
 /// The format of the output.

@@ -8,8 +8,8 @@ use rsv::link::synapse::{self, Plan};
 use rsv::link::{self, ClusterRule, Graph, Stats};
 use rsv::memory::PriorRule;
 use rsv::picture::{self, Arrangement, GraphOptions};
-use rsv::record::{Link, MEMORY, Record, RecordKind, Scopes, VectorFormat};
-use rsv::store::{self, OpenMode, Select, Store, WriteRules};
+use rsv::record::{Address, Link, MEMORY, Object, Record, RecordKind, SYNAPSE, Scopes, VectorFormat};
+use rsv::store::{self, Forgotten, Intake, OpenMode, Select, Store, WriteRules, Written};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,24 @@ use std::time::{Duration, Instant};
 ///
 /// An answer is linked to the user's turn before it in its trace (RESPONDED_WITH). Messages of one scope are
 /// linked if their vectors are near enough (SYNAPSE): each message that got a vector since the last run is
-/// compared with all others. rsv-link works on the whole store, or on the scope that -p and -i name.
+/// compared with all others. With FROM and TO, only these two records are linked. rsv-link works on the whole store, or on the scope that -p and -i name.
 #[derive(clap::Args)]
 struct Args {
+    /// Link this record, by its id or its address (viking://...), and nothing else
+    #[arg(value_name = "FROM", requires = "to", conflicts_with_all = ["Show", "dry_run", "rebuild", "adopt", "clusters", "threshold", "max_degree"])]
+    from: Option<String>,
+    /// The record to which it is linked
+    #[arg(value_name = "TO")]
+    to: Option<String>,
+    /// With FROM and TO: give the link this name, in capitals [default: RELATED]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    rel: Option<String>,
+    /// With FROM and TO: say why they are linked
+    #[arg(long, value_name = "TEXT", requires = "from", conflicts_with = "unlink")]
+    reason: Option<String>,
+    /// With FROM and TO: remove the link, and keep it out from then on; exit with 1 if there is none
+    #[arg(long, requires = "from")]
+    unlink: bool,
     /// Print the links that would be made, and write nothing
     #[arg(long, conflicts_with = "Show")]
     dry_run: bool,
@@ -138,6 +153,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         store::open_to_read(&settings, io)?
     };
     let scopes = io.common.to_cover()?;
+    if let (Some(from), Some(to)) = (&args.from, &args.to) {
+        drop(store);
+        let mut store = store::open(&settings.store()?, OpenMode::Create)?;
+        return tie(&mut *store, &scopes, [from, to], &args, io);
+    }
     if args.clusters.clusters {
         return clusters(&mut *store, &settings, &args, io);
     }
@@ -152,6 +172,51 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     make(&mut *store, &settings, &scopes, &args, io)
 }
+
+/// Links two records, or removes their link, and prints it.
+fn tie(store: &mut dyn Store, scopes: &Scopes, ends: [&str; 2], args: &Args, io: &mut Io) -> Result<Outcome> {
+    let partition = io.common.scope()?.partition;
+    let mut ids = Vec::new();
+    for end in ends {
+        let id = if end.starts_with("viking://") {
+            Address::resolve(end, &partition)?.document_id(&partition)
+        } else {
+            end.to_owned()
+        };
+        if !store.scope_of(&id)?.is_some_and(|scope| scopes.contains(&scope)) {
+            return Err(Error::new(format!("there is no record {end}"))
+                .hint("-p names the partition of a document; rsv-search and rsv-view, in a pipe, show ids"));
+        }
+        ids.push(id);
+    }
+    let now = io.clock.now();
+    let mut line = Object::default();
+    let name = args.rel.as_deref().unwrap_or(RELATED);
+    for (member, value) in [("rel", name), ("from", &ids[0]), ("to", &ids[1])] {
+        line.set_text(member, value);
+    }
+    line.set("timestamp", now.to_string());
+    if let Some(reason) = &args.reason {
+        line.set_text("reason", reason);
+    }
+    let link = Link::parse(line)?;
+    if link.rel == SYNAPSE {
+        return Err(Error::new("--rel: a SYNAPSE follows from vectors").hint("give another name"));
+    }
+    if args.unlink {
+        let was_there = store.unlink(&link, now)?;
+        return Ok(if was_there { Outcome::Yes } else { Outcome::No });
+    }
+    let rules = WriteRules { forgotten: Forgotten::Return { at: now }, intake: Intake::Copy };
+    if let Some(Written::Refused(why)) = store.write(&[Record::Link(link.clone())], rules)?.pop() {
+        return Err(Error::new(why));
+    }
+    io.out.with(|out| Record::Link(link).write_line(VectorFormat::Numbers, out))?;
+    Ok(Outcome::Yes)
+}
+
+/// The name of a link that has no other.
+const RELATED: &str = "RELATED";
 
 /// Makes the links that are missing, and prints them.
 fn make(

@@ -55,7 +55,7 @@ struct Args {
     /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     exclude: Vec<String>,
-    /// Find records of these kinds: message, memory
+    /// Find records of these kinds: message, memory, document
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     /// Find memories with at least this confidence [default: 0.7 for those that were written, 0.5 for those that were made]

@@ -6,16 +6,20 @@ use rsv::enrich;
 use rsv::error::{Error, Result};
 use rsv::memory::{self, PriorRule, State};
 use rsv::record::{
-    ACCOUNT, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, ScopeSummary, Scopes, StoredRecord,
+    ACCOUNT, Address, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, ScopeSummary, Scopes, StoredRecord,
     VectorFormat, kinds,
 };
 use rsv::search;
 use rsv::store::{self, Follower, OpenMode, Select, Store};
+use rsv::tree;
 use rsv::view::{self, ReservoirLines};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// The number of messages that are printed if none is given.
+const DEFAULT_COUNT: usize = 10;
 
 /// The time between two looks for new messages.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -23,22 +27,25 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Print the last messages of a scope, oldest first
 ///
 /// With a partition alone, all of its instances are shown; with neither, default/default is shown. The messages
-/// are text on a terminal, and JSON lines in a pipe or a file. A memory is a row: its confidence, its uses, its signals
+/// are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead. A memory is a row: its confidence, its uses, its signals
 /// (for and against), its outcome and its title.
 #[derive(clap::Args)]
 struct Args {
-    /// The number of messages to print
-    #[arg(default_value_t = 10, value_name = "COUNT")]
-    count: usize,
+    /// The number of messages to print, or the address (viking://...) of a directory, whose children are listed, or of
+    /// another document, which is printed [default: 10]
+    #[arg(value_name = "COUNT|URI", value_parser = operand)]
+    count: Option<Operand>,
     /// Print this many messages: the same as COUNT
     #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "count")]
     limit: Option<usize>,
+    #[command(flatten)]
+    tree: Tree,
     #[command(flatten)]
     filter: Filter,
     /// Select messages of this trace
     #[arg(long, value_name = "ID")]
     trace: Option<String>,
-    /// Print records of these kinds: message, account, memory, signal
+    /// Print records of these kinds: message, account, memory, document, signal
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind, conflicts_with = "accounts")]
     kind: Vec<&'static RecordKind>,
     /// Print memories in this state: active, archived or all
@@ -77,6 +84,40 @@ struct Args {
     all: bool,
     #[command(flatten)]
     printing: Printing,
+}
+
+/// What is printed of a tree of documents.
+#[derive(clap::Args)]
+#[group(id = "tree-options")]
+struct Tree {
+    /// With an address: print all that is below it, and the document itself
+    #[arg(long, requires = "count")]
+    tree: bool,
+    /// With an address: go down so many levels
+    #[arg(long, value_name = "LEVELS", requires = "count", conflicts_with = "stale", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+    /// With an address: print the texts up to this level of detail: 0 the abstract, 1 the overview, 2 the content
+    #[arg(long, value_name = "LEVEL", requires = "count", value_parser = clap::value_parser!(u8).range(0..=2))]
+    level: Option<u8>,
+    /// With an address: print the documents that a model should make anew, each after those below it
+    #[arg(long, requires = "count", conflicts_with = "tree")]
+    stale: bool,
+}
+
+/// What a word of the command line names.
+#[derive(Clone, Debug)]
+enum Operand {
+    Count(usize),
+    Address(String),
+}
+
+fn operand(text: &str) -> std::result::Result<Operand, String> {
+    if text.starts_with("viking://") {
+        return Ok(Operand::Address(text.to_owned()));
+    }
+    text.parse()
+        .map(Operand::Count)
+        .map_err(|_| "expected a number, or an address such as viking://resources".to_owned())
 }
 
 #[global_allocator]
@@ -121,7 +162,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         until: args.filter.until,
         ..Select::records(wanted_kinds, scopes)
     };
-    let count = args.limit.unwrap_or(args.count);
+    let (count, address) = match args.count {
+        Some(Operand::Count(count)) => (count, None),
+        Some(Operand::Address(address)) => (DEFAULT_COUNT, Some(address)),
+        None => (args.limit.unwrap_or(DEFAULT_COUNT), None),
+    };
+    if address.is_none()
+        && (args.tree.tree || args.tree.stale || args.tree.depth.is_some() || args.tree.level.is_some())
+    {
+        return Err(Error::new("--tree, --depth, --level and --stale need an address")
+            .hint("such as viking://resources"));
+    }
+    let address = address.map(|uri| Address::resolve(&uri, &io.common.scope()?.partition)).transpose()?;
     let rule = PriorRule::from_settings(&settings);
     let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
     let mut store = store::open_to_read(&settings, io)?;
@@ -134,6 +186,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             return explain_nothing(&mut *store, &which, io);
         }
         return print_scopes(&summaries, layout.as_ref(), io);
+    }
+    if let Some(address) = address {
+        return print_tree(&mut *store, &address, &args.tree, layout.as_ref(), io);
     }
     if args.follow {
         return follow(store, which, count, layout.as_ref(), &settings, io);
@@ -176,6 +231,63 @@ fn explain_nothing(store: &mut dyn Store, which: &Select, io: &Io) -> Result<Out
     if io.stdout_is_tty() {
         for note in search::nothing_found(store, which, None)? {
             io.note(note);
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Prints what is at an address and below it.
+fn print_tree(
+    store: &mut dyn Store,
+    address: &Address,
+    options: &Tree,
+    layout: Option<&Layout>,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let partition = io.common.scope()?.partition;
+    let own = tree::node(store, &partition, address)?;
+    let is_leaf = own.as_ref().is_some_and(|own| !own.is_directory());
+    let depth = options.depth.map(|depth| depth as usize);
+    let documents = if options.stale {
+        tree::stale(store, &partition, address)?
+    } else if options.tree {
+        let below = tree::below(store, &partition, address, depth)?;
+        own.clone().into_iter().chain(below).collect()
+    } else if is_leaf || options.level.is_some() && depth.is_none() && layout.is_some() && own.is_some() {
+        own.clone().into_iter().collect()
+    } else if depth.is_some() {
+        tree::below(store, &partition, address, depth)?
+    } else {
+        tree::children(store, &partition, address)?
+    };
+    if documents.is_empty() && own.is_none() && io.stdout_is_tty() {
+        io.note(format_args!("the partition {partition} has no document at {address}, or below it"));
+    }
+    match layout {
+        Some(_) if is_leaf || options.level.is_some() => {
+            for document in &documents {
+                if documents.len() > 1 {
+                    io.out
+                        .write(format!("{}\n\n", view::visible(&document.member_text("uri"))).as_bytes())?;
+                }
+                io.out.write(view::document(document, options.level.unwrap_or(2)).as_bytes())?;
+                if documents.len() > 1 {
+                    io.out.write(b"\n")?;
+                }
+            }
+        }
+        Some(layout) => {
+            // What stands first is not indented.
+            let above = if options.tree && own.is_some() { address.parent() } else { Some(address.clone()) };
+            let above = above.unwrap_or_else(|| address.clone());
+            let text = view::tree(&documents, &above, io.clock.now(), layout);
+            io.out.write(text.as_bytes())?;
+        }
+        None => {
+            for document in documents {
+                let document = tree::at_level(document, options.level.unwrap_or(2));
+                io.out.with(|out| Record::Stored(document).write_line(VectorFormat::Numbers, out))?;
+            }
         }
     }
     Ok(Outcome::Yes)

@@ -3,10 +3,10 @@
 use super::input_type::InputType;
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, VectorFormat, quote, write_vector};
+use crate::record::{Content, Object, VectorFormat, kind_named, quote, write_vector};
 
 /// The text of a line and what it is: the member `field` if one is named; else a query's question, the last user's
-/// message of a request, a title with its content, or a message's text. `None` for a line without text, such as a tool
+/// message of a request, the text of a document, a title with its content, or a message's text. `None` for a line without text, such as a tool
 /// call or a link. Errors name the member.
 pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, InputType)>> {
     if let Some(field) = field {
@@ -25,6 +25,11 @@ pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Inp
         let text = line.text("query")?.ok_or_else(|| Error::new("query: is missing"))?;
         return Ok(Some((text, InputType::Query)));
     }
+    // A directory has no content.
+    if let Some(kind) = kind.as_deref().and_then(kind_named).filter(|kind| kind.versions.is_some()) {
+        let text = (kind.read)(line.clone())?.embedded_text();
+        return Ok(text.map(|text| (text, InputType::Passage)));
+    }
     if !line.has("content") {
         if line.has("role") || kind.is_some_and(|kind| TEXTLESS_KINDS.contains(&kind.as_str())) {
             return Ok(None);
@@ -42,7 +47,7 @@ pub fn text_of(line: &Object, field: Option<&str>) -> Result<Option<(String, Inp
 }
 
 /// The kinds of lines without a text to embed.
-const TEXTLESS_KINDS: [&str; 5] = ["account", "chunk", "embedding", "error", "link"];
+const TEXTLESS_KINDS: [&str; 6] = ["account", "chunk", "embedding", "error", "link", "tree"];
 
 /// Sets a line's vector and the model that made it.
 pub fn set_vector(line: &mut Object, vector: &[f32], model: &str) {

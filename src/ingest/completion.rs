@@ -40,6 +40,10 @@ impl Completion {
                 return Err(Error::new("content: is empty"));
             }
         }
+        // A version is dated when it is taken in.
+        if draft.kind.versions.is_some() && self.options.import.is_none() {
+            draft.timestamp = None;
+        }
         let now = self.clock.now();
         let seq = if now == self.last.0 { self.last.1 + 1 } else { 0 };
         if draft.timestamp.is_none() {

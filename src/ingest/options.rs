@@ -13,6 +13,8 @@ pub struct Options {
     pub keep_system: bool,
     /// Whether lines come from an export: whole, with times of their own, and of these scopes only.
     pub import: Option<Scopes>,
+    /// Whether what a complete tree does not have is taken away.
+    pub mirror: bool,
     /// Whether records that were forgotten are stored again.
     pub allow_return: bool,
     /// The greatest length of a record's line in bytes, so that what is exported can be imported.

@@ -1,6 +1,7 @@
 //! The table of kinds. A new kind is a row here and a file with its particulars.
 
 use super::account::ACCOUNT;
+use super::document::DOCUMENT;
 use super::memory::MEMORY;
 use super::message::MESSAGE;
 use super::signal::SIGNAL;
@@ -8,7 +9,7 @@ use super::stored::RecordKind;
 use std::sync::RwLock;
 
 /// Every kind of records that rsv stores.
-const BUILT_IN_KINDS: [&RecordKind; 4] = [&MESSAGE, &ACCOUNT, &MEMORY, &SIGNAL];
+const BUILT_IN_KINDS: [&RecordKind; 5] = [&MESSAGE, &ACCOUNT, &MEMORY, &DOCUMENT, &SIGNAL];
 
 /// Kinds that a program which uses the library has added.
 static REGISTERED_KINDS: RwLock<Vec<&RecordKind>> = RwLock::new(Vec::new());

@@ -70,6 +70,8 @@ fn shape(line: &Object) -> Option<&'static str> {
         Some("link")
     } else if line.has("title") && line.has("content") && !line.has("role") {
         Some("memory")
+    } else if line.get("uri").is_some_and(|uri| uri.starts_with("\"viking://")) && !line.has("role") {
+        Some("document")
     } else if line.has("role") || line.has("content") {
         Some("message")
     } else {

@@ -13,6 +13,9 @@ pub const EXTRACTED_FROM: &str = "EXTRACTED_FROM";
 /// A memory, and the one that it became a part of.
 pub const CONSOLIDATED_INTO: &str = "CONSOLIDATED_INTO";
 
+/// A document, and the one above it: derived from their addresses, and no link of its own.
+const CHILD_OF: &str = "CHILD_OF";
+
 /// Two messages that resemble each other.
 pub const SYNAPSE: &str = "SYNAPSE";
 
@@ -74,6 +77,9 @@ impl Link {
                 "a name in capitals such as RESPONDED_WITH",
                 line.get("rel").unwrap_or(""),
             ));
+        }
+        if rel == CHILD_OF {
+            return Err(Error::new("rel: CHILD_OF follows from the addresses of documents"));
         }
         let (mut from, mut to) = (required(&line, "from")?, required(&line, "to")?);
         if rel == SYNAPSE && from > to {

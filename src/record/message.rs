@@ -192,7 +192,7 @@ fn seq(line: &Object) -> Result<Option<u32>> {
 }
 
 /// The vector of a message line; an empty one, as Reservoir writes it, is none.
-fn vector(line: &Object) -> Result<Option<Vector>> {
+pub(super) fn vector(line: &Object) -> Result<Option<Vector>> {
     let Some(json) = line.get("embedding").filter(|json| !matches!(*json, "null" | "[]")) else {
         return Ok(None);
     };

@@ -3,7 +3,7 @@
 //! A store, the search and the tools know records by this type alone. The particulars of a kind are a row
 //! of the table in `kinds.rs` and the file that the row points to.
 
-use super::embedding::Vector;
+use super::embedding::{Embedding, Vector};
 use super::object::{Object, write_text};
 use super::{Role, Scope, digest, id, time};
 use crate::error::{Error, Result};
@@ -51,6 +51,25 @@ impl StoredRecord {
     /// The id of the record that it is about.
     pub fn subject_id(&self) -> Option<String> {
         self.kind.subject.and_then(|_| self.lookup_key())
+    }
+
+    /// The digest of what this version says, if its kind has versions.
+    pub fn version(&self) -> Option<String> {
+        self.members.text(self.kind.versions?.version).ok().flatten()
+    }
+
+    /// A vector of this version.
+    pub fn embedding(&self, model: &str, vector: Vec<f32>) -> Embedding {
+        let mut extra = Object::default();
+        if let (Some(versions), Some(version)) = (self.kind.versions, self.version()) {
+            extra.set_text(versions.version, &version);
+        }
+        Embedding { of: self.id.clone(), model: model.to_owned(), vector, extra }
+    }
+
+    /// The digest of what this version was made from.
+    pub fn source(&self) -> Option<String> {
+        self.members.text(self.kind.versions?.source).ok().flatten()
     }
 
     /// The amounts that it adds to the sums of its store.
@@ -137,6 +156,8 @@ pub struct RecordKind {
     pub traced: bool,
     /// Reads a line. Errors begin with the member at fault.
     pub read: fn(Object) -> Result<Draft>,
+    /// Completes a record whose scope is known by what follows from it. Errors begin with the member at fault.
+    pub complete: fn(&mut StoredRecord) -> Result<()>,
     /// Appends the members after the scope, each preceded by a comma.
     pub write: fn(&StoredRecord, &mut Vec<u8>),
     /// The parts that, with the time, identify a record: a missing id is derived from them, and the same parts
@@ -147,6 +168,10 @@ pub struct RecordKind {
     /// Chooses between versions under one id. A kind with such a rule has no index; one without it keeps the first
     /// version.
     pub merge: Option<MergeRule>,
+    /// The versions of a record under one id, of which the store keeps one. A kind has this or `merge`, or neither.
+    pub versions: Option<Versions>,
+    /// The id of the record above it, if its records are a tree.
+    pub parent_id: fn(&StoredRecord) -> Option<String>,
     /// The record that it is about, without which it cannot exist.
     pub subject: Option<Subject>,
     /// The records that it takes the place of.
@@ -175,10 +200,13 @@ impl RecordKind {
         label: "",
         traced: false,
         read: |_| Err(Error::new("kind: cannot be read")),
+        complete: |_| Ok(()),
         write: |_, _| {},
         natural_key: None,
         fixed_parts: None,
         merge: None,
+        versions: None,
+        parent_id: |_| None,
         subject: None,
         replaces: None,
         lookup_key: None,
@@ -193,6 +221,17 @@ impl RecordKind {
 
 /// The version to store, given the one that exists, if there is one, and a new one; `None` to keep what exists.
 pub type MergeRule = fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>;
+
+/// How versions of a record differ.
+#[derive(Clone, Copy, Debug)]
+pub struct Versions {
+    /// The member with the digest of what a version says. A vector names the version that it was made of.
+    pub version: &'static str,
+    /// The member with the digest of what a version was made from.
+    pub source: &'static str,
+    /// Whether a new version, the first, gives way to the stored one.
+    pub gives_way: fn(&StoredRecord, &StoredRecord) -> bool,
+}
 
 /// The record that records of a kind are about: the value of their lookup key is its id. They are refused without it,
 /// go with it, and follow it in an export.
@@ -318,6 +357,23 @@ impl Draft {
         }
     }
 
+    /// The text for its vector, whatever its scope.
+    pub fn embedded_text(self) -> Option<String> {
+        let record = StoredRecord {
+            kind: self.kind,
+            id: String::new(),
+            scope: Scope { partition: String::new(), instance: String::new() },
+            trace_id: String::new(),
+            timestamp: 0,
+            seq: 0,
+            role: self.role,
+            text: self.text,
+            members: self.members,
+            vector: None,
+        };
+        record.embedded_text().map(Cow::into_owned)
+    }
+
     /// Completes the draft. A partition and instance of its own go before those of `fill`, together.
     pub fn complete(self, fill: &DraftDefaults) -> Result<StoredRecord> {
         let scope = self.scope(fill.partition.as_deref(), fill.instance.as_deref())?;
@@ -340,6 +396,7 @@ impl Draft {
         if record.id.is_empty() {
             record.id = derived_id(&record);
         }
+        (record.kind.complete)(&mut record)?;
         Ok(record)
     }
 }

@@ -1,5 +1,6 @@
 //! Tombstones: that a record was forgotten, that a mirror removed it, or that it may return.
 
+use super::link::Link;
 use super::members::{required, timestamp};
 use super::object::{Object, unexpected, write_text};
 use super::stored::{StoredRecord, write_time};
@@ -56,17 +57,47 @@ impl TombstoneState {
 }
 
 impl Tombstone {
-    /// The tombstone of a record that is forgotten at a time, or just after an earlier tombstone of it, `before`.
-    pub fn forgotten(record: &StoredRecord, at: i64, before: Option<&Tombstone>) -> Tombstone {
+    /// The tombstone of a record that is forgotten or removed at a time, or just after an earlier tombstone of it,
+    /// `before`, and after the version that goes.
+    pub fn of(
+        record: &StoredRecord,
+        state: TombstoneState,
+        at: i64,
+        before: Option<&Tombstone>,
+    ) -> Tombstone {
+        let mut extra = Object::default();
+        if let Some(source) = record.source().filter(|_| state == TombstoneState::Forgotten) {
+            extra.set_text(SOURCE, &source);
+        }
+        let at = if record.kind.versions.is_some() { at.max(record.timestamp) } else { at };
         Tombstone {
             of: identity_digest(record.kind.name, &record.id),
             also: record.natural_digest(),
             what: record.kind.name.to_owned(),
             scope: record.scope.clone(),
+            state,
+            timestamp: before.map_or(at, |before| at.max(before.timestamp + 1)),
+            extra,
+        }
+    }
+
+    /// The tombstone of a link that is forgotten at a time, or just after an earlier tombstone of it; its scope is that of
+    /// the record from which the link leads.
+    pub fn of_link(link: &Link, scope: Scope, at: i64, before: Option<&Tombstone>) -> Tombstone {
+        Tombstone {
+            of: link.digest(),
+            also: None,
+            what: LINK.to_owned(),
+            scope,
             state: TombstoneState::Forgotten,
             timestamp: before.map_or(at, |before| at.max(before.timestamp + 1)),
             extra: Object::default(),
         }
+    }
+
+    /// Whether it keeps out a link.
+    pub fn is_of_link(&self) -> bool {
+        self.what == LINK && self.state == TombstoneState::Forgotten
     }
 
     /// The tombstone that lets its record return, at a time or just after itself.
@@ -80,13 +111,28 @@ impl Tombstone {
         (self.timestamp, self.state) > (other.timestamp, other.state)
     }
 
-    /// Whether it keeps its record out of a store, in a version of this time (milliseconds since 1970, UTC).
-    pub fn keeps_out(&self, version: i64) -> bool {
+    /// Whether it keeps its record out of a store, in a version of this time (milliseconds since 1970, UTC). What was
+    /// forgotten of one source may come in from another later.
+    pub fn keeps_out(&self, time: i64, source: Option<&str>) -> bool {
         match self.state {
-            TombstoneState::Forgotten => true,
-            TombstoneState::Removed => version <= self.timestamp,
+            TombstoneState::Forgotten => {
+                let own = self.source();
+                let is_changed = own.is_some() && source.is_some() && own.as_deref() != source;
+                !is_changed || time <= self.timestamp
+            }
+            TombstoneState::Removed => time <= self.timestamp,
             TombstoneState::Returned => false,
         }
+    }
+
+    /// Whether it keeps out this version of its record.
+    pub fn keeps_out_version(&self, record: &StoredRecord) -> bool {
+        self.keeps_out(record.timestamp, record.source().as_deref())
+    }
+
+    /// The digest of what the forgotten version was made from.
+    fn source(&self) -> Option<String> {
+        self.extra.text(SOURCE).ok().flatten()
     }
 
     /// Reads a tombstone line.
@@ -130,6 +176,12 @@ impl Tombstone {
     }
 }
 
+/// What a tombstone of a link is of.
+const LINK: &str = "link";
+
+/// The member with the digest of what the forgotten version was made from.
+const SOURCE: &str = "source_sha256";
+
 /// The members of a tombstone line that have a field of their own, or are written by rsv alone.
 const MEMBERS: [&str; 9] =
     ["kind", "of", "also", "what", "partition", "instance", "state", "timestamp", "created_at"];
@@ -144,6 +196,14 @@ fn checked(member: &str, text: String) -> Result<String> {
 /// little-endian), in hexadecimal.
 pub fn identity_digest(kind: &str, id: &str) -> String {
     digest::of(&[kind, id])
+}
+
+impl Link {
+    /// The digest by which a tombstone names the link: SHA-256 over its relation and its ends, as in
+    /// [`identity_digest`].
+    pub fn digest(&self) -> String {
+        digest::of(&[&self.rel, &self.from, &self.to])
+    }
 }
 
 impl StoredRecord {

@@ -13,7 +13,7 @@ use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule, UnlinkedCollection};
 use super::terms::{Occur, Term};
 use crate::error::Error;
-use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord};
+use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord, TombstoneState};
 use std::collections::BTreeMap;
 
 /// The greatest number of records that `visit_last` holds at once.
@@ -35,7 +35,7 @@ pub trait Store: Records + Words + Vectors + Links + State + Send {
 /// Writing and reading records.
 pub trait Records {
     /// Writes a batch, all or nothing, and returns the outcome of each record. Writing an existing record changes
-    /// nothing, unless its kind merges versions. An embedding or a link may name an earlier record of the batch. A
+    /// nothing, unless its kind has versions or merges them. An embedding or a link may name an earlier record of the batch. A
     /// tombstone replaces an older one of the same record, removes the record, and applies to the whole batch. A record
     /// that takes the place of others gets a link from each.
     fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>>;
@@ -49,10 +49,15 @@ pub trait Records {
     /// records.
     fn remove(&mut self, ids: &[&str]) -> Result<u64>;
 
-    /// Removes records as `remove` does and writes their tombstones, dated `at` (milliseconds since 1970, UTC) or just
-    /// after an earlier tombstone of the same record. Returns the number of removed records. All of them are removed or
-    /// none, except that a database server may remove many in several transactions.
-    fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64>;
+    /// Removes records as `remove` does and writes tombstones of a state, dated `at` (milliseconds since 1970, UTC) or
+    /// just after an earlier tombstone of the same record. Returns the number of removed records. All of them are removed
+    /// or none, except that a database server may remove many in several transactions.
+    fn bury(&mut self, ids: &[&str], state: TombstoneState, at: i64) -> Result<u64>;
+
+    /// Removes records that are kept out from then on.
+    fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
+        self.bury(ids, TombstoneState::Forgotten, at)
+    }
 
     /// The records of a selection that have these ids, in no order.
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>>;
@@ -184,6 +189,10 @@ pub struct Model {
 pub trait Links {
     /// The links, of one relation or of all, with one of these records as an end; each once, ordered by their ends.
     fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>>;
+
+    /// Removes a link, and keeps it out from then on: its tombstone is dated `at` (milliseconds since 1970, UTC) or just
+    /// after an earlier one. Returns whether there was such a link.
+    fn unlink(&mut self, link: &Link, at: i64) -> Result<bool>;
 
     /// The neighbours of each of these records: up to `reach` records of the selection before it in its collection, and
     /// as many after it, nearest first.

@@ -18,13 +18,23 @@ pub enum Forgotten {
 pub struct WriteRules {
     /// The treatment of forgotten records.
     pub forgotten: Forgotten,
-    /// Whether a record is refused that takes the place of records which are missing, or replaced already.
-    pub check_replaced: bool,
+    pub intake: Intake,
+}
+
+/// Where what is written comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Intake {
+    /// It is new: a version follows the one that is stored, whatever its time, and a record is refused that takes the
+    /// place of records which are missing, or replaced already.
+    New,
+    /// Another store has it: of two versions the later one holds, then the one with the greater digest.
+    #[default]
+    Copy,
 }
 
 impl WriteRules {
     /// Forgotten records are kept out.
-    pub const KEEP_OUT: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, check_replaced: false };
+    pub const KEEP_OUT: WriteRules = WriteRules { forgotten: Forgotten::KeepOut, intake: Intake::Copy };
 }
 
 /// New tombstones of one kind and scope, by the digests of the records to remove.
@@ -41,7 +51,8 @@ impl<'a> Targets<'a> {
         let mut found: Vec<(&'static RecordKind, &'a Tombstone, Targets<'a>)> = Vec::new();
         let mut positions = HashMap::new();
         for tombstone in tombstones {
-            let Some(kind) = kind_named(&tombstone.what).filter(|_| tombstone.keeps_out(i64::MIN)) else {
+            let Some(kind) = kind_named(&tombstone.what).filter(|_| tombstone.keeps_out(i64::MIN, None))
+            else {
                 continue;
             };
             let at = *positions.entry((kind.name, &tombstone.scope)).or_insert_with(|| {
@@ -58,22 +69,26 @@ impl<'a> Targets<'a> {
         found
     }
 
-    /// Whether the content of a record matters, beyond its id.
-    pub(super) fn need_content(&self) -> bool {
-        !self.by_content.is_empty()
+    /// Whether the content of a record of a kind matters, beyond its id and time.
+    pub(super) fn need_content(&self, kind: &RecordKind) -> bool {
+        !self.by_content.is_empty() || kind.versions.is_some()
     }
 
-    /// The tombstone that keeps out the record of an id, in a version of this time.
-    pub(super) fn of_id(&self, kind: &RecordKind, id: &str, version: i64) -> Option<&'a Tombstone> {
-        let tombstone = *self.by_identity.get(identity_digest(kind.name, id).as_str())?;
-        tombstone.keeps_out(version).then_some(tombstone)
+    /// The tombstone that keeps out the record of an id and a time.
+    pub(super) fn of_id(&self, kind: &RecordKind, id: &str, time: i64) -> Option<&'a Tombstone> {
+        self.by_id(kind, id).filter(|tombstone| tombstone.keeps_out(time, None))
+    }
+
+    fn by_id(&self, kind: &RecordKind, id: &str) -> Option<&'a Tombstone> {
+        self.by_identity.get(identity_digest(kind.name, id).as_str()).copied()
     }
 
     /// The tombstone that keeps a record out, by its id or its content.
     pub(super) fn of_record(&self, record: &StoredRecord) -> Option<&'a Tombstone> {
-        self.of_id(record.kind, &record.id, record.timestamp).or_else(|| {
+        let by_id = self.by_id(record.kind, &record.id).filter(|one| one.keeps_out_version(record));
+        by_id.or_else(|| {
             let tombstone = *self.by_content.get(record.natural_digest()?.as_str())?;
-            tombstone.keeps_out(record.timestamp).then_some(tombstone)
+            tombstone.keeps_out_version(record).then_some(tombstone)
         })
     }
 }

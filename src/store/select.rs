@@ -1,6 +1,6 @@
 //! Selections of records.
 
-use crate::record::{MESSAGE, Position, RecordKind, Role, Scope, Scopes, StoredRecord};
+use crate::record::{Address, MESSAGE, Position, RecordKind, Role, Scope, Scopes, StoredRecord};
 use std::fmt;
 
 /// A kind in a scope: the unit of every index.
@@ -21,6 +21,8 @@ pub struct Select {
     pub roles: Vec<Role>,
     /// The value of the kind's lookup key.
     pub key: Option<String>,
+    /// The subtree of the lookup key, an address.
+    pub below: Option<Below>,
     /// The earliest timestamp.
     pub since: Option<i64>,
     /// The latest timestamp.
@@ -30,6 +32,33 @@ pub struct Select {
     /// Only records that have one of these ids.
     pub only: Option<Vec<String>>,
     pub except: Except,
+}
+
+/// The addresses below another.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Below {
+    /// The text with which they all begin; it ends with a slash.
+    pub prefix: String,
+    /// The greatest number of segments after it.
+    pub levels: Option<usize>,
+}
+
+impl Below {
+    /// The addresses below one, down to so many levels.
+    pub fn new(address: &Address, levels: Option<usize>) -> Below {
+        Below { prefix: address.below(), levels }
+    }
+
+    /// The text that is greater than all of them, and than nothing else that is greater than the prefix.
+    pub(super) fn end(&self) -> String {
+        // The character after the slash is the digit 0.
+        format!("{}0", self.prefix.trim_end_matches('/'))
+    }
+
+    /// The greatest number of slashes in them.
+    pub(super) fn max_slashes(&self) -> Option<usize> {
+        Some((self.prefix.matches('/').count() + self.levels?).saturating_sub(1))
+    }
 }
 
 /// Records that are left out of a selection, whatever conditions they meet.
@@ -55,6 +84,7 @@ impl Select {
             trace_id: None,
             roles: Vec::new(),
             key: None,
+            below: None,
             since: None,
             until: None,
             before: None,

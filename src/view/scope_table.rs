@@ -43,7 +43,7 @@ pub fn scopes(summaries: &[ScopeSummary], layout: &Layout) -> String {
 }
 
 /// A number of bytes in its unit: `812 B`, `3.4 KB`.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let units = ["KB", "MB", "GB", "TB"];
     let Some(step) = (0..units.len()).rev().find(|step| bytes >= 1000_u64.pow(*step as u32 + 1)) else {
         return format!("{bytes} B");

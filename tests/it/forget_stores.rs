@@ -8,7 +8,7 @@ use rsv::record::{
     ACCOUNT, Content, Draft, DraftDefaults, EXTRACTED_FROM, Embedding, Link, Object, Record, RecordKind,
     Role, Scope, Scopes, StoredRecord, Tombstone, TombstoneState, identity_digest, kinds,
 };
-use rsv::store::{Forgotten, Occur, Select, Store, Term, Walk, WriteRules, Written};
+use rsv::store::{Forgotten, Intake, Occur, Select, Store, Term, Walk, WriteRules, Written};
 
 /// Runs a scenario on an empty store of each backend: all must visit the same records afterwards.
 fn on_each_store(scenario: impl Fn(&mut dyn Store)) {
@@ -65,7 +65,7 @@ fn account(id: &str, at: i64, recalled: &[&str], left_out: &[&str]) -> StoredRec
 }
 
 fn tombstone(of: &StoredRecord, state: TombstoneState, at: i64) -> Record {
-    Record::Tombstone(Tombstone { state, ..Tombstone::forgotten(of, at, None) })
+    Record::Tombstone(Tombstone::of(of, state, at, None))
 }
 
 fn embedding(of: &str, vector: &[f32]) -> Record {
@@ -91,7 +91,7 @@ fn write_one(store: &mut dyn Store, record: Record) -> Written {
 
 /// Writes records that may return at a time.
 fn write_back(store: &mut dyn Store, batch: &[Record], at: i64) -> Vec<Written> {
-    store.write(batch, WriteRules { forgotten: Forgotten::Return { at }, check_replaced: false }).unwrap()
+    store.write(batch, WriteRules { forgotten: Forgotten::Return { at }, intake: Intake::Copy }).unwrap()
 }
 
 fn all_of(which: Select) -> Walk {

@@ -11,8 +11,8 @@ use rsv::error::{Error, Result};
 use rsv::ingest::{Gathered, Ingest, Options};
 use rsv::link::synapse;
 use rsv::record::{
-    Clock, Draft, Feed, Hit, MEMORY, MESSAGE, Object, Record, RecordKind, Scope, Scopes, StoredRecord,
-    TextSource, VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
+    Clock, DOCUMENT, Draft, Feed, Hit, MEMORY, MESSAGE, Object, Record, RecordKind, Scope, Scopes,
+    StoredRecord, TextSource, VectorFormat, kind_named, kinds, quote, register, timestamp, write_time,
 };
 use rsv::search::{self, By};
 use rsv::store::{self, Occur, OpenMode, Select, Store, Term, Walk, Written};
@@ -93,7 +93,7 @@ fn notes_go_through_everything() {
     }
     register(&NOTE);
     register(&NOTE);
-    assert_eq!((kind_named("note"), kinds().len()), (Some(&NOTE), 5));
+    assert_eq!((kind_named("note"), kinds().len()), (Some(&NOTE), 6));
     let settings = config::load(&Common::default()).unwrap();
     let open = || store::open(&settings.store().unwrap(), OpenMode::Create).unwrap();
     let mut store = open();
@@ -297,7 +297,7 @@ fn they_are_found_by_their_meaning(store: &mut dyn Store, settings: &Settings) {
     let unembedded = |store: &mut dyn Store, kind| store.unembedded(&model, &of_p(kind), 0).unwrap().total;
     assert_eq!((unembedded(store, &NOTE), unembedded(store, &MESSAGE)), (4, 3));
     let everything = backfill::embeddable(Scopes::All);
-    assert_eq!(everything.kinds, [&MESSAGE, &MEMORY, &NOTE]);
+    assert_eq!(everything.kinds, [&MESSAGE, &MEMORY, &DOCUMENT, &NOTE]);
     let mut fault = |error: Error| panic!("{error}");
     backfill::all(store, &mut embedder, &everything, &mut |_, _| {}, &mut fault).unwrap();
     assert_eq!((unembedded(store, &NOTE), unembedded(store, &MESSAGE)), (0, 0));

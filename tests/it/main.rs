@@ -21,6 +21,7 @@ mod distill;
 mod distill_model;
 mod docs;
 mod doctor;
+mod documents;
 mod embed;
 mod embed_remote;
 mod encoded;

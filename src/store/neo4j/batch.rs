@@ -9,10 +9,11 @@ use super::tombstones::Tombstones;
 use super::values::Params;
 use crate::record::{
     Embedding, Link, MESSAGE, MergeRule, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone,
+    identity_digest,
 };
-use crate::store::forgetting::Forgotten;
+use crate::store::forgetting::{Forgotten, Intake};
 use crate::store::identity::{self, Written};
-use crate::store::terms;
+use crate::store::{terms, versions};
 use neo4rs::BoltType;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -68,8 +69,7 @@ pub(super) struct Batch {
     pub(super) tombstones: Tombstones,
     /// What happens to records that were forgotten; `None` where nothing was.
     pub(super) forgotten: Option<Forgotten>,
-    /// Whether a record is refused that takes the place of records which are missing, or replaced already.
-    pub(super) check_replaced: bool,
+    pub(super) intake: Intake,
     /// The models that lost vectors earlier in the transaction.
     pub(super) shrunk: BTreeSet<String>,
     pub(super) new: New,
@@ -97,6 +97,8 @@ pub(super) struct New {
     pub(super) hidden: Vec<Params>,
     pub(super) vectors: BTreeMap<VectorLabels, Vec<Params>>,
     pub(super) links: BTreeMap<String, Vec<Params>>,
+    /// The new records of a tree, with the ids of those above them.
+    pub(super) tree: Vec<Params>,
     pub(super) models: BTreeSet<String>,
     /// The ends of imported synapses.
     pub(super) foreign: BTreeSet<String>,
@@ -194,6 +196,14 @@ impl Batch {
             }
             (there, twin) => identity::write_outcome(record, there.and_then(Option::as_ref), id_of(twin)),
         };
+        let there = self.records.get(&record.id).and_then(Option::as_ref);
+        let digest = record.kind.versions.map(|_| identity_digest(record.kind.name, &record.id));
+        let tombstone = digest.and_then(|of| self.tombstones.get(&of));
+        let record = &*versions::dated(record, there, tombstone, self.intake);
+        let takes_place = there.is_some_and(|there| versions::takes_place(record, there, self.intake));
+        if matches!(written, Written::Same(_)) && takes_place {
+            return self.version(record);
+        }
         if written == Written::New && !self.admit(record) {
             return Written::KeptOut;
         }
@@ -217,6 +227,16 @@ impl Batch {
         };
         self.vector_of(record, of, written != Written::New);
         written
+    }
+
+    /// Puts a version in the place of the stored one, unless it was forgotten.
+    fn version(&mut self, record: &StoredRecord) -> Written {
+        if !self.admit(record) {
+            return Written::KeptOut;
+        }
+        self.put_in_place(record);
+        self.vector_of(record, record.id.clone(), true);
+        Written::Replaced
     }
 
     /// Writes a record of a kind that merges versions; `written` is the outcome without merging.
@@ -252,7 +272,7 @@ impl Batch {
 
     /// The refusal of a record that takes the place of one that is missing, or was replaced already.
     fn refused_replacement(&self, record: &StoredRecord) -> Option<Written> {
-        let replaces = record.kind.replaces.filter(|_| self.check_replaced)?;
+        let replaces = record.kind.replaces.filter(|_| self.intake == Intake::New)?;
         record.replaced_ids().iter().find_map(|id| match self.records.get(id) {
             Some(Some(there)) if there.kind == record.kind => {
                 let is_replaced = self.sources.contains(&(replaces.rel.to_owned(), id.clone()));
@@ -356,6 +376,10 @@ impl Batch {
         let missing_models =
             self.missing_models(record, record.vector.as_ref().map(|vector| vector.model.as_str()));
         self.new.records.entry((record.kind.name, missing_models)).or_default().push(properties);
+        if record.kind.versions.is_some() {
+            let row = Params::new().with("id", record.id.as_str());
+            self.new.tree.push(row.with_some("parent", (record.kind.parent_id)(record)));
+        }
         self.note(record);
         self.new.tally(record, 1);
         self.link_replaced(record);
@@ -447,6 +471,9 @@ impl Batch {
             let indexed = fulltext::indexed(collection, &stems, &words);
             properties = properties.with("words", indexed).with("length", words.len() as i64);
         }
+        if let Some(parent) = (kind.parent_id)(record) {
+            properties = properties.with("parent", parent).with("title", record.member_text("title"));
+        }
         if *kind == MESSAGE {
             properties = properties.with_some("url", record.members.text("url").ok().flatten());
         }
@@ -455,11 +482,17 @@ impl Batch {
 
     /// Adds a vector. It is late if its record existed without it.
     fn embedding(&mut self, embedding: &Embedding, late: bool) -> Written {
-        let (kind, scope, timestamp) = match self.records.get(&embedding.of) {
+        let (embedding, kind, scope, timestamp) = match self.records.get(&embedding.of) {
             None => return self.missing("of", &embedding.of),
             Some(None) => return Written::Differs,
-            Some(Some(record)) => (record.kind, record.scope.clone(), record.timestamp),
+            Some(Some(record)) => {
+                let Some(own) = versions::vector_of_version(embedding, record) else {
+                    return Written::Same(embedding.of.clone());
+                };
+                (own, record.kind, record.scope.clone(), record.timestamp)
+            }
         };
+        let embedding = &*embedding;
         let dim = embedding.vector.len();
         if let Some(why) = self.other_dimension(&embedding.model, dim) {
             return Written::Refused(why);
@@ -503,6 +536,14 @@ impl Batch {
         for (end, id) in [("from", &link.from), ("to", &link.to)] {
             if !self.records.contains_key(id) {
                 return self.missing(end, id);
+            }
+        }
+        if let (Some(forgotten), Some(tombstone)) = (self.forgotten, self.tombstones.get(&link.digest()))
+            && tombstone.is_of_link()
+        {
+            match forgotten {
+                Forgotten::KeepOut => return Written::KeptOut,
+                Forgotten::Return { at } => self.new.put_tombstone(&tombstone.returned(at)),
             }
         }
         let key = (link.from.clone(), link.rel.clone(), link.to.clone());

@@ -44,6 +44,7 @@ const TIME_INDEX: &str = "CREATE INDEX rsv_{name}_time IF NOT EXISTS FOR (m:{lab
 const TRACE_INDEX: &str =
     "CREATE INDEX rsv_{name}_trace IF NOT EXISTS FOR (m:{label}) ON (m.trace_id, m.timestamp)";
 const KEY_INDEX: &str = "CREATE INDEX rsv_{name}_key IF NOT EXISTS FOR (m:{label}) ON (m.key, m.timestamp)";
+const PARENT_INDEX: &str = "CREATE INDEX rsv_{name}_parent IF NOT EXISTS FOR (m:RsvNode) ON (m.parent)";
 const FULLTEXT_INDEX: &str = "
     CREATE FULLTEXT INDEX {fulltext} IF NOT EXISTS FOR (m:{label}) ON EACH [m.words]
     OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}";
@@ -63,7 +64,7 @@ macro_rules! existing {
         "CALL (n) {
            UNWIND $ids AS row MATCH (r:RsvRecord {rsv_id: row.id})
            RETURN collect([r.rsv_id, {kind}, r.partition, r.instance, r.timestamp, r.role,
-             CASE WHEN row.compare THEN r.content END, CASE WHEN row.compare THEN r.extra END]) AS records
+             CASE WHEN row.compare THEN r.content END, CASE WHEN row.compare{versioned} THEN r.extra END]) AS records
          }
          CALL (n) { {twins} }
          CALL (n) {
@@ -128,6 +129,10 @@ pub(super) fn existing(with_lock: bool, kinds: &[&RecordKind], keyed: &[&RecordK
         each => COLLECT_TWINS.replace("{each}", &each.join(" UNION ALL ")),
     };
     let statement = if with_lock { LOCK_AND_EXISTING } else { EXISTING };
+    // The members of a record with versions name its version, which a vector of it must name.
+    let versioned = kinds.iter().filter(|kind| kind.versions.is_some());
+    let versioned: String = versioned.map(|kind| format!(" OR r:{}", kind.label)).collect();
+    let statement = statement.replace("{versioned}", &versioned);
     statement.replace("{kind}", &kind_position("r", kinds)).replace("{twins}", &twins)
 }
 
@@ -217,6 +222,17 @@ const LABEL_FOR_RESERVOIR: &str = "
 const ADD_LINKS: &str = "
     UNWIND $rows AS row MATCH (a:RsvRecord {rsv_id: row.from}) MATCH (b:RsvRecord {rsv_id: row.to})
     CREATE (a)-[l:{rel}]->(b) SET l = row.properties";
+/// Links the new records of a tree to those above them, and those below to them.
+pub(super) const LINK_TO_PARENT: &str = "
+    UNWIND $rows AS row MATCH (child:RsvRecord {rsv_id: row.id}) MATCH (parent:RsvRecord {rsv_id: row.parent})
+    MERGE (child)-[:CHILD_OF]->(parent)";
+pub(super) const LINK_CHILDREN: &str = "
+    UNWIND $rows AS row MATCH (parent:RsvRecord {rsv_id: row.id})
+    MATCH (child:RsvNode {parent: row.id}) MERGE (child)-[:CHILD_OF]->(parent)";
+/// Removes a link; returns the scope of the record from which it led.
+const REMOVE_LINK: &str = "
+    MATCH (a:RsvRecord {rsv_id: $from})-[l:{rel}]->(:RsvRecord {rsv_id: $to}) WITH a, collect(l) AS links
+    FOREACH (l IN links | DELETE l) RETURN a.partition AS partition, a.instance AS instance";
 pub(super) const ADD_MODELS: &str = "
     UNWIND $rows AS row MERGE (m:RsvModel {name: row.name}) ON CREATE SET m.n = row.n, m.dim = row.dim, m.vectors = 0
     SET m.vectors = m.vectors + row.vectors";
@@ -307,6 +323,7 @@ pub(super) fn indexes_of(kind: &RecordKind) -> Vec<String> {
         (true, TIME_INDEX),
         (kind.traced, TRACE_INDEX),
         (has_key, KEY_INDEX),
+        (kind.versions.is_some(), PARENT_INDEX),
         (kind.indexed.is_some(), FULLTEXT_INDEX),
     ];
     let of_kind = |statement: &str| {
@@ -334,7 +351,12 @@ pub(super) fn add_links(rel: &str) -> Option<String> {
 /// Puts the labels of a kind's records in place of `{labels}`; `missing_models` are the models of which they lack a
 /// vector.
 pub(super) fn for_labels(statement: &str, kind: &RecordKind, missing_models: &[i64]) -> String {
-    let own = if *kind == MESSAGE { ":RsvMessage" } else { "" };
+    let own = match kind.versions {
+        _ if *kind == MESSAGE => ":RsvMessage",
+        // The nodes of a tree.
+        Some(_) => ":RsvNode",
+        None => "",
+    };
     let labels = format!(":{}:RsvRecord{own}{}", kind.label, unembedded_labels(missing_models));
     statement.replace("{labels}", &labels)
 }
@@ -384,6 +406,11 @@ pub(super) fn add_vectors(labels: &VectorLabels) -> String {
         afterwards.push_str(&LABEL_FOR_RESERVOIR.replace("{dim}", &dim.to_string()));
     }
     ADD_VECTORS.replace("{labels}", &(for_reservoir + &own)).replace("{late}", &afterwards)
+}
+
+/// The statement that removes a link of a relation.
+pub(super) fn remove_link(rel: &str) -> Option<String> {
+    for_relation(REMOVE_LINK, rel)
 }
 
 /// Combines statements into one; `$rows0` are the rows of the first, and so on.

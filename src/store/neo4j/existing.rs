@@ -198,7 +198,9 @@ impl<'a> Wanted<'a> {
 
     fn add(&mut self, record: &'a StoredRecord, parts: bool) {
         let has_key = record.kind.natural_key.is_some();
-        let is_compared = record.kind.fixed_parts.is_some() || parts && !record.kind.part_lists.is_empty();
+        let is_compared = record.kind.fixed_parts.is_some()
+            || record.kind.versions.is_some()
+            || parts && !record.kind.part_lists.is_empty();
         *self.ids.entry(record.id.as_str().into()).or_default() |= is_compared;
         if let Some(subject) = record.subject_id() {
             self.ids.entry(subject.into()).or_default();

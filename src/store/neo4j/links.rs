@@ -7,18 +7,20 @@ use super::existing::ROWS;
 use super::graph::Neo4j;
 use super::lock::lock;
 use super::nearest::VectorCount;
+use super::rows::{ends, tombstone_row};
 use super::selection::{collection_params, number, scopes_params};
 use super::statements::{self, for_label, for_model, for_scopes};
+use super::tombstones::Tombstones;
 use super::values::{self, ListedLink, Params, Row};
 use super::write::run_over;
-use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named, kinds};
+use crate::record::{Link, Scope, Scopes, StoredRecord, Tombstone, kind_named, kinds};
 use crate::store::api::Links;
 use crate::store::error::Result;
 use crate::store::evidence::Around;
 use crate::store::select::{Collection, Select};
 use crate::store::synapses::{Changes, Compare, Compared, LinkState, Near, Rule, UnlinkedCollection};
 use neo4rs::BoltType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The expected number of links of a record; few have more.
 const MAX_LINKS: usize = 16;
@@ -30,6 +32,10 @@ const MIN_INDEXED: u64 = 2000;
 impl Links for Neo4j {
     fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>> {
         self.or_error("read", self.read_links(ids, rel))
+    }
+
+    fn unlink(&mut self, link: &Link, at: i64) -> Result<bool> {
+        self.or_error("write to", self.remove_link(link, at))
     }
 
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {
@@ -82,6 +88,21 @@ impl Neo4j {
             found.insert((link.from.clone(), link.rel.clone(), link.to.clone()), link);
         }
         Ok(found.into_values().collect())
+    }
+
+    fn remove_link(&self, link: &Link, at: i64) -> DbResult<bool> {
+        let Some(statement) = changes::remove_link(&link.rel) else { return Ok(false) };
+        self.server.write(|transaction| {
+            lock(transaction, 0)?;
+            let Some(row) = transaction.row(&statement, ends(&link.from, &link.to))? else {
+                return Ok(false);
+            };
+            let digests = BTreeSet::from([link.digest()]);
+            let before = Tombstones::read(transaction, &digests, &BTreeSet::new())?;
+            let tombstone = Tombstone::of_link(link, row.scope()?, at, before.get(&link.digest()));
+            run_over(transaction, changes::PUT_TOMBSTONES, vec![tombstone_row(&tombstone)])?;
+            Ok(true)
+        })
     }
 
     fn read_link_states(&self, name: &str, scopes: &Scopes) -> DbResult<Vec<LinkState>> {
@@ -264,10 +285,6 @@ impl Neo4j {
             Ok(removed)
         })
     }
-}
-
-fn ends(from: &str, to: &str) -> Params {
-    Params::new().with("from", from).with("to", to)
 }
 
 /// A synapse as a row to write, from the lesser id to the greater.

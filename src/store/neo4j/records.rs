@@ -6,7 +6,7 @@ use super::selection::select_params;
 use super::statements::{self, selected};
 use super::tombstones;
 use super::values::{Params, Row};
-use crate::record::{Record, RecordKind, StoredRecord, Vector};
+use crate::record::{Record, RecordKind, StoredRecord, TombstoneState, Vector};
 use crate::store::api::{Records, Visit};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
@@ -26,8 +26,8 @@ impl Records for Neo4j {
         self.or_error("write to", self.remove_records(ids, None))
     }
 
-    fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
-        self.or_error("write to", self.remove_records(ids, Some(at)))
+    fn bury(&mut self, ids: &[&str], state: TombstoneState, at: i64) -> Result<u64> {
+        self.or_error("write to", self.remove_records(ids, Some((state, at))))
     }
 
     fn get(&mut self, ids: &[&str], which: &Select) -> Result<Vec<StoredRecord>> {

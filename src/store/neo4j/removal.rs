@@ -1,42 +1,52 @@
 //! Works out which records are removed: those of some ids, and those that a batch's tombstones are of.
 
 use super::batch::Batch;
+use super::changes;
 use super::error::DbResult;
 use super::existing::{ROWS, read_about, read_old_versions};
 use super::lock::lock;
+use super::rows::ends;
 use super::selection::select_params;
 use super::server::Transaction;
 use super::statements::{self, selected};
 use super::tombstones::Tombstones;
 use super::values;
-use crate::record::{Record, RecordKind, Scope, Scopes, StoredRecord, Tombstone, identity_digest, kinds};
+use crate::record::{
+    Link, Record, RecordKind, SYNAPSE, Scope, Scopes, StoredRecord, Tombstone, TombstoneState,
+    identity_digest, kinds,
+};
 use crate::store::forgetting::{Received, Targets};
 use crate::store::select::Select;
 use std::collections::BTreeSet;
 
-/// Removes records, whose number it returns too; with a time, they are forgotten: their tombstones have that time, or
-/// a later one.
+/// Removes records, whose number it returns too; with a state and a time, they get tombstones of that state, and of that
+/// time or a later one.
 pub(super) fn of_ids(
     transaction: &mut Transaction,
     ids: &[&str],
-    forgotten: Option<i64>,
+    tombstone: Option<(TombstoneState, i64)>,
 ) -> DbResult<(u64, Batch)> {
     let mut there = Batch::default();
     (there.next, there.models) = lock(transaction, 0)?;
     let all = read_about(transaction, &mut there, ids)?;
     let ids: &[&str] = &all.iter().map(String::as_str).collect::<Vec<_>>();
     read_old_versions(transaction, &mut there, ids)?;
-    if let Some(at) = forgotten {
+    if let Some(tombstone) = tombstone {
         for ids in ids.chunks(ROWS) {
-            forget(transaction, &mut there, ids, at)?;
+            bury(transaction, &mut there, ids, tombstone)?;
         }
     }
     let removed = ids.iter().filter(|id| there.remove(id)).count();
     Ok((removed as u64, there))
 }
 
-/// Adds the tombstones of records that are forgotten at a time.
-fn forget(transaction: &mut Transaction, there: &mut Batch, ids: &[&str], at: i64) -> DbResult<()> {
+/// Adds the tombstones of records that go at a time.
+fn bury(
+    transaction: &mut Transaction,
+    there: &mut Batch,
+    ids: &[&str],
+    (state, at): (TombstoneState, i64),
+) -> DbResult<()> {
     let which = Select::records(kinds(), Scopes::All);
     let params = select_params(&which).with_texts("wanted", ids.iter().copied());
     let mut records = Vec::new();
@@ -48,7 +58,7 @@ fn forget(transaction: &mut Transaction, there: &mut Batch, ids: &[&str], at: i6
     let digest = |record: &StoredRecord| identity_digest(record.kind.name, &record.id);
     let before = Tombstones::read(transaction, &records.iter().map(digest).collect(), &BTreeSet::new())?;
     for record in &records {
-        there.new.put_tombstone(&Tombstone::forgotten(record, at, before.get(&digest(record))));
+        there.new.put_tombstone(&Tombstone::of(record, state, at, before.get(&digest(record))));
     }
     there.new.forgotten.extend(ids.iter().map(|id| (*id).to_owned()));
     Ok(())
@@ -76,6 +86,12 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
     for (kind, first, targets) in Targets::by_collection(&received.newer) {
         removed.extend(matches(transaction, kind, &first.scope, &targets)?);
     }
+    for link in forgotten_links(transaction, &received)? {
+        if let Some(statement) = changes::remove_link(&link.rel) {
+            transaction.run(&statement, ends(&link.from, &link.to))?;
+            received.count_removed(&link.digest());
+        }
+    }
     let ids: Vec<&str> = removed.iter().map(|(id, _)| id.as_str()).collect();
     let all = read_about(transaction, &mut there, &ids)?;
     let ids: Vec<&str> = all.iter().map(String::as_str).collect();
@@ -95,6 +111,26 @@ pub(super) fn of_tombstones(transaction: &mut Transaction, batch: &[Record]) -> 
     Ok((received, there))
 }
 
+/// The links that new tombstones are of.
+fn forgotten_links(transaction: &mut Transaction, received: &Received) -> DbResult<Vec<Link>> {
+    let digests: BTreeSet<&str> =
+        received.newer.iter().filter(|one| one.is_of_link()).map(|one| one.of.as_str()).collect();
+    let mut found = Vec::new();
+    if digests.is_empty() {
+        return Ok(found);
+    }
+    let which = Select::records(kinds(), Scopes::All);
+    let params = select_params(&which).with("upto", i64::MAX);
+    transaction.each(&selected(statements::LINKS, &which), params, &mut |row| {
+        let link = row.link()?;
+        if link.rel != SYNAPSE && digests.contains(link.digest().as_str()) {
+            found.push(link);
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
 /// The ids of the records that tombstones are of, each with the digest of its tombstone. Reads a collection whole, as
 /// the server cannot compute a digest.
 fn matches(
@@ -105,7 +141,7 @@ fn matches(
 ) -> DbResult<Vec<(String, String)>> {
     let which = Select::records(vec![kind], Scopes::One(scope.clone()));
     let mut found = Vec::new();
-    if targets.need_content() {
+    if targets.need_content(kind) {
         let params = select_params(&which).with("upto", i64::MAX).with("model", None::<String>);
         transaction.each(&selected(statements::RECORDS, &which), params, &mut |row| {
             let record = row.record(&which.kinds)?;

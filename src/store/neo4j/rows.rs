@@ -58,6 +58,11 @@ pub(super) fn link_row(link: &Link, n: i64) -> Params {
         .with("properties", BoltType::Map(properties.into()))
 }
 
+/// The ends of a link as parameters.
+pub(super) fn ends(from: &str, to: &str) -> Params {
+    Params::new().with("from", from).with("to", to)
+}
+
 /// A tombstone as a row to write.
 pub(super) fn tombstone_row(tombstone: &Tombstone) -> Params {
     scope_params(&tombstone.scope)

@@ -2,7 +2,7 @@
 
 use super::values::Params;
 use crate::record::{RecordKind, Scope, Scopes};
-use crate::store::select::Select;
+use crate::store::select::{Below, Select};
 use neo4rs::{BoltMap, BoltNull, BoltType};
 
 /// A count as the server takes it.
@@ -25,6 +25,8 @@ pub(super) fn select_params(which: &Select) -> Params {
     let params = scopes_params(&which.scopes)
         .with("trace_id", which.trace_id.clone())
         .with("key", which.key.clone())
+        .with("below", which.below.as_ref().map(|below| below.prefix.clone()))
+        .with("slashes", which.below.as_ref().and_then(Below::max_slashes).map_or(i64::MAX, number))
         .with("roles", if which.roles.is_empty() { BoltType::Null(BoltNull) } else { roles })
         .with("since", which.since.unwrap_or(i64::MIN))
         .with("until", until)

@@ -7,7 +7,8 @@
 //! `RsvRecord` for every record, in addition to the label of its kind; `RsvMessage` for the messages among them;
 //! `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records without one, `RsvUnlinkedN` for
 //! vectors that are not compared with others yet; `RsvDouble` for messages of Reservoir that rsv ignores, since it
-//! has the same message or was told to forget it; `RsvTombstone` for tombstones.
+//! has the same message or was told to forget it; `RsvTombstone` for tombstones; `RsvNode` for the documents of
+//! a tree, which `CHILD_OF` links to those above them.
 
 use crate::record::{RecordKind, Scopes, TextSource};
 use crate::store::select::Select;
@@ -37,10 +38,11 @@ const ADMITTED: &str = concat!(
 );
 /// The conditions of some selections: a property without a condition need not be read.
 type IsAsked = fn(&Select) -> bool;
-const ASKED: [(IsAsked, &str); 7] = [
+const ASKED: [(IsAsked, &str); 8] = [
     (|which| which.trace_id.is_some(), "m.trace_id = $trace_id"),
     (|which| !which.roles.is_empty(), "($roles IS NULL OR m.role IN $roles)"),
     (|which| which.key.is_some(), "m.key = $key"),
+    (|which| which.below.is_some(), "m.key STARTS WITH $below AND size(split(m.key, '/')) - 1 <= $slashes"),
     (
         |which| which.before.is_some(),
         "($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
@@ -167,7 +169,7 @@ pub(super) const EMBEDDINGS: &str = "
 /// The links between the records of a selection.
 pub(super) const LINKS: &str = concat!(
     "MATCH (m:RsvRecord)-[l]->(o:RsvRecord)
-     WHERE m:{kinds} AND {scope} AND coalesce(l.n, 0) <= $upto AND {admitted}
+     WHERE NOT l:CHILD_OF AND m:{kinds} AND {scope} AND coalesce(l.n, 0) <= $upto AND {admitted}
      AND {the other} WITH l, m.rsv_id AS from, type(l) AS rel, o.rsv_id AS to ORDER BY from, rel, to RETURN ",
     link!(),
     " AS link"
@@ -332,7 +334,8 @@ pub(super) const RECORDS_MEASURED: &str = concat!(
 );
 
 pub(super) const LINKS_BY_ID: &str = concat!(
-    "UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})-[l]-(:RsvRecord) WHERE $rel IS NULL OR type(l) = $rel
+    "UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})-[l]-(:RsvRecord)
+     WHERE NOT l:CHILD_OF AND ($rel IS NULL OR type(l) = $rel)
      WITH DISTINCT l RETURN ",
     link!(),
     " AS row"
@@ -625,7 +628,7 @@ pub(super) fn selected_of_kind(statement: &str, kind: &RecordKind, which: &Selec
 fn for_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
     let index = match &which.scopes {
         _ if which.trace_id.is_some() && kind.traced => "trace_id, timestamp",
-        _ if which.key.is_some() && kind.lookup_key.is_some() => "key, timestamp",
+        _ if (which.key.is_some() || which.below.is_some()) && kind.lookup_key.is_some() => "key, timestamp",
         Scopes::All => "timestamp",
         Scopes::Partition(_) | Scopes::One(_) => "partition, instance, timestamp",
     };

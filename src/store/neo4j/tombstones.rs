@@ -53,7 +53,10 @@ impl Tombstones {
                     of.insert(identity_digest(record.kind.name, &record.id));
                     also.extend(record.natural_digest());
                 }
-                Record::Embedding(_) | Record::Link(_) | Record::Tombstone(_) => {}
+                Record::Link(link) => {
+                    of.insert(link.digest());
+                }
+                Record::Embedding(_) | Record::Tombstone(_) => {}
             }
         }
         Tombstones::read(transaction, &of, &also)
@@ -102,7 +105,7 @@ impl Tombstones {
         let of_content = record.natural_digest().and_then(|also| self.by_content.get(&also));
         digests.extend(of_content.into_iter().flatten().cloned());
         let there = digests.iter().filter_map(|of| self.get(of));
-        there.filter(|one| one.keeps_out(record.timestamp)).cloned().collect()
+        there.filter(|one| one.keeps_out_version(record)).cloned().collect()
     }
 
     fn put(&mut self, tombstone: Tombstone) {

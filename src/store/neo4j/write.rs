@@ -12,7 +12,7 @@ use super::selection::{collection_params, scope_params};
 use super::server::Transaction;
 use super::statements::{self, for_model};
 use super::values::Params;
-use crate::record::{Record, StoredRecord, kind_named};
+use crate::record::{Record, StoredRecord, TombstoneState, kind_named};
 use crate::store::forgetting::{Forgotten, Received, WriteRules};
 use crate::store::identity::{RefusedIds, Written};
 use neo4rs::BoltType;
@@ -31,14 +31,27 @@ impl Neo4j {
     /// Writes a batch; returns the outcome of each record. Tombstones go first, because they apply to the records of
     /// the batch too.
     pub(super) fn write_batch(&self, batch: &[Record], rules: WriteRules) -> DbResult<Vec<Written>> {
-        if batch.is_empty() {
-            return Ok(Vec::new());
+        let mut written = Vec::with_capacity(batch.len());
+        while written.len() < batch.len() {
+            let rest = &batch[written.len()..];
+            written.extend(self.write_some(&rest[..distinct_versions(rest)], rules)?);
         }
+        Ok(written)
+    }
+
+    /// Writes records among which there are no two versions of one.
+    fn write_some(&self, batch: &[Record], rules: WriteRules) -> DbResult<Vec<Written>> {
         self.write_in_one(|transaction| {
             let (received, shrunk) = receive(transaction, batch)?;
             let mut there = existing::read(transaction, batch, rules.forgotten)?;
             there.shrunk = shrunk;
-            there.check_replaced = rules.check_replaced;
+            there.intake = rules.intake;
+            let versions = batch.iter().filter_map(Record::stored);
+            let versions: Vec<&str> = versions
+                .filter(|record| record.kind.versions.is_some() && there.records.contains_key(&record.id))
+                .map(|record| record.id.as_str())
+                .collect();
+            existing::read_old_versions(transaction, &mut there, &versions)?;
             let mut refused = RefusedIds::default();
             let written = batch.iter().map(|record| {
                 let outcome = match (refused.refusal(record), record, &received) {
@@ -85,12 +98,16 @@ impl Neo4j {
         Ok(results)
     }
 
-    /// Removes records with their vectors, links and index entries; returns their number. With a time, they are
-    /// forgotten: their tombstones have that time, or a later one. Many are removed in several transactions.
-    pub(super) fn remove_records(&self, ids: &[&str], forgotten: Option<i64>) -> DbResult<u64> {
+    /// Removes records with their vectors, links and index entries; returns their number. With a state and a time, they
+    /// get tombstones of that state, and of that time or a later one. Many are removed in several transactions.
+    pub(super) fn remove_records(
+        &self,
+        ids: &[&str],
+        tombstone: Option<(TombstoneState, i64)>,
+    ) -> DbResult<u64> {
         let mut removed = 0;
         for ids in ids.chunks(REMOVED_AT_ONCE) {
-            removed += self.write_in_one(|transaction| removal::of_ids(transaction, ids, forgotten))?;
+            removed += self.write_in_one(|transaction| removal::of_ids(transaction, ids, tombstone))?;
         }
         Ok(removed)
     }
@@ -155,6 +172,17 @@ impl Neo4j {
     }
 }
 
+/// The number of first records of a batch among which there are no two versions of one record: they are written in
+/// transactions of their own.
+fn distinct_versions(batch: &[Record]) -> usize {
+    let mut seen = BTreeSet::new();
+    let mut is_new = |record: &Record| match record.stored() {
+        Some(record) if record.kind.versions.is_some() => seen.insert(record.id.clone()),
+        _ => true,
+    };
+    batch.iter().position(|record| !is_new(record)).unwrap_or(batch.len())
+}
+
 /// Writes the tombstones of a batch and removes their records; also returns the models that lost vectors, which the
 /// rest of the batch may add to. Nothing is read if there are none.
 fn receive(
@@ -209,6 +237,10 @@ impl Batch {
         steps.extend(vector_steps(&models, counts));
         steps.extend(vectors.into_iter().map(|(labels, rows)| (changes::add_vectors(&labels), rows)));
         steps.extend(links.into_iter().filter_map(|(rel, rows)| Some((changes::add_links(&rel)?, rows))));
+        if !new.tree.is_empty() {
+            steps.push((changes::LINK_TO_PARENT.to_owned(), new.tree.clone()));
+            steps.push((changes::LINK_CHILDREN.to_owned(), new.tree));
+        }
         steps.push((changes::NOTE_FOREIGN.to_owned(), ids(foreign.into_iter().collect())));
         steps.extend([
             (changes::SET_MEMBERS.to_owned(), new.members),

@@ -1,10 +1,11 @@
 //! The vectors of records, unchanged, and their models; every vector index is updated in the same transaction.
 
 use super::super::identity::other_dimension;
+use super::super::versions::vector_of_version;
 use super::code_page::{self, Checksum, IndexKey};
 use super::collections::{self, CollectionRow, Within};
 use super::record_row::{self, RecordRow, bytes};
-use super::row::as_json;
+use super::row::{self, as_json};
 use super::{synapse, unembedded, wal};
 use crate::record::Embedding;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -97,6 +98,13 @@ pub(super) fn put(transaction: &Transaction, vectors: &[Embedding]) -> rusqlite:
         let Some(record) = record_row::by_id(transaction, &embedding.of)? else { continue };
         if let Some(misfit) = misfit(transaction, &embedding.model, embedding.vector.len())? {
             return Ok(Err(misfit));
+        }
+        let there = match record.collection.kind.versions {
+            Some(_) => row::by_id(transaction, &embedding.of)?.map(|(_, there)| there),
+            None => None,
+        };
+        if there.is_some_and(|there| vector_of_version(embedding, &there).is_none()) {
+            continue;
         }
         let model = ensure_model(transaction, &embedding.model, embedding.vector.len())?;
         removed.vector(transaction, model, &embedding.model, &record)?;

@@ -26,11 +26,7 @@ impl Source {
             tables: TABLES,
             counted: "record",
             // The index by trace or by key selects fewer rows, so that by collection is not used.
-            collection: if which.trace_id.is_some() || which.key.is_some() {
-                "+record.collection"
-            } else {
-                "record.collection"
-            },
+            collection: if is_selective(which) { "+record.collection" } else { "record.collection" },
             time: "record.timestamp",
             filter: Filter::new(which),
         }
@@ -70,6 +66,11 @@ impl Source {
     }
 }
 
+/// Whether an index by trace or by key selects the records.
+fn is_selective(which: &Select) -> bool {
+    which.trace_id.is_some() || which.key.is_some() || which.below.is_some()
+}
+
 /// Names as a JSON array, which is one value however many there are.
 pub(super) fn list(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
@@ -81,12 +82,15 @@ pub(super) fn list(names: &[String]) -> String {
 pub(super) struct Filter {
     pub(super) sql: String,
     pub(super) values: Vec<Value>,
+    /// Whether the index by collection is not to be used.
+    is_selective: bool,
 }
 
 impl Filter {
     /// The conditions of a selection, scope aside.
     pub(super) fn new(which: &Select) -> Filter {
-        let mut filter = Filter { sql: String::new(), values: Vec::new() };
+        let is_selective = is_selective(which);
+        let mut filter = Filter { sql: String::new(), values: Vec::new(), is_selective };
         if let Some(trace) = &which.trace_id {
             filter.add("record.trace_id = ?", trace.clone());
         }
@@ -108,6 +112,14 @@ impl Filter {
         }
         if let Some(key) = &which.key {
             filter.add("record.key = ?", key.clone());
+        }
+        if let Some(below) = &which.below {
+            filter.add("record.key >= ?", below.prefix.clone());
+            filter.add("record.key < ?", below.end());
+            if let Some(slashes) = below.max_slashes() {
+                let count = "length(record.key) - length(replace(record.key, '/', '')) <= ?";
+                filter.add(count, i64::try_from(slashes).unwrap_or(i64::MAX));
+            }
         }
         if let Some(ids) = &which.only {
             filter.add("record.id IN (SELECT value FROM json_each(?))", list(ids));
@@ -132,7 +144,7 @@ impl Filter {
     /// Narrows to collections. One is read by its index, in order; several by the order of time.
     pub(super) fn within(&mut self, table: &str, within: &Within) {
         match within {
-            Within::Listed(numbers) if numbers.len() == 1 => {
+            Within::Listed(numbers) if numbers.len() == 1 && !self.is_selective => {
                 self.add(&format!("{table}.collection = ?"), numbers[0]);
             }
             Within::Listed(numbers) => {

@@ -9,7 +9,7 @@ use super::database::Sqlite;
 use super::resemblance::Resemblance;
 use super::row::{self, LINK};
 use super::surroundings::Surroundings;
-use super::{connection, embedding, synapse};
+use super::{connection, embedding, synapse, write};
 use crate::record::{Link, Scope, Scopes, StoredRecord, kind_named};
 use rusqlite::{Connection, Row, params};
 use std::collections::BTreeMap;
@@ -21,6 +21,10 @@ const MIN_FOR_TWO: usize = 40;
 impl Links for Sqlite {
     fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>> {
         links(&self.connection, ids, rel).map_err(|e| self.failed("read", e))
+    }
+
+    fn unlink(&mut self, link: &Link, at: i64) -> Result<bool> {
+        self.durably(|store| write::unlink(&mut store.connection, link, at).map_err(|e| store.rolled_back(e)))
     }
 
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>> {

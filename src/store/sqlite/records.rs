@@ -13,7 +13,7 @@ use super::row::{self, COLUMNS, TABLES};
 use super::tombstones::PartFilter;
 use super::write::{self, KnownCollections};
 use super::{connection, erase, newest, walk};
-use crate::record::{Record, StoredRecord};
+use crate::record::{Record, StoredRecord, TombstoneState};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 impl Records for Sqlite {
@@ -39,9 +39,10 @@ impl Records for Sqlite {
         })
     }
 
-    fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
+    fn bury(&mut self, ids: &[&str], state: TombstoneState, at: i64) -> Result<u64> {
         self.durably(|store| {
-            write::remove(&mut store.connection, ids, Some(at)).map_err(|e| store.rolled_back(e))
+            let removed = write::remove(&mut store.connection, ids, Some((state, at)));
+            removed.map_err(|e| store.rolled_back(e))
         })
     }
 
@@ -74,7 +75,7 @@ impl Records for Sqlite {
 
 impl Sqlite {
     /// The error of a transaction. Clears the cache, since its entries may have been rolled back.
-    fn rolled_back(&mut self, cause: rusqlite::Error) -> super::super::error::StoreError {
+    pub(super) fn rolled_back(&mut self, cause: rusqlite::Error) -> super::super::error::StoreError {
         self.known_collections = KnownCollections::default();
         self.failed("write to", cause)
     }

@@ -91,7 +91,7 @@ pub(super) fn that_keep_out(
     let digests = params![identity_digest(record.kind.name, &record.id), record.natural_digest()];
     let mut statement = connection.prepare_cached(&sql)?;
     let found = statement.query_map(digests, tombstone)?.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(found.into_iter().filter(|one| one.keeps_out(record.timestamp)).collect())
+    Ok(found.into_iter().filter(|one| one.keeps_out_version(record)).collect())
 }
 
 /// Whether a record of this id, of whatever kind, was forgotten.
@@ -173,7 +173,7 @@ fn matches(
     let of = Collection { kind, scope: scope.clone() };
     let Some(collection) = collections::number(connection, &of)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    if targets.need_content() {
+    if targets.need_content(kind) {
         let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE record.collection = ?");
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([collection])?;

@@ -2,22 +2,24 @@
 //! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
 //! waits.
 
-use super::super::forgetting::{Forgotten, WriteRules};
+use super::super::forgetting::{Forgotten, Intake, Received, WriteRules};
 use super::super::identity::{self, RefusedIds, Written};
+use super::super::versions;
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::filter::role_bit;
 use super::postings::DocMeta;
 use super::record_row::{self, RecordRow, numbers};
-use super::row::{self, COLUMNS, TABLES, as_json};
+use super::row::{self, COLUMNS, LINK, TABLES, as_json};
 use super::segment_draft::DraftBuilder;
 use super::{erase, synapse, tallies, tombstones, unembedded, wal, word_index};
 use crate::record::{
-    Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, identity_digest,
-    kinds,
+    Embedding, Link, Object, Record, RecordKind, SYNAPSE, Scope, StoredRecord, Tombstone, TombstoneState,
+    identity_digest, kinds,
 };
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The numbers of collections that this process has seen in the file, to spare looking them up again.
 #[derive(Default)]
@@ -36,9 +38,10 @@ pub(super) fn write(
         Record::Tombstone(tombstone) => Some(tombstone),
         _ => None,
     });
-    let (received, ids) = tombstones::receive(&transaction, tombstones)?;
+    let (mut received, ids) = tombstones::receive(&transaction, tombstones)?;
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     remove_all(&transaction, &ids, None)?;
+    remove_links(&transaction, &mut received)?;
     let mut writer = Writer::new(&transaction, known_collections, rules)?;
     if batch.len() as i64 >= word_index::MAX_UNINDEXED {
         writer.drafts = DraftBuilder::start();
@@ -50,13 +53,17 @@ pub(super) fn write(
             (Some(why), _) => Written::Refused(why),
             (None, Record::Stored(record)) => writer.record(record)?,
             (None, Record::Embedding(embedding)) => writer.embedding(embedding)?,
-            (None, Record::Link(link)) => write_link(&transaction, link)?,
+            (None, Record::Link(link)) => writer.link(link)?,
             (None, Record::Tombstone(tombstone)) => received.outcome(tombstone),
         };
         refused.note(record, &outcome);
         written.push(outcome);
     }
+    let has_replaced = writer.has_replaced;
     writer.settle()?;
+    if has_replaced {
+        embedding::drop_empty_models(&transaction)?;
+    }
     transaction.commit()?;
     Ok(written)
 }
@@ -81,20 +88,24 @@ pub(super) fn replace(
     Ok(written)
 }
 
-/// Removes records with their vectors, links and index entries; returns their number. With a time, they are forgotten:
-/// their tombstones have that time, or a later one.
+/// Removes records with their vectors, links and index entries; returns their number. With a state and a time, they get
+/// tombstones of that state, and of that time or a later one.
 pub(super) fn remove(
     connection: &mut Connection,
     ids: &[&str],
-    forgotten: Option<i64>,
+    tombstone: Option<(TombstoneState, i64)>,
 ) -> rusqlite::Result<u64> {
     let transaction = wal::begin_write(connection)?;
-    let count = remove_all(&transaction, ids, forgotten)?;
+    let count = remove_all(&transaction, ids, tombstone)?;
     transaction.commit()?;
     Ok(count)
 }
 
-fn remove_all(connection: &Connection, ids: &[&str], forgotten: Option<i64>) -> rusqlite::Result<u64> {
+fn remove_all(
+    connection: &Connection,
+    ids: &[&str],
+    tombstone: Option<(TombstoneState, i64)>,
+) -> rusqlite::Result<u64> {
     if ids.is_empty() {
         return Ok(0);
     }
@@ -106,9 +117,9 @@ fn remove_all(connection: &Connection, ids: &[&str], forgotten: Option<i64>) -> 
             && let Some(record) = record_row::by_id(connection, id)?
         {
             ids.extend(records_about(connection, &there)?);
-            if let Some(at) = forgotten {
+            if let Some((state, at)) = tombstone {
                 let before = tombstones::get(connection, &identity_digest(there.kind.name, id))?;
-                tombstones::put(connection, &Tombstone::forgotten(&there, at, before.as_ref()))?;
+                tombstones::put(connection, &Tombstone::of(&there, state, at, before.as_ref()))?;
             }
             removed.add(connection, &record, &there)?;
             for end in ["source", "target"] {
@@ -190,7 +201,9 @@ struct Writer<'a> {
     vectors: IndexUpdate,
     /// What happens to records that were forgotten; `None` where nothing was.
     forgotten: Option<Forgotten>,
-    check_replaced: bool,
+    intake: Intake,
+    /// Whether versions took the place of others.
+    has_replaced: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -206,7 +219,8 @@ impl<'a> Writer<'a> {
             drafts: None,
             vectors: IndexUpdate::default(),
             forgotten: tombstones::are_there(transaction)?.then_some(rules.forgotten),
-            check_replaced: rules.check_replaced,
+            intake: rules.intake,
+            has_replaced: false,
         })
     }
 
@@ -231,6 +245,13 @@ impl<'a> Writer<'a> {
         let there = row::by_id(self.transaction, &record.id)?.map(|(_, there)| there);
         let twin = if there.is_none() { self.twin(record, collection)? } else { None };
         let written = identity::write_outcome(record, there.as_ref(), twin);
+        let tombstone = self.tombstone_of(record)?;
+        let record = &*versions::dated(record, there.as_ref(), tombstone.as_ref(), self.intake);
+        if let (Written::Same(_), Some(there), Some(_)) = (&written, &there, record.kind.versions)
+            && versions::takes_place(record, there, self.intake)
+        {
+            return self.version(record, there, collection);
+        }
         if written == Written::New && !self.admits(record)? {
             return Ok(Written::KeptOut);
         }
@@ -251,7 +272,7 @@ impl<'a> Writer<'a> {
             _ => {}
         }
         match &written {
-            Written::New if self.check_replaced && record.kind.replaces.is_some() => {
+            Written::New if self.intake == Intake::New && record.kind.replaces.is_some() => {
                 if let Some(refused) = self.refused_replacement(record)? {
                     return Ok(refused);
                 }
@@ -268,6 +289,60 @@ impl<'a> Writer<'a> {
             _ => {}
         }
         Ok(written)
+    }
+
+    /// The tombstone of a record whose kind has versions, if there is one.
+    fn tombstone_of(&self, record: &StoredRecord) -> rusqlite::Result<Option<Tombstone>> {
+        match (self.forgotten, record.kind.versions) {
+            (Some(_), Some(_)) => {
+                tombstones::get(self.transaction, &identity_digest(record.kind.name, &record.id))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Puts a version in the place of the stored one, unless it was forgotten.
+    fn version(
+        &mut self,
+        record: &StoredRecord,
+        there: &StoredRecord,
+        collection: CollectionRow,
+    ) -> rusqlite::Result<Written> {
+        if !self.admits(record)? {
+            return Ok(Written::KeptOut);
+        }
+        let Some(old) = record_row::by_id(self.transaction, &record.id)? else { return Ok(Written::Differs) };
+        // Links keep their ends while the row of these is replaced.
+        self.transaction.pragma_update(None, "defer_foreign_keys", true)?;
+        // A draft of a segment cannot lose a record of the batch.
+        self.drafts = None;
+        // The indexes remove only what they have.
+        std::mem::take(&mut self.vectors).settle(self.transaction)?;
+        self.replace_row(&old, Some(there), record, collection)?;
+        self.has_replaced = true;
+        Ok(Written::Replaced)
+    }
+
+    /// Puts a record in the place of a row, with its links.
+    fn replace_row(
+        &mut self,
+        old: &RecordRow,
+        there: Option<&StoredRecord>,
+        record: &StoredRecord,
+        collection: CollectionRow,
+    ) -> rusqlite::Result<()> {
+        let mut removed = RemovedRecords::default();
+        if let Some(there) = there {
+            removed.add(self.transaction, old, there)?;
+        }
+        self.transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([old.n])?;
+        removed.settle(self.transaction)?;
+        let n = self.insert(record, collection)?;
+        for end in ["source", "target"] {
+            let sql = format!("UPDATE link SET {end} = ? WHERE {end} = ?");
+            self.transaction.prepare_cached(&sql)?.execute([n, old.n])?;
+        }
+        Ok(())
     }
 
     /// Whether tombstones allow a record to be written; under `Forgotten::Return` they do, and say so from then on.
@@ -296,19 +371,7 @@ impl<'a> Writer<'a> {
         }
         match (&written, record_row::by_id(self.transaction, &record.id)?) {
             (Written::New, _) => drop(self.insert(record, collection)?),
-            (Written::Replaced, Some(old)) => {
-                let mut removed = RemovedRecords::default();
-                if let Some(there) = before {
-                    removed.add(self.transaction, &old, there)?;
-                }
-                self.transaction.prepare_cached("DELETE FROM record WHERE n = ?")?.execute([old.n])?;
-                removed.settle(self.transaction)?;
-                let n = self.insert(record, collection)?;
-                for end in ["source", "target"] {
-                    let sql = format!("UPDATE link SET {end} = ? WHERE {end} = ?");
-                    self.transaction.prepare_cached(&sql)?.execute([n, old.n])?;
-                }
-            }
+            (Written::Replaced, Some(old)) => self.replace_row(&old, before, record, collection)?,
             _ => {}
         }
         Ok(written)
@@ -422,10 +485,36 @@ impl<'a> Writer<'a> {
         Ok(None)
     }
 
+    /// Writes a link, unless it was forgotten.
+    fn link(&self, link: &Link) -> rusqlite::Result<Written> {
+        if let Some(forgotten) = self.forgotten
+            && let Some(tombstone) = tombstones::get(self.transaction, &link.digest())?
+            && tombstone.is_of_link()
+        {
+            match forgotten {
+                Forgotten::KeepOut => return Ok(Written::KeptOut),
+                Forgotten::Return { at } => tombstones::put(self.transaction, &tombstone.returned(at))?,
+            }
+        }
+        write_link(self.transaction, link)
+    }
+
     fn embedding(&mut self, embedding: &Embedding) -> rusqlite::Result<Written> {
         let Some(record) = record_row::by_id(self.transaction, &embedding.of)? else {
             return missing(self.transaction, "of", &embedding.of);
         };
+        let there = match record.collection.kind.versions {
+            Some(_) => row::by_id(self.transaction, &embedding.of)?.map(|(_, there)| there),
+            None => None,
+        };
+        let embedding = match &there {
+            Some(there) => match versions::vector_of_version(embedding, there) {
+                Some(embedding) => embedding,
+                None => return Ok(Written::Same(embedding.of.clone())),
+            },
+            None => Cow::Borrowed(embedding),
+        };
+        let embedding = &*embedding;
         let dim = embedding.vector.len();
         if let Some(misfit) = embedding::misfit(self.transaction, &embedding.model, dim)? {
             return Ok(Written::Refused(misfit));
@@ -454,6 +543,47 @@ impl<'a> Writer<'a> {
         };
         Ok(CollectionRow { n, kind })
     }
+}
+
+/// Removes a link and writes its tombstone; returns whether there was one.
+pub(super) fn unlink(connection: &mut Connection, link: &Link, at: i64) -> rusqlite::Result<bool> {
+    let transaction = wal::begin_write(connection)?;
+    let Some((_, from)) = row::by_id(&transaction, &link.from)? else { return Ok(false) };
+    if !delete_link(&transaction, &link.rel, &link.from, &link.to)? {
+        return Ok(false);
+    }
+    let before = tombstones::get(&transaction, &link.digest())?;
+    tombstones::put(&transaction, &Tombstone::of_link(link, from.scope, at, before.as_ref()))?;
+    erase::clear_leftovers(&transaction)?;
+    transaction.commit().map(|()| true)
+}
+
+fn delete_link(connection: &Connection, rel: &str, from: &str, to: &str) -> rusqlite::Result<bool> {
+    let sql = "DELETE FROM link WHERE rel = ? AND source = (SELECT n FROM record WHERE id = ?)
+               AND target = (SELECT n FROM record WHERE id = ?)";
+    Ok(connection.prepare_cached(sql)?.execute([rel, from, to])? == 1)
+}
+
+/// Removes the links that new tombstones are of.
+fn remove_links(connection: &Connection, received: &mut Received) -> rusqlite::Result<()> {
+    let digests: BTreeSet<String> =
+        received.newer.iter().filter(|one| one.is_of_link()).map(|one| one.of.clone()).collect();
+    if digests.is_empty() {
+        return Ok(());
+    }
+    let sql = format!(
+        "SELECT link.rel, source.id, target.id, {LINK} FROM link JOIN record AS source ON source.n = link.source \
+         JOIN record AS target ON target.n = link.target WHERE link.rel <> ?"
+    );
+    let links: Vec<Link> =
+        connection.prepare_cached(&sql)?.query_map([SYNAPSE], row::link)?.collect::<rusqlite::Result<_>>()?;
+    for link in links {
+        let digest = link.digest();
+        if digests.contains(&digest) && delete_link(connection, &link.rel, &link.from, &link.to)? {
+            received.count_removed(&digest);
+        }
+    }
+    Ok(())
 }
 
 /// Writes a link. The tables enforce that a question has one answer and an answer one question.

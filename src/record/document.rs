@@ -1,0 +1,229 @@
+//! Documents: the nodes of the tree of contexts, each with an abstract, an overview and a content.
+
+use super::address::Address;
+use super::embedding::{VectorFormat, write_vector};
+use super::members::{name, time_member};
+use super::memory::texts;
+use super::message::vector;
+use super::object::{Object, quote, unexpected, write_text};
+use super::stored::{Draft, RecordKind, StoredRecord, TextSource, Versions, write_time};
+use super::{digest, timestamp};
+use crate::error::{Error, Result};
+use sha2::{Digest, Sha256};
+
+/// The kind of documents: a directory, a file, or a part of one, which newer versions replace.
+pub static DOCUMENT: RecordKind = RecordKind {
+    name: "document",
+    label: "DocumentNode",
+    read: parse,
+    complete,
+    write,
+    versions: Some(Versions { version: VERSION, source: SOURCE, gives_way }),
+    lookup_key: Some(URI),
+    parent_id,
+    indexed: TextSource::Composed(indexed_text),
+    embedded: TextSource::Composed(embedded_text),
+    shown: TextSource::Composed(shown_text),
+    heading: |document| document.member_text(URI),
+    ..RecordKind::PLAIN
+};
+
+/// The member with the address.
+pub const URI: &str = "uri";
+/// The member with the digest of all texts.
+const VERSION: &str = "sha256";
+/// The member with the digest of what the document was made from.
+const SOURCE: &str = "source_sha256";
+/// The value of `made_by` for what no model wrote.
+pub(super) const BY_RULE: &str = "rule";
+
+/// The members between the scope and the time, in the order in which they are written; `content` is the text of the
+/// record.
+const ORDER: [&str; 15] = [
+    URI,
+    "title",
+    "abstract",
+    "overview",
+    "content",
+    "mime",
+    "source",
+    SOURCE,
+    "source_time",
+    VERSION,
+    "order",
+    "children",
+    "made_by",
+    "covers",
+    "follows",
+];
+
+/// The members with a field of their own, and those that carry the vector.
+const HEAD: [&str; 8] =
+    ["kind", "id", "partition", "instance", "timestamp", "created_at", "embedding", "embedding_model"];
+
+/// Reads a document line. Errors begin with the member at fault.
+fn parse(line: Object) -> Result<Draft> {
+    let uri = line.text(URI)?.ok_or_else(|| Error::new("uri: is missing"))?;
+    let address = Address::parse(&uri).map_err(|error| error.at(URI))?;
+    let title = line.text("title")?.unwrap_or_else(|| address.name().to_owned());
+    let content = line.text("content")?.unwrap_or_default();
+    for member in ["abstract", "overview", "mime", "source", "made_by", "follows"] {
+        line.text(member)?;
+    }
+    time_member(&line, "source_time")?;
+    for member in ["order", "children"] {
+        if let Some(number) = line.integer(member)?.filter(|number| *number < 0) {
+            return Err(unexpected(member, "a number from 0", &number.to_string()));
+        }
+    }
+    texts(&line, "covers")?;
+    if let Some(sha256) = line.text(SOURCE)?
+        && !is_sha256(&sha256)
+    {
+        return Err(unexpected(SOURCE, "a SHA-256 in 64 lower-case digits", &sha256));
+    }
+    let text = |member: &str| line.text(member).ok().flatten().unwrap_or_default();
+    let sha256 = digest::of(&[&title, &text("abstract"), &text("overview"), &content]);
+    let mut members = Object::default();
+    for member in ORDER.into_iter().filter(|member| *member != "content") {
+        match member {
+            "title" => members.set_text(member, &title),
+            VERSION => members.set_text(member, &sha256),
+            "made_by" => members.set_text(
+                member,
+                Some(text(member)).filter(|by| !by.is_empty()).as_deref().unwrap_or(BY_RULE),
+            ),
+            member => {
+                if let Some(json) = line.get(member).filter(|json| !matches!(*json, "null" | "\"\"")) {
+                    members.set(member, json);
+                }
+            }
+        }
+    }
+    for (name, json) in line.iter().filter(|(name, _)| !ORDER.contains(name) && !HEAD.contains(name)) {
+        members.set(name, json);
+    }
+    Ok(Draft {
+        partition: name(&line, "partition")?,
+        instance: name(&line, "instance")?,
+        timestamp: timestamp(&line)?,
+        vector: vector(&line)?,
+        members,
+        ..Draft::new(&DOCUMENT, content)
+    })
+}
+
+fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Resolves the address for the partition, from which two the id follows. Errors if it is another partition's.
+fn complete(document: &mut StoredRecord) -> Result<()> {
+    let partition = &document.scope.partition;
+    let address = Address::resolve(&document.member_text(URI), partition).map_err(|error| error.at(URI))?;
+    if address.depth() == 0 {
+        return Err(Error::new("uri: names no document"));
+    }
+    document.id = address.document_id(partition);
+    document.members.set_text(URI, address.as_str());
+    // Documents have no order but that of their addresses.
+    document.seq = 0;
+    Ok(())
+}
+
+/// Whether a version gives way to the stored one: what a rule makes is no better than what a model wrote of the same
+/// source.
+fn gives_way(new: &StoredRecord, stored: &StoredRecord) -> bool {
+    new.is_by_rule() && !stored.is_by_rule() && new.source() == stored.source()
+}
+
+fn parent_id(document: &StoredRecord) -> Option<String> {
+    let parent = document.address().ok()?.parent()?;
+    (parent.depth() > 0).then(|| parent.document_id(&document.scope.partition))
+}
+
+fn write(document: &StoredRecord, out: &mut Vec<u8>) {
+    for member in ORDER {
+        if member == "content" {
+            if !document.text.is_empty() {
+                out.extend_from_slice(b",\"content\":");
+                write_text(out, &document.text);
+            }
+        } else if let Some(json) = document.members.get(member) {
+            out.extend_from_slice(format!(",{}:{json}", quote(member)).as_bytes());
+        }
+    }
+    write_time(document.timestamp, out);
+    document.members.write_members_except(&ORDER, out);
+    if let Some(vector) = &document.vector {
+        out.extend_from_slice(b",\"embedding\":");
+        write_vector(&vector.numbers, VectorFormat::Numbers, out);
+        out.extend_from_slice(b",\"embedding_model\":");
+        write_text(out, &vector.model);
+    }
+}
+
+impl StoredRecord {
+    /// The address of a document. Errors for a record of another kind.
+    pub fn address(&self) -> Result<Address> {
+        Address::parse(&self.member_text(URI))
+    }
+
+    /// Whether a document is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.members.has("children")
+    }
+
+    /// Whether no model wrote a document.
+    pub fn is_by_rule(&self) -> bool {
+        self.member_text("made_by") == BY_RULE
+    }
+}
+
+/// The digest of what a directory is made of: SHA-256 over the name of each child, a NUL, its `source_sha256`, and a
+/// line end.
+pub fn directory_digest<'a>(children: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut hash = Sha256::new();
+    for (name, source_sha256) in children {
+        for part in [name, "\0", source_sha256, "\n"] {
+            hash.update(part);
+        }
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// All texts.
+fn indexed_text(document: &StoredRecord) -> String {
+    let member = |name: &str| document.member_text(name);
+    joined([member("title"), member("abstract"), member("overview"), document.text.clone()])
+}
+
+/// The titles on the way to it, and the overview of a directory, or the content of a leaf.
+fn embedded_text(document: &StoredRecord) -> String {
+    let (overview, abstract_) = (document.member_text("overview"), document.member_text("abstract"));
+    let texts = if document.is_directory() {
+        [overview, abstract_, document.text.clone()]
+    } else {
+        [document.text.clone(), overview, abstract_]
+    };
+    let text = texts.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+    joined([title_path(document), text])
+}
+
+/// The names of the directories above it, but for the first, and its title: `notes > garden > Tomatoes`.
+fn title_path(document: &StoredRecord) -> String {
+    let title = document.member_text("title");
+    let Some(above) = document.address().ok().and_then(|address| address.parent()) else { return title };
+    let names = above.segments().skip(1).map(str::to_owned);
+    names.chain([title]).collect::<Vec<_>>().join(" > ")
+}
+
+/// The overview, else the abstract, else the content.
+fn shown_text(document: &StoredRecord) -> String {
+    let texts = [document.member_text("overview"), document.member_text("abstract"), document.text.clone()];
+    texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+fn joined<const N: usize>(texts: [String; N]) -> String {
+    texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
+}

@@ -1,0 +1,63 @@
+//! The rules of every store for versions of a record: which one holds, how it is dated, and which vectors are of it.
+
+use super::forgetting::Intake;
+use crate::record::{Embedding, StoredRecord, Tombstone};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// A version as it is written: one that is new is dated after the stored one and after a tombstone of it.
+pub(super) fn dated<'a>(
+    record: &'a StoredRecord,
+    there: Option<&StoredRecord>,
+    tombstone: Option<&Tombstone>,
+    intake: Intake,
+) -> Cow<'a, StoredRecord> {
+    let before = [there.map(|there| there.timestamp), tombstone.map(|one| one.timestamp)];
+    match before.into_iter().flatten().max() {
+        Some(before)
+            if intake == Intake::New && record.kind.versions.is_some() && record.timestamp <= before =>
+        {
+            Cow::Owned(StoredRecord { timestamp: before + 1, ..record.clone() })
+        }
+        _ => Cow::Borrowed(record),
+    }
+}
+
+/// Whether a version takes the place of the stored one.
+pub(super) fn takes_place(record: &StoredRecord, there: &StoredRecord, intake: Intake) -> bool {
+    let Some(versions) = record.kind.versions else { return false };
+    let version = |record: &StoredRecord| (record.version(), record.source());
+    match intake {
+        Intake::New => version(record) != version(there) && !(versions.gives_way)(record, there),
+        Intake::Copy => {
+            let order =
+                record.timestamp.cmp(&there.timestamp).then_with(|| version(record).cmp(&version(there)));
+            // What neither decides is decided by the lines, so that stores agree.
+            let line = |record: &StoredRecord| {
+                let mut line = Vec::new();
+                StoredRecord { vector: None, ..record.clone() }.write(&mut line);
+                line
+            };
+            order.then_with(|| line(record).cmp(&line(there))) == Ordering::Greater
+        }
+    }
+}
+
+/// A vector of a stored record as it is written: of a kind with versions, it names its version. `None` if it is of
+/// another version.
+pub(super) fn vector_of_version<'a>(
+    embedding: &'a Embedding,
+    record: &StoredRecord,
+) -> Option<Cow<'a, Embedding>> {
+    let (Some(versions), Some(version)) = (record.kind.versions, record.version()) else {
+        return Some(Cow::Borrowed(embedding));
+    };
+    match embedding.extra.text(versions.version) {
+        Ok(Some(named)) => (named == version).then_some(Cow::Borrowed(embedding)),
+        _ => {
+            let mut embedding = embedding.clone();
+            embedding.extra.set_text(versions.version, &version);
+            Some(Cow::Owned(embedding))
+        }
+    }
+}

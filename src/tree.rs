@@ -1,0 +1,136 @@
+//! The tree of contexts: the documents of a partition by their addresses.
+
+use crate::error::Result;
+use crate::record::{Address, DOCUMENT, Object, Record, Scopes, StoredRecord, directory_digest, quote};
+use crate::store::{Below, Select, Store, Walk};
+use std::collections::{BTreeMap, HashMap};
+
+/// The documents of a partition.
+fn of_partition(partition: &str) -> Select {
+    Select::records(vec![&DOCUMENT], Scopes::Partition(partition.to_owned()))
+}
+
+/// The document that has an address.
+pub fn node(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Option<StoredRecord>> {
+    let id = address.document_id(partition);
+    Ok(store.get(&[&id], &of_partition(partition))?.pop())
+}
+
+/// The documents below an address, down to so many levels; each after the one above it, then by their own order and
+/// their names.
+pub fn below(
+    store: &mut dyn Store,
+    partition: &str,
+    address: &Address,
+    levels: Option<usize>,
+) -> Result<Vec<StoredRecord>> {
+    let which = Select { below: Some(Below::new(address, levels)), ..of_partition(partition) };
+    let mut nodes = Vec::new();
+    store.walk(&Walk::records(which), &mut |record| {
+        if let Record::Stored(record) = record {
+            nodes.push(record);
+        }
+        Ok(())
+    })?;
+    in_order(nodes)
+}
+
+/// The children of a directory. Below an address without a document, the nearest documents.
+pub fn children(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<StoredRecord>> {
+    if node(store, partition, address)?.is_some() {
+        return below(store, partition, address, Some(1));
+    }
+    let mut nearest: Vec<StoredRecord> = Vec::new();
+    let mut last: Option<Address> = None;
+    for node in below(store, partition, address, None)? {
+        let own = node.address()?;
+        if last.as_ref().is_none_or(|last| !own.is_below(last)) {
+            last = Some(own);
+            nearest.push(node);
+        }
+    }
+    Ok(nearest)
+}
+
+/// The documents of a subtree that a model should make anew, each after what is below it: those that no model made, and
+/// directories that are made of other children than there are. A directory has a member `child_abstracts`.
+pub fn stale(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<StoredRecord>> {
+    let mut nodes = below(store, partition, address, None)?;
+    nodes.splice(0..0, node(store, partition, address)?);
+    let mut children: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, node) in nodes.iter().enumerate() {
+        let parent = node.address()?.parent();
+        children.entry(parent.map(|parent| parent.to_string()).unwrap_or_default()).or_default().push(at);
+    }
+    let mut found = Vec::new();
+    for node in nodes.iter().rev() {
+        let own: Vec<&StoredRecord> =
+            children.get(node.address()?.as_str()).into_iter().flatten().map(|at| &nodes[*at]).collect();
+        if node.is_by_rule() || is_of_other_children(node, &own)? {
+            let mut node = node.clone();
+            if node.is_directory() {
+                let abstracts: Result<Vec<String>> = own.iter().map(|child| child_abstract(child)).collect();
+                node.members.set("child_abstracts", format!("[{}]", abstracts?.join(",")));
+            }
+            found.push(node);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a directory was made of other children than it has. A file that is a directory of its sections is made of its
+/// source.
+fn is_of_other_children(node: &StoredRecord, children: &[&StoredRecord]) -> Result<bool> {
+    let Some(source) = node.source() else { return Ok(false) };
+    if !node.is_directory() || node.members.has("mime") || node.members.has("source_bytes") {
+        return Ok(false);
+    }
+    let mut parts = Vec::new();
+    for child in children {
+        parts.push((child.address()?.name().to_owned(), child.source().unwrap_or_default()));
+    }
+    Ok(directory_digest(parts.iter().map(|(name, source)| (name.as_str(), source.as_str()))) != source)
+}
+
+fn child_abstract(child: &StoredRecord) -> Result<String> {
+    let mut object = Object::default();
+    object.set("name", quote(child.address()?.name()));
+    object.set_text("abstract", &child.member_text("abstract"));
+    Ok(object.to_json())
+}
+
+/// A document with the texts of a level of detail: 0 the abstract, 1 the overview too, 2 all.
+pub fn at_level(mut node: StoredRecord, level: u8) -> StoredRecord {
+    if level < 2 {
+        node.text.clear();
+    }
+    if level < 1 {
+        node.members.take("overview");
+    }
+    node
+}
+
+/// Documents in the order of a tree: each after the nearest one above it.
+fn in_order(nodes: Vec<StoredRecord>) -> Result<Vec<StoredRecord>> {
+    let mut sorted = BTreeMap::new();
+    for node in nodes {
+        sorted.insert(node.address()?, node);
+    }
+    let order = |node: &StoredRecord| node.members.integer("order").ok().flatten().unwrap_or(i64::MAX);
+    let orders: BTreeMap<Address, i64> =
+        sorted.iter().map(|(address, node)| (address.clone(), order(node))).collect();
+    let mut nodes: Vec<(Address, StoredRecord)> = sorted.into_iter().collect();
+    // The place of a node: for each address on the way to it, its order and its name.
+    nodes.sort_by_cached_key(|(address, _)| {
+        let ancestors = std::iter::successors(Some(address.clone()), Address::parent);
+        let mut way: Vec<(i64, String)> = ancestors
+            .map(|address| {
+                let order = orders.get(&address).copied().unwrap_or(i64::MAX);
+                (order, address.name().to_owned())
+            })
+            .collect();
+        way.reverse();
+        way
+    });
+    Ok(nodes.into_iter().map(|(_, node)| node).collect())
+}
