@@ -5,10 +5,12 @@ mod completion;
 mod entry;
 mod options;
 mod pair;
+mod report;
 mod turn;
 
-pub use entry::IngestedLine;
+pub use entry::{IngestedLine, RecordCounts};
 pub use options::Options;
+pub use report::ImportReport;
 
 use crate::embed;
 use crate::error::{Error, Result};

@@ -314,7 +314,6 @@ fn files_and_standard_input_are_read_in_their_order() {
             "cannot open none.json: no such file or directory\n\
              rsv-import: hint: operands are names of files; pipe text in",
         ),
-        (&["."], "cannot read .: is a directory\nrsv-import: hint: name the files in it"),
         (&["-", "-"], "standard input ('-') is named more than once"),
     ] {
         assert_eq!(import(&home, words, "").to_string(), format!("rsv-import: error: {said}\n[2]"));
