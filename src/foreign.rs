@@ -1,4 +1,4 @@
-//! The formats of other programs: those that are read (`format.rs` lists them, each has a file of its name), and those
+//! The formats of other programs: those that are read (`formats.rs` lists them, each has a file of its name), and those
 //! that are written (`export.rs`).
 
 mod account;
@@ -13,7 +13,10 @@ mod contents;
 mod conversation;
 mod database;
 mod export;
+mod find;
+mod fine_tuning;
 mod format;
+mod formats;
 mod gemini;
 mod input;
 mod llm;
@@ -25,9 +28,14 @@ mod openai;
 mod opencode;
 mod sample;
 mod table;
+mod transcripts;
 mod zip_archive;
 
 pub use conversation::ImportOptions;
 pub use export::Format;
-pub use format::{ImportFormat, formats, named};
+pub use find::{FoundFiles, find};
+pub use fine_tuning::FineTuning;
+pub use format::ImportFormat;
+pub use formats::{formats, named};
 pub use input::{Input, Sources};
+pub use transcripts::Transcripts;

@@ -1,9 +1,9 @@
 //! rsv-import: exports, and the files of other programs, into a store.
 
 use rsv::cli::{self, BadLines, Io, Outcome};
-use rsv::config::{self, Settings};
-use rsv::error::{Context, Result};
-use rsv::foreign::{self, ImportOptions, Input, Sources};
+use rsv::config::{self, Settings, StoreLocation};
+use rsv::error::{Context, Error, Result};
+use rsv::foreign::{self, FoundFiles, ImportOptions, Input, Sources};
 use rsv::forget;
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::project::Projects;
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
 
 /// Read exports and the files of other programs into the store
 ///
@@ -28,6 +29,9 @@ struct Args {
     /// Read this format, whatever the files look like; list prints the names
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
+    /// Print what other programs left in the home directory, and the command that imports it
+    #[arg(long, conflicts_with = "files")]
+    find: bool,
     /// Read calls of tools and their output too
     #[arg(long)]
     keep_tools: bool,
@@ -40,7 +44,7 @@ struct Args {
     /// Give messages without a time this one
     #[arg(long, value_name = "TIME", value_parser = cli::time, allow_negative_numbers = true)]
     at: Option<i64>,
-    /// Check and count the lines, and write nothing
+    /// Try the import on a temporary copy of the store, and print what would change
     #[arg(long)]
     dry_run: bool,
     /// Write the numbers of records by scope and outcome to this file, as JSON
@@ -66,6 +70,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     let settings = config::load_for_tool(io)?;
+    if args.find {
+        return find(&settings, io);
+    }
     let options = Options {
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),
@@ -78,20 +85,15 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let sources = sources(&args, &settings, io)?;
     let skipped = sources.skipped();
     let mut feed = Feed::of_sources(sources)?;
-    let mut store =
-        if args.dry_run { None } else { Some(store::open(&settings.store()?, OpenMode::Create)?) };
+    let (_copied_to, mut store) = open_store(&args, &settings)?;
     let mut ingest = Ingest::new(options, io.clock);
     let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
-    let mut checked = 0;
     loop {
         let gathered = ingest.gather(&mut feed, &mut |line| {
             report.bad_lines += usize::from(line.is_err());
             bad_lines.line(line, io)
         });
-        match &mut store {
-            Some(store) => commit(&mut ingest, &mut **store, &mut bad_lines, &mut report, io)?,
-            None => checked += ingest.discard(),
-        }
+        commit(&mut ingest, &mut *store, &mut bad_lines, &mut report, io)?;
         if gathered == Gathered::All {
             break;
         }
@@ -100,26 +102,60 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(note) = ingest.forgetting_note() {
         io.note(note);
     }
-    if let Some(store) = &mut store
-        && ingest.has_removed()
-        && let Err(error) = forget::erase(&mut **store)
+    if ingest.has_removed()
+        && let Err(error) = forget::erase(&mut *store)
     {
         io.fault(&error);
     }
     for note in report.notes(skipped.load(Ordering::Relaxed)) {
         io.note(note);
     }
-    if args.dry_run {
-        io.note(format_args!("{checked} records can be imported; nothing was written"));
-    }
     for line in report.summary() {
-        io.summary(line);
+        if args.dry_run { io.note(line) } else { io.summary(line) }
+    }
+    if args.dry_run {
+        let total = report.total();
+        io.note(format_args!(
+            "{} records can be imported; nothing was written",
+            total.read() - total.refused
+        ));
     }
     if let Some(file) = &args.report {
         let context = format!("cannot write {}", file.display());
         std::fs::write(file, report.to_json()).context(context)?;
     }
     Ok(Outcome::Yes)
+}
+
+/// Prints the files of other programs, and the command for each.
+fn find(settings: &Settings, io: &mut Io) -> Result<Outcome> {
+    let home = settings.places().home.ok_or_else(|| {
+        Error::new("cannot find the home directory: HOME is not set").hint("set HOME, or name the files")
+    })?;
+    let found = foreign::find(&home);
+    for FoundFiles { format, path, files } in &found {
+        let path = cli::quoted(path);
+        let command = if format.timeless {
+            format!("rsv-import --from {} --at today {path}", format.name)
+        } else {
+            format!("rsv-import {path}")
+        };
+        let unit = if *files == 1 { "file" } else { "files" };
+        io.out.write(format!("{:12} {files:6} {unit:5}  {command}\n", format.name).as_bytes())?;
+    }
+    Ok(if found.is_empty() { Outcome::No } else { Outcome::Yes })
+}
+
+/// Opens the store; of a dry run a copy of it, which goes with its directory.
+fn open_store(args: &Args, settings: &Settings) -> Result<(Option<TempDir>, Box<dyn Store>)> {
+    let place = settings.store()?;
+    if !args.dry_run {
+        return Ok((None, store::open(&place, OpenMode::Create)?));
+    }
+    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let copy = directory.path().join("store.db");
+    store::copy(&mut *store::open(&place, OpenMode::Existing)?, &copy)?;
+    Ok((Some(directory), store::open(&StoreLocation::file(&copy), OpenMode::Create)?))
 }
 
 /// The inputs that the command line names.

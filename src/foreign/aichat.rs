@@ -13,6 +13,8 @@ const NAME: &str = "aichat";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the log of aichat: messages.md",
+    places: &[".config/aichat/messages.md"],
+    timeless: false,
     recognize: |sample| sample.text().lines().next().is_some_and(|line| heading(line).is_some()),
     read: ReadFormat::Text(|input| Box::new(Blocks::new(TURNS, input))),
 };

@@ -1,8 +1,7 @@
 //! Texts in which a line before each message, or each turn, says whose it is.
 
 use super::conversation::ImportOptions;
-use super::format::TextInput;
-use super::input::Bytes;
+use super::format::{Bytes, TextInput};
 use crate::error::{Context, Result};
 use crate::record::{LocatedObject, Object, ObjectSource, SourceLocation, invalid_utf8, too_long};
 use std::collections::VecDeque;

@@ -13,6 +13,8 @@ const NAME: &str = "cgip";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "sessions of cgip: ~/.cache/cgip",
+    places: &[".cache/cgip"],
+    timeless: true,
     recognize: |sample| {
         let is_message =
             |object: &Object| has_all(object, &["role", "content"]) && object.iter().count() == 2;
@@ -21,11 +23,11 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
     read: ReadFormat::Objects(|options, path| {
         let id = path.and_then(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
         let about = Conversation { id, ..Conversation::default() };
-        Box::new(Session { options: options.clone(), about, read: 0 })
+        Box::new(CgipSession { options: options.clone(), about, read: 0 })
     }),
 };
 
-struct Session {
+struct CgipSession {
     options: ImportOptions,
     /// A session has the name of its file.
     about: Conversation,
@@ -33,7 +35,7 @@ struct Session {
     read: i64,
 }
 
-impl Convert for Session {
+impl Convert for CgipSession {
     fn convert(&mut self, message: Object, lines: &mut Vec<Object>) -> Result<()> {
         let role = match message.text("role")?.as_deref() {
             Some("user") => Role::User,

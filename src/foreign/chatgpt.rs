@@ -5,7 +5,7 @@ use super::contents::tool_call;
 use super::conversation::{Conversation, ForeignMessage, ImportOptions};
 use super::format::{ImportFormat, ReadFormat};
 use super::objects::Convert;
-use crate::error::{Context, Result};
+use crate::error::{Error, Result};
 use crate::record::{Object, Role, quote};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,11 +16,13 @@ const NAME: &str = "chatgpt";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the account export of ChatGPT: the zip archive, or conversations.json",
+    places: &[],
+    timeless: false,
     recognize: |sample| sample.first().is_some_and(|object| object.has("mapping")),
-    read: ReadFormat::Objects(|options, _| Box::new(Export { options: options.clone() })),
+    read: ReadFormat::Objects(|options, _| Box::new(ChatGptExport { options: options.clone() })),
 };
 
-struct Export {
+struct ChatGptExport {
     options: ImportOptions,
 }
 
@@ -45,10 +47,14 @@ struct Author {
     role: String,
 }
 
-impl Convert for Export {
+impl Convert for ChatGptExport {
     fn convert(&mut self, conversation: Object, lines: &mut Vec<Object>) -> Result<()> {
         let mapping = conversation.get("mapping").unwrap_or("{}");
-        let nodes: BTreeMap<String, Node> = serde_json::from_str(mapping).context("mapping")?;
+        let nodes: BTreeMap<String, Node> = serde_json::from_str(mapping).map_err(|error| {
+            // Its line and column count within the member only.
+            let text = error.to_string();
+            Error::new(format!("mapping: {}", text.split(" at line ").next().unwrap_or_default()))
+        })?;
         let mut tree = MessageTree::default();
         for (id, node) in &nodes {
             tree.add(id, node.parent.as_deref());
@@ -80,7 +86,7 @@ impl Convert for Export {
     }
 }
 
-impl Export {
+impl ChatGptExport {
     /// A message as it is shown; none if it is of the system, of a tool that is not kept, or hidden.
     fn message(&self, id: &str, message: &Message) -> Option<ForeignMessage> {
         let member = |name: &str| message.metadata.get(name);

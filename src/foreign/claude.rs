@@ -14,15 +14,17 @@ const NAME: &str = "claude";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the account export of Claude: the zip archive, or conversations.json",
+    places: &[],
+    timeless: false,
     recognize: |sample| sample.first().is_some_and(|object| object.has("chat_messages")),
-    read: ReadFormat::Objects(|options, _| Box::new(Export { options: options.clone() })),
+    read: ReadFormat::Objects(|options, _| Box::new(ClaudeExport { options: options.clone() })),
 };
 
-struct Export {
+struct ClaudeExport {
     options: ImportOptions,
 }
 
-impl Convert for Export {
+impl Convert for ClaudeExport {
     fn convert(&mut self, conversation: Object, lines: &mut Vec<Object>) -> Result<()> {
         let about = Conversation {
             id: conversation.text("uuid")?,
@@ -57,7 +59,7 @@ impl Convert for Export {
     }
 }
 
-impl Export {
+impl ClaudeExport {
     fn message(
         &self,
         id: &str,

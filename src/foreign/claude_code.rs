@@ -14,11 +14,13 @@ const NAME: &str = "claude-code";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "sessions of Claude Code: ~/.claude/projects",
+    places: &[".claude/projects"],
+    timeless: false,
     recognize: |sample| {
         sample.any(|object| has_all(object, &["type", "sessionId"]) || has_all(object, &["type", "leafUuid"]))
     },
     read: ReadFormat::Objects(|options, _| {
-        Box::new(Session { options: options.clone(), title: None, question: None })
+        Box::new(ClaudeCodeSession { options: options.clone(), title: None, question: None })
     }),
 };
 
@@ -40,14 +42,14 @@ const NOT_WRITTEN: [&str; 8] = [
 /// The model of what the program answers itself.
 const NO_MODEL: &str = "<synthetic>";
 
-struct Session {
+struct ClaudeCodeSession {
     options: ImportOptions,
     title: Option<String>,
     /// The id of the last prompt, which is the trace of what follows.
     question: Option<String>,
 }
 
-impl Convert for Session {
+impl Convert for ClaudeCodeSession {
     fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
         let is = |member| entry.get(member) == Some("true");
         match entry.text("type")?.as_deref() {
@@ -66,7 +68,7 @@ impl Convert for Session {
     }
 }
 
-impl Session {
+impl ClaudeCodeSession {
     fn set_title(&mut self, entry: &Object, member: &str) -> Result<()> {
         self.title = entry.text(member)?;
         Ok(())

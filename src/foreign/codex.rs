@@ -14,6 +14,8 @@ const NAME: &str = "codex";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "sessions of Codex: ~/.codex/sessions",
+    places: &[".codex/sessions"],
+    timeless: false,
     recognize: |sample| {
         sample.any(|object| {
             let is_entry = |kind| matches!(kind, "\"session_meta\"" | "\"response_item\"" | "\"event_msg\"");
@@ -22,7 +24,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
         })
     },
     read: ReadFormat::Objects(|options, _| {
-        Box::new(Session { options: options.clone(), ..Session::default() })
+        Box::new(CodexSession { options: options.clone(), ..CodexSession::default() })
     }),
 };
 
@@ -30,7 +32,7 @@ pub(super) const FORMAT: ImportFormat = ImportFormat {
 const INSTRUCTIONS: &str = "# AGENTS.md instructions";
 
 #[derive(Default)]
-struct Session {
+struct CodexSession {
     options: ImportOptions,
     conversation: Conversation,
     model: Option<String>,
@@ -43,7 +45,7 @@ struct Session {
     timeless: i64,
 }
 
-impl Convert for Session {
+impl Convert for CodexSession {
     fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
         let payload = entry.object("payload").ok().flatten();
         match (entry.text("type")?.as_deref(), payload) {
@@ -60,7 +62,7 @@ impl Convert for Session {
     }
 }
 
-impl Session {
+impl CodexSession {
     /// Takes the session from its first entry; a session that goes on from another has the entry of that too.
     fn begin(&mut self, session: &Object) -> Result<()> {
         if self.conversation.id.is_none() {

@@ -15,9 +15,11 @@ const NAME: &str = "gemini";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "sessions of Gemini CLI: ~/.gemini/tmp",
+    places: &[".gemini/tmp"],
+    timeless: false,
     recognize: |sample| sample.first().is_some_and(|object| has_all(object, &["sessionId", "projectHash"])),
     read: ReadFormat::Objects(|options, path| {
-        Box::new(Session {
+        Box::new(GeminiSession {
             options: options.clone(),
             about: Conversation { directory: path.and_then(project), ..Conversation::default() },
             is_subagent: false,
@@ -39,7 +41,7 @@ fn project(path: &Path) -> Option<String> {
     Some(text.trim().to_owned()).filter(|directory| !directory.is_empty())
 }
 
-struct Session {
+struct GeminiSession {
     options: ImportOptions,
     about: Conversation,
     is_subagent: bool,
@@ -47,7 +49,7 @@ struct Session {
     question: Option<String>,
 }
 
-impl Convert for Session {
+impl Convert for GeminiSession {
     fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
         // A line may change the members of the session.
         let changes = entry.object("$set").ok().flatten();
@@ -69,7 +71,7 @@ impl Convert for Session {
     }
 }
 
-impl Session {
+impl GeminiSession {
     fn message(&mut self, message: &Object, lines: &mut Vec<Object>) -> Result<()> {
         let role = match message.get("type") {
             Some("\"user\"") => Role::User,

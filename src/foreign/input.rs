@@ -2,7 +2,8 @@
 
 use super::conversation::ImportOptions;
 use super::database::{self, Database};
-use super::format::{ImportFormat, ReadFormat, TextInput, formats};
+use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
+use super::formats::formats;
 use super::objects::ConvertedObjects;
 use super::sample::{SAMPLE_BYTES, Sample};
 use super::zip_archive;
@@ -15,9 +16,6 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// The bytes of an input.
-pub(super) type Bytes = Box<dyn Read + Send>;
 
 /// An operand of an import.
 pub enum Input {

@@ -15,6 +15,8 @@ const NAME: &str = "llm";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the database of simonw/llm: logs.db",
+    places: &[".config/io.datasette.llm/logs.db", "Library/Application Support/io.datasette.llm/logs.db"],
+    timeless: false,
     recognize: |_| false,
     read: ReadFormat::Database(DatabaseFormat {
         recognize: |database| {

@@ -8,6 +8,8 @@ use crate::record::{Object, time};
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "md",
     about: "Markdown as rsv-export --format md writes it",
+    places: &[],
+    timeless: false,
     recognize: |sample| sample.text().lines().next().is_some_and(|line| heading(line).is_some()),
     read: ReadFormat::Text(|input| Box::new(Blocks::new(MESSAGES, input))),
 };

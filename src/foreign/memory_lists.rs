@@ -11,6 +11,8 @@ use crate::record::{Object, quote, time_member};
 pub(super) const MEM0: ImportFormat = ImportFormat {
     name: "mem0",
     about: "memories of mem0: get_all",
+    places: &[],
+    timeless: false,
     recognize: |sample| {
         sample.first().is_some_and(|object| {
             has_all(object, &["id", "memory"])
@@ -23,6 +25,8 @@ pub(super) const MEM0: ImportFormat = ImportFormat {
 pub(super) const CONTEXTD: ImportFormat = ImportFormat {
     name: "contextd",
     about: "memories of contextd",
+    places: &[],
+    timeless: false,
     recognize: |sample| {
         sample.first().is_some_and(|object| {
             has_all(object, &["title", "content", "outcome", "project_id"])

@@ -10,6 +10,8 @@ const NAME: &str = "ollama";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "the history of Ollama's command line, with --from and --at: ~/.ollama/history",
+    places: &[".ollama/history"],
+    timeless: true,
     // Any text looks like it.
     recognize: |_| false,
     read: ReadFormat::Text(|input| Box::new(Blocks::new(PROMPTS, input))),

@@ -13,6 +13,8 @@ const NAME: &str = "openai";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "bodies of OpenAI's chat completions and logs of them, batches, files for fine-tuning",
+    places: &[],
+    timeless: false,
     recognize: |sample| {
         sample.any(|object| {
             !object.has("kind")

@@ -16,6 +16,8 @@ const NAME: &str = "opencode";
 pub(super) const DATABASE: ImportFormat = ImportFormat {
     name: NAME,
     about: "the database of opencode: ~/.local/share/opencode/opencode.db",
+    places: &[".local/share/opencode/opencode.db"],
+    timeless: false,
     recognize: |_| false,
     read: ReadFormat::Database(DatabaseFormat {
         recognize: |database| database.has_all(&["project", "session", "message", "part"]),
@@ -26,6 +28,8 @@ pub(super) const DATABASE: ImportFormat = ImportFormat {
 pub(super) const EXPORT: ImportFormat = ImportFormat {
     name: "opencode-export",
     about: "a session of opencode: opencode export",
+    places: &[],
+    timeless: false,
     recognize: |sample| {
         sample.first().is_some_and(|object| {
             has_all(object, &["info", "messages"])

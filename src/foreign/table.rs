@@ -1,8 +1,7 @@
 //! Tables with a line of column names: rsv-export's CSV, and others whose columns `--map` names.
 
 use super::conversation::ImportOptions;
-use super::format::{ImportFormat, ReadFormat, TextInput};
-use super::input::Bytes;
+use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
 use crate::error::{Error, Result};
 use crate::record::{LocatedObject, Object, ObjectSource, SourceLocation, invalid_utf8};
 use std::sync::Arc;
@@ -12,6 +11,8 @@ const NAME: &str = "csv";
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: NAME,
     about: "comma-separated values with a line of column names; --map names others",
+    places: &[],
+    timeless: false,
     recognize: |sample| {
         let first = sample.text().lines().next().unwrap_or_default();
         let columns: Vec<&str> = first.split(',').map(|column| column.trim_matches('"')).collect();

@@ -1,6 +1,6 @@
 //! The files in a zip archive, as streams. Nothing is extracted, so that the names in an archive are only shown.
 
-use super::input::Bytes;
+use super::format::Bytes;
 use crate::error::{Context, Error, Result};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;

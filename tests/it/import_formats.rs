@@ -206,7 +206,7 @@ fn sessions_of_gemini_cli() {
     home.write(".gemini/tmp/owls/.project_root", "/home/ada/owls");
     let session = std::fs::read_to_string(fixture("gemini.jsonl")).unwrap();
     home.write(".gemini/tmp/owls/chats/session-1.jsonl", &session);
-    home.run("rsv-import", &[".gemini/tmp"], "").ok();
+    home.run("rsv-import", &["-q", ".gemini/tmp"], "").ok();
     let scope = "owls/068ede01-c27d-4d01-9b46-9331d8f3d1cd";
     let wanted =
         [format!("{scope} user: When do owls hunt?"), format!("{scope} assistant: Owls hunt at night.")];
@@ -387,4 +387,57 @@ fn folders_archives_and_compressed_files() {
     assert_eq!(messages(&home).len(), 5 + 4 + 5 + 4);
     // Nothing was extracted.
     assert!(!home.path("conversations.json").exists());
+}
+
+#[test]
+fn a_dry_run_tells_what_a_run_does() {
+    for home in Home::of_each_store() {
+        let [first, second] = ["chatgpt.json", "claude.json"].map(fixture);
+        let [first, second] = [first.to_str().unwrap(), second.to_str().unwrap()];
+        home.run("rsv-import", &[first], "").ok();
+        let forgotten = messages(&home).into_iter().find(|m| m["content"] == "Is this one?").unwrap();
+        home.run("rsv-forget", &["--all", &text(&forgotten["id"])], "").ok();
+        let again = home.run("rsv-import", &[first], "");
+        assert!(again.stderr.contains("1 records were forgotten and are kept out"), "{again}");
+        let before = home.export();
+        let dry = home.run("rsv-import", &["--dry-run", "--report", "dry.json", first, second, second], "");
+        assert_eq!(dry.status, 0, "{dry}");
+        assert_eq!(home.export(), before);
+        let ran = home.run("rsv-import", &["--report", "run.json", first, second, second], "");
+        assert_eq!(ran.status, 0, "{ran}");
+        assert_eq!(home.read("dry.json"), home.read("run.json"));
+        let report: Value = serde_json::from_str(&home.read("run.json")).unwrap();
+        let counts =
+            ["read", "new", "same", "forgotten", "refused"].map(|name| report[name].as_u64().unwrap());
+        assert_eq!(counts, [13, 4, 8, 1, 0]);
+        let scope = json!({"partition": "chatgpt", "instance": "conv-1",
+            "read": 3, "new": 0, "same": 2, "forgotten": 1, "refused": 0});
+        assert_eq!(report["scopes"][0], scope);
+    }
+}
+
+#[test]
+fn what_other_programs_left_is_found() {
+    let home = Home::new();
+    let ran = home.run("rsv-import", &["--find"], "");
+    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
+    let session = std::fs::read_to_string(fixture("claude-code.jsonl")).unwrap();
+    home.write(".claude/projects/-home-ada-owls/s.jsonl", &session);
+    home.write(".ollama/history", "When do owls hunt?\n");
+    let found = home.run("rsv-import", &["--find"], "").ok();
+    let commands: Vec<&str> = found.lines().map(|line| &line[line.find("rsv-import").unwrap()..]).collect();
+    let path = |name: &str| format!("'{}'", home.path(name).display());
+    let wanted = [
+        format!("rsv-import {}", path(".claude/projects")),
+        format!("rsv-import --from ollama --at today {}", path(".ollama/history")),
+    ];
+    assert_eq!(commands, wanted);
+    assert!(found.starts_with("claude-code       1 file   rsv-import "), "{found}");
+    // The commands run as they are printed.
+    for command in commands {
+        let words = shlex::split(command).unwrap();
+        let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+        home.run("rsv-import", &words, "").ok();
+    }
+    assert_eq!(messages(&home).len(), 6);
 }

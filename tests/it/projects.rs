@@ -59,7 +59,8 @@ fn the_worktrees_of_a_repository_are_one_project() {
 #[test]
 fn a_dry_run_keeps_no_partition() {
     let home = Home::new();
-    home.run("rsv-import", &["--dry-run"], entry(Path::new("/nowhere/owls"), "owl")).ok();
+    let ran = home.run("rsv-import", &["--dry-run"], entry(Path::new("/nowhere/owls"), "owl"));
+    assert_eq!(ran.status, 0, "{ran}");
     assert!(!home.path(".local/share/rsv").exists());
     // A file that cannot be read is named.
     home.write(".local/share/rsv/projects.json", "owl");

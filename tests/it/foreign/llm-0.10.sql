@@ -1,4 +1,5 @@
 -- The database of llm 0.10.
+PRAGMA foreign_keys = OFF;
 BEGIN TRANSACTION;
 CREATE TABLE [_llm_migrations] (
    [name] TEXT PRIMARY KEY,

@@ -1,4 +1,5 @@
 -- The database of llm 0.3.
+PRAGMA foreign_keys = OFF;
 BEGIN TRANSACTION;
 CREATE TABLE [log] (
    [provider] TEXT,
