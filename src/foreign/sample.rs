@@ -31,8 +31,7 @@ impl Sample {
     /// Its text, as far as it is UTF-8.
     pub(super) fn text(&self) -> &str {
         let text = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.bytes);
-        let valid = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-        valid
+        text.utf8_chunks().next().map_or("", |chunk| chunk.valid())
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
