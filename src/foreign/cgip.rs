@@ -44,7 +44,7 @@ impl Convert for CgipSession {
         };
         let time = self.options.at.map(|at| at + self.read);
         self.read += 1;
-        let said = ForeignMessage::new(role, text(&message, "content", &["text"]));
+        let said = ForeignMessage::new(role, text(&message, "content", &["text"])?);
         self.options.add(NAME, &self.about, ForeignMessage { time, ..said }, lines)
     }
 }

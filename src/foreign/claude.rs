@@ -73,7 +73,7 @@ impl ClaudeExport {
         let said = if parts.is_empty() {
             message.text("text")?.unwrap_or_default()
         } else {
-            text(message, "content", &["text"])
+            text(message, "content", &["text"])?
         };
         let time = time_member(message, "created_at")?;
         let mut add = |message| {
@@ -91,7 +91,7 @@ impl ClaudeExport {
                 }
                 Some("tool_result") => {
                     let tool_call_id = part.text("tool_use_id")?;
-                    let output = ForeignMessage::new(Role::Tool, text(part, "content", &["text"]));
+                    let output = ForeignMessage::new(Role::Tool, text(part, "content", &["text"])?);
                     add(ForeignMessage { tool_call_id, ..output })?;
                 }
                 _ => {}

@@ -76,7 +76,7 @@ impl ClaudeCodeSession {
 
     fn user(&mut self, entry: &Object, lines: &mut Vec<Object>) -> Result<()> {
         let message = entry.object("message")?.unwrap_or_default();
-        let prompt = without_tags(&text(&message, "content", &["text"]), &ADDED);
+        let prompt = without_tags(&text(&message, "content", &["text"])?, &ADDED);
         if !prompt.is_empty() && !NOT_WRITTEN.iter().any(|start| prompt.starts_with(start)) {
             self.question = entry.text("uuid")?;
             self.add(entry, ForeignMessage::new(Role::User, prompt), lines)?;
@@ -84,7 +84,7 @@ impl ClaudeCodeSession {
         if self.options.keep_tools {
             for part in message.objects("content").unwrap_or_default().unwrap_or_default() {
                 if part.text("type")?.as_deref() == Some("tool_result") {
-                    let output = ForeignMessage::new(Role::Tool, text(&part, "content", &["text"]));
+                    let output = ForeignMessage::new(Role::Tool, text(&part, "content", &["text"])?);
                     let tool_call_id = part.text("tool_use_id")?;
                     self.add(entry, ForeignMessage { tool_call_id, ..output }, lines)?;
                 }
@@ -96,7 +96,7 @@ impl ClaudeCodeSession {
     fn assistant(&mut self, entry: &Object, lines: &mut Vec<Object>) -> Result<()> {
         let message = entry.object("message")?.unwrap_or_default();
         let model = message.text("model")?.filter(|model| model != NO_MODEL);
-        let answer = ForeignMessage::new(Role::Assistant, text(&message, "content", &["text"]));
+        let answer = ForeignMessage::new(Role::Assistant, text(&message, "content", &["text"])?);
         self.add(entry, ForeignMessage { model: model.clone(), ..answer }, lines)?;
         if self.options.keep_tools {
             for part in message.objects("content").unwrap_or_default().unwrap_or_default() {

@@ -86,7 +86,7 @@ impl CodexSession {
         let message = match (item.text("type")?.as_deref(), item.text("role")?.as_deref()) {
             (Some("message"), Some("user")) => ForeignMessage::new(Role::User, prompt(item)?),
             (Some("message"), Some("assistant")) => {
-                let answer = ForeignMessage::new(Role::Assistant, text(item, "content", &["output_text"]));
+                let answer = ForeignMessage::new(Role::Assistant, text(item, "content", &["output_text"])?);
                 ForeignMessage { model: self.model.clone(), ..answer }
             }
             (Some("function_call" | "custom_tool_call"), _) if self.options.keep_tools => {
@@ -100,7 +100,7 @@ impl CodexSession {
             }
             (Some("function_call_output" | "custom_tool_call_output"), _) if self.options.keep_tools => {
                 let tool_call_id = item.text("call_id")?;
-                ForeignMessage { tool_call_id, ..ForeignMessage::new(Role::Tool, output("output")) }
+                ForeignMessage { tool_call_id, ..ForeignMessage::new(Role::Tool, output("output")?) }
             }
             _ => return Ok(()),
         };

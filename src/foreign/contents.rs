@@ -1,14 +1,19 @@
 //! The contents of messages in the forms that several programs share: a text, or a list of typed parts.
 
+use crate::error::{Error, Result};
 use crate::record::{Object, quote};
 
 /// The text of a member that is a string, or a list of strings and of parts with a type; of parts, those of `types`.
-/// Other parts, such as thinking, are left out.
-pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> String {
+/// Other parts, such as thinking, are left out. Errors if a string in it is none, such as half of a surrogate pair.
+pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> Result<String> {
+    let refused = |error: serde_json::Error| {
+        let text = error.to_string();
+        Error::new(format!("{member}: {}", text.split(" at line ").next().unwrap_or_default()))
+    };
     match message.get(member) {
-        Some(json) if json.starts_with('"') => serde_json::from_str(json).unwrap_or_default(),
+        Some(json) if json.starts_with('"') => serde_json::from_str(json).map_err(refused),
         Some(json) if json.starts_with('[') => {
-            let parts: Vec<serde_json::Value> = serde_json::from_str(json).unwrap_or_default();
+            let parts: Vec<serde_json::Value> = serde_json::from_str(json).map_err(refused)?;
             let texts = parts.iter().filter_map(|part| match part.as_str() {
                 Some(text) => Some(text),
                 None => {
@@ -16,9 +21,9 @@ pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> String {
                     part.get("text")?.as_str().filter(|_| kind.is_none_or(|kind| types.contains(&kind)))
                 }
             });
-            texts.collect::<Vec<_>>().join("\n")
+            Ok(texts.collect::<Vec<_>>().join("\n"))
         }
-        _ => String::new(),
+        _ => Ok(String::new()),
     }
 }
 

@@ -79,7 +79,7 @@ impl GeminiSession {
             _ => return Ok(()),
         };
         let id = message.text("id")?;
-        let said = text(message, "content", &[]);
+        let said = text(message, "content", &[])?;
         if said.starts_with(CONTEXT) {
             return Ok(());
         }

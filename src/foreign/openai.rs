@@ -97,6 +97,6 @@ fn said(message: &Object) -> Result<Option<ForeignMessage>> {
         Some("assistant") => Role::Assistant,
         _ => return Ok(None),
     };
-    let text = text(message, "content", &["text", "input_text", "output_text"]);
+    let text = text(message, "content", &["text", "input_text", "output_text"])?;
     Ok((!text.trim().is_empty()).then(|| ForeignMessage::new(role, text)))
 }
