@@ -6,10 +6,12 @@ mod entry;
 mod mirror;
 mod options;
 mod pair;
+mod report;
 mod turn;
 
-pub use entry::IngestedLine;
+pub use entry::{IngestedLine, RecordCounts};
 pub use options::Options;
+pub use report::ImportReport;
 
 use crate::embed;
 use crate::error::{Error, Result};

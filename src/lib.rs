@@ -5,6 +5,7 @@
 pub mod error; // 0  what went wrong, and what helps
 
 pub mod cli; // 1  arguments, streams, exit status
+pub mod project; // 1  which partition a project's directory has
 pub mod record; // 1  what a message, a link, an id, a time is
 
 pub mod chat; // 2  request, reply, the fence around what is recalled
@@ -17,7 +18,7 @@ pub mod view; // 3  messages as text for people
 pub mod embed; // 4  text into vectors, here or by somebody else's server
 pub mod provider; // 4  who serves a model, where, and with which key
 
-pub mod foreign; // 5  messages in the shapes of other programs
+pub mod foreign; // 5  the formats of other programs, in and out
 pub mod store; // 5  where records are kept
 
 pub mod backfill; // 6  vectors for the messages that have none

@@ -35,7 +35,7 @@ pub use address::Address;
 pub use content::{Content, LINE_ENDS};
 pub use document::{DOCUMENT, URI, directory_digest};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
-pub use feed::{Feed, FeedEvent};
+pub use feed::{Feed, FeedEvent, ObjectSource};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};
 pub use kinds::{kind_named, kinds, register};
 pub use line::{Line, Record, error_line};

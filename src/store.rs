@@ -4,6 +4,7 @@
 //! records of one kind in one scope.
 
 mod api;
+mod copy;
 mod cosine;
 mod damage;
 mod dates;
@@ -30,6 +31,7 @@ pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
     VisitHit, Words,
 };
+pub use copy::copy;
 pub use damage::Damage;
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};

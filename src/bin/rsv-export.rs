@@ -3,10 +3,11 @@
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config;
 use rsv::error::{Error, Result};
-use rsv::foreign::Format;
+use rsv::foreign::{FineTuning, Format, Transcripts};
 use rsv::memory::{self, PriorRule};
-use rsv::record::{MEMORY, Record, RecordKind, VectorFormat, kinds};
+use rsv::record::{MEMORY, Record, RecordKind, Scopes, VectorFormat, kinds};
 use rsv::store::{self, Damage, OpenMode, Select, Store, StoreError, Walk};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
@@ -16,9 +17,12 @@ use std::process::ExitCode;
 /// meanwhile. Of a damaged store everything is written that can be read, and the exit status is 2.
 #[derive(clap::Args)]
 struct Args {
-    /// Write this format: jsonl, json (Reservoir's array), csv or md
-    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "json", "csv", "md"], hide_possible_values = true)]
+    /// Write this format: jsonl, json (Reservoir's array), csv, md, openai (pairs for fine-tuning) or sqlite (with --to)
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "json", "csv", "md", "openai", "sqlite"], hide_possible_values = true)]
     format: String,
+    /// Write a copy of the store to this new file, or Markdown to this empty directory, a file for each conversation
+    #[arg(long, value_name = "PATH")]
+    to: Option<PathBuf>,
     /// Write the times of Reservoir's array as ms (milliseconds since 1970) or iso (RFC 3339)
     #[arg(long, value_name = "FORM", value_parser = ["ms", "iso"], hide_possible_values = true)]
     time: Option<String>,
@@ -49,7 +53,23 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.safe && args.format != "csv" {
         return Err(Error::new("--safe is for CSV alone").hint("add --format csv, or leave out --safe"));
     }
+    if args.to.is_none() && args.format == "sqlite" {
+        return Err(Error::new("--format sqlite needs a file").hint("name a new one with --to FILE"));
+    }
+    if args.to.is_some() && !["sqlite", "md"].contains(&args.format.as_str()) {
+        let error = Error::new("--to is for --format sqlite and md");
+        return Err(error.hint("to write to a file: rsv-export > FILE"));
+    }
     let settings = config::load_for_tool(io)?;
+    if let Some(file) = args.to.as_ref().filter(|_| args.format == "sqlite") {
+        let is_narrowed = io.common.to_cover()? != Scopes::All || args.filter != Filter::default();
+        if is_narrowed || !args.kind.is_empty() {
+            let error = Error::new("--format sqlite copies the whole store");
+            return Err(error.hint("pipe the selection of rsv-export into: rsv-import --store FILE"));
+        }
+        store::copy(&mut *store::open_to_read(&settings, io)?, file)?;
+        return Ok(Outcome::Yes);
+    }
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
@@ -61,6 +81,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         "json" => Format::Reservoir { rfc3339: args.time.as_deref() == Some("iso") },
         "csv" => Format::Csv { safe: args.safe },
         "md" => Format::Markdown,
+        "openai" => {
+            let (mut pairs, out) = (FineTuning::default(), &mut io.out);
+            let damage = store.walk_readable(&Walk::records(which), &mut |record| {
+                let Record::Stored(message) = record else { return Ok(()) };
+                out.with(|out| pairs.message(&message, out))
+            })?;
+            return Ok(end(damage, io));
+        }
         _ => {
             // A tombstone says nothing of the role of its record.
             let tombstones = which.roles.is_empty();
@@ -92,6 +120,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         }
     };
     let what = Walk { vectors: format.is_reservoirs(), ..Walk::records(which) };
+    let mut transcripts = args.to.as_deref().map(Transcripts::create).transpose()?;
     let out = &mut io.out;
     let mut count = 0;
     out.write(format.begin().as_bytes())?;
@@ -103,8 +132,12 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         let mut text = Vec::new();
         format.message(count, &message, &mut text)?;
         count += 1;
-        out.write(&text)
+        match &mut transcripts {
+            Some(transcripts) => transcripts.add(&message.scope, &text),
+            None => out.write(&text),
+        }
     })?;
+    transcripts.as_mut().map_or(Ok(()), Transcripts::finish)?;
     out.write(format.end(count).as_bytes())?;
     Ok(end(damage, io))
 }

@@ -1,29 +1,55 @@
-//! rsv-import: exports back into a store.
+//! rsv-import: exports, and the files of other programs, into a store.
 
 use rsv::cli::{self, BadLines, Io, Outcome};
-use rsv::config;
-use rsv::error::Result;
+use rsv::config::{self, Settings, StoreLocation};
+use rsv::error::{Context, Error, Result};
+use rsv::foreign::{self, FoundFiles, ImportOptions, Input, Sources};
 use rsv::forget;
-use rsv::ingest::{Gathered, Ingest, Options};
-use rsv::record::Scope;
+use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
+use rsv::project::Projects;
+use rsv::record::Feed;
 use rsv::store::{self, OpenMode, Store};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
 
-/// Read exports into the store: JSON lines, Reservoir's arrays, or objects one after the other
+/// Read exports and the files of other programs into the store
 ///
-/// Records keep their times and ids. A record that the store already has changes nothing. With -p and -i, only
-/// records of that scope are read. If a line is bad, an error names it, the other lines are imported, and the
-/// exit status is 2.
+/// The format of each file is recognized by its content: rsv-export's lines, Reservoir's arrays, and those that --from
+/// list names. Files may be compressed by gzip or zstd. Records keep their times and ids. A record that the store
+/// already has changes nothing. If a line is bad, an error names it, the other lines are imported, and the exit status
+/// is 2.
 #[derive(clap::Args)]
 struct Args {
-    /// The files to read; without any, or for '-', read standard input
+    /// The files, zip archives and folders to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Check and count the lines, and write nothing
+    /// Read this format, whatever the files look like; list prints the names
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
+    /// Print what other programs left in the home directory, and the command that imports it
+    #[arg(long, conflicts_with = "files")]
+    find: bool,
+    /// Read calls of tools and their output too
+    #[arg(long)]
+    keep_tools: bool,
+    /// Read the branches of conversations that are not shown too
+    #[arg(long)]
+    branches: bool,
+    /// Take members from other sources: trace_id=conversation, or columns of a table as in role=who,content=said
+    #[arg(long, value_name = "MEMBER=SOURCE,...", value_delimiter = ',', value_parser = assignment)]
+    map: Vec<(String, String)>,
+    /// Give messages without a time this one
+    #[arg(long, value_name = "TIME", value_parser = cli::time, allow_negative_numbers = true)]
+    at: Option<i64>,
+    /// Try the import on a temporary copy of the store, and print what would change
     #[arg(long)]
     dry_run: bool,
+    /// Write the numbers of records by scope and outcome to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Store records again that were forgotten
     #[arg(long)]
     allow_return: bool,
@@ -37,7 +63,16 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    if args.from.as_deref() == Some("list") {
+        for format in foreign::formats() {
+            io.out.write(format!("{:12} {}\n", format.name, format.about).as_bytes())?;
+        }
+        return Ok(Outcome::Yes);
+    }
     let settings = config::load_for_tool(io)?;
+    if args.find {
+        return find(&settings, io);
+    }
     let options = Options {
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),
@@ -47,17 +82,18 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         max_line: Some(settings.max_line()),
         ..Options::default()
     };
-    let mut feed = io.feed(&args.files, settings.max_line())?;
-    let mut store =
-        if args.dry_run { None } else { Some(store::open(&settings.store()?, OpenMode::Create)?) };
+    let sources = sources(&args, &settings, io)?;
+    let skipped = sources.skipped();
+    let mut feed = Feed::of_sources(sources)?;
+    let (_copied_to, mut store) = open_store(&args, &settings)?;
     let mut ingest = Ingest::new(options, io.clock);
-    let (mut counts, mut bad_lines) = (Counts::default(), BadLines::default());
+    let (mut report, mut bad_lines) = (ImportReport::default(), BadLines::default());
     loop {
-        let gathered = ingest.gather(&mut feed, &mut |line| bad_lines.line(line, io));
-        match &mut store {
-            Some(store) => commit(&mut ingest, &mut **store, &mut bad_lines, &mut counts, io)?,
-            None => counts.read += ingest.discard(),
-        }
+        let gathered = ingest.gather(&mut feed, &mut |line| {
+            report.bad_lines += usize::from(line.is_err());
+            bad_lines.line(line, io)
+        });
+        commit(&mut ingest, &mut *store, &mut bad_lines, &mut report, io)?;
         if gathered == Gathered::All {
             break;
         }
@@ -66,54 +102,110 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if let Some(note) = ingest.forgetting_note() {
         io.note(note);
     }
-    if let Some(store) = &mut store
-        && ingest.has_removed()
-        && let Err(error) = forget::erase(&mut **store)
+    if ingest.has_removed()
+        && let Err(error) = forget::erase(&mut *store)
     {
         io.fault(&error);
     }
-    if counts.conflicts > 0 {
-        io.note(match counts.conflicts {
-            1 => "1 record was not imported: its id belongs to another record".to_owned(),
-            n => format!("{n} records were not imported: their ids belong to other records"),
-        });
+    for note in report.notes(skipped.load(Ordering::Relaxed)) {
+        io.note(note);
+    }
+    for line in report.summary() {
+        if args.dry_run { io.note(line) } else { io.summary(line) }
     }
     if args.dry_run {
-        io.note(format_args!("{} records can be imported; nothing was written", counts.read));
-    } else {
-        for (scope, (read, new)) in &counts.scopes {
-            io.summary(format_args!("{scope}: {new} of {read} records are new"));
-        }
-        io.detail(format_args!("{} lines read, {} records new", counts.read, counts.new));
+        let total = report.total();
+        io.note(format_args!(
+            "{} records can be imported; nothing was written",
+            total.read() - total.refused
+        ));
+    }
+    if let Some(file) = &args.report {
+        let context = format!("cannot write {}", file.display());
+        std::fs::write(file, report.to_json()).context(context)?;
     }
     Ok(Outcome::Yes)
 }
 
-#[derive(Default)]
-struct Counts {
-    read: usize,
-    new: usize,
-    conflicts: usize,
-    /// The numbers of the records of each scope that were read, and that were new.
-    scopes: BTreeMap<Scope, (usize, usize)>,
+/// Prints the files of other programs, and the command for each.
+fn find(settings: &Settings, io: &mut Io) -> Result<Outcome> {
+    let home = settings.places().home.ok_or_else(|| {
+        Error::new("cannot find the home directory: HOME is not set").hint("set HOME, or name the files")
+    })?;
+    let found = foreign::find(&home);
+    for FoundFiles { format, path, files } in &found {
+        let path = cli::quoted(path);
+        let command = if format.timeless {
+            format!("rsv-import --from {} --at today {path}", format.name)
+        } else {
+            format!("rsv-import {path}")
+        };
+        let unit = if *files == 1 { "file" } else { "files" };
+        io.out.write(format!("{:12} {files:6} {unit:5}  {command}\n", format.name).as_bytes())?;
+    }
+    Ok(if found.is_empty() { Outcome::No } else { Outcome::Yes })
+}
+
+/// Opens the store; of a dry run a copy of it, which goes with its directory.
+fn open_store(args: &Args, settings: &Settings) -> Result<(Option<TempDir>, Box<dyn Store>)> {
+    let place = settings.store()?;
+    if !args.dry_run {
+        return Ok((None, store::open(&place, OpenMode::Create)?));
+    }
+    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let copy = directory.path().join("store.db");
+    store::copy(&mut *store::open(&place, OpenMode::Existing)?, &copy)?;
+    Ok((Some(directory), store::open(&StoreLocation::file(&copy), OpenMode::Create)?))
+}
+
+/// The inputs that the command line names.
+fn sources(args: &Args, settings: &Settings, io: &Io) -> Result<Sources> {
+    let format = args.from.as_deref().map(foreign::named).transpose()?;
+    let projects = Projects::open(settings.places().data.as_deref())?;
+    let projects = if args.dry_run { projects.without_writing() } else { projects };
+    let options = ImportOptions {
+        keep_tools: args.keep_tools,
+        branches: args.branches,
+        partition: io.common.partition.clone(),
+        instance: io.common.instance.clone(),
+        at: args.at,
+        map: args.map.clone(),
+        max_line: settings.max_line(),
+        projects: Arc::new(Mutex::new(projects)),
+    };
+    let operands: Vec<PathBuf> = args.files.iter().filter(|path| !path.is_dir()).cloned().collect();
+    let no_streams = operands.is_empty() && !args.files.is_empty();
+    let mut streams = if no_streams { Vec::new() } else { io.sources(&operands)? }.into_iter();
+    let mut stream = |path: Option<&PathBuf>| {
+        let path = path.filter(|path| path.is_file()).cloned();
+        streams.next().map(|(name, bytes)| Input::Stream { name, path, bytes })
+    };
+    if args.files.is_empty() {
+        return Ok(Sources::new(stream(None).into_iter().collect(), format, options));
+    }
+    let input = |path: &PathBuf| {
+        if path.is_dir() { Some(Input::Folder(path.clone())) } else { stream(Some(path)) }
+    };
+    Ok(Sources::new(args.files.iter().filter_map(input).collect(), format, options))
+}
+
+/// Reads `--map`.
+fn assignment(text: &str) -> std::result::Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(member, source)| !member.is_empty() && !source.is_empty());
+    parts
+        .map(|(member, source)| (member.to_owned(), source.to_owned()))
+        .ok_or_else(|| "expected MEMBER=SOURCE".to_owned())
 }
 
 fn commit(
     ingest: &mut Ingest,
     store: &mut dyn Store,
     bad_lines: &mut BadLines,
-    counts: &mut Counts,
+    report: &mut ImportReport,
     io: &mut Io,
 ) -> Result<()> {
     for done in ingest.commit(store)? {
-        counts.read += 1;
-        counts.new += done.new;
-        counts.conflicts += done.conflicts;
-        if let Some(scope) = done.scope {
-            let (read, new) = counts.scopes.entry(scope).or_default();
-            *read += 1;
-            *new += done.new;
-        }
+        report.add(&done);
         if let Err(error) = done.line {
             bad_lines.print(&error, io);
         }

@@ -84,10 +84,10 @@ pub struct Filter {
     #[arg(long, value_name = "ROLE", value_parser = role)]
     pub role: Vec<Role>,
     /// Select messages from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub since: Option<i64>,
     /// Select messages up to this time
-    #[arg(long, value_name = "TIME", value_parser = time_flag, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub until: Option<i64>,
 }
 
@@ -115,6 +115,7 @@ pub fn kind(text: &str) -> std::result::Result<&'static RecordKind, String> {
     })
 }
 
-fn time_flag(text: &str) -> std::result::Result<i64, String> {
+/// Reads a time of an option.
+pub fn time(text: &str) -> std::result::Result<i64, String> {
     now().and_then(|now| when::parse(text, &now)).map_err(|e| e.to_string())
 }

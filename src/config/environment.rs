@@ -72,6 +72,8 @@ pub(super) fn default_store() -> Result<Option<String>> {
 /// Directories and files that the environment names. None is created or opened.
 #[derive(Clone, Debug)]
 pub struct EnvironmentPaths {
+    /// The home directory.
+    pub home: Option<PathBuf>,
     /// `rsv` in the XDG data directory; none without a home.
     pub data: Option<PathBuf>,
     /// `rsv` in the XDG cache directory; none without a home.
@@ -93,6 +95,7 @@ impl EnvironmentPaths {
     pub fn find() -> EnvironmentPaths {
         let program = std::env::current_exe().ok();
         EnvironmentPaths {
+            home: path("HOME"),
             data: xdg("XDG_DATA_HOME", ".local/share"),
             cache: xdg("XDG_CACHE_HOME", ".cache"),
             program: program.and_then(|program| program.parent().map(Path::to_owned)),

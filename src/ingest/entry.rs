@@ -26,10 +26,39 @@ pub struct IngestedLine {
     pub note: Option<String>,
     /// The scope of its first record, if that has one.
     pub scope: Option<Scope>,
-    /// The number of its new records.
-    pub new: usize,
+    /// The number of its records by their outcome.
+    pub counts: RecordCounts,
     /// The number of its records that are not stored, because their ids belong to other records.
     pub conflicts: usize,
+}
+
+/// The numbers of records that were written, by their outcome.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct RecordCounts {
+    /// They are stored now, or took the place of an older version.
+    pub new: usize,
+    /// They were there already.
+    pub same: usize,
+    /// They were forgotten, or belong to forgotten records, and are kept out.
+    pub forgotten: usize,
+    /// They cannot be stored.
+    pub refused: usize,
+}
+
+impl RecordCounts {
+    /// The number of all of them.
+    pub fn read(&self) -> usize {
+        self.new + self.same + self.forgotten + self.refused
+    }
+}
+
+impl std::ops::AddAssign for RecordCounts {
+    fn add_assign(&mut self, other: RecordCounts) {
+        self.new += other.new;
+        self.same += other.same;
+        self.forgotten += other.forgotten;
+        self.refused += other.refused;
+    }
 }
 
 /// The scopes of the records that keep their ids, by the position in the batch of the record that lost.
@@ -153,7 +182,9 @@ pub(super) fn outcome(
 ) -> IngestedLine {
     let first = records[entry.records.clone()].first();
     let scope = first.and_then(Record::stored).map(|record| record.scope.clone());
-    let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, scope, new: 0, conflicts: 0 };
+    let counts = RecordCounts::default();
+    let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, scope, counts, conflicts: 0 };
+    let counts = &mut outcome.counts;
     let mut note = None;
     let mut stored = entry.records.is_empty();
     for at in entry.records.clone() {
@@ -166,28 +197,41 @@ pub(super) fn outcome(
                 continue;
             }
             (Written::KeptOut, Record::Stored(record)) => {
+                counts.forgotten += 1;
                 forgetting.kept_out.insert(record.id.clone());
                 continue;
             }
-            (Written::KeptOut, _) => continue,
-            (Written::Refused(_), _) if hangs_on_kept_out => continue,
-            (Written::New | Written::Replaced, _) => outcome.new += 1,
+            (Written::KeptOut, _) => {
+                counts.forgotten += 1;
+                continue;
+            }
+            (Written::Refused(_), _) if hangs_on_kept_out => {
+                counts.forgotten += 1;
+                continue;
+            }
+            (Written::New | Written::Replaced, _) => counts.new += 1,
             (Written::Removed(count), _) => {
-                outcome.new += 1;
+                counts.new += 1;
                 forgetting.removed += count;
             }
-            (Written::Same(id), Record::Stored(record)) => record.id.clone_from(id),
-            (Written::Same(_), _) => {}
+            (Written::Same(id), Record::Stored(record)) => {
+                counts.same += 1;
+                record.id.clone_from(id);
+            }
+            (Written::Same(_), _) => counts.same += 1,
             (Written::Differs, Record::Stored(record)) => {
+                counts.refused += 1;
                 outcome.conflicts += 1;
                 let error = id_conflict(record, owners.get(&at).and_then(Option::as_ref));
                 outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
                 continue;
             }
             (Written::Differs, _) => {
-                note = Some("another vector of this model is already stored, and is kept")
+                counts.refused += 1;
+                note = Some("another vector of this model is already stored, and is kept");
             }
             (Written::Refused(why), _) => {
+                counts.refused += 1;
                 let error = Error::new(why.clone());
                 outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
                 return outcome;

@@ -36,22 +36,20 @@ const PREFETCHED_BATCHES: usize = 4;
 impl Feed {
     /// Starts reading objects; `limit` bounds one, in bytes.
     pub fn new<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Result<Feed> {
-        Feed::start(sources, move |name, input| Reader::new(name, input, limit))
+        Feed::of_sources(sources.into_iter().map(move |(name, input)| Reader::new(&name, input, limit)))
     }
 
     /// Starts reading lines of plain text, each as `{"text": …}`; `limit` bounds one, in bytes.
     pub fn text_lines<R: Read + Send + 'static>(sources: Vec<(String, R)>, limit: usize) -> Result<Feed> {
-        Feed::start(sources, move |name, input| TextLines::new(name, input, limit))
+        Feed::of_sources(sources.into_iter().map(move |(name, input)| TextLines::new(&name, input, limit)))
     }
 
-    fn start<R: Send + 'static, S: ObjectSource>(
-        sources: Vec<(String, R)>,
-        open: impl Fn(&str, R) -> S + Send + 'static,
-    ) -> Result<Feed> {
+    /// Starts reading sources, each of which is opened when it is its turn.
+    pub fn of_sources<S: ObjectSource>(sources: impl Iterator<Item = S> + Send + 'static) -> Result<Feed> {
         let (sender, batches) = sync_channel(PREFETCHED_BATCHES);
         let read = move || {
-            for (name, input) in sources {
-                if read_ahead(open(&name, input), &sender).is_none() {
+            for source in sources {
+                if read_ahead(source, &sender).is_none() {
                     return;
                 }
             }
@@ -82,12 +80,27 @@ impl Feed {
 }
 
 /// A source of objects.
-trait ObjectSource {
+pub trait ObjectSource {
+    /// The next object or error; `None` at the end.
     fn next(&mut self) -> Option<Result<LocatedObject>>;
     /// Whether the next object may not have arrived yet.
     fn drained(&self) -> bool;
     /// The number of consumed bytes.
     fn consumed(&self) -> u64;
+}
+
+impl ObjectSource for Box<dyn ObjectSource> {
+    fn next(&mut self) -> Option<Result<LocatedObject>> {
+        (**self).next()
+    }
+
+    fn drained(&self) -> bool {
+        (**self).drained()
+    }
+
+    fn consumed(&self) -> u64 {
+        (**self).consumed()
+    }
 }
 
 impl<R: Read> ObjectSource for Reader<R> {

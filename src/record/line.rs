@@ -51,11 +51,11 @@ fn unknown_shape(line: &Object) -> Error {
     const EXPORTERS: [(&str, &str); 2] = [("mapping", "ChatGPT"), ("chat_messages", "Claude")];
     let error = Error::new("kind: is missing, and no known kind has this shape");
     error.hint(match EXPORTERS.iter().find(|(member, _)| line.has(member)) {
-        Some((_, program)) => format!(
-            "this looks like an export of {program}; make a line with role, content and timestamp of each message"
-        ),
-        None => "a message needs at least role and content, a request messages; man 5 rsv-record has the kinds"
-            .to_owned(),
+        Some((_, program)) => format!("this looks like an export of {program}; read it with rsv-import"),
+        None => {
+            "a message needs at least role and content, a request messages; man 5 rsv-record has the kinds"
+                .to_owned()
+        }
     })
 }
 

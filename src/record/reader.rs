@@ -16,7 +16,8 @@ pub struct SourceLocation {
 }
 
 impl SourceLocation {
-    pub(super) fn new(source: Arc<str>, line: u64) -> SourceLocation {
+    /// The line of this number, from 1, of the input of this name.
+    pub fn new(source: Arc<str>, line: u64) -> SourceLocation {
         SourceLocation { source, line }
     }
 

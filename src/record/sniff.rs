@@ -2,10 +2,12 @@
 
 use crate::error::Error;
 
-/// Binary formats: their first bytes, what they are, and the command that prints what is in a file.
+/// Binary formats and encodings: their first bytes, what they are, and the command that prints what is in a file.
 const BINARY: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "is compressed by gzip", "gzip -dc FILE"),
     (b"PK\x03\x04", "is a zip archive", "unzip -p FILE"),
+    (b"\xff\xfe", "is UTF-16", "iconv -f utf-16 -t utf-8 FILE"),
+    (b"\xfe\xff", "is UTF-16", "iconv -f utf-16 -t utf-8 FILE"),
     (b"SQLite format 3\0", "is an SQLite database", "rsv-export --store FILE, if it is a store of rsv"),
 ];
 

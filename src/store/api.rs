@@ -15,6 +15,7 @@ use super::terms::{Occur, Term};
 use crate::error::Error;
 use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord, TombstoneState};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The greatest number of records that `visit_last` holds at once.
 const MAX_HELD: usize = 1000;
@@ -270,6 +271,10 @@ pub trait State {
     /// Clears the rest of removed records from the store's files; waits some seconds for readers of old snapshots. Returns
     /// false if a reader is still active then; the next writer tries again.
     fn erase(&mut self) -> Result<bool>;
+
+    /// Copies the store's file, as it is at one moment, into an empty one, while others may write to the store. Returns
+    /// false, and copies nothing, if the store is no file.
+    fn copy_file(&mut self, to: &Path) -> Result<bool>;
 
     /// The number of unused bytes in the store's file; 0 for a database server.
     fn free_bytes(&mut self) -> Result<u64>;

@@ -59,11 +59,9 @@ fn exports_of_other_programs_are_named() {
         (json!([{"title": "owls", "mapping": {}}]), "ChatGPT"),
         (json!([{"uuid": "u", "name": "owls", "chat_messages": []}]), "Claude"),
     ] {
-        for tool in ["rsv-ingest", "rsv-import"] {
-            let refused = home.run(tool, &[], export.to_string()).trouble();
-            let hint = format!("{tool}: hint: this looks like an export of {program}; ");
-            assert!(refused.contains(&hint), "{refused}");
-        }
+        let refused = home.run("rsv-ingest", &[], export.to_string()).trouble();
+        let hint = format!("hint: this looks like an export of {program}; read it with rsv-import\n");
+        assert!(refused.ends_with(&hint), "{refused}");
     }
     assert_eq!(home.contents("rsv-view", &["--all"]), [""; 0]);
 }
@@ -79,12 +77,17 @@ fn binary_formats_are_known_by_their_first_bytes() {
     ] {
         let file = home.path("file");
         std::fs::write(&file, bytes).unwrap();
+        // rsv-import decompresses, reads archives that are files, and the databases of some programs.
+        let is_read = said.contains("gzip") || said.contains("zip");
         for (tool, words, name) in [
             ("rsv-ingest", &[][..], "<stdin>"),
             ("rsv-ingest", &["--role", "user"], "<stdin>"),
             ("rsv-import", &[], "<stdin>"),
             ("rsv-import", &["file"], "file"),
         ] {
+            if tool == "rsv-import" && is_read {
+                continue;
+            }
             let refused = home.run(tool, words, bytes).trouble();
             let wanted =
                 format!("{tool}: error: {name}: {said}\n{tool}: hint: pipe in the output of: {command}");
@@ -157,11 +160,13 @@ fn an_import_says_what_it_did_on_a_terminal() {
     home.run("rsv-import", &["one"], "").ok();
     let verbose = home.run("rsv-import", &["-v", "--store", "other.db", "lines"], "").stderr;
     assert!(
-        verbose.contains("rsv-import: p/p: 2 of 2 records are new\nrsv-import: q/q: 1 of 1"),
+        verbose.contains("rsv-import: p/p: 2 records: 2 new\nrsv-import: q/q: 1 record: 1 new\n"),
         "{verbose}"
     );
     let Some(terminal) = Terminal::start(&home, "rsv-import", "lines") else { return };
-    let said = "rsv-import: p/p: 1 of 2 records are new\nrsv-import: q/q: 1 of 1 records are new\n";
+    let said = "rsv-import: p/p: 2 records: 1 new, 1 the same\n\
+                rsv-import: q/q: 1 record: 1 new\n\
+                rsv-import: together: 3 records: 2 new, 1 the same\n";
     assert_eq!(terminal.end(), (said.to_owned(), 0));
     assert_eq!(Terminal::start(&home, "rsv-import", "-q lines").unwrap().end(), (String::new(), 0));
 }

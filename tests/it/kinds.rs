@@ -178,7 +178,7 @@ fn ingest(store: &mut dyn Store, options: Options, lines: &str) -> (Vec<String>,
         for done in ingest.commit(store).unwrap() {
             assert_eq!(done.note, None);
             passed_on.push(String::from_utf8(done.line.unwrap()).unwrap());
-            new += done.new;
+            new += done.counts.new;
         }
         if gathered == Gathered::All {
             return (passed_on, new);

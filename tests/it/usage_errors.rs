@@ -8,7 +8,7 @@ type UsageError = (&'static str, &'static [&'static str], &'static str, &'static
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const USAGE_ERRORS: [UsageError; 73] = [
+const USAGE_ERRORS: [UsageError; 78] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -38,7 +38,12 @@ const USAGE_ERRORS: [UsageError; 73] = [
     ("rsv-export", &["--since", "2026-13-01"], "", "a time such as yesterday, 2d, 2026-11-21", "--help"),
     ("rsv-export", &["--safe"], "", "--safe is for CSV alone", "add --format csv"),
     ("rsv-import", &["missing.jsonl"], "", "cannot open missing.jsonl: no such file", "operands are names of files"),
-    ("rsv-import", &["directory"], "", "cannot read directory: is a directory", "name the files in it"),
+    ("rsv-export", &["--format", "sqlite"], "", "--format sqlite needs a file", "--to FILE"),
+    ("rsv-export", &["--to", "x"], "", "--to is for --format sqlite and md", "rsv-export > FILE"),
+    ("rsv-export", &["--format", "sqlite", "--to", "x", "-p", "y"], "", "copies the whole store", "rsv-import --store"),
+    ("rsv-import", &["--from", "owl"], "", "--from: unknown format \"owl\"", "one of: rsv, claude-code, "),
+    ("rsv-import", &["--map", "role"], "", "expected MEMBER=SOURCE", "--help"),
+    ("rsv-forward", &["directory"], "", "cannot read directory: is a directory", "name the files in it"),
     ("rsv-forward", &["Where are my tomatoes?"], "", "cannot open Where are my tomatoes?", "pipe text in"),
     ("rsv-forget", &["--everything", "m1"], "", "'--everything' cannot be used with '[ID]...'", "--help"),
     ("rsv-forget", &["--all", "-p", "x"], "", "'--all' cannot be used with '--partition <NAME>'", "--help"),

@@ -17,6 +17,7 @@ use crate::store::forgetting::WriteRules;
 use crate::store::identity::Written;
 use crate::store::select::Select;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 /// A job that cannot be claimed within this time is held by another process.
@@ -71,6 +72,11 @@ impl State for Neo4j {
     /// A client cannot clear the server's files.
     fn erase(&mut self) -> Result<bool> {
         Ok(true)
+    }
+
+    /// The server has no file for one store.
+    fn copy_file(&mut self, _to: &Path) -> Result<bool> {
+        Ok(false)
     }
 
     /// The server manages its own files.

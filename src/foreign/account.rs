@@ -1,0 +1,74 @@
+//! Conversations of account exports: trees of messages, of which one branch is shown.
+
+use crate::error::{Error, Result};
+use crate::record::time;
+use std::collections::{HashMap, HashSet};
+
+/// The messages of a conversation by their ids, each with the id of the message before it.
+#[derive(Default)]
+pub(super) struct MessageTree<'a> {
+    /// The ids in the order of the export.
+    order: Vec<&'a str>,
+    parents: HashMap<&'a str, &'a str>,
+}
+
+impl<'a> MessageTree<'a> {
+    /// Adds a message; a parent that the conversation lacks is none.
+    pub(super) fn add(&mut self, id: &'a str, parent: Option<&'a str>) {
+        self.order.push(id);
+        if let Some(parent) = parent {
+            self.parents.insert(id, parent);
+        }
+    }
+
+    /// The branch that ends with a message, from its beginning. Errors if the messages form a circle.
+    pub(super) fn branch(&self, leaf: &'a str) -> Result<Vec<&'a str>> {
+        let mut branch = vec![leaf];
+        let mut seen = HashSet::from([leaf]);
+        let mut at = leaf;
+        while let Some(parent) = self.parents.get(at) {
+            if !seen.insert(parent) {
+                return Err(circle());
+            }
+            branch.push(parent);
+            at = parent;
+        }
+        branch.reverse();
+        Ok(branch)
+    }
+
+    /// All messages, each after the one before it. Errors if some form a circle.
+    pub(super) fn all(&self) -> Result<Vec<&'a str>> {
+        let known: HashSet<&str> = self.order.iter().copied().collect();
+        let mut children: HashMap<&str, Vec<&'a str>> = HashMap::new();
+        let mut open = Vec::new();
+        for id in self.order.iter().rev() {
+            match self.parents.get(id).filter(|parent| known.contains(*parent)) {
+                Some(parent) => children.entry(parent).or_default().push(id),
+                None => open.push(*id),
+            }
+        }
+        let mut all = Vec::new();
+        while let Some(id) = open.pop() {
+            all.push(id);
+            open.extend(children.remove(id).unwrap_or_default());
+        }
+        if all.len() < known.len() { Err(circle()) } else { Ok(all) }
+    }
+
+    /// The message before another.
+    pub(super) fn parent(&self, id: &str) -> Option<&'a str> {
+        self.parents.get(id).copied()
+    }
+}
+
+fn circle() -> Error {
+    Error::new("the messages of the conversation form a circle")
+}
+
+/// A time in seconds since 1970 in milliseconds. Errors if it cannot be written as a date.
+pub(super) fn millis(member: &str, seconds: f64) -> Result<i64> {
+    let millis = (seconds * 1000.0).round();
+    // Beyond 2^53 the number names no millisecond; the check of the range refuses it.
+    time::checked(millis as i64).map_err(|error| error.at(member))
+}

@@ -1,0 +1,125 @@
+//! The account export of ChatGPT: `conversations.json`, an array of conversations, alone or in the zip archive.
+
+use super::account::{MessageTree, millis};
+use super::contents::tool_call;
+use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::format::{ImportFormat, ReadFormat};
+use super::objects::Convert;
+use crate::error::{Error, Result};
+use crate::record::{Object, Role, quote};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+
+const NAME: &str = "chatgpt";
+
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: NAME,
+    about: "the account export of ChatGPT: the zip archive, or conversations.json",
+    places: &[],
+    timeless: false,
+    recognize: |sample| sample.first().is_some_and(|object| object.has("mapping")),
+    read: ReadFormat::Objects(|options, _| Box::new(ChatGptExport { options: options.clone() })),
+};
+
+struct ChatGptExport {
+    options: ImportOptions,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    message: Option<Message>,
+    parent: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    author: Author,
+    create_time: Option<f64>,
+    content: Option<Value>,
+    #[serde(default)]
+    metadata: Value,
+    recipient: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Author {
+    role: String,
+}
+
+impl Convert for ChatGptExport {
+    fn convert(&mut self, conversation: Object, lines: &mut Vec<Object>) -> Result<()> {
+        let mapping = conversation.get("mapping").unwrap_or("{}");
+        let nodes: BTreeMap<String, Node> = serde_json::from_str(mapping).map_err(|error| {
+            // Its line and column count within the member only.
+            let text = error.to_string();
+            Error::new(format!("mapping: {}", text.split(" at line ").next().unwrap_or_default()))
+        })?;
+        let mut tree = MessageTree::default();
+        for (id, node) in &nodes {
+            tree.add(id, node.parent.as_deref());
+        }
+        let current = conversation.text("current_node")?;
+        let shown = match &current {
+            Some(current) if !self.options.branches => tree.branch(current)?,
+            _ => tree.all()?,
+        };
+        let began = conversation.number("create_time")?;
+        let id = conversation.text("conversation_id")?.or(conversation.text("id")?);
+        let about = Conversation { id, title: conversation.text("title")?, directory: None };
+        let mut questions: HashMap<&str, &str> = HashMap::new();
+        for id in shown {
+            let before = tree.parent(id).and_then(|parent| questions.get(parent).copied());
+            let message = nodes.get(id).and_then(|node| node.message.as_ref());
+            let is_question = message.is_some_and(|message| message.author.role == "user");
+            let question = if is_question { Some(id) } else { before };
+            questions.extend(question.map(|question| (id, question)));
+            let Some(message) = message else { continue };
+            let time = message.create_time.or(began).map(|time| millis("create_time", time)).transpose()?;
+            if let Some(line) = self.message(id, message) {
+                let trace_id = question.map(str::to_owned);
+                let line = ForeignMessage { time, id: Some(id.to_owned()), trace_id, ..line };
+                self.options.add(NAME, &about, line, lines)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChatGptExport {
+    /// A message as it is shown; none if it is of the system, of a tool that is not kept, or hidden.
+    fn message(&self, id: &str, message: &Message) -> Option<ForeignMessage> {
+        let member = |name: &str| message.metadata.get(name);
+        if member("is_visually_hidden_from_conversation").and_then(Value::as_bool) == Some(true) {
+            return None;
+        }
+        let text = text(message.content.as_ref()?)?;
+        let model = member("model_slug").and_then(Value::as_str).map(str::to_owned);
+        let recipient = message.recipient.as_deref().unwrap_or("all");
+        match message.author.role.as_str() {
+            "user" => Some(ForeignMessage::new(Role::User, text)),
+            "assistant" if recipient == "all" => {
+                Some(ForeignMessage { model, ..ForeignMessage::new(Role::Assistant, text) })
+            }
+            "assistant" if self.options.keep_tools => {
+                let tool_calls = Some(tool_call(id, recipient, &quote(&text)));
+                Some(ForeignMessage { model, tool_calls, ..ForeignMessage::new(Role::Assistant, "") })
+            }
+            "tool" if self.options.keep_tools => Some(ForeignMessage::new(Role::Tool, text)),
+            _ => None,
+        }
+    }
+}
+
+/// The text of a content; none of what the model thought, or was told of the user.
+fn text(content: &Value) -> Option<String> {
+    match content.get("content_type").and_then(Value::as_str)? {
+        "text" | "multimodal_text" => {
+            let parts = content.get("parts")?.as_array()?;
+            let texts = parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
+            Some(texts.collect::<Vec<_>>().join("\n"))
+        }
+        "code" | "execution_output" => content.get("text")?.as_str().map(str::to_owned),
+        _ => None,
+    }
+}

@@ -1,0 +1,102 @@
+//! The account export of Claude: `conversations.json`, an array of conversations, alone or in the zip archive.
+
+use super::account::MessageTree;
+use super::contents::{text, tool_call};
+use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::format::{ImportFormat, ReadFormat};
+use super::objects::Convert;
+use crate::error::Result;
+use crate::record::{Object, Role, time_member};
+use std::collections::HashMap;
+
+const NAME: &str = "claude";
+
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: NAME,
+    about: "the account export of Claude: the zip archive, or conversations.json",
+    places: &[],
+    timeless: false,
+    recognize: |sample| sample.first().is_some_and(|object| object.has("chat_messages")),
+    read: ReadFormat::Objects(|options, _| Box::new(ClaudeExport { options: options.clone() })),
+};
+
+struct ClaudeExport {
+    options: ImportOptions,
+}
+
+impl Convert for ClaudeExport {
+    fn convert(&mut self, conversation: Object, lines: &mut Vec<Object>) -> Result<()> {
+        let about = Conversation {
+            id: conversation.text("uuid")?,
+            title: conversation.text("name")?,
+            directory: None,
+        };
+        let messages = conversation.objects("chat_messages")?.unwrap_or_default();
+        let mut ids = Vec::with_capacity(messages.len());
+        for message in &messages {
+            ids.push((message.text("uuid")?.unwrap_or_default(), message.text("parent_message_uuid")?));
+        }
+        let mut tree = MessageTree::default();
+        for (at, (id, parent)) in ids.iter().enumerate() {
+            // Older exports list one branch, without parents.
+            let before = at.checked_sub(1).map(|before| ids[before].0.as_str());
+            tree.add(id, parent.as_deref().or(before));
+        }
+        let Some((last, _)) = ids.last() else { return Ok(()) };
+        let shown = if self.options.branches { tree.all()? } else { tree.branch(last)? };
+        let by_id: HashMap<&str, &Object> = ids.iter().map(|(id, _)| id.as_str()).zip(&messages).collect();
+        let mut questions: HashMap<&str, &str> = HashMap::new();
+        for id in shown {
+            // The first message names a parent that the export lacks.
+            let Some(message) = by_id.get(id) else { continue };
+            let is_question = message.get("sender") == Some("\"human\"");
+            let before = tree.parent(id).and_then(|parent| questions.get(parent).copied());
+            let question = if is_question { Some(id) } else { before };
+            questions.extend(question.map(|question| (id, question)));
+            self.message(id, message, question, &about, lines)?;
+        }
+        Ok(())
+    }
+}
+
+impl ClaudeExport {
+    fn message(
+        &self,
+        id: &str,
+        message: &Object,
+        question: Option<&str>,
+        about: &Conversation,
+        lines: &mut Vec<Object>,
+    ) -> Result<()> {
+        let role = if message.get("sender") == Some("\"human\"") { Role::User } else { Role::Assistant };
+        let parts = message.objects("content").unwrap_or_default().unwrap_or_default();
+        let said = if parts.is_empty() {
+            message.text("text")?.unwrap_or_default()
+        } else {
+            text(message, "content", &["text"])?
+        };
+        let time = time_member(message, "created_at")?;
+        let mut add = |message| {
+            let trace_id = question.map(str::to_owned);
+            let message = ForeignMessage { time, id: Some(id.to_owned()), trace_id, ..message };
+            self.options.add(NAME, about, message, lines)
+        };
+        for part in parts.iter().filter(|_| self.options.keep_tools) {
+            match part.text("type")?.as_deref() {
+                Some("tool_use") => {
+                    let name = part.text("name")?.unwrap_or_default();
+                    let id = part.text("id")?.unwrap_or_default();
+                    let tool_calls = Some(tool_call(&id, &name, part.get("input").unwrap_or("{}")));
+                    add(ForeignMessage { tool_calls, ..ForeignMessage::new(Role::Assistant, "") })?;
+                }
+                Some("tool_result") => {
+                    let tool_call_id = part.text("tool_use_id")?;
+                    let output = ForeignMessage::new(Role::Tool, text(part, "content", &["text"])?);
+                    add(ForeignMessage { tool_call_id, ..output })?;
+                }
+                _ => {}
+            }
+        }
+        add(ForeignMessage::new(role, said))
+    }
+}

@@ -1,0 +1,125 @@
+//! Sessions of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`, an entry a line. Compared with the files of
+//! version 2.1.197.
+
+use super::contents::{text, tool_call, without_tags};
+use super::conversation::{Conversation, ForeignMessage, ImportOptions};
+use super::format::{ImportFormat, ReadFormat};
+use super::objects::Convert;
+use super::sample::has_all;
+use crate::error::Result;
+use crate::record::{Object, Role, time_member};
+
+const NAME: &str = "claude-code";
+
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: NAME,
+    about: "sessions of Claude Code: ~/.claude/projects",
+    places: &[".claude/projects"],
+    timeless: false,
+    recognize: |sample| {
+        sample.any(|object| has_all(object, &["type", "sessionId"]) || has_all(object, &["type", "leafUuid"]))
+    },
+    read: ReadFormat::Objects(|options, _| {
+        Box::new(ClaudeCodeSession { options: options.clone(), title: None, question: None })
+    }),
+};
+
+/// The tags of blocks that the program adds to a prompt.
+const ADDED: [&str; 1] = ["system-reminder"];
+
+/// The beginnings of texts in the role of the user that no user wrote.
+const NOT_WRITTEN: [&str; 8] = [
+    "<command-name>",
+    "<command-message>",
+    "<local-command-",
+    "<bash-",
+    "<task-notification>",
+    "[Request interrupted by user",
+    "Caveat: The messages below were generated",
+    "This session is being continued from a previous conversation",
+];
+
+/// The model of what the program answers itself.
+const NO_MODEL: &str = "<synthetic>";
+
+struct ClaudeCodeSession {
+    options: ImportOptions,
+    title: Option<String>,
+    /// The id of the last prompt, which is the trace of what follows.
+    question: Option<String>,
+}
+
+impl Convert for ClaudeCodeSession {
+    fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
+        let is = |member| entry.get(member) == Some("true");
+        match entry.text("type")?.as_deref() {
+            Some("user" | "assistant")
+                if ["isSidechain", "isMeta", "isCompactSummary"].iter().any(|m| is(m)) =>
+            {
+                Ok(())
+            }
+            Some("user") => self.user(&entry, lines),
+            Some("assistant") if !is("isApiErrorMessage") => self.assistant(&entry, lines),
+            Some("summary") => self.set_title(&entry, "summary"),
+            Some("ai-title") => self.set_title(&entry, "aiTitle"),
+            Some("custom-title") => self.set_title(&entry, "customTitle"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ClaudeCodeSession {
+    fn set_title(&mut self, entry: &Object, member: &str) -> Result<()> {
+        self.title = entry.text(member)?;
+        Ok(())
+    }
+
+    fn user(&mut self, entry: &Object, lines: &mut Vec<Object>) -> Result<()> {
+        let message = entry.object("message")?.unwrap_or_default();
+        let prompt = without_tags(&text(&message, "content", &["text"])?, &ADDED);
+        if !prompt.is_empty() && !NOT_WRITTEN.iter().any(|start| prompt.starts_with(start)) {
+            self.question = entry.text("uuid")?;
+            self.add(entry, ForeignMessage::new(Role::User, prompt), lines)?;
+        }
+        if self.options.keep_tools {
+            for part in message.objects("content").unwrap_or_default().unwrap_or_default() {
+                if part.text("type")?.as_deref() == Some("tool_result") {
+                    let output = ForeignMessage::new(Role::Tool, text(&part, "content", &["text"])?);
+                    let tool_call_id = part.text("tool_use_id")?;
+                    self.add(entry, ForeignMessage { tool_call_id, ..output }, lines)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn assistant(&mut self, entry: &Object, lines: &mut Vec<Object>) -> Result<()> {
+        let message = entry.object("message")?.unwrap_or_default();
+        let model = message.text("model")?.filter(|model| model != NO_MODEL);
+        let answer = ForeignMessage::new(Role::Assistant, text(&message, "content", &["text"])?);
+        self.add(entry, ForeignMessage { model: model.clone(), ..answer }, lines)?;
+        if self.options.keep_tools {
+            for part in message.objects("content").unwrap_or_default().unwrap_or_default() {
+                if part.text("type")?.as_deref() == Some("tool_use") {
+                    let name = part.text("name")?.unwrap_or_default();
+                    let id = part.text("id")?.unwrap_or_default();
+                    let tool_calls = Some(tool_call(&id, &name, part.get("input").unwrap_or("{}")));
+                    let call = ForeignMessage::new(Role::Assistant, "");
+                    self.add(entry, ForeignMessage { model: model.clone(), tool_calls, ..call }, lines)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, entry: &Object, message: ForeignMessage, lines: &mut Vec<Object>) -> Result<()> {
+        let conversation = Conversation {
+            id: entry.text("sessionId")?,
+            title: self.title.clone(),
+            directory: entry.text("cwd")?,
+        };
+        let (time, id) = (time_member(entry, "timestamp")?, entry.text("uuid")?);
+        let trace_id = self.question.clone();
+        self.options.add(NAME, &conversation, ForeignMessage { time, id, trace_id, ..message }, lines)
+    }
+}

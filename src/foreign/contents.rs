@@ -1,0 +1,49 @@
+//! The contents of messages in the forms that several programs share: a text, or a list of typed parts.
+
+use crate::error::{Error, Result};
+use crate::record::{Object, quote};
+
+/// The text of a member that is a string, or a list of strings and of parts with a type; of parts, those of `types`.
+/// Other parts, such as thinking, are left out. Errors if a string in it is none, such as half of a surrogate pair.
+pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> Result<String> {
+    let refused = |error: serde_json::Error| {
+        let text = error.to_string();
+        Error::new(format!("{member}: {}", text.split(" at line ").next().unwrap_or_default()))
+    };
+    match message.get(member) {
+        Some(json) if json.starts_with('"') => serde_json::from_str(json).map_err(refused),
+        Some(json) if json.starts_with('[') => {
+            let parts: Vec<serde_json::Value> = serde_json::from_str(json).map_err(refused)?;
+            let texts = parts.iter().filter_map(|part| match part.as_str() {
+                Some(text) => Some(text),
+                None => {
+                    let kind = part.get("type").and_then(|kind| kind.as_str());
+                    part.get("text")?.as_str().filter(|_| kind.is_none_or(|kind| types.contains(&kind)))
+                }
+            });
+            Ok(texts.collect::<Vec<_>>().join("\n"))
+        }
+        _ => Ok(String::new()),
+    }
+}
+
+/// One call of a tool, in the form of OpenAI. `arguments` is JSON text.
+pub(super) fn tool_call(id: &str, name: &str, arguments: &str) -> String {
+    let (id, name, arguments) = (quote(id), quote(name), quote(arguments));
+    format!(
+        "[{{\"id\":{id},\"type\":\"function\",\"function\":{{\"name\":{name},\"arguments\":{arguments}}}}}]"
+    )
+}
+
+/// The text without the blocks in these tags, which a program adds for the model.
+pub(super) fn without_tags(text: &str, tags: &[&str]) -> String {
+    let mut text = text.to_owned();
+    for tag in tags {
+        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+        while let Some(begin) = text.find(&open) {
+            let end = text[begin..].find(&close).map_or(text.len(), |at| begin + at + close.len());
+            text.replace_range(begin..end, "");
+        }
+    }
+    text.trim().to_owned()
+}

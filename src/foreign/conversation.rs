@@ -1,0 +1,139 @@
+//! The messages of other programs as lines of rsv.
+
+use crate::error::{Error, Result};
+use crate::project::Projects;
+use crate::record::{Object, Role};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What an import takes from the files of other programs, and where it goes.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Whether calls of tools and their output are read too.
+    pub keep_tools: bool,
+    /// Whether the branches of a conversation that are not shown are read too.
+    pub branches: bool,
+    /// The partition of everything; none if it follows from the project or the program.
+    pub partition: Option<String>,
+    /// The instance of everything; none if each conversation has its own.
+    pub instance: Option<String>,
+    /// The time of messages without one, in milliseconds since 1970 (UTC).
+    pub at: Option<i64>,
+    /// The sources of members, by the members' names.
+    pub map: Vec<(String, String)>,
+    /// The longest line or object, in bytes.
+    pub max_line: usize,
+    pub projects: Arc<Mutex<Projects>>,
+}
+
+/// The member of [`ImportOptions::map`] and its source that make a conversation a trace.
+const CONVERSATION_AS_TRACE: (&str, &str) = ("trace_id", "conversation");
+
+/// The source of conversations, for the lines of their messages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conversation {
+    /// The id, which becomes the instance.
+    pub(super) id: Option<String>,
+    pub(super) title: Option<String>,
+    /// The directory of the project that it is about.
+    pub(super) directory: Option<String>,
+}
+
+/// One message of another program.
+#[derive(Debug)]
+pub(super) struct ForeignMessage {
+    pub(super) role: Role,
+    pub(super) text: String,
+    /// Milliseconds since 1970, UTC; none if it is not known.
+    pub(super) time: Option<i64>,
+    /// Its id in the other program.
+    pub(super) id: Option<String>,
+    pub(super) model: Option<String>,
+    /// The turn that it belongs to; none if that is the question before it.
+    pub(super) trace_id: Option<String>,
+    /// Its calls of tools, as JSON text in the form of OpenAI.
+    pub(super) tool_calls: Option<String>,
+    /// The id of the call that it answers.
+    pub(super) tool_call_id: Option<String>,
+}
+
+impl ForeignMessage {
+    pub(super) fn new(role: Role, text: impl Into<String>) -> ForeignMessage {
+        ForeignMessage {
+            role,
+            text: text.into(),
+            time: None,
+            id: None,
+            model: None,
+            trace_id: None,
+            tool_calls: None,
+            tool_call_id: None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.tool_calls.is_none()
+    }
+}
+
+impl ImportOptions {
+    /// Appends the line of a message; none if the message says nothing. `program` is the name of the format.
+    pub(super) fn add(
+        &self,
+        program: &str,
+        conversation: &Conversation,
+        message: ForeignMessage,
+        lines: &mut Vec<Object>,
+    ) -> Result<()> {
+        if message.is_empty() {
+            return Ok(());
+        }
+        let mut line = Object::default();
+        line.set_text("role", message.role.name());
+        if message.tool_calls.is_some() && message.text.is_empty() {
+            line.set("content", "null");
+        } else {
+            line.set_text("content", &message.text);
+        }
+        let Some(time) = message.time.or(self.at) else {
+            let error = Error::new("timestamp: is missing");
+            return Err(error.hint("give messages without a time one with --at TIME"));
+        };
+        line.set("timestamp", time.to_string());
+        let as_trace = self.map.iter().any(|(to, from)| (&**to, &**from) == CONVERSATION_AS_TRACE);
+        let instance = conversation.id.as_ref().filter(|_| !as_trace);
+        let trace_id = if as_trace { conversation.id.as_ref() } else { message.trace_id.as_ref() };
+        let partition = self.partition_of(program, conversation)?;
+        let members = [
+            ("partition", Some(&partition)),
+            ("instance", self.instance.as_ref().or(instance)),
+            ("trace_id", trace_id),
+            ("model", message.model.as_ref()),
+            ("tool_call_id", message.tool_call_id.as_ref()),
+            ("title", conversation.title.as_ref().filter(|title| !title.is_empty())),
+            ("source_id", message.id.as_ref()),
+        ];
+        for (name, value) in members {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                line.set_text(name, value);
+            }
+        }
+        line.set_text("source", program);
+        if let Some(calls) = &message.tool_calls {
+            line.set("tool_calls", calls);
+        }
+        lines.push(line);
+        Ok(())
+    }
+
+    fn partition_of(&self, program: &str, conversation: &Conversation) -> Result<String> {
+        match (&self.partition, &self.instance, &conversation.directory) {
+            (Some(partition), ..) => Ok(partition.clone()),
+            // An instance alone is in the default partition.
+            (None, Some(_), _) => Ok("default".to_owned()),
+            (None, None, Some(directory)) if !directory.is_empty() => {
+                self.projects.lock().unwrap_or_else(PoisonError::into_inner).partition(directory)
+            }
+            _ => Ok(program.to_owned()),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Tables with a line of column names: rsv-export's CSV, and others whose columns `--map` names.
+
+use super::conversation::ImportOptions;
+use super::format::{Bytes, ImportFormat, ReadFormat, TextInput};
+use crate::error::{Error, Result};
+use crate::record::{LocatedObject, Object, ObjectSource, SourceLocation, invalid_utf8};
+use std::sync::Arc;
+
+const NAME: &str = "csv";
+
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: NAME,
+    about: "comma-separated values with a line of column names; --map names others",
+    places: &[],
+    timeless: false,
+    recognize: |sample| {
+        let first = sample.text().lines().next().unwrap_or_default();
+        let columns: Vec<&str> = first.split(',').map(|column| column.trim_matches('"')).collect();
+        ["role", "content"].iter().all(|needed| columns.contains(needed)) && !first.starts_with('{')
+    },
+    read: ReadFormat::Text(|input| Box::new(Table::new(input))),
+};
+
+/// The members that a column of the same name, or one that `--map` names, gives.
+const MEMBERS: [&str; 10] = [
+    "role",
+    "content",
+    "timestamp",
+    "created_at",
+    "partition",
+    "instance",
+    "trace_id",
+    "id",
+    "model",
+    "title",
+];
+
+struct Table {
+    name: Arc<str>,
+    rows: csv::Reader<Bytes>,
+    options: ImportOptions,
+    /// The members and the numbers of their columns; none before the first line is read.
+    columns: Option<Vec<(String, usize)>>,
+    read: u64,
+    failed: bool,
+}
+
+impl Table {
+    fn new(input: TextInput) -> Table {
+        let rows = csv::ReaderBuilder::new().from_reader(input.bytes);
+        let (name, options) = (input.name.into(), input.options.clone());
+        Table { name, rows, options, columns: None, read: 0, failed: false }
+    }
+
+    fn columns(&mut self) -> Result<Vec<(String, usize)>> {
+        let names = self.rows.headers().map_err(|error| fault(&self.name, &error))?;
+        let column = |wanted: &str| {
+            let is_it = |name: &str| name.trim_start_matches('\u{feff}') == wanted;
+            names.iter().position(is_it)
+        };
+        let mut columns = Vec::new();
+        for (member, source) in &self.options.map {
+            let Some(at) = column(source) else {
+                let names: Vec<&str> = names.iter().collect();
+                let error = Error::new(format!("--map: there is no column {source:?}")).at(&self.name);
+                return Err(error.hint(format!("the columns are {}", names.join(", "))));
+            };
+            columns.push((member.clone(), at));
+        }
+        for member in MEMBERS {
+            if let Some(at) = column(member).filter(|_| !columns.iter().any(|(known, _)| known == member)) {
+                columns.push((member.to_owned(), at));
+            }
+        }
+        Ok(columns)
+    }
+
+    fn row(&mut self) -> Result<Option<LocatedObject>> {
+        let columns = match self.columns.take() {
+            Some(columns) => columns,
+            None => self.columns()?,
+        };
+        let mut row = csv::StringRecord::new();
+        let read = self.rows.read_record(&mut row);
+        // Nothing can follow bytes that cannot be read.
+        self.failed = read.as_ref().err().is_some_and(csv::Error::is_io_error);
+        let columns = self.columns.insert(columns);
+        if !read.map_err(|error| fault(&self.name, &error))? {
+            return Ok(None);
+        }
+        let place = row.position();
+        self.read = place.map_or(self.read, csv::Position::byte);
+        let location = SourceLocation::new(self.name.clone(), place.map_or(0, csv::Position::line));
+        let mut line = Object::default();
+        for (member, at) in columns {
+            if let Some(cell) = row.get(*at).filter(|cell| !cell.is_empty()) {
+                line.set_text(member, cell);
+            }
+        }
+        if let Some(at) = self.options.at.filter(|_| !line.has("timestamp") && !line.has("created_at")) {
+            line.set("timestamp", at.to_string());
+        }
+        if !line.has("partition") && self.options.partition.is_none() && self.options.instance.is_none() {
+            line.set_text("partition", NAME);
+        }
+        Ok(Some(LocatedObject { location, object: line }))
+    }
+}
+
+impl ObjectSource for Table {
+    fn next(&mut self) -> Option<Result<LocatedObject>> {
+        if self.failed {
+            return None;
+        }
+        let row = self.row().transpose();
+        // Nor can anything follow columns that are missing.
+        self.failed |= self.columns.is_none();
+        row
+    }
+
+    fn drained(&self) -> bool {
+        false
+    }
+
+    fn consumed(&self) -> u64 {
+        self.read
+    }
+}
+
+fn fault(name: &str, error: &csv::Error) -> Error {
+    let line = error.position().map_or(0, csv::Position::line);
+    let place = format!("{name}:{line}");
+    match error.kind() {
+        csv::ErrorKind::Utf8 { .. } => invalid_utf8("").at(place),
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            Error::new(format!("has {len} cells, but the first line {expected_len}")).at(place)
+        }
+        _ => Error::new(format!("cannot read {name}")).because(error),
+    }
+}

@@ -1,0 +1,68 @@
+//! Texts of conversations in a directory: a folder for each partition, and a file for each instance.
+
+use crate::error::{Context, Error, Result};
+use crate::record::Scope;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A new directory of transcripts.
+pub struct Transcripts {
+    directory: PathBuf,
+    /// The file that was written last; conversations seldom alternate.
+    open: Option<(Scope, PathBuf, BufWriter<File>)>,
+}
+
+/// The characters that stay as they are in the name of a file.
+const IN_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b' ');
+
+impl Transcripts {
+    /// Makes the directory. Errors if it has files already, since messages are added to files.
+    pub fn create(directory: &Path) -> Result<Transcripts> {
+        make(directory)?;
+        let is_empty = directory.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+        if !is_empty {
+            let error = Error::new(format!("{} is not empty", directory.display()));
+            return Err(error.hint("name a directory that is empty, or does not exist yet"));
+        }
+        Ok(Transcripts { directory: directory.to_owned(), open: None })
+    }
+
+    /// Adds a text to the file of its conversation.
+    pub fn add(&mut self, scope: &Scope, text: &[u8]) -> Result<()> {
+        if self.open.as_ref().is_none_or(|(open, ..)| open != scope) {
+            self.finish()?;
+            let folder = self.directory.join(file_name(&scope.partition));
+            make(&folder)?;
+            let path = folder.join(file_name(&scope.instance) + ".md");
+            let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+            let file = file.context(format_args!("cannot write {}", path.display()))?;
+            self.open = Some((scope.clone(), path, BufWriter::new(file)));
+        }
+        let Some((_, path, file)) = &mut self.open else { return Ok(()) };
+        file.write_all(text).context(format_args!("cannot write {}", path.display()))
+    }
+
+    /// Writes what is left.
+    pub fn finish(&mut self) -> Result<()> {
+        let Some((_, path, mut file)) = self.open.take() else { return Ok(()) };
+        file.flush().context(format_args!("cannot write {}", path.display()))
+    }
+}
+
+fn make(directory: &Path) -> Result<()> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.context(format_args!("cannot make {}", directory.display()))
+}
+
+/// The name of a partition or an instance as that of a file: other characters are percent-encoded, and so is a point at
+/// the beginning.
+fn file_name(name: &str) -> String {
+    let name = utf8_percent_encode(name, IN_NAMES).to_string();
+    match name.strip_prefix('.') {
+        Some(rest) => format!("%2E{rest}"),
+        None => name,
+    }
+}

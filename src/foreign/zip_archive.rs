@@ -1,0 +1,101 @@
+//! The files in a zip archive, as streams. Nothing is extracted, so that the names in an archive are only shown.
+
+use super::format::Bytes;
+use crate::error::{Context, Error, Result};
+use flate2::Crc;
+use flate2::read::DeflateDecoder;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use zip::{CompressionMethod, ZipArchive};
+
+/// A file in an archive.
+pub(super) struct Entry {
+    archive: PathBuf,
+    name: String,
+    method: CompressionMethod,
+    encrypted: bool,
+    /// The position of its bytes in the archive, and their number.
+    start: u64,
+    compressed: u64,
+    /// The number of bytes after decompression, and their checksum.
+    size: u64,
+    crc32: u32,
+}
+
+/// The files of an archive, in the order of its directory.
+pub(super) fn entries(path: &Path) -> Result<Vec<Entry>> {
+    let cannot = || format!("cannot read {}", path.display());
+    let file = File::open(path).context(cannot())?;
+    let mut archive = ZipArchive::new(file).context(cannot())?;
+    let mut entries = Vec::new();
+    for at in 0..archive.len() {
+        let entry = archive.by_index_raw(at).context(cannot())?;
+        if !entry.is_file() {
+            continue;
+        }
+        let start = entry.data_start().ok_or_else(|| Error::new(cannot()).because("an entry has no data"))?;
+        entries.push(Entry {
+            archive: path.to_owned(),
+            name: entry.name().context(cannot())?.into_owned(),
+            method: entry.compression(),
+            encrypted: entry.encrypted(),
+            start,
+            compressed: entry.compressed_size(),
+            size: entry.size(),
+            crc32: entry.crc32(),
+        });
+    }
+    Ok(entries)
+}
+
+impl Entry {
+    /// Its name for messages.
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.archive.display(), self.name)
+    }
+
+    /// Its decompressed bytes, which end with an error if they are not what the archive says.
+    pub(super) fn open(&self) -> Result<Bytes> {
+        let cannot = format!("cannot read {}", self.name());
+        if self.encrypted {
+            return Err(Error::new(cannot).because("is encrypted").hint("extract it, and name the file"));
+        }
+        let mut file = File::open(&self.archive).context(&cannot)?;
+        file.seek(SeekFrom::Start(self.start)).context(&cannot)?;
+        let raw = file.take(self.compressed);
+        let bytes: Bytes = match self.method {
+            CompressionMethod::Stored => Box::new(raw),
+            CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(raw)),
+            other => {
+                let cause = format!("is compressed by {other}");
+                return Err(Error::new(cannot).because(cause).hint("extract it, and name the file"));
+            }
+        };
+        Ok(Box::new(Checked { bytes, crc: Crc::new(), size: self.size, crc32: self.crc32 }))
+    }
+}
+
+/// Compares the bytes with the size and the checksum that the archive says.
+struct Checked {
+    bytes: Bytes,
+    crc: Crc,
+    size: u64,
+    crc32: u32,
+}
+
+impl Read for Checked {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.bytes.read(to)?;
+        self.crc.update(&to[..read]);
+        // The counter of the checksum has 32 bits.
+        self.size = match self.size.checked_sub(read as u64) {
+            Some(left) => left,
+            None => return Err(io::Error::other("is longer than the archive says")),
+        };
+        if read == 0 && !to.is_empty() && (self.size > 0 || self.crc.sum() != self.crc32) {
+            return Err(io::Error::other("is not what the archive says"));
+        }
+        Ok(read)
+    }
+}

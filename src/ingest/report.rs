@@ -1,0 +1,111 @@
+//! The account of an import: how many records of each scope were new, the same, forgotten or refused.
+
+use super::entry::{IngestedLine, RecordCounts};
+use crate::record::{Scope, quote};
+use std::collections::BTreeMap;
+
+/// The number of records of an import, by scope and outcome.
+#[derive(Default, Debug)]
+pub struct ImportReport {
+    scopes: BTreeMap<Scope, RecordCounts>,
+    /// Vectors and links, which have no scope of their own, and tombstones.
+    others: RecordCounts,
+    /// The number of records whose ids belong to other records.
+    conflicts: usize,
+    /// The number of lines that are no records.
+    pub bad_lines: usize,
+}
+
+/// The number of scopes that a summary names one by one.
+const LISTED_SCOPES: usize = 20;
+
+impl ImportReport {
+    /// Adds the outcome of a line.
+    pub fn add(&mut self, line: &IngestedLine) {
+        let counts = match &line.scope {
+            Some(scope) => self.scopes.entry(scope.clone()).or_default(),
+            None => &mut self.others,
+        };
+        *counts += line.counts;
+        self.conflicts += line.conflicts;
+    }
+
+    /// The sum over all scopes.
+    pub fn total(&self) -> RecordCounts {
+        let mut total = self.others;
+        for counts in self.scopes.values() {
+            total += *counts;
+        }
+        total
+    }
+
+    /// What a user should know even of a run without a summary; `skipped` is the number of files in no known format.
+    pub fn notes(&self, skipped: usize) -> Vec<String> {
+        let conflicts = match self.conflicts {
+            0 => None,
+            1 => Some("1 record was not imported: its id belongs to another record".to_owned()),
+            n => Some(format!("{n} records were not imported: their ids belong to other records")),
+        };
+        let skipped = match skipped {
+            0 => None,
+            1 => Some("1 file was left out: it has no known format".to_owned()),
+            n => Some(format!("{n} files were left out: they have no known format")),
+        };
+        conflicts.into_iter().chain(skipped).collect()
+    }
+
+    /// A line for each scope, or, of many, for each partition, and the total.
+    pub fn summary(&self) -> Vec<String> {
+        let mut named: BTreeMap<String, RecordCounts> = BTreeMap::new();
+        for (scope, counts) in &self.scopes {
+            let is_listed = self.scopes.len() <= LISTED_SCOPES;
+            let name = if is_listed { scope.to_string() } else { scope.partition.clone() };
+            *named.entry(name).or_default() += *counts;
+        }
+        let mut lines: Vec<String> =
+            named.iter().map(|(name, counts)| format!("{name}: {}", in_words(*counts))).collect();
+        if self.others.read() > 0 {
+            lines.push(format!("vectors, links and tombstones: {}", in_words(self.others)));
+        }
+        if lines.len() > 1 {
+            lines.push(format!("together: {}", in_words(self.total())));
+        }
+        lines
+    }
+
+    /// One JSON object, ended by a line feed.
+    pub fn to_json(&self) -> String {
+        let scopes = self.scopes.iter().map(|(scope, counts)| {
+            let (partition, instance) = (quote(&scope.partition), quote(&scope.instance));
+            format!("{{\"partition\":{partition},\"instance\":{instance},{}}}", as_members(*counts))
+        });
+        let scopes: Vec<String> = scopes.collect();
+        format!(
+            "{{{},\"bad_lines\":{},\"scopes\":[{}],\"others\":{{{}}}}}\n",
+            as_members(self.total()),
+            self.bad_lines,
+            scopes.join(","),
+            as_members(self.others)
+        )
+    }
+}
+
+/// `3 records: 1 new, 2 the same`.
+fn in_words(counts: RecordCounts) -> String {
+    let parts = [
+        (counts.new, "new"),
+        (counts.same, "the same"),
+        (counts.forgotten, "forgotten"),
+        (counts.refused, "refused"),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, outcome)| format!("{count} {outcome}")).collect();
+    let records = if counts.read() == 1 { "record" } else { "records" };
+    format!("{} {records}: {}", counts.read(), parts.join(", "))
+}
+
+fn as_members(counts: RecordCounts) -> String {
+    let RecordCounts { new, same, forgotten, refused } = counts;
+    let read = counts.read();
+    format!("\"read\":{read},\"new\":{new},\"same\":{same},\"forgotten\":{forgotten},\"refused\":{refused}")
+}

@@ -1,0 +1,46 @@
+//! Copies of a whole store, as it is at one moment.
+
+use super::api::{OpenMode, Store};
+use super::forgetting::WriteRules;
+use super::open::open;
+use super::select::{Select, Walk};
+use crate::config::StoreLocation;
+use crate::error::{Context, Error, Result};
+use crate::record::{Record, Scopes, kinds};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The number of records that are written together.
+const BATCH_RECORDS: usize = 10_000;
+
+/// Copies a store into a new SQLite file, while others may write to the store. Errors if the file exists.
+pub fn copy(store: &mut dyn Store, to: &Path) -> Result<()> {
+    let cannot = format!("cannot write {}", to.display());
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(to)
+        .context(cannot)
+        .map_err(|error| error.hint("name a file that does not exist yet"))?;
+    let copied = if store.copy_file(to)? { Ok(()) } else { copy_records(store, to) };
+    copied.inspect_err(|_: &Error| drop(std::fs::remove_file(to)))
+}
+
+/// Writes the records of a store into another.
+fn copy_records(store: &mut dyn Store, to: &Path) -> Result<()> {
+    let mut copy = open(&StoreLocation::file(to), OpenMode::Create)?;
+    let records = Walk::records(Select::records(kinds(), Scopes::All));
+    let all = Walk { tombstones: true, embeddings: true, links: true, ..records };
+    let mut batch: Vec<Record> = Vec::new();
+    store.walk(&all, &mut |record| {
+        batch.push(record);
+        if batch.len() >= BATCH_RECORDS {
+            copy.write(&std::mem::take(&mut batch), WriteRules::KEEP_OUT)?;
+        }
+        Ok(())
+    })?;
+    copy.write(&batch, WriteRules::KEEP_OUT)?;
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Hostile and damaged files: an error names the place, and nothing is half done.
+
+use crate::import_formats::{fixture, messages};
+use crate::support::Home;
+use serde_json::json;
+use std::io::Write;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(bytes).unwrap();
+    gzip.finish().unwrap()
+}
+
+/// A conversation of ChatGPT: the messages (id, parent, time) and the current one.
+fn conversation(id: &str, messages: &[(&str, Option<&str>, f64)], current: &str) -> String {
+    let node = |(id, parent, time): &(&str, Option<&str>, f64)| {
+        let message = json!({"author": {"role": "user"}, "create_time": time,
+            "content": {"content_type": "text", "parts": [format!("says {id}")]}});
+        ((*id).to_owned(), json!({"id": id, "parent": parent, "children": [], "message": message}))
+    };
+    let mapping: serde_json::Map<String, serde_json::Value> = messages.iter().map(node).collect();
+    json!({"title": "t", "mapping": mapping, "current_node": current, "conversation_id": id}).to_string()
+}
+
+#[test]
+fn trees_that_are_no_trees() {
+    let home = Home::new();
+    let circle = conversation("c1", &[("a", Some("b"), 1.0), ("b", Some("a"), 2.0)], "b");
+    let lost = conversation("c2", &[("a", Some("nowhere"), 3.0)], "a");
+    let export = format!("[{circle},\n{lost}]");
+    for words in [&[][..], &["--branches"]] {
+        let ran = home.run("rsv-import", words, &export);
+        let wanted = "rsv-import: error: <stdin>:1: the messages of the conversation form a circle\n";
+        assert_eq!((ran.stderr.as_str(), ran.status), (wanted, 2));
+        assert_eq!(messages(&home).len(), 1, "the other conversation is imported");
+    }
+}
+
+#[test]
+fn times_that_are_none() {
+    let home = Home::new();
+    for (seconds, millis) in [
+        (-62_167_219_200.0, "-62167219200000"),
+        (8_640_000_000_000.0, "8640000000000000"),
+        (1e300, "9223372036854775807"),
+    ] {
+        // The other message of the conversation is not imported either.
+        let export = conversation("c", &[("a", None, 1.0), ("b", Some("a"), seconds)], "b");
+        let said = home.run("rsv-import", &[], format!("[{export}]")).trouble();
+        let wanted = format!(
+            "rsv-import: error: <stdin>:1: create_time: expected milliseconds between the years 1 and 9999, found {millis}\n"
+        );
+        assert_eq!(said, wanted);
+    }
+    assert_eq!(messages(&home).len(), 0);
+}
+
+#[test]
+fn a_million_nested_arrays() {
+    let home = Home::new();
+    let deep = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+    for member in ["mapping", "chat_messages", "messages", "content"] {
+        let said = home.run("rsv-import", &[], format!("{{\"{member}\": {deep}}}")).trouble();
+        assert!(said.starts_with("rsv-import: error: <stdin>:1: "), "{member}: {said}");
+    }
+    let said = home.run("rsv-import", &[], &deep).trouble();
+    assert!(said.starts_with("rsv-import: error: <stdin>:1: "), "{said}");
+}
+
+#[test]
+fn encodings_and_line_ends() {
+    let session = std::fs::read_to_string(fixture("claude-code.jsonl")).unwrap();
+    let home = Home::new();
+    home.run("rsv-import", &[], format!("\u{feff}{}", session.replace('\n', "\r\n"))).ok();
+    assert_eq!(messages(&home).len(), 5);
+    for (mark, encode) in
+        [(b"\xff\xfe", u16::to_le_bytes as fn(u16) -> [u8; 2]), (b"\xfe\xff", u16::to_be_bytes)]
+    {
+        let utf16: Vec<u8> = mark.iter().copied().chain(session.encode_utf16().flat_map(encode)).collect();
+        let said = home.run("rsv-import", &[], utf16).trouble();
+        assert_eq!(
+            said,
+            "rsv-import: error: <stdin>: is UTF-16\n\
+             rsv-import: hint: pipe in the output of: iconv -f utf-16 -t utf-8 FILE\n"
+        );
+    }
+}
+
+#[test]
+fn archives_that_are_not_what_they_say() {
+    let home = Home::new();
+    let session = std::fs::read(fixture("claude-code.jsonl")).unwrap();
+    let compressed = gzip(&session);
+    std::fs::write(home.path("cut.gz"), &compressed[..compressed.len() / 2]).unwrap();
+    let said = home.run("rsv-import", &["cut.gz"], "").trouble();
+    assert!(said.starts_with("rsv-import: error: cannot read cut.gz: "), "{said}");
+
+    let mut archive = zip::ZipWriter::new(std::fs::File::create(home.path("export.zip")).unwrap());
+    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    archive.start_file("conversations.json", stored).unwrap();
+    archive.write_all(&std::fs::read(fixture("chatgpt.json")).unwrap()).unwrap();
+    archive.finish().unwrap();
+    let whole = std::fs::read(home.path("export.zip")).unwrap();
+    std::fs::write(home.path("cut.zip"), &whole[..whole.len() / 2]).unwrap();
+    let said = home.run("rsv-import", &["cut.zip"], "").trouble();
+    assert!(said.starts_with("rsv-import: error: cannot read cut.zip: "), "{said}");
+    // A changed byte is found by its checksum.
+    let mut changed = whole.clone();
+    let at = changed.windows(5).position(|bytes| bytes == b"Owls\"").unwrap();
+    changed[at] = b'A';
+    std::fs::write(home.path("changed.zip"), changed).unwrap();
+    let said = home.run("rsv-import", &["changed.zip"], "").trouble();
+    assert!(said.contains("changed.zip/conversations.json: is not what the archive says"), "{said}");
+    // A pipe cannot be read from its end.
+    let said = home.run("rsv-import", &[], whole).trouble();
+    assert!(said.starts_with("rsv-import: error: <stdin>: is a zip archive\n"), "{said}");
+}
+
+#[test]
+fn a_bomb_is_read_in_little_memory() {
+    let home = Home::new().env("RSV_MAX_LINE_BYTES", "1000000");
+    // 200 MB of one line in 200 KB.
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(b"[{\"mapping\": \"").unwrap();
+    for _ in 0..200 {
+        gzip.write_all(&vec![b'x'; 1_000_000]).unwrap();
+    }
+    std::fs::write(home.path("bomb.gz"), gzip.finish().unwrap()).unwrap();
+    let ran = home.run("rsv-import", &["bomb.gz"], "");
+    assert!(ran.stderr.contains("bomb.gz:1: is longer than the limit of 1000000 bytes"), "{ran}");
+}
+
+#[test]
+fn the_same_id_with_another_content_is_another_message() {
+    let home = Home::new();
+    let session = std::fs::read_to_string(fixture("claude-code.jsonl")).unwrap();
+    home.run("rsv-import", &[], &session).ok();
+    home.run("rsv-import", &[], session.replace("Owls hunt at night.", "Owls sleep by day.")).ok();
+    assert_eq!(messages(&home).len(), 6);
+}
