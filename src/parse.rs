@@ -20,6 +20,7 @@ mod names;
 mod node;
 mod office;
 mod operand;
+mod options;
 mod outline;
 mod pdf;
 mod pdf_process;
@@ -32,9 +33,9 @@ mod unpack;
 mod walk;
 
 pub use format::Format;
-pub use job::Options;
 pub use known::Known;
 pub use node::{GivenScope, Node, TreeEnd};
 pub use operand::{Operand, text_of};
+pub use options::Options;
 pub use pdf_process::limit_resources;
 pub use tree::{Output, Parser};

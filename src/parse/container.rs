@@ -1,6 +1,5 @@
 //! Zip archives, read within bounds.
 
-use super::format::Format;
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 
@@ -8,27 +7,6 @@ use zip::ZipArchive;
 const MAX_TOTAL_BYTES: u64 = 64 << 20;
 /// The greatest number of members of an archive.
 const MAX_MEMBERS: usize = 65_536;
-
-/// The format of a zip archive, by what is in it.
-pub(super) fn detect(bytes: &[u8]) -> Format {
-    let Ok(archive) = ZipArchive::new(Cursor::new(bytes)) else { return Format::Zip };
-    let has = |name: &str| archive.index_for_name(name).is_some();
-    if has("word/document.xml") {
-        Format::Docx
-    } else if has("META-INF/container.xml") {
-        Format::Epub
-    } else if has("content.xml")
-        && has("styles.xml")
-        && bytes.windows(ODT_MIME.len()).take(200).any(|words| words == ODT_MIME)
-    {
-        Format::Odt
-    } else {
-        Format::Zip
-    }
-}
-
-/// The media type of odt, which is stored first in the archive, uncompressed.
-const ODT_MIME: &[u8] = b"application/vnd.oasis.opendocument.text";
 
 /// A zip archive in memory.
 pub(super) struct Container<'a> {
@@ -47,6 +25,11 @@ impl<'a> Container<'a> {
         Ok(Container { archive, left: MAX_TOTAL_BYTES })
     }
 
+    /// Whether there is such a member.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.archive.index_for_name(name).is_some()
+    }
+
     /// A member, which is only looked for in the archive, whatever its name is.
     pub(super) fn member(&mut self, name: &str) -> Result<Vec<u8>, String> {
         let at = self.archive.index_for_name(name).ok_or_else(|| format!("the archive has no {name}"))?;
@@ -61,7 +44,7 @@ impl<'a> Container<'a> {
 
     /// The same if there is one.
     pub(super) fn optional(&mut self, name: &str) -> Result<Option<Vec<u8>>, String> {
-        if self.archive.index_for_name(name).is_none() {
+        if !self.has(name) {
             return Ok(None);
         }
         self.member(name).map(Some)

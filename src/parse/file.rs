@@ -3,14 +3,18 @@
 use crate::record::time::rfc3339;
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 /// The greatest size of a file, in bytes.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 /// How often a file is read that changes meanwhile.
 const ATTEMPTS: usize = 3;
+
+/// Twice the step of the clock by which kernels stamp files, at its coarsest.
+const FRESH: Duration = Duration::from_millis(20);
 
 /// The size of a file and when it was changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +42,14 @@ pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Stamp), String> {
         if !before.is_file() {
             return Err("not a regular file".to_owned());
         }
+        let is_fresh = is_fresh(&before);
         let bytes = read_bounded(&file, before.len())?;
+        if is_fresh {
+            (&file).rewind().map_err(|error| reason(&error))?;
+            if read_bounded(&file, before.len())? != bytes {
+                continue;
+            }
+        }
         let after = file.metadata().map_err(|error| reason(&error))?;
         let unchanged = (before.len(), before.mtime(), before.mtime_nsec(), before.ctime_nsec())
             == (after.len(), after.mtime(), after.mtime_nsec(), after.ctime_nsec());
@@ -47,6 +58,11 @@ pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Stamp), String> {
         }
     }
     Err("it changes while it is read".to_owned())
+}
+
+/// Whether a file was changed so lately that another change may leave its time as it is.
+fn is_fresh(metadata: &Metadata) -> bool {
+    metadata.modified().ok().and_then(|time| time.elapsed().ok()).is_none_or(|age| age < FRESH)
 }
 
 /// Reads at most `MAX_BYTES`; `expected` is how many there may be.

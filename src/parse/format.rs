@@ -1,7 +1,7 @@
 //! The format of a file, told by its content and its name.
 
 use super::code;
-use super::container;
+use super::container::Container;
 use std::path::Path;
 
 /// A format that is read.
@@ -105,7 +105,7 @@ pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, String> {
     match infer::get(bytes).map(|kind| kind.mime_type()) {
         Some("application/gzip") => return Ok(Format::Gzip),
         Some("application/x-tar") => return Ok(Format::Tar),
-        _ if bytes.starts_with(b"PK\x03\x04") => return Ok(container::detect(bytes)),
+        _ if bytes.starts_with(b"PK\x03\x04") => return Ok(detect_container(bytes)),
         // Some signatures are so short that text may begin with them.
         None | Some("text/html" | "text/xml" | "text/x-shellscript") => {}
         Some(_) if std::str::from_utf8(bytes).is_ok() => {}
@@ -122,6 +122,25 @@ pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, String> {
     }
     Ok(detect_text(name, bytes))
 }
+
+/// The format of a zip archive, by what is in it.
+fn detect_container(bytes: &[u8]) -> Format {
+    let Ok(container) = Container::open(bytes) else { return Format::Zip };
+    if container.has("word/document.xml") {
+        Format::Docx
+    } else if container.has("META-INF/container.xml") {
+        Format::Epub
+    } else if container.has("content.xml")
+        && bytes.windows(ODT_MIME.len()).take(200).any(|words| words == ODT_MIME)
+    {
+        Format::Odt
+    } else {
+        Format::Zip
+    }
+}
+
+/// The media type of odt, which is stored first in the archive, uncompressed.
+const ODT_MIME: &[u8] = b"application/vnd.oasis.opendocument.text";
 
 /// Whether bytes may be text: they have no NUL, or a byte order mark.
 fn is_text(bytes: &[u8]) -> bool {

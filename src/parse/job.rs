@@ -2,30 +2,11 @@
 
 use super::file::{self, Stamp};
 use super::format::{self, Format};
-use super::known::Known;
-use super::node::{self, Entry, GivenScope, Source};
+use super::node::{self, Entry, Source};
+use super::options::Options;
 use super::unpack::{Unpacked, Unpacker};
 use sha2::{Digest, Sha256};
-use std::ffi::OsString;
 use std::path::PathBuf;
-
-/// The options of a run that hold for every file.
-#[derive(Default, Debug)]
-pub struct Options {
-    pub scope: GivenScope,
-    /// What need not be parsed again.
-    pub known: Known,
-    /// The format of the operands, if it is not to be told by content and name.
-    pub format: Option<Format>,
-    /// Whether archives are opened.
-    pub archives: bool,
-    /// Whether symbolic links in directories are followed.
-    pub follow: bool,
-    /// Whether addresses of this machine and of private networks are fetched.
-    pub private: bool,
-    /// The command that reads a PDF from standard input and prints its text; without one, it is read in this process.
-    pub pdf_reader: Option<Vec<OsString>>,
-}
 
 /// A file to parse.
 #[derive(Debug)]
@@ -46,15 +27,6 @@ pub(super) enum Input {
         bytes: Vec<u8>,
         format: Option<Format>,
     },
-}
-
-/// Something that could not be read.
-#[derive(Debug)]
-pub(super) struct Unread {
-    pub(super) uri: String,
-    /// Its name for people.
-    pub(super) source: String,
-    pub(super) reason: String,
 }
 
 /// What became of a file.

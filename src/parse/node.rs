@@ -8,6 +8,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
 
+/// The greatest length of a title, in characters.
+const TITLE_CHARS: usize = 200;
+
 /// A directory, a file or a section, as a line of the kind `document`.
 #[derive(Clone, Serialize, Debug)]
 pub struct Node {
@@ -112,7 +115,9 @@ pub(super) fn of_file(
     scope: &GivenScope,
     source: &Source,
 ) -> (Vec<Node>, Entry) {
-    let title = extract.title.as_deref().unwrap_or(name);
+    let file_name =
+        source.name.as_deref().and_then(|name| name.rsplit('/').find(|segment| !segment.is_empty()));
+    let title = &summary::cut(extract.title.as_deref().or(file_name).unwrap_or(name), TITLE_CHARS);
     let builder = Builder { extract, scope, source };
     let whole = 0..extract.text.len();
     let mut nodes = Vec::new();
@@ -164,14 +169,15 @@ impl Builder<'_> {
         let mut names = Names::default();
         let mut entries = Vec::new();
         for (order, section) in sections.iter().enumerate() {
+            let title = &summary::cut(&section.title, TITLE_CHARS);
             let name = names.name(&section.name);
             let uri = format!("{above}/{name}");
             let mut node = match &section.body {
-                Body::Leaf(range) => self.leaf(&uri, &section.title, range.clone(), None),
+                Body::Leaf(range) => self.leaf(&uri, title, range.clone(), None),
                 Body::Directory(inner) => {
                     let entries = self.sections(&uri, inner, nodes);
                     let own = summary::paragraphs(self.extract, whole(inner));
-                    self.directory(&uri, &section.title, &own, &entries)
+                    self.directory(&uri, title, &own, &entries)
                 }
             };
             node.order = Some(order);

@@ -15,10 +15,10 @@ pub(super) fn docx(bytes: &[u8]) -> Result<Extract, String> {
         container.optional("word/styles.xml")?.map(|styles| heading_styles(&styles)).unwrap_or_default();
     let document = container.member("word/document.xml")?;
     let mut extract = new_extract();
-    Body::new(&levels).read(&document, &mut extract)?;
+    ParagraphReader::new(&levels).read(&document, &mut extract)?;
     for notes in ["word/footnotes.xml", "word/endnotes.xml"] {
         if let Some(notes) = container.optional(notes)? {
-            Body::new(&levels).read(&notes, &mut extract)?;
+            ParagraphReader::new(&levels).read(&notes, &mut extract)?;
         }
     }
     extract.title = container.optional("docProps/core.xml")?.and_then(|core| first_text(&core, "dc:title"));
@@ -30,7 +30,7 @@ pub(super) fn odt(bytes: &[u8]) -> Result<Extract, String> {
     let mut container = Container::open(bytes)?;
     let document = container.member("content.xml")?;
     let mut extract = new_extract();
-    Body::new(&Levels::new()).read(&document, &mut extract)?;
+    ParagraphReader::new(&Levels::new()).read(&document, &mut extract)?;
     extract.title = container.optional("meta.xml")?.and_then(|meta| first_text(&meta, "dc:title"));
     Ok(extract)
 }
@@ -40,7 +40,7 @@ fn new_extract() -> Extract {
 }
 
 /// The paragraphs of a document, as far as they are read. Elements of both formats are known by their names.
-struct Body<'a> {
+struct ParagraphReader<'a> {
     /// The levels of the styles of headings, of docx.
     levels: &'a Levels,
     paragraph: String,
@@ -56,10 +56,10 @@ struct Body<'a> {
 
 type Levels = HashMap<String, u8>;
 
-impl Body<'_> {
-    fn new(levels: &Levels) -> Body<'_> {
+impl ParagraphReader<'_> {
+    fn new(levels: &Levels) -> ParagraphReader<'_> {
         let (paragraph, rows) = (String::new(), Vec::new());
-        Body { levels, paragraph, level: None, is_item: false, reads: 0, skipped: 0, rows }
+        ParagraphReader { levels, paragraph, level: None, is_item: false, reads: 0, skipped: 0, rows }
     }
 
     fn read(mut self, xml: &[u8], extract: &mut Extract) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 use super::outline::{Breaks, Extract, Heading};
 use pdf_extract::{Document, OutputError, PlainTextOutput, output_doc_page};
+use std::borrow::Cow;
 
 /// The text of a PDF; a form feed follows each page.
 pub(super) fn pages(bytes: &[u8]) -> Result<String, String> {
@@ -18,8 +19,11 @@ pub(super) fn pages(bytes: &[u8]) -> Result<String, String> {
         if let Err(error) = output_doc_page(&document, &mut output, *number) {
             failed.get_or_insert(error);
         }
-        text.push_str(&without_ligatures(words.trim_end()));
-        text.push_str("\n\u{c}");
+        for line in words.trim_end().lines() {
+            text.push_str(&without_ligatures(&without_letter_spacing(line)));
+            text.push('\n');
+        }
+        text.push('\u{c}');
     }
     if text.chars().any(char::is_alphanumeric) {
         return Ok(text);
@@ -40,6 +44,16 @@ pub(super) fn from_pages(text: &str) -> Extract {
         extract.headings.push(Heading { level: 1, start, end: start, title: format!("Page {}", at + 1) });
     }
     extract
+}
+
+/// A line whose letters stand apart, as those of fixed width do for the parser, with its words together.
+fn without_letter_spacing(line: &str) -> Cow<'_, str> {
+    let letters: Vec<&str> = line.split_whitespace().collect();
+    if letters.len() < 4 || letters.iter().any(|letter| letter.chars().count() > 1) {
+        return Cow::Borrowed(line);
+    }
+    let words = line.split("  ").map(|word| word.replace(' ', ""));
+    Cow::Owned(words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
 }
 
 /// A text with the letters of which ligatures are made, as people search for them.

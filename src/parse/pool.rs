@@ -1,6 +1,7 @@
 //! Threads that parse files. Their results are taken in the order in which the files were given.
 
-use super::job::{Job, Options, Parsed};
+use super::job::{Job, Parsed};
+use super::options::Options;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -26,7 +26,7 @@ pub(super) enum Body {
 
 /// Splits a text. One that fits, or has nothing to split at, is one leaf.
 pub(super) fn split(extract: &Extract, title: &str) -> Body {
-    let mut root = Tree::build(&extract.text, &extract.headings);
+    let mut root = HeadingTree::build(&extract.text, &extract.headings);
     if root.tokens <= LIMIT {
         return Body::Leaf(0..extract.text.len());
     }
@@ -43,7 +43,7 @@ pub(super) fn split(extract: &Extract, title: &str) -> Body {
 
 /// A heading with all that stands below it.
 #[derive(Default)]
-struct Tree<'a> {
+struct HeadingTree<'a> {
     title: &'a str,
     end: usize,
     /// The end of its own text, before the first heading below it.
@@ -53,38 +53,38 @@ struct Tree<'a> {
     own_tokens: Tokens,
     /// Of the own text and all below.
     tokens: Tokens,
-    children: Vec<Tree<'a>>,
+    children: Vec<HeadingTree<'a>>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> HeadingTree<'a> {
     /// Builds the tree of a text, whose root has no heading.
-    fn build(text: &str, headings: &'a [Heading]) -> Tree<'a> {
+    fn build(text: &str, headings: &'a [Heading]) -> HeadingTree<'a> {
         let end_of_own = |next: usize| headings.get(next).map_or(text.len(), |heading| heading.start);
-        let mut open = vec![(0, Tree::begin(text, "", 0..end_of_own(0), 0))];
+        let mut open = vec![(0, HeadingTree::begin(text, "", 0..end_of_own(0), 0))];
         for (at, heading) in headings.iter().enumerate() {
             while open.len() > 1 && open[open.len() - 1].0 >= heading.level {
-                Tree::close(&mut open, heading.start);
+                HeadingTree::close(&mut open, heading.start);
             }
             let own = heading.start..end_of_own(at + 1);
-            open.push((heading.level, Tree::begin(text, &heading.title, own, heading.end)));
+            open.push((heading.level, HeadingTree::begin(text, &heading.title, own, heading.end)));
         }
         while open.len() > 1 {
-            Tree::close(&mut open, text.len());
+            HeadingTree::close(&mut open, text.len());
         }
         let mut root = open.pop().map(|(_, root)| root).unwrap_or_default();
         root.end = text.len();
         root
     }
 
-    fn begin(text: &str, title: &'a str, own: Range<usize>, body: usize) -> Tree<'a> {
+    fn begin(text: &str, title: &'a str, own: Range<usize>, body: usize) -> HeadingTree<'a> {
         let tokens = Tokens::of(&text[own.clone()]);
         let has_own = text[body.min(own.end)..own.end].chars().any(char::is_alphanumeric);
         let (end, own_end) = (own.end, own.end);
-        Tree { title, end, own_end, has_own, own_tokens: tokens, tokens, children: Vec::new() }
+        HeadingTree { title, end, own_end, has_own, own_tokens: tokens, tokens, children: Vec::new() }
     }
 
     /// Ends the innermost open heading.
-    fn close(open: &mut Vec<(u8, Tree<'a>)>, end: usize) {
+    fn close(open: &mut Vec<(u8, HeadingTree<'a>)>, end: usize) {
         if let (Some((_, mut tree)), Some((_, above))) = (open.pop(), open.last_mut()) {
             tree.end = end;
             above.tokens = above.tokens + tree.tokens;
@@ -113,7 +113,7 @@ struct Piece<'a, 'b> {
     /// The number of sections that have joined.
     count: usize,
     /// The section, if it is one.
-    tree: Option<&'b Tree<'a>>,
+    tree: Option<&'b HeadingTree<'a>>,
 }
 
 struct Splitter<'t> {
@@ -124,7 +124,7 @@ struct Splitter<'t> {
 impl Splitter<'_> {
     /// The sections of a heading with others below it, from `start`, which is before it by `carried` tokens if headings
     /// without a text of their own lead to it.
-    fn sections(&self, tree: &Tree, start: usize, carried: Tokens, title: &str) -> Vec<Section> {
+    fn sections(&self, tree: &HeadingTree, start: usize, carried: Tokens, title: &str) -> Vec<Section> {
         let mut pieces = Vec::new();
         let (mut start, mut carried) = (start, carried + tree.own_tokens);
         if tree.has_own {

@@ -1,11 +1,12 @@
 //! The tree of an operand: its nodes in order, each directory after what is in it.
 
 use super::file;
-use super::job::{Input, Job, Options, Parsed, Unread};
+use super::job::{Input, Job, Parsed};
 use super::node::{self, Entry, Node, Source, TreeEnd};
 use super::operand::{self, Fetched, Operand};
+use super::options::Options;
 use super::pool::{Pending, Pool};
-use super::unpack::Unpacked;
+use super::unpack::{Unpacked, Unread};
 use super::walk::{self, Step, Walker};
 use crate::error::{Error, Result};
 use crate::http::Client;

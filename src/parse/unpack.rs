@@ -2,10 +2,19 @@
 
 use super::archive::{self, Budget, Folder, MAX_DEPTH, Member};
 use super::format::{self, Format};
-use super::job::{Options, Unread};
 use super::node::{self, Entry, Node, Source};
+use super::options::Options;
 use super::{extract, pdf_process};
 use sha2::{Digest, Sha256};
+
+/// Something that could not be read.
+#[derive(Debug)]
+pub(super) struct Unread {
+    pub(super) uri: String,
+    /// Its name for people.
+    pub(super) source: String,
+    pub(super) reason: String,
+}
 
 /// What became of a file and of what is in it.
 #[derive(Default, Debug)]

@@ -1,6 +1,5 @@
 //! Walks a directory in the order of its names, without the files that `.gitignore` and `.ignore` name.
 
-use super::file::reason;
 use ignore::{DirEntry, Walk, WalkBuilder};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -46,12 +45,13 @@ impl Walker {
         self.close(entry.depth());
         let path = entry.path().to_owned();
         match entry.file_type() {
-            Some(kind) if kind.is_dir() => {
+            // The root may be a link to a directory.
+            Some(kind) if kind.is_dir() || entry.depth() == 0 => {
                 self.steps.push_back(Step::Enter(path.clone()));
                 self.open.push(path);
             }
             // A link that is not followed.
-            Some(kind) if kind.is_symlink() => {}
+            Some(kind) if kind.is_symlink() && entry.depth() > 0 => {}
             _ => self.steps.push_back(Step::File(path)),
         }
     }
@@ -108,7 +108,8 @@ fn describe(error: &ignore::Error) -> (Option<PathBuf>, String) {
         ignore::Error::Loop { child, .. } => {
             (Some(child.clone()), "a symbolic link to a directory above it".to_owned())
         }
-        ignore::Error::Io(error) => (None, reason(error)),
+        // Its own words repeat the path.
+        ignore::Error::Io(error) => (None, error.kind().to_string()),
         other => (None, other.to_string()),
     }
 }
