@@ -189,11 +189,9 @@ impl Page {
                 }
             }
             ElementKind::Row => self.widen(Gap::Line),
-            ElementKind::Cell => {
-                if self.gap < Gap::Line && !self.text.is_empty() {
-                    self.text.push_str(" |");
-                    self.widen(Gap::Space);
-                }
+            ElementKind::Cell if self.gap < Gap::Line && !self.text.is_empty() => {
+                self.text.push_str(" |");
+                self.widen(Gap::Space);
             }
             ElementKind::LineBreak => self.widen(Gap::Line),
             ElementKind::Image => {

@@ -96,7 +96,11 @@ pub(super) fn paragraphs(extract: &Extract, range: Range<usize>) -> Vec<String> 
 
 /// The beginning of a text.
 fn head(text: &str) -> &str {
-    &text[..text.floor_char_boundary(READ_BYTES)]
+    let mut end = text.len().min(READ_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// The abstract and the description that paragraphs make.
