@@ -16,6 +16,7 @@ pub mod tokens; // 3  counting, and what a model takes
 pub mod view; // 3  messages as text for people
 
 pub mod embed; // 4  text into vectors, here or by somebody else's server
+pub mod parse; // 4  files into a tree of documents
 pub mod provider; // 4  who serves a model, where, and with which key
 
 pub mod foreign; // 5  the formats of other programs, in and out

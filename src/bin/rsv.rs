@@ -20,7 +20,7 @@ const fn tool(word: &'static str, tool: &'static str, about: &'static str) -> Ro
     Row { word, tool, arguments: &[], about }
 }
 
-static ROWS: [Row; 18] = [
+static ROWS: [Row; 19] = [
     tool("ask", "rsv-ask", "Ask a model with memory, and print its answer"),
     tool("ingest", "rsv-ingest", "Store messages"),
     tool("view", "rsv-view", "Print the last messages of a scope"),
@@ -36,6 +36,7 @@ static ROWS: [Row; 18] = [
     tool("link", "rsv-link", "Link related messages, and draw the graph"),
     tool("merge", "rsv-merge", "Make one memory of similar ones"),
     tool("embed", "rsv-embed", "Fetch embedding models, and add vectors"),
+    tool("parse", "rsv-parse", "Make a tree of documents of files"),
     tool("config", "rsv-config", "Show, change and check the settings"),
     tool("start", "rsv-proxy", "Serve chat completions with memory, as 'rsv proxy'"),
     Row {

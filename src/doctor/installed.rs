@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every tool of the suite.
-pub const TOOLS: [&str; 17] = [
+pub const TOOLS: [&str; 18] = [
     "rsv",
     "rsv-ask",
     "rsv-config",
@@ -23,6 +23,7 @@ pub const TOOLS: [&str; 17] = [
     "rsv-ingest",
     "rsv-link",
     "rsv-merge",
+    "rsv-parse",
     "rsv-proxy",
     "rsv-search",
     "rsv-signal",

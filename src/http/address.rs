@@ -36,6 +36,11 @@ impl Address {
         self.0.port_or_known_default()
     }
 
+    /// The host, as it is written.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+
     /// The path, which begins with a slash.
     pub fn path(&self) -> &str {
         self.0.path()

@@ -248,6 +248,7 @@ fn every_tool_names_unknown_keys_once_on_a_terminal() {
         "rsv-signal --stats",
         "rsv-distill request",
         "rsv-merge request",
+        "rsv-parse request --to viking://resources/request",
         "rsv-view",
     ];
     for tool in tools() {

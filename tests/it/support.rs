@@ -304,7 +304,7 @@ pub(crate) fn programs() -> Vec<String> {
 
 /// The tools that read standard input when they are given nothing else: all but those named here.
 pub(crate) fn readers() -> Vec<String> {
-    let others = ["rsv-config", "rsv-export", "rsv-link", "rsv-proxy", "rsv-signal", "rsv-view"];
+    let others = ["rsv-config", "rsv-export", "rsv-link", "rsv-parse", "rsv-proxy", "rsv-signal", "rsv-view"];
     tools().into_iter().filter(|tool| !others.contains(&tool.as_str())).collect()
 }
 

@@ -8,7 +8,7 @@ type UsageError = (&'static str, &'static [&'static str], &'static str, &'static
 const ASK: &str = "{\"model\":\"gpt-4o\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
 
 #[rustfmt::skip]
-const USAGE_ERRORS: [UsageError; 78] = [
+const USAGE_ERRORS: [UsageError; 83] = [
     // Flags and operands.
     ("rsv-search", &["--limits", "3", "owl"], "", "unexpected argument '--limits'", "did you mean '--limit'?"),
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
@@ -53,6 +53,11 @@ const USAGE_ERRORS: [UsageError; 78] = [
     ("rsv-link", &["--format", "svg", "--nodes", "0"], "", "expected a number from 1 to 3000, or all", "--help"),
     ("rsv-link", &["--format", "svg", "--nodes", "all"], "", "--nodes all needs --format json", "--nodes 3000"),
     ("rsv-embed", &["--pending", "now"], "", "'--pending' cannot be used with '[FILE]...'", "--help"),
+    ("rsv-parse", &["directory"], "", "not provided: --to <URI>", "see 'rsv-parse --help'"),
+    ("rsv-parse", &["--to", "notes", "directory"], "", "--to: expected an address such as viking://", ""),
+    ("rsv-parse", &["--to", "viking://user/a/memories", "-p", "a"], "", "is no address of documents", "below viking://resources"),
+    ("rsv-parse", &["--to", "viking://resources/users/b", "-p", "a"], "", "belongs to the partition b", "give -p b"),
+    ("rsv-parse", &["--to", "viking://resources/x", "missing.md"], "", "cannot read missing.md: no such file", ""),
     // Settings.
     ("rsv-config", &["set", "retries=3"], "", "not provided: <VALUE>", "rsv-config set <KEY> <VALUE>"),
     ("rsv-config", &["get"], "", "not provided: <KEY>", "rsv-config get <KEY>"),

@@ -1,0 +1,206 @@
+//! rsv-parse: makes a tree of documents of files.
+
+use rsv::cli::{self, Io, Outcome, Progress};
+use rsv::config;
+use rsv::error::{Context, Error, Result};
+use rsv::http::Client;
+use rsv::parse::{self, Format, GivenScope, Known, Operand, Options, Output, Parser};
+use rsv::record::Address;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Make a tree of documents of files, for rsv-ingest to store
+///
+/// Prints a document for each directory, file and section, a directory after what is in it, and a line that ends the
+/// tree of each operand. What cannot be read is named, and the rest goes on. No store is opened.
+#[derive(clap::Args)]
+struct Args {
+    /// The files, directories and addresses (http, https) to read; without any, or for '-', read standard input
+    #[arg(value_name = "PATH|URL")]
+    operands: Vec<PathBuf>,
+    /// Put the tree at this address, such as viking://resources/notes; of several operands, each below it
+    #[arg(long, value_name = "URI", required_unless_present = "text")]
+    to: Option<String>,
+    /// Skip the files that have not changed since these lines, as 'rsv-view --tree' prints them
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    known: Option<PathBuf>,
+    /// Read the operands in this format, whatever their content and names say
+    #[arg(long = "as", value_name = "FORMAT", value_parser = format)]
+    format: Option<Format>,
+    /// Open archives too: zip, tar, gzip
+    #[arg(long, conflicts_with = "text")]
+    archives: bool,
+    /// Follow symbolic links in directories
+    #[arg(long, conflicts_with = "text")]
+    follow: bool,
+    /// Fetch from this machine and from private networks too
+    #[arg(long)]
+    private: bool,
+    /// Print the text that is read of files, and no lines
+    #[arg(long, conflicts_with = "to")]
+    text: bool,
+    /// Parse so many files at once [default: the number of processors]
+    #[arg(short, long, value_name = "COUNT")]
+    jobs: Option<NonZeroUsize>,
+}
+
+fn format(name: &str) -> std::result::Result<Format, String> {
+    Format::named(name).ok_or_else(|| format!("expected {}", Format::NAMES))
+}
+
+#[global_allocator]
+static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
+
+fn main() -> ExitCode {
+    cli::main(run, rsv::complete::VALUES)
+}
+
+fn run(args: Args, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    io.common.scope()?;
+    let operands = operands(&args, io)?;
+    let client = Client::new(&settings);
+    match &args.to {
+        None => print_texts(&args, operands, &client, io),
+        Some(to) => print_trees(&args, to, operands, &client, io),
+    }
+}
+
+fn operands(args: &Args, io: &Io) -> Result<Vec<Operand>> {
+    if args.operands.is_empty() {
+        return Ok(vec![Operand::Stdin(io.stdin()?)]);
+    }
+    if args.operands.iter().filter(|operand| operand.as_os_str() == "-").count() > 1 {
+        return Err(Error::new("standard input ('-') is named more than once"));
+    }
+    let operand = |path: &PathBuf| match path.to_str() {
+        Some("-") => io.stdin().map(Operand::Stdin),
+        Some(url) if url.starts_with("http://") || url.starts_with("https://") => {
+            rsv::http::Address::parse(url).map(Operand::Url)
+        }
+        _ => Ok(Operand::Path(path.clone())),
+    };
+    args.operands.iter().map(operand).collect()
+}
+
+fn print_trees(
+    args: &Args,
+    to: &str,
+    operands: Vec<Operand>,
+    client: &Client,
+    io: &mut Io,
+) -> Result<Outcome> {
+    let (to, partition) = address(to, io.common.partition.as_deref())?;
+    let known = args.known.as_deref().map(|path| known(path, io)).transpose()?.unwrap_or_default();
+    let options = Options {
+        scope: GivenScope { partition, instance: io.common.instance.clone() },
+        known,
+        format: args.format,
+        archives: args.archives,
+        follow: args.follow,
+        private: args.private,
+        pdf_reader: pdf_reader(io),
+    };
+    let processors = || std::thread::available_parallelism().ok();
+    let threads = args.jobs.or_else(processors).map_or(1, NonZeroUsize::get);
+    let parser = Parser::new(options, threads);
+    let mut progress = io.progress();
+    let total = progress.is_shown().then(|| parser.count(&operands));
+    let mut printer = Printer { io, progress: &mut progress, files: 0, total };
+    let several = operands.len() > 1;
+    for operand in operands {
+        let uri = if several { to.join(&operand.name())? } else { to.clone() };
+        parser.parse(operand, &uri, client, &mut |output| printer.print(output))?;
+    }
+    Ok(Outcome::Yes)
+}
+
+/// The address of the tree, and the partition that it belongs to, if that is known.
+fn address(to: &str, partition: Option<&str>) -> Result<(Address, Option<String>)> {
+    let placed = |error: Error| error.at("--to");
+    let owner = Address::parse(to).map_err(placed)?.owner().map(str::to_owned);
+    let partition = partition.map(str::to_owned).or(owner);
+    let address = Address::resolve(to, partition.as_deref().unwrap_or("default")).map_err(placed)?;
+    if !matches!(address.segments().next(), Some("resources" | "agent")) {
+        let error = Error::new(format!("{address} is no address of documents")).at("--to");
+        return Err(error.hint("give one below viking://resources or viking://agent"));
+    }
+    Ok((address, partition))
+}
+
+/// The command that reads a PDF: this tool, with the same settings.
+fn pdf_reader(io: &Io) -> Option<Vec<OsString>> {
+    let mut command: Vec<OsString> = vec![std::env::current_exe().ok()?.into()];
+    command.extend(["--quiet", "--text", "--as", "pdf", "-"].map(OsString::from));
+    if let Some(config) = &io.common.config {
+        command.extend([OsString::from("--config"), config.into()]);
+    }
+    Some(command)
+}
+
+struct Printer<'a> {
+    io: &'a mut Io,
+    progress: &'a mut Progress,
+    files: u64,
+    total: Option<u64>,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, output: Output) -> Result<()> {
+        let line = match &output {
+            Output::Node(node) => serde_json::to_vec(node),
+            Output::End(end) => serde_json::to_vec(end),
+            Output::Unread(error) => {
+                let io = &mut *self.io;
+                self.progress.suspend(|| io.fault(error));
+                return Ok(());
+            }
+            Output::FileDone => {
+                self.files += 1;
+                self.progress.set("parsing", self.files, self.total);
+                return Ok(());
+            }
+        };
+        let line = line.context("cannot write a line")?;
+        self.io.out.with(|out| {
+            out.extend_from_slice(&line);
+            out.push(b'\n');
+        })
+    }
+}
+
+/// Prints the texts of files, as this tool itself reads PDFs in a process of its own.
+fn print_texts(args: &Args, operands: Vec<Operand>, client: &Client, io: &mut Io) -> Result<Outcome> {
+    parse::limit_resources()?;
+    for operand in operands {
+        let shown = operand.shown();
+        match parse::text_of(operand, args.format, client, args.private) {
+            Ok(text) => io.out.with(|out| out.extend_from_slice(text.as_bytes()))?,
+            Err(reason) => io.fault(&Error::new(format!("cannot read {shown}: {reason}"))),
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Reads the lines of `--known`.
+fn known(path: &Path, io: &Io) -> Result<Known> {
+    let name = path.display();
+    let input: Box<dyn BufRead> = if path.as_os_str() == "-" {
+        Box::new(BufReader::new(io.stdin()?))
+    } else {
+        Box::new(BufReader::new(File::open(path).context(format_args!("cannot open {name}"))?))
+    };
+    let mut known = Known::default();
+    for (at, line) in input.lines().enumerate() {
+        let line = line.context(format_args!("cannot read {name}"))?;
+        let invalid = |error| Error::new(format!("{name}:{}: invalid JSON", at + 1)).because(error);
+        if !line.trim().is_empty() {
+            known.add(&line).map_err(invalid)?;
+        }
+    }
+    Ok(known)
+}

@@ -1,0 +1,66 @@
+//! Zip archives, read within bounds.
+
+use std::io::{Cursor, Read};
+use zip::ZipArchive;
+
+/// The greatest size of all members that are read of an archive, in bytes.
+const MAX_TOTAL_BYTES: u64 = 64 << 20;
+/// The greatest number of members of an archive.
+const MAX_MEMBERS: usize = 65_536;
+
+/// A zip archive in memory.
+pub(super) struct Container<'a> {
+    archive: ZipArchive<Cursor<&'a [u8]>>,
+    /// How many bytes may still be read.
+    left: u64,
+}
+
+impl<'a> Container<'a> {
+    pub(super) fn open(bytes: &'a [u8]) -> Result<Container<'a>, String> {
+        let archive =
+            ZipArchive::new(Cursor::new(bytes)).map_err(|error| format!("not a whole archive: {error}"))?;
+        if archive.len() > MAX_MEMBERS {
+            return Err(format!("an archive of more than {MAX_MEMBERS} members"));
+        }
+        Ok(Container { archive, left: MAX_TOTAL_BYTES })
+    }
+
+    /// Whether there is such a member.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.archive.index_for_name(name).is_some()
+    }
+
+    /// A member, which is only looked for in the archive, whatever its name is.
+    pub(super) fn member(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        let at = self.archive.index_for_name(name).ok_or_else(|| format!("the archive has no {name}"))?;
+        let limit = self.left;
+        let mut bytes = Vec::new();
+        let read = self.open_member(at)?.take(limit + 1).read_to_end(&mut bytes);
+        read.map_err(|error| format!("a damaged archive: {error}"))?;
+        let left = limit.checked_sub(bytes.len() as u64);
+        self.left = left.ok_or_else(|| format!("it unpacks to more than {} MiB", MAX_TOTAL_BYTES >> 20))?;
+        Ok(bytes)
+    }
+
+    /// The same if there is one.
+    pub(super) fn optional(&mut self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        if !self.has(name) {
+            return Ok(None);
+        }
+        self.member(name).map(Some)
+    }
+
+    /// The names of the members, by their numbers.
+    pub(super) fn names(&self) -> Vec<String> {
+        let name = |at| match self.archive.name_for_index(at) {
+            Some(Ok(name)) => name.into_owned(),
+            _ => String::new(),
+        };
+        (0..self.archive.len()).map(name).collect()
+    }
+
+    /// The content of a member, to be read within bounds.
+    pub(super) fn open_member(&mut self, at: usize) -> Result<impl Read, String> {
+        self.archive.by_index(at).map_err(|error| error.to_string())
+    }
+}

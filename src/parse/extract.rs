@@ -1,0 +1,40 @@
+//! The text of a file, by its format.
+
+use super::format::Format;
+use super::outline::{Breaks, Extract};
+use super::{code, decode, epub, html, json, mail, markdown, office, pdf};
+
+/// Extracts the text of a file, or says why it has none.
+pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, String> {
+    let text = decoded;
+    match format {
+        Format::Markdown => text(bytes).map(markdown::extract),
+        Format::Code => text(bytes).map(code::extract),
+        Format::Html => Ok(html::extract(&decode::decode_html(bytes).ok_or(NOT_TEXT)?)),
+        Format::Text => Ok(Extract { text: text(bytes)?, breaks: Breaks::BlankLines, ..Extract::default() }),
+        Format::Csv => Ok(Extract { text: text(bytes)?, breaks: Breaks::Lines, ..Extract::default() }),
+        Format::Json => text(bytes).map(json::extract),
+        Format::Notebook => Ok(markdown::extract(json::notebook(&text(bytes)?)?)),
+        Format::Mail => mail::message(&bytes),
+        Format::Mbox => Ok(mail::mailbox(&bytes)),
+        Format::Docx => office::docx(&bytes),
+        Format::Odt => office::odt(&bytes),
+        Format::Epub => epub::extract(&bytes),
+        Format::Pdf => Ok(pdf::from_pages(&pdf::pages(&bytes)?)),
+        Format::Zip | Format::Tar | Format::Gzip => Err("an archive, which only --archives opens".to_owned()),
+    }
+}
+
+const NOT_TEXT: &str = "not text";
+
+/// The text alone; a form feed follows each page of a PDF.
+pub(super) fn text(format: Format, bytes: Vec<u8>) -> Result<String, String> {
+    if format == Format::Pdf {
+        return pdf::pages(&bytes);
+    }
+    extract(format, bytes).map(|extract| extract.text)
+}
+
+fn decoded(bytes: Vec<u8>) -> Result<String, String> {
+    decode::decode(bytes).ok_or_else(|| NOT_TEXT.to_owned())
+}

@@ -1,0 +1,194 @@
+//! The format of a file, told by its content and its name.
+
+use super::code;
+use super::container::Container;
+use std::path::Path;
+
+/// A format that is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    Markdown,
+    Text,
+    Html,
+    Pdf,
+    Docx,
+    Odt,
+    Epub,
+    Csv,
+    Json,
+    Notebook,
+    Mail,
+    Mbox,
+    Code,
+    Zip,
+    Tar,
+    Gzip,
+}
+
+/// The formats with their names and media types.
+const FORMATS: [(Format, &str, &str); 16] = [
+    (Format::Markdown, "markdown", "text/markdown"),
+    (Format::Text, "text", "text/plain"),
+    (Format::Html, "html", "text/html"),
+    (Format::Pdf, "pdf", "application/pdf"),
+    (Format::Docx, "docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    (Format::Odt, "odt", "application/vnd.oasis.opendocument.text"),
+    (Format::Epub, "epub", "application/epub+zip"),
+    (Format::Csv, "csv", "text/csv"),
+    (Format::Json, "json", "application/json"),
+    (Format::Notebook, "ipynb", "application/x-ipynb+json"),
+    (Format::Mail, "eml", "message/rfc822"),
+    (Format::Mbox, "mbox", "application/mbox"),
+    (Format::Code, "code", "text/x-source"),
+    (Format::Zip, "zip", "application/zip"),
+    (Format::Tar, "tar", "application/x-tar"),
+    (Format::Gzip, "gzip", "application/gzip"),
+];
+
+/// The ends of names.
+const EXTENSIONS: [(&str, Format); 20] = [
+    ("md", Format::Markdown),
+    ("markdown", Format::Markdown),
+    ("mdown", Format::Markdown),
+    ("mkd", Format::Markdown),
+    ("mdx", Format::Markdown),
+    ("qmd", Format::Markdown),
+    ("rmd", Format::Markdown),
+    ("html", Format::Html),
+    ("htm", Format::Html),
+    ("xhtml", Format::Html),
+    ("csv", Format::Csv),
+    ("tsv", Format::Csv),
+    ("json", Format::Json),
+    ("ipynb", Format::Notebook),
+    ("eml", Format::Mail),
+    ("mbox", Format::Mbox),
+    ("txt", Format::Text),
+    ("text", Format::Text),
+    ("log", Format::Text),
+    ("jsonl", Format::Text),
+];
+
+impl Format {
+    /// The names of all formats, for messages.
+    pub const NAMES: &'static str =
+        "markdown, text, html, pdf, docx, odt, epub, csv, json, ipynb, eml, mbox, code, zip, tar or gzip";
+
+    /// The format of a name.
+    pub fn named(name: &str) -> Option<Format> {
+        FORMATS.iter().find(|(_, known, _)| *known == name).map(|(format, ..)| *format)
+    }
+
+    pub(super) fn mime(self) -> &'static str {
+        FORMATS.iter().find(|(format, ..)| *format == self).map_or("", |(.., mime)| mime)
+    }
+
+    /// Whether it holds files.
+    pub(super) fn is_archive(self) -> bool {
+        matches!(self, Format::Zip | Format::Tar | Format::Gzip)
+    }
+
+    /// The format of a media type, such as a server sends.
+    pub(super) fn of_mime(mime: &str) -> Option<Format> {
+        let mime = mime.split(';').next().unwrap_or(mime).trim().to_ascii_lowercase();
+        let known = FORMATS.iter().find(|(.., known)| *known == mime).map(|(format, ..)| *format);
+        known.or_else(|| (mime == "application/xhtml+xml").then_some(Format::Html))
+    }
+}
+
+/// The format of a file, by its content where that is unmistakable, else by its name. Errors with the reason if the
+/// file cannot be read.
+pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, String> {
+    if bytes[..bytes.len().min(1024)].windows(5).any(|window| window == b"%PDF-") {
+        return Ok(Format::Pdf);
+    }
+    match infer::get(bytes).map(|kind| kind.mime_type()) {
+        Some("application/gzip") => return Ok(Format::Gzip),
+        Some("application/x-tar") => return Ok(Format::Tar),
+        _ if bytes.starts_with(b"PK\x03\x04") => return Ok(detect_container(bytes)),
+        // Some signatures are so short that text may begin with them.
+        None | Some("text/html" | "text/xml" | "text/x-shellscript") => {}
+        Some(_) if std::str::from_utf8(bytes).is_ok() => {}
+        Some(mime) if mime.starts_with("image/") => {
+            return Err(format!("a picture ({mime}), which has no text"));
+        }
+        Some(mime) => return Err(format!("format not supported: {mime}")),
+    }
+    if bytes.starts_with(b"{\\rtf") {
+        return Err("format not supported: application/rtf".to_owned());
+    }
+    if !is_text(bytes) {
+        return Err("not text, and of no known format".to_owned());
+    }
+    Ok(detect_text(name, bytes))
+}
+
+/// The format of a zip archive, by what is in it.
+fn detect_container(bytes: &[u8]) -> Format {
+    let Ok(container) = Container::open(bytes) else { return Format::Zip };
+    if container.has("word/document.xml") {
+        Format::Docx
+    } else if container.has("META-INF/container.xml") {
+        Format::Epub
+    } else if container.has("content.xml")
+        && bytes.windows(ODT_MIME.len()).take(200).any(|words| words == ODT_MIME)
+    {
+        Format::Odt
+    } else {
+        Format::Zip
+    }
+}
+
+/// The media type of odt, which is stored first in the archive, uncompressed.
+const ODT_MIME: &[u8] = b"application/vnd.oasis.opendocument.text";
+
+/// Whether bytes may be text: they have no NUL, or a byte order mark.
+fn is_text(bytes: &[u8]) -> bool {
+    encoding_rs::Encoding::for_bom(bytes).is_some() || !bytes[..bytes.len().min(8192)].contains(&0)
+}
+
+fn detect_text(name: &str, bytes: &[u8]) -> Format {
+    let extension =
+        Path::new(name).extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let named = EXTENSIONS.iter().find(|(known, _)| *known == extension).map(|(_, format)| *format);
+    if let Some(format) = named.filter(|format| *format != Format::Text) {
+        return format;
+    }
+    if named.is_none() && code::language(name).is_some() {
+        return Format::Code;
+    }
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
+    let head = head.trim_start_matches('\u{feff}').trim_start();
+    let begins = |sign: &str| head.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign));
+    if begins("<!doctype html") || begins("<html") {
+        return Format::Html;
+    }
+    if head.starts_with("From ") && head.lines().nth(1).is_some_and(is_header) {
+        return Format::Mbox;
+    }
+    if is_mail(head) {
+        return Format::Mail;
+    }
+    if named.is_none() && head.starts_with("#!") {
+        return Format::Code;
+    }
+    if head.starts_with(['{', '[']) && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
+        return if head.contains("\"nbformat\"") { Format::Notebook } else { Format::Json };
+    }
+    Format::Text
+}
+
+/// Whether a text begins as mail does: with header fields, and among them who sent it.
+fn is_mail(head: &str) -> bool {
+    let fields: Vec<&str> = head.lines().take_while(|line| !line.is_empty()).collect();
+    let named = |name: &str| {
+        fields.iter().any(|line| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)))
+    };
+    let well_formed = fields.iter().all(|line| is_header(line) || line.starts_with([' ', '\t']));
+    well_formed && named("from:") && (named("date:") || named("received:") || named("message-id:"))
+}
+
+fn is_header(line: &str) -> bool {
+    let name = line.split_once(':').map_or("", |(name, _)| name);
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}

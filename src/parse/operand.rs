@@ -1,0 +1,92 @@
+//! What is given to parse: a path, an address of the web, standard input.
+
+use super::file;
+use super::format::{self, Format};
+use super::node::Source;
+use super::{extract, walk};
+use crate::http::{self, Address, Client};
+use jiff::fmt::rfc2822;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// An operand.
+pub enum Operand {
+    Path(PathBuf),
+    Url(Address),
+    Stdin(Box<dyn Read + Send>),
+}
+
+/// What was read of an operand that is no path.
+pub(super) struct Fetched {
+    pub(super) source: Source,
+    pub(super) bytes: Vec<u8>,
+    /// The format that the server says.
+    pub(super) format: Option<Format>,
+}
+
+impl Operand {
+    /// The operand for people.
+    pub fn shown(&self) -> String {
+        match self {
+            Operand::Path(path) => path.display().to_string(),
+            Operand::Url(address) => address.to_string(),
+            Operand::Stdin(_) => "<stdin>".to_owned(),
+        }
+    }
+
+    /// The segment of its address below that of several operands.
+    pub fn name(&self) -> String {
+        match self {
+            Operand::Path(path) => {
+                let whole = path.file_name().map(ToOwned::to_owned);
+                // Such as `.` and `..`, which name a directory by its place alone.
+                let name = whole.or_else(|| path.canonicalize().ok()?.file_name().map(ToOwned::to_owned));
+                walk::segment(&name.unwrap_or_else(|| "root".into()))
+            }
+            Operand::Url(address) => {
+                let segment = address.path().rsplit('/').find(|segment| !segment.is_empty());
+                segment.map_or_else(|| address.host().to_owned(), str::to_owned)
+            }
+            Operand::Stdin(_) => "stdin".to_owned(),
+        }
+    }
+}
+
+/// Fetches an address.
+pub(super) fn fetch(address: &Address, client: &Client, private: bool) -> Result<Fetched, String> {
+    let limit = usize::try_from(file::MAX_BYTES).unwrap_or(usize::MAX);
+    let fetched = http::run(client.fetch(address, limit, private));
+    let fetched = fetched.map_err(|error| match error.remedy() {
+        Some(hint) => format!("{error} ({hint})"),
+        None => error.to_string(),
+    })?;
+    let time = fetched
+        .modified
+        .and_then(|time| rfc2822::parse(&time).ok())
+        .map(|time| crate::record::time::rfc3339(time.timestamp().as_millisecond()));
+    let source = Source { name: Some(address.to_string()), time, ..Source::default() };
+    // Servers call `text/plain` whatever they do not know.
+    let format =
+        fetched.media_type.and_then(|mime| Format::of_mime(&mime)).filter(|format| *format != Format::Text);
+    Ok(Fetched { source, bytes: fetched.bytes, format })
+}
+
+/// The text of an operand, as it is split into sections. A form feed follows each page of a PDF.
+pub fn text_of(
+    operand: Operand,
+    format: Option<Format>,
+    client: &Client,
+    private: bool,
+) -> Result<String, String> {
+    let name = operand.shown();
+    let (bytes, told) = match operand {
+        Operand::Path(path) => (file::read(&path)?.0, None),
+        Operand::Url(address) => {
+            let fetched = fetch(&address, client, private)?;
+            (fetched.bytes, fetched.format)
+        }
+        Operand::Stdin(input) => (file::read_bounded(input, 0)?, None),
+    };
+    let format = format.or(told).map_or_else(|| format::detect(&name, &bytes), Ok)?;
+    extract::text(format, bytes)
+}

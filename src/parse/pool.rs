@@ -1,0 +1,103 @@
+//! Threads that parse files. Their results are taken in the order in which the files were given.
+
+use super::job::{Job, Parsed};
+use super::options::Options;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest time for a file.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// The name of the threads, whose panics are not printed.
+const THREAD_NAME: &str = "parser";
+
+/// Threads that take files from a queue.
+pub(super) struct Pool {
+    queue: Sender<Task>,
+    waiting: Arc<Mutex<Receiver<Task>>>,
+    options: Arc<Options>,
+}
+
+struct Task {
+    job: Job,
+    started: Arc<OnceLock<Instant>>,
+    result: SyncSender<Parsed>,
+}
+
+/// The result of a file, to come.
+pub(super) struct Pending {
+    started: Arc<OnceLock<Instant>>,
+    result: Receiver<Parsed>,
+}
+
+impl Pool {
+    pub(super) fn new(options: Arc<Options>, threads: usize) -> Pool {
+        silence_panics();
+        let (queue, waiting) = mpsc::channel();
+        let pool = Pool { queue, waiting: Arc::new(Mutex::new(waiting)), options };
+        for _ in 0..threads {
+            pool.start_thread();
+        }
+        pool
+    }
+
+    /// Queues a file.
+    pub(super) fn push(&self, job: Job) -> Pending {
+        let started = Arc::new(OnceLock::new());
+        let (result, pending) = mpsc::sync_channel(1);
+        // The pool has a receiver itself.
+        let _ = self.queue.send(Task { job, started: started.clone(), result });
+        Pending { started, result: pending }
+    }
+
+    /// Waits for the result of a file. A thread that takes too long is left alone, and another takes its place.
+    pub(super) fn wait(&self, pending: &Pending) -> Parsed {
+        loop {
+            let spent = pending.started.get().map_or(Duration::ZERO, Instant::elapsed);
+            match pending.result.recv_timeout(TIME_LIMIT.saturating_sub(spent)) {
+                Ok(parsed) => return parsed,
+                Err(RecvTimeoutError::Disconnected) => return Parsed::Unread("its parser failed".to_owned()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if pending.started.get().is_some_and(|started| started.elapsed() >= TIME_LIMIT) {
+                self.start_thread();
+                return Parsed::Unread(format!("it takes longer than {} s", TIME_LIMIT.as_secs()));
+            }
+        }
+    }
+
+    fn start_thread(&self) {
+        let (waiting, options) = (self.waiting.clone(), self.options.clone());
+        let work = move || {
+            while let Some(task) = next(&waiting) {
+                let _ = task.started.set(Instant::now());
+                let job = AssertUnwindSafe(|| task.job.run(&options));
+                let parsed = panic::catch_unwind(job);
+                let parsed = parsed.unwrap_or_else(|_| Parsed::Unread("its parser failed".to_owned()));
+                // Nobody waits any more for a file that took too long.
+                let _ = task.result.send(parsed);
+            }
+        };
+        // Without a thread, the files are told as not read.
+        let _ = thread::Builder::new().name(THREAD_NAME.to_owned()).stack_size(16 << 20).spawn(work);
+    }
+}
+
+fn next(waiting: &Mutex<Receiver<Task>>) -> Option<Task> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// A file at which a parser panics is named as not read; the words of the panic are for no user.
+fn silence_panics() {
+    static SILENCED: OnceLock<()> = OnceLock::new();
+    SILENCED.get_or_init(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if thread::current().name() != Some(THREAD_NAME) {
+                print(info);
+            }
+        }));
+    });
+}

@@ -1,0 +1,327 @@
+//! The tree of an operand: its nodes in order, each directory after what is in it.
+
+use super::file;
+use super::job::{Input, Job, Parsed};
+use super::node::{self, Entry, Node, Source, TreeEnd};
+use super::operand::{self, Fetched, Operand};
+use super::options::Options;
+use super::pool::{Pending, Pool};
+use super::unpack::{Unpacked, Unread};
+use super::walk::{self, Step, Walker};
+use crate::error::{Error, Result};
+use crate::http::Client;
+use crate::record::Address;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// The number of files that are parsed ahead, for each thread.
+const AHEAD: usize = 16;
+
+/// What is to be printed, in order.
+#[derive(Debug)]
+pub enum Output {
+    Node(Box<Node>),
+    /// Something was not read; the rest goes on.
+    Unread(Error),
+    /// A file is done, whatever came of it.
+    FileDone,
+    End(TreeEnd),
+}
+
+/// Makes the trees of operands.
+pub struct Parser {
+    options: std::sync::Arc<Options>,
+    pool: Pool,
+    threads: usize,
+}
+
+impl Parser {
+    /// A parser that works on so many files at once.
+    pub fn new(options: Options, threads: usize) -> Parser {
+        let options = std::sync::Arc::new(options);
+        Parser { pool: Pool::new(options.clone(), threads), options, threads }
+    }
+
+    /// The number of files of operands.
+    pub fn count(&self, operands: &[Operand]) -> u64 {
+        let files =
+            |path: &Path| Walker::new(path, self.options.follow).filter(|step| matches!(step, Step::File(_)));
+        let count = |operand: &Operand| match operand {
+            Operand::Path(path) if path.is_dir() => files(path).count() as u64,
+            _ => 1,
+        };
+        operands.iter().map(count).sum()
+    }
+
+    /// Parses an operand into the tree at an address.
+    pub fn parse(
+        &self,
+        operand: Operand,
+        uri: &Address,
+        client: &Client,
+        sink: &mut dyn FnMut(Output) -> Result<()>,
+    ) -> Result<()> {
+        let mut tree = Tree::new(self, uri, sink);
+        let shown = operand.shown();
+        let format = self.options.format;
+        let fetched = match operand {
+            Operand::Path(path) if path.is_dir() => {
+                tree.directory(&path)?;
+                return tree.end();
+            }
+            Operand::Path(path) => Ok(Input::Path(path)),
+            Operand::Url(address) => operand::fetch(&address, client, self.options.private).map(|fetched| {
+                let Fetched { source, bytes, format: told } = fetched;
+                Input::Bytes { source, bytes, format: format.or(told) }
+            }),
+            Operand::Stdin(input) => file::read_bounded(input, 0).map(|bytes| Input::Bytes {
+                source: Source::default(),
+                bytes,
+                format,
+            }),
+        };
+        match fetched {
+            Ok(input) => tree.file(input)?,
+            Err(reason) => tree.take_unread(uri.to_string(), uri.name(), &shown, &reason)?,
+        }
+        tree.end()
+    }
+}
+
+/// The tree of one operand, as far as it is printed.
+struct Tree<'a> {
+    parser: &'a Parser,
+    root: &'a Address,
+    sink: &'a mut dyn FnMut(Output) -> Result<()>,
+    /// The steps that wait for the files in front of them.
+    queue: VecDeque<Queued>,
+    files_in_queue: usize,
+    open: Vec<Directory>,
+    nodes: usize,
+    kept: Vec<String>,
+    unread: Vec<String>,
+}
+
+enum Queued {
+    Enter(Directory),
+    Leave,
+    File { uri: String, name: String, source: String, pending: Pending },
+    Unread { path: Option<PathBuf>, reason: String },
+}
+
+/// A directory that has begun.
+struct Directory {
+    path: PathBuf,
+    uri: String,
+    name: String,
+    entries: Vec<Entry>,
+    /// What its file README or index says.
+    about: Vec<String>,
+    unread: bool,
+}
+
+impl Directory {
+    fn new(path: PathBuf, address: &Address) -> Directory {
+        let (uri, name) = (address.to_string(), address.name().to_owned());
+        Directory { path, uri, name, entries: Vec::new(), about: Vec::new(), unread: false }
+    }
+}
+
+impl<'a> Tree<'a> {
+    fn new(parser: &'a Parser, root: &'a Address, sink: &'a mut dyn FnMut(Output) -> Result<()>) -> Tree<'a> {
+        Tree {
+            parser,
+            root,
+            sink,
+            queue: VecDeque::new(),
+            files_in_queue: 0,
+            open: Vec::new(),
+            nodes: 0,
+            kept: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    fn directory(&mut self, root: &Path) -> Result<()> {
+        // The addresses of the directories that the walk is in, which is ahead of what is printed.
+        let mut addresses: Vec<Address> = Vec::new();
+        // The number of open directories that have no address.
+        let mut skipped = 0_usize;
+        for step in Walker::new(root, self.parser.options.follow) {
+            match step {
+                Step::Enter(_) if skipped > 0 => skipped += 1,
+                Step::Leave if skipped > 0 => skipped -= 1,
+                _ if skipped > 0 => {}
+                Step::Enter(path) => match self.address(&addresses, &path) {
+                    Ok(address) => {
+                        self.queue.push_back(Queued::Enter(Directory::new(path, &address)));
+                        addresses.push(address);
+                    }
+                    Err(error) => {
+                        skipped = 1;
+                        self.queue.push_back(Queued::Unread { path: Some(path), reason: error.to_string() });
+                    }
+                },
+                Step::Leave => {
+                    addresses.pop();
+                    self.queue.push_back(Queued::Leave);
+                }
+                Step::File(path) => match self.address(&addresses, &path) {
+                    Ok(address) => self.push(&address, Input::Path(path)),
+                    Err(error) => {
+                        self.queue.push_back(Queued::Unread { path: Some(path), reason: error.to_string() });
+                    }
+                },
+                Step::Unread { path, reason } => self.queue.push_back(Queued::Unread { path, reason }),
+            }
+            while self.files_in_queue > self.parser.threads * AHEAD {
+                self.advance()?;
+            }
+        }
+        self.drain()
+    }
+
+    fn file(&mut self, input: Input) -> Result<()> {
+        self.push(self.root, input);
+        self.drain()
+    }
+
+    /// The address of a path in the innermost directory.
+    fn address(&self, addresses: &[Address], path: &Path) -> Result<Address> {
+        match addresses.last() {
+            None => Ok(self.root.clone()),
+            Some(above) => above.join(&walk::segment(path.file_name().unwrap_or_default())),
+        }
+    }
+
+    fn push(&mut self, address: &Address, input: Input) {
+        let job = Job { uri: address.to_string(), name: address.name().to_owned(), input };
+        let (uri, name, source) = (job.uri.clone(), job.name.clone(), job.source());
+        let pending = self.parser.pool.push(job);
+        self.files_in_queue += 1;
+        self.queue.push_back(Queued::File { uri, name, source, pending });
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        while !self.queue.is_empty() {
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the first step of the queue, waiting for it if it is a file.
+    fn advance(&mut self) -> Result<()> {
+        match self.queue.pop_front() {
+            Some(Queued::Enter(directory)) => self.open.push(directory),
+            Some(Queued::Leave) => self.leave()?,
+            Some(Queued::Unread { path, reason }) => self.unread_directory(path, &reason)?,
+            Some(Queued::File { uri, name, source, pending }) => {
+                self.files_in_queue -= 1;
+                match self.parser.pool.wait(&pending) {
+                    Parsed::Nodes(unpacked, entry) => self.take_nodes(unpacked, entry)?,
+                    Parsed::Kept(addresses, entry) => {
+                        self.kept.extend(addresses);
+                        self.add_entry(entry);
+                    }
+                    Parsed::Unread(reason) => self.take_unread(uri, &name, &source, &reason)?,
+                }
+                (self.sink)(Output::FileDone)?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn take_nodes(&mut self, Unpacked { nodes, unread }: Unpacked, entry: Entry) -> Result<()> {
+        for Unread { uri, source, reason } in unread {
+            (self.sink)(Output::Unread(Error::new(format!("cannot read {source}: {reason}"))))?;
+            self.unread.push(uri);
+        }
+        let is_about = is_about(&entry.child.name);
+        if let (true, Some(directory), Some(node)) = (is_about, self.open.last_mut(), nodes.last()) {
+            directory.about = vec![node.abstract_.clone()];
+        }
+        for node in nodes {
+            self.print(node)?;
+        }
+        self.add_entry(entry);
+        Ok(())
+    }
+
+    /// Names what was not read. What is known of it stays an entry of its directory.
+    fn take_unread(&mut self, uri: String, name: &str, source: &str, reason: &str) -> Result<()> {
+        (self.sink)(Output::Unread(Error::new(format!("cannot read {source}: {reason}"))))?;
+        if let Some(entry) = self.parser.options.known.entry(&uri, name) {
+            self.add_entry(entry);
+        }
+        self.unread.push(uri);
+        Ok(())
+    }
+
+    fn unread_directory(&mut self, path: Option<PathBuf>, reason: &str) -> Result<()> {
+        match path {
+            Some(path) => {
+                let name = walk::segment(path.file_name().unwrap_or_default());
+                let above = self.open.last().map_or(self.root.as_str(), |directory| directory.uri.as_str());
+                let uri = if self.open.is_empty() { above.to_owned() } else { format!("{above}/{name}") };
+                self.take_unread(uri, &name, &path.display().to_string(), reason)
+            }
+            None => {
+                let Some(directory) = self.open.last_mut() else {
+                    return self.take_unread(
+                        self.root.to_string(),
+                        self.root.name(),
+                        "the directory",
+                        reason,
+                    );
+                };
+                directory.unread = true;
+                let shown = directory.path.display().to_string();
+                (self.sink)(Output::Unread(Error::new(format!("cannot read {shown}: {reason}"))))
+            }
+        }
+    }
+
+    fn leave(&mut self) -> Result<()> {
+        let Some(directory) = self.open.pop() else { return Ok(()) };
+        let options = &self.parser.options;
+        if directory.unread {
+            if let Some(entry) = options.known.entry(&directory.uri, &directory.name) {
+                self.add_entry(entry);
+            }
+            self.unread.push(directory.uri);
+            return Ok(());
+        }
+        let source = Some(directory.path.display().to_string());
+        let Directory { uri, name, entries, about, .. } = directory;
+        let (node, entry) = node::of_directory(&uri, &name, &about, &entries, &options.scope, source);
+        if options.known.has_hash_alone(&uri, &entry.source_sha256) {
+            self.kept.push(uri);
+        } else {
+            self.print(node)?;
+        }
+        self.add_entry(entry);
+        Ok(())
+    }
+
+    fn add_entry(&mut self, entry: Entry) {
+        if let Some(directory) = self.open.last_mut() {
+            directory.entries.push(entry);
+        }
+    }
+
+    fn print(&mut self, node: Node) -> Result<()> {
+        self.nodes += 1;
+        (self.sink)(Output::Node(Box::new(node)))
+    }
+
+    fn end(self) -> Result<()> {
+        (self.sink)(Output::End(TreeEnd::new(self.root.to_string(), self.nodes, self.kept, self.unread)))
+    }
+}
+
+/// Whether a file says what its directory is about.
+fn is_about(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name);
+    stem.eq_ignore_ascii_case("readme") || stem.eq_ignore_ascii_case("index")
+}
