@@ -76,7 +76,7 @@ fn an_unreadable_directory_is_named_and_keeps_its_nodes() {
     let known = home.run("rsv-parse", &["d", TO[0], TO[1]], "").ok();
     home.write("known", &known);
     for name in ["d/closed", "d/secret.md"] {
-        std::fs::set_permissions(home.path(name), std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(home.path(name), std::fs::Permissions::from_mode(0o000)).unwrap();
     }
     let Some(ran) = run_as_nobody(&home, &["d", TO[0], TO[1]]) else {
         return report_unchecked("directories that rsv-parse may not read, as root");
