@@ -1,8 +1,10 @@
 //! Documents: versions, mirrors, the tree as it is shown, and what is forgotten of it.
 
+use crate::examples::{blocks, crontab_commands, unescaped};
 use crate::support::{Dice, Home, lines_of, number_from, text, tries};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 /// A leaf as a parser prints it.
@@ -429,4 +431,39 @@ fn a_link_that_was_removed_stays_out_of_other_stores_too() {
         assert!(home.run("rsv-link", &["-p", "q", &a, &b], "").trouble().contains("no record"));
         home.check();
     }
+}
+
+/// Runs shell commands with the built tools, and returns what they print.
+fn shell(home: &Home, script: &str) -> String {
+    let built = Path::new(env!("CARGO_BIN_EXE_rsv-parse")).parent().unwrap();
+    let home = home.env("PATH", &format!("{}:/usr/bin:/bin", built.display()));
+    home.ran(home.command("/bin/sh").args(["-ec", script]).stdin(Stdio::null()).output().unwrap()).ok()
+}
+
+#[test]
+fn the_tree_of_the_manual_is_mirrored_by_its_crontab_line() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/man/rsv-tree.7")).unwrap();
+    let (description, examples) = page.split_once(".Sh EXAMPLES").unwrap();
+    let home = Home::new();
+    let files = blocks(examples).split("rsv-parse").next().unwrap().to_owned();
+    shell(&home, &files);
+    let page = unescaped(examples);
+    let crontab = crontab_commands(&page).next().unwrap();
+    let mirror = || {
+        shell(&home, crontab);
+        home.run("rsv-view", &["--tree", "--format", "text", NOTES], "").ok()
+    };
+    assert_eq!(mirror(), blocks(description).trim_start().to_owned());
+    // What has not changed is kept, and what is removed goes.
+    let stored = mirror();
+    assert_eq!(lines_of(&home.read(".mirrored"))[0]["kept"].as_array().unwrap().len(), 5);
+    shell(&home, "rm notes/rent.txt");
+    let fewer = mirror();
+    assert!(stored.contains("rent.txt  ") && !fewer.contains("rent.txt  "), "{fewer}");
+    // A parser that is killed takes nothing away.
+    let killed = crontab.replace("rsv-parse", "false");
+    let built = Path::new(env!("CARGO_BIN_EXE_rsv-parse")).parent().unwrap();
+    let home = home.env("PATH", &format!("{}:/usr/bin:/bin", built.display()));
+    let ran = home.ran(home.command("/bin/sh").args(["-c", &killed]).stdin(Stdio::null()).output().unwrap());
+    assert_eq!((ran.status, mirror()), (2, fewer));
 }

@@ -179,7 +179,7 @@ pub(crate) fn blocks(part: &str) -> String {
 }
 
 /// A literal text of a page as it is shown.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     let escapes = [
         ("\\-", "-"),
         ("\\&", ""),
@@ -193,7 +193,7 @@ fn unescaped(text: &str) -> String {
 }
 
 /// The commands in the lines of a text that are for cron: those after five fields of time.
-fn crontab_commands(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn crontab_commands(text: &str) -> impl Iterator<Item = &str> {
     let is_time = |field: &str| {
         field.contains(|c: char| c == '*' || c.is_ascii_digit())
             && field.chars().all(|c| c.is_ascii_digit() || "*/,-".contains(c))
@@ -208,7 +208,8 @@ fn crontab_commands(text: &str) -> impl Iterator<Item = &str> {
 fn crontab_lines_are_valid_and_fail_with_any_part() {
     let pages = names("man").into_iter().map(|name| unescaped(&read(&format!("man/{name}"))));
     let texts: Vec<String> = pages.chain([read("README.md")]).collect();
-    let commands: Vec<&str> = texts.iter().flat_map(|text| crontab_commands(text)).collect();
+    let commands = texts.iter().flat_map(|text| crontab_commands(text));
+    let commands: Vec<&str> = commands.filter(|command| command.contains("rsv-export")).collect();
     assert!(!commands.is_empty());
     for command in commands {
         // cron ends a command at a '%', unless a backslash is before it, which it takes away.
