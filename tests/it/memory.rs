@@ -311,7 +311,7 @@ fn use_is_counted_once_a_day_and_the_greater_count_holds() {
         assert!(told.contains("--of: only signals are about a memory"), "{told}");
         // To people, a memory shows its row of the table.
         let shown = home.run("rsv-view", &["--id", "m", "--format", "text"], "").ok();
-        let row = "0.82    4 uses  explicit 0:0  usage 2:0  outcome 0:0  success  Owls\n";
+        let row = "0.83    4 uses  explicit 0:0  usage 2:0  outcome 0:0  success  Owls\n";
         assert!(shown.starts_with(row) && shown.contains("They hunt at night."), "{shown}");
         let found = &memories(&home, "p")["m"];
         assert_eq!(
