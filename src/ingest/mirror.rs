@@ -2,8 +2,8 @@
 
 use super::options::Options;
 use crate::error::{Error, Result};
-use crate::record::{Address, DOCUMENT, Object, Record, Scope, Scopes, StoredRecord, TombstoneState, texts};
-use crate::store::{Below, Select, Store, Walk};
+use crate::record::{Address, DOCUMENT, Object, Scope, Scopes, StoredRecord, TombstoneState, texts};
+use crate::store::{Below, Select, Store};
 use std::collections::HashSet;
 
 /// The documents of an input, and the ends of its trees.
@@ -88,15 +88,15 @@ impl Mirror {
         let below = Some(Below::new(&end.uri, None));
         let which = Select { below, until: Some(begin), ..documents };
         let mut missing = Vec::new();
-        store.walk(&Walk::records(which), &mut |record| {
-            let Record::Stored(document) = record else { return Ok(()) };
-            let address = document.address()?;
-            let is_unread = end.unread.iter().any(|unread| address.is_within(unread));
-            if !self.came.contains(&document.id) && !end.kept.contains(&document.id) && !is_unread {
-                missing.push(document.id);
+        for (id, uri) in store.keys(&which)? {
+            if self.came.contains(&id) || end.kept.contains(&id) {
+                continue;
             }
-            Ok(())
-        })?;
+            let address = Address::parse(&uri)?;
+            if !end.unread.iter().any(|unread| address.is_within(unread)) {
+                missing.push(id);
+            }
+        }
         Ok(missing)
     }
 }

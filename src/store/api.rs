@@ -88,6 +88,21 @@ pub trait Records {
         })
     }
 
+    /// The ids of the records of a selection whose kind has a lookup key, each with that key, in no order. A store that
+    /// can reads nothing else of them.
+    fn keys(&mut self, which: &Select) -> Result<Vec<(String, String)>> {
+        let mut keys = Vec::new();
+        self.walk(&Walk::records(which.clone()), &mut |record| {
+            if let Record::Stored(record) = record
+                && let Some(key) = record.lookup_key()
+            {
+                keys.push((record.id, key));
+            }
+            Ok(())
+        })?;
+        Ok(keys)
+    }
+
     /// Counts the records of a selection, no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
 

@@ -1,4 +1,4 @@
-//! The last records of a selection, and their number.
+//! The last records of a selection, their number, and their keys.
 
 use super::collections::Within;
 use super::filter::Source;
@@ -53,4 +53,25 @@ pub(super) fn count(
         total += statement.query_row(params_from_iter(filter.values), |row| row.get::<_, i64>(0))?;
     }
     Ok(total.unsigned_abs())
+}
+
+/// The ids of the records of a source in some collections that have a lookup key, each with that key.
+pub(super) fn keys(
+    connection: &Connection,
+    source: &Source,
+    within: &Within,
+) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut keys = Vec::new();
+    for filter in source.by_collection(within) {
+        let (tables, conditions) = (source.counted, filter.sql);
+        let sql =
+            format!("SELECT record.id, record.key FROM {tables} WHERE record.key IS NOT NULL{conditions}");
+        let mut statement = connection.prepare_cached(&sql)?;
+        for one in
+            statement.query_map(params_from_iter(filter.values), |row| Ok((row.get(0)?, row.get(1)?)))?
+        {
+            keys.push(one?);
+        }
+    }
+    Ok(keys)
 }

@@ -54,6 +54,10 @@ impl Records for Sqlite {
         last(&self.connection, which, count).map_err(|e| self.failed("read", e))
     }
 
+    fn keys(&mut self, which: &Select) -> Result<Vec<(String, String)>> {
+        keys(&self.connection, which).map_err(|e| self.failed("read", e))
+    }
+
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
         count(&self.connection, which, most).map_err(|e| self.failed("read", e))
     }
@@ -111,6 +115,14 @@ fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Re
     }
     snapshot.finish()?;
     Ok(found)
+}
+
+fn keys(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<(String, String)>> {
+    let snapshot = connection.unchecked_transaction()?;
+    let within = Within::resolve(connection, which)?;
+    let keys = newest::keys(connection, &Source::records(which), &within)?;
+    snapshot.finish()?;
+    Ok(keys)
 }
 
 fn count(connection: &Connection, which: &Select, most: usize) -> rusqlite::Result<usize> {
