@@ -99,7 +99,7 @@ pub fn clusters(
         for memory in derived(store, memories, rule.prior)?.into_iter().filter(is_active) {
             sums.examined += 1;
             if vectors.contains_key(&memory.id) {
-                groups.entry((category(&memory), memory.member_text("outcome"))).or_default().push(memory);
+                groups.entry((memory.category(), memory.member_text("outcome"))).or_default().push(memory);
             } else {
                 sums.unembedded += 1;
             }
@@ -168,17 +168,10 @@ fn derived(
     Ok(memories)
 }
 
-/// The category of a memory, which need not name that of strategies.
-fn category(memory: &StoredRecord) -> String {
-    Some(memory.member_text("category"))
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| STRATEGY.to_owned())
-}
-
 /// Whether the newest consolidated strategy is younger than the window.
 fn is_recent(memories: &[StoredRecord], window: Duration, now: i64) -> bool {
     let consolidated =
-        |memory: &&StoredRecord| Origin::of(memory) == Origin::Consolidated && category(memory) == STRATEGY;
+        |memory: &&StoredRecord| Origin::of(memory) == Origin::Consolidated && memory.category() == STRATEGY;
     let newest = memories.iter().filter(consolidated).map(|memory| memory.timestamp).max();
     newest.is_some_and(|newest| i128::from(now) - i128::from(newest) < window.as_millis().cast_signed())
 }

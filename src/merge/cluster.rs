@@ -3,7 +3,7 @@
 use super::prior::consolidated_prior;
 use crate::error::{Error, Result};
 use crate::memory::{confidence_of, decimal, is_active};
-use crate::record::{DraftDefaults, MEMORY, Object, Origin, STRATEGY, StoredRecord, quote, unexpected};
+use crate::record::{DraftDefaults, MEMORY, Object, Origin, StoredRecord, quote, unexpected};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -75,7 +75,7 @@ impl Cluster {
         for (what, of) in [
             ("partition", (|member| member.scope.partition.clone()) as fn(&StoredRecord) -> String),
             ("outcome", |member| member.member_text("outcome")),
-            ("category", category),
+            ("category", StoredRecord::category),
         ] {
             let first = of(&members[0]);
             if let Some(other) = members.iter().map(of).find(|other| *other != first) {
@@ -139,7 +139,7 @@ impl Cluster {
             line.set_text("description", &words.description);
         }
         line.set_text("content", &words.content);
-        line.set_text("category", &category(&self.members[0]));
+        line.set_text("category", &self.members[0].category());
         if !self.outcome().is_empty() {
             line.set_text("outcome", &self.outcome());
         }
@@ -189,11 +189,4 @@ fn member(line: Object) -> Result<StoredRecord> {
         return Err(Error::new(format!("{} is archived already", member.id)));
     }
     Ok(member)
-}
-
-/// The category of a memory, which need not name that of strategies.
-fn category(memory: &StoredRecord) -> String {
-    Some(memory.member_text("category"))
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| STRATEGY.to_owned())
 }

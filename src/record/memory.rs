@@ -229,6 +229,13 @@ fn write(memory: &StoredRecord, out: &mut Vec<u8>) {
 }
 
 impl StoredRecord {
+    /// The category of a memory, which need not name that of strategies.
+    pub fn category(&self) -> String {
+        Some(self.member_text("category"))
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| STRATEGY.to_owned())
+    }
+
     /// A text among the members; empty if there is none.
     pub fn member_text(&self, name: &str) -> String {
         self.members.text(name).ok().flatten().unwrap_or_default()
