@@ -5,6 +5,7 @@ mod hybrid;
 mod memories;
 mod nearby;
 mod options;
+pub mod tree;
 mod visit;
 
 pub use memories::{MemoryRule, run_with_memories};

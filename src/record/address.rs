@@ -71,6 +71,11 @@ impl Address {
             .map_err(|error| error.at(format_args!("partition {partition}")))
     }
 
+    /// The address above the memories of a partition. Errors as `home` does.
+    pub fn memories(partition: &str) -> Result<Address> {
+        Address::home(partition)?.join("memories")
+    }
+
     /// The address as it is written.
     pub fn as_str(&self) -> &str {
         &self.0
