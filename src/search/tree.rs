@@ -8,10 +8,12 @@
 
 mod candidates;
 mod recursion;
+mod session;
 mod shown;
 mod step;
 
-pub use shown::{at_level, match_reason, with_relations};
+pub use session::session_context;
+pub use shown::{at_level, describe, match_reason};
 pub use step::{Exclusion, Step};
 
 use super::memories::{MemoryRule, run_with_memories};
@@ -129,10 +131,8 @@ impl Targets {
         let mut targets = Targets::default();
         let mut leaves = 0;
         for target in outermost(query.targets) {
-            let is_others = target.owner().is_some_and(|owner| {
-                Address::home(query.partition).map_or(true, |home| home.name() != owner)
-            });
-            let (documents, memories) = if is_others { (false, false) } else { wanted(query, target) };
+            let is_open = target.is_open_to(query.partition);
+            let (documents, memories) = if is_open { wanted(query, target) } else { (false, false) };
             if memories {
                 targets.memories.push(target.clone());
             }

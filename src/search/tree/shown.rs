@@ -1,7 +1,7 @@
 //! What is shown of a hit: a level of detail, a reason in words, and the addresses that it is linked with.
 
 use crate::error::Result;
-use crate::record::{Hit, MEMORY, Object, Scopes, StoredRecord, URI, quote};
+use crate::record::{Address, DOCUMENT, Hit, Scopes, StoredRecord, URI, kinds, quote};
 use crate::store::{Select, Store};
 use crate::tree;
 use std::collections::{BTreeSet, HashMap};
@@ -9,18 +9,20 @@ use std::collections::{BTreeSet, HashMap};
 /// The greatest number of linked addresses of a hit.
 const MAX_RELATIONS: usize = 5;
 
-/// A record with the texts of a level of detail: 0 the abstract, 1 the overview too, 2 all. Without a level, the overview
-/// too, and the content if there is neither.
-pub fn at_level(record: StoredRecord, level: Option<u8>) -> StoredRecord {
-    if record.kind == &MEMORY {
+/// A document with the texts of a level of detail: 0 the abstract, 1 the overview too, 2 all. Without a level, the
+/// overview too, and the content if there is neither. For people, only the most detailed of these texts.
+pub fn at_level(record: StoredRecord, level: Option<u8>, for_people: bool) -> StoredRecord {
+    if record.kind != &DOCUMENT {
         return record;
     }
-    let has_summary = ["abstract", "overview"].iter().any(|member| !record.member_text(member).is_empty());
-    match level {
-        Some(level) => tree::at_level(record, level),
-        None if has_summary => tree::at_level(record, 1),
-        None => record,
+    let has = |member: &str| !record.member_text(member).is_empty();
+    let is_whole = level == Some(2) || level.is_none() && !has("abstract") && !has("overview");
+    let level = if is_whole { 2 } else { level.unwrap_or(1) };
+    let mut record = tree::at_level(record, level);
+    if for_people && !record.text.is_empty() {
+        record.members.retain(|member| !matches!(member, "abstract" | "overview"));
     }
+    record
 }
 
 /// Says in words why a record is a hit: `words and meaning (keyword 7.31, cosine 0.62), in a directory that matches`.
@@ -46,45 +48,41 @@ pub fn match_reason(hit: &Hit) -> String {
 
 /// Adds to each hit what is only known in the tree: its address, its `match_reason`, and as `relations` up to five
 /// addresses that it is linked with.
-pub fn with_relations(store: &mut dyn Store, hits: &mut [Hit]) -> Result<()> {
-    let ids: Vec<&str> = hits.iter().map(|hit| hit.record.id.as_str()).collect();
-    let mut linked: HashMap<String, BTreeSet<String>> = HashMap::new();
-    for link in store.links(&ids, None)? {
-        for (one, other) in [(&link.from, &link.to), (&link.to, &link.from)] {
-            if ids.contains(&one.as_str()) {
-                linked.entry(one.clone()).or_default().insert(other.clone());
-            }
-        }
-    }
-    let others: BTreeSet<&str> = linked.values().flatten().map(String::as_str).collect();
-    let others: Vec<&str> = others.into_iter().collect();
-    let mut addresses = HashMap::new();
-    if !others.is_empty() {
-        let partitions: BTreeSet<&str> = hits.iter().map(|hit| hit.record.scope.partition.as_str()).collect();
-        for partition in partitions {
-            let which = Select::records(crate::record::kinds(), Scopes::Partition(partition.to_owned()));
-            for record in store.get(&others, &which)? {
-                if let Some(address) = record.tree_address() {
-                    addresses.insert(record.id, address);
-                }
-            }
-        }
-    }
+pub fn describe(store: &mut dyn Store, hits: &mut [Hit]) -> Result<()> {
+    let mut related = related(store, hits)?;
     for hit in hits {
         let reason = match_reason(hit);
-        let related = linked.remove(&hit.record.id).unwrap_or_default();
-        let related: BTreeSet<&str> =
-            related.iter().filter_map(|id| addresses.get(id)).map(|address| address.as_str()).collect();
-        let related: Vec<String> = related.into_iter().take(MAX_RELATIONS).map(quote).collect();
+        let related = related.remove(&hit.record.id).unwrap_or_default();
+        let related: Vec<String> =
+            related.iter().take(MAX_RELATIONS).map(|uri| quote(uri.as_str())).collect();
         if let Some(address) = hit.record.tree_address() {
             hit.record.members.set_text(URI, address.as_str());
         }
-        describe(&mut hit.record.members, &reason, &related);
+        hit.record.members.set_text("match_reason", &reason);
+        hit.record.members.set("relations", format!("[{}]", related.join(",")));
     }
     Ok(())
 }
 
-fn describe(members: &mut Object, reason: &str, related: &[String]) {
-    members.set_text("match_reason", reason);
-    members.set("relations", format!("[{}]", related.join(",")));
+/// The addresses that hits are linked with, by the id of the hit.
+fn related(store: &mut dyn Store, hits: &[Hit]) -> Result<HashMap<String, BTreeSet<Address>>> {
+    let ids: Vec<&str> = hits.iter().map(|hit| hit.record.id.as_str()).collect();
+    let mut ends: BTreeSet<(String, String)> = BTreeSet::new();
+    for link in store.links(&ids, None)? {
+        ends.insert((link.from.clone(), link.to.clone()));
+        ends.insert((link.to, link.from));
+    }
+    let mut related: HashMap<String, BTreeSet<Address>> = HashMap::new();
+    let Some(hit) = hits.first().filter(|_| !ends.is_empty()) else { return Ok(related) };
+    let others: Vec<&str> = ends.iter().map(|(_, other)| other.as_str()).collect();
+    let which = Select::records(kinds(), Scopes::Partition(hit.record.scope.partition.clone()));
+    let records = store.get(&others, &which)?;
+    let addresses: HashMap<&str, Address> =
+        records.iter().filter_map(|record| Some((record.id.as_str(), record.tree_address()?))).collect();
+    for (one, other) in &ends {
+        if let Some(address) = addresses.get(other.as_str()) {
+            related.entry(one.clone()).or_default().insert(address.clone());
+        }
+    }
+    Ok(related)
 }

@@ -2,7 +2,7 @@
 
 use super::Method;
 use super::recursion::OWN_SHARE;
-use crate::record::{Address, Object, quote};
+use crate::record::{Address, Object, Query, quote};
 
 /// One step.
 #[derive(Clone, PartialEq, Debug)]
@@ -128,6 +128,16 @@ impl Step {
             }
         }
         line
+    }
+
+    /// Appends the step as a line; of many questions, `query` names the one.
+    pub fn write_line(&self, query: Option<&Query>, out: &mut Vec<u8>) {
+        let mut line = self.to_object();
+        if let Some(query) = query {
+            line.set("query", &query.name);
+        }
+        line.write(out);
+        out.push(b'\n');
     }
 
     /// The step for people, without a line end.
