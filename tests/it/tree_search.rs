@@ -2,6 +2,7 @@
 
 use crate::distill_model::{home as home_of_provider, said, useless};
 use crate::fake::{Fake, dead};
+use crate::proxy::Proxy;
 use crate::support::{Dice, Home, Ran, lines_of, text};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -292,8 +293,8 @@ fn a_search_while_a_mirror_runs_finds_what_is_there() {
 fn a_hit_shows_its_level_its_reason_and_its_relations() {
     for home in Home::of_each_store() {
         let uris: Vec<String> = (0..8).map(|n| format!("{ROOT}/n{n}")).collect();
-        let documents: Vec<Value> = uris.iter().map(|uri| document(uri, "Beds", "Seed.")).collect();
-        store(&home, "p", &documents);
+        let other = |uri: &String| document(uri, "Beds", &format!("Seed of {uri}."));
+        store(&home, "p", &uris.iter().map(other).collect::<Vec<_>>());
         store(&home, "p", &[document(&uris[0], "Beds", "Tomatoes.")]);
         for uri in &uris[1..] {
             home.run("rsv-link", &["-p", "p", &uris[0], uri], "").ok();
@@ -316,12 +317,12 @@ fn a_hit_shows_its_level_its_reason_and_its_relations() {
             assert!(text(&hit["match_reason"]).starts_with("words (keyword "), "{hit}");
             assert_eq!(hit["relations"], json!(uris[1..6]), "{flags:?}");
         }
-        let text = |level| search(&home, &["--target", ROOT, "--format", "text", "--level", level, "tomatoes"]);
+        let text =
+            |level| search(&home, &["--target", ROOT, "--format", "text", "--level", level, "tomatoes"]);
         assert!(text("0").stdout.ends_with(": Beds.\n"), "{}", text("0"));
         assert!(text("2").stdout.ends_with(": Tomatoes. Detail.\n"), "{}", text("2"));
         let linked = found(&home, &["--target", ROOT, "--link", "-n", "4", "tomatoes"]);
         assert_eq!((linked.len(), &linked[0]), (4, &uris[0]));
-        // The lines may be stored again: what the search added is no part of the record.
         let ran = home.run("rsv-search", &["-p", "p", "--target", ROOT, "--level", "9", "x"], "");
         assert!(ran.trouble().contains("--level"));
     }
@@ -452,11 +453,38 @@ fn the_visited_part_of_the_tree_is_drawn() {
     };
     for flag in ["--flat", "--recursive"] {
         let svg = picture("svg", flag);
-        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("garden/a") || flag == "--recursive");
+        assert!(
+            svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("garden/a")
+                || flag == "--recursive"
+        );
         assert!(!svg.contains("<i>") && svg.contains("&lt;i&gt;"));
         let dot = picture("dot", flag);
-        assert!(dot.starts_with("digraph search {\n") && dot.contains(" -> ") && dot.ends_with("}\n"), "{dot}");
+        assert!(
+            dot.starts_with("digraph search {\n") && dot.contains(" -> ") && dot.ends_with("}\n"),
+            "{dot}"
+        );
     }
     let ran = home.run("rsv-search", &["-p", "p", "--target", ROOT, "--format", "svg", "tomatoes"], "");
     assert!(ran.trouble().contains("add --steps"));
+}
+
+#[test]
+fn the_proxy_searches_below_targets() {
+    let home = Home::new();
+    let uris = ["a", "b"].map(|name| format!("{ROOT}/{name}"));
+    store(&home, "p", &uris.each_ref().map(|uri| document(uri, "Beds", "Tomatoes + seed.")));
+    let proxy = Proxy::start(&home);
+    let hits = |query: &str| {
+        let (status, body) = proxy.get(&format!("/partition/p/v1/command/search/{query}"));
+        assert_eq!(status, 200, "{body}");
+        lines_of(&body).remove(0).as_array().unwrap().clone()
+    };
+    let found = hits(&format!("5?term=ripe+tomatoes&target={ROOT}"));
+    assert_eq!(found.iter().map(|hit| text(&hit["uri"])).collect::<Vec<_>>(), uris);
+    assert!(found[0]["score"].is_f64() && found[0]["overview"].is_string(), "{found:?}");
+    assert_eq!(hits(&format!("1?term=tomatoes&target={ROOT}")).len(), 1);
+    assert_eq!(hits(&format!("?term=tomatoes&target=viking://none&target={}", uris[1])).len(), 1);
+    assert!(hits("?term=tomatoes&target=viking://user/q/memories").is_empty());
+    let (status, body) = proxy.get("/partition/p/v1/command/search/5?term=a&target=none");
+    assert!(status == 400 && body.contains("target: expected an address"), "{body}");
 }
