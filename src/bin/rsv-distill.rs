@@ -131,8 +131,8 @@ fn distil(mut session: Session, place: &dyn Display, method: &Method, io: &mut I
     set_default_scope(&mut session, &io.common);
     let now = io.clock.now();
     let memories = match method {
-        Method::EmitRequests(model) => {
-            print(&distill::request(&session).body(model), io)?;
+        Method::EmitRequests(recipient) => {
+            print(&distill::request(&session).body(recipient), io)?;
             return io.out.flush();
         }
         Method::ByRule => distill::by_rule(&session, now),
