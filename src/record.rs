@@ -33,7 +33,7 @@ pub mod when;
 pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart};
 pub use address::Address;
 pub use content::{Content, LINE_ENDS};
-pub use document::{DOCUMENT, URI, directory_digest};
+pub use document::{BY_RULE, DOCUMENT, URI, directory_digest};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use feed::{Feed, FeedEvent, ObjectSource};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};

@@ -59,6 +59,7 @@ mod memory;
 mod memory_search;
 mod merge;
 mod merge_model;
+mod mirrors;
 mod models;
 mod mutations;
 mod neo4j;
