@@ -314,7 +314,9 @@ fn stores_that_exchange_exports_agree_to_the_byte() {
             [format!("{garden} {NOTES}"), format!("{garden}/a {garden}"), format!("{garden}/b {garden}")]
         );
         // Links of documents go back into a file.
-        graph.run("rsv-link", &["-p", "p", &format!("{garden}/a"), &garden, "--reason", "It is there."], "").ok();
+        graph
+            .run("rsv-link", &["-p", "p", &format!("{garden}/a"), &garden, "--reason", "It is there."], "")
+            .ok();
         let back = Home::new();
         back.run("rsv-import", &[], graph.export()).ok();
         assert_eq!(back.export(), graph.export());
