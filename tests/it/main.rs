@@ -35,6 +35,7 @@ mod enrich_shapes;
 mod enrich_trouble;
 mod enrich_turns;
 mod examples;
+mod export_cursor;
 mod export_import;
 mod fake;
 mod first_half_hour;
