@@ -4,6 +4,7 @@
 //! records of one kind in one scope.
 
 mod api;
+mod changes;
 mod copy;
 mod cosine;
 mod damage;
@@ -31,6 +32,7 @@ pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
     VisitHit, Words,
 };
+pub use changes::{ChangeNumbers, ChangeState, Cursor, Witness};
 pub use copy::copy;
 pub use damage::Damage;
 pub use error::{ErrorKind, StoreError};

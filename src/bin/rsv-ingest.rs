@@ -75,6 +75,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         trace_id: args.trace,
         keep_system: args.keep_system,
         import: None,
+        commit_at_pause: false,
         mirror: args.mirror,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),
