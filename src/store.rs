@@ -7,6 +7,7 @@ mod api;
 mod changes;
 mod copy;
 mod cosine;
+mod cursor;
 mod damage;
 mod dates;
 mod error;
@@ -32,8 +33,9 @@ pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
     VisitHit, Words,
 };
-pub use changes::{ChangeNumbers, ChangeState, Cursor, Witness};
+pub use changes::{ChangeNumbers, ChangeState, Witness};
 pub use copy::copy;
+pub use cursor::Cursor;
 pub use damage::Damage;
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};

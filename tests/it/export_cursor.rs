@@ -136,7 +136,7 @@ fn a_cursor_that_does_not_fit_is_refused() {
         }
         refused(
             "--new-since damaged --next next",
-            "damaged: is no cursor: missing field `store` at line 2 column 0",
+            "damaged: is no cursor: missing field `store` at line 1 column 2",
         );
         refused("--new-since cursor --next cursor", "--next names the file of --new-since");
         refused("--next next --format csv", "--new-since and --next are for JSON lines alone");

@@ -133,11 +133,10 @@ fn a_document_of_json_waits_until_it_is_whole() {
 fn a_year_of_sessions_is_imported_and_searched() {
     const SESSIONS: usize = 365;
     let home = Home::new();
-    let month = |day: usize| format!("2026-{:02}-{:02}", 1 + day / 31, 1 + day % 31);
     for day in 0..SESSIONS {
         let entry = |n: usize, role: &str, content: &str| {
             let entry = json!({"type": role, "sessionId": format!("s{day}"), "cwd": format!("/nowhere/p{}", day % 40),
-                "uuid": format!("u{day}-{n}"), "timestamp": format!("{}T10:{n:02}:00.000Z", month(day)),
+                "uuid": format!("u{day}-{n}"), "timestamp": 1_767_225_600_000 + day * 86_400_000 + n * 60_000,
                 "message": {"role": role, "content": content}});
             format!("{entry}\n")
         };
