@@ -161,7 +161,7 @@ fn distil(mut session: Session, place: &dyn Display, method: &Method, io: &mut I
 /// Puts a session that names no scope into the one of the flags.
 fn set_default_scope(session: &mut Session, common: &Common) {
     if session.partition.is_none() && session.instance.is_none() {
-        session.partition.clone_from(&common.partition);
+        session.partition = common.partition().map(str::to_owned);
         session.instance.clone_from(&common.instance);
     }
 }

@@ -3,6 +3,7 @@
 //! Any number of processes use a store at once. Every method is atomic: its writes are visible all or none, and durable
 //! when it returns, and its reads see one snapshot.
 
+use super::changes::{ChangeState, Witness};
 use super::damage::Damage;
 use super::error::Result;
 use super::evidence::{Around, Cosines, Evidence, Plan};
@@ -131,6 +132,9 @@ pub trait Records {
     /// A mark of the records that are there now, for a later walk; `None` if the store does not number them in the order
     /// in which they come.
     fn mark(&mut self) -> Result<Option<Mark>>;
+
+    /// The numbers of the last changes. What is walked later has all changes up to them.
+    fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState>;
 }
 
 /// The function that a walk calls for each record.

@@ -1,6 +1,7 @@
 //! Records, in SQLite.
 
 use super::super::api::{Records, Visit};
+use super::super::changes::{ChangeState, Witness};
 use super::super::damage::Damage;
 use super::super::error::Result;
 use super::super::forgetting::WriteRules;
@@ -12,7 +13,7 @@ use super::filter::{Filter, Source};
 use super::row::{self, COLUMNS, TABLES};
 use super::tombstones::PartFilter;
 use super::write::{self, KnownCollections};
-use super::{connection, erase, newest, walk};
+use super::{changes, connection, erase, newest, walk};
 use crate::record::{Record, RecordKind, StoredRecord, TombstoneState};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::collections::BTreeMap;
@@ -79,6 +80,10 @@ impl Records for Sqlite {
 
     fn mark(&mut self) -> Result<Option<Mark>> {
         walk::mark(&self.connection).map(Some).map_err(|e| self.failed("read", e))
+    }
+
+    fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
+        changes::state(&self.connection, earlier).map_err(|e| self.failed("read", e))
     }
 }
 
