@@ -62,7 +62,8 @@ impl Mirror {
         let addresses = |member: &str| -> Result<Vec<Address>> {
             texts(line, member)?.unwrap_or_default().iter().map(|uri| address(member, uri)).collect()
         };
-        let kept = addresses("kept")?.iter().map(|address| address.document_id(&partition)).collect::<Vec<_>>();
+        let kept =
+            addresses("kept")?.iter().map(|address| address.document_id(&partition)).collect::<Vec<_>>();
         let unread = addresses("unread")?;
         let at = self.parts.iter().position(|tree| tree.partition == partition && tree.uri == uri);
         let mut tree = match at {

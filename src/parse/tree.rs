@@ -230,7 +230,9 @@ impl<'a> Tree<'a> {
             None => {}
         }
         match self.lists.take_if_long() {
-            Some(lists) => (self.sink)(Output::Tree(TreeLine::new(self.root.as_str(), self.nodes, false, lists))),
+            Some(lists) => {
+                (self.sink)(Output::Tree(TreeLine::new(self.root.as_str(), self.nodes, false, lists)))
+            }
             None => Ok(()),
         }
     }

@@ -46,10 +46,10 @@ fn lines(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-const NOTES: &str = "viking://resources/notes";
+pub(crate) const NOTES: &str = "viking://resources/notes";
 
 /// The lines of a mirror of notes: each a name in `garden` and a text.
-fn notes(files: &[(&str, &str)]) -> Vec<Value> {
+pub(crate) fn notes(files: &[(&str, &str)]) -> Vec<Value> {
     let garden = format!("{NOTES}/garden");
     let mut nodes: Vec<Value> =
         files.iter().map(|(name, content)| leaf(&format!("{garden}/{name}"), content)).collect();
@@ -61,7 +61,7 @@ fn notes(files: &[(&str, &str)]) -> Vec<Value> {
     nodes
 }
 
-fn mirror(home: &Home, lines_: &[Value]) {
+pub(crate) fn mirror(home: &Home, lines_: &[Value]) {
     home.run("rsv-ingest", &["-p", "p", "--mirror"], lines(lines_)).ok();
 }
 
@@ -258,7 +258,7 @@ fn a_directory_that_a_model_wrote_is_stale_once_its_children_change() {
     let mut changed = leaf(&format!("{NOTES}/garden/a"), "Another");
     changed["made_by"] = json!("a-model");
     home.ingest(&["-p", "p"], &lines(&[changed]));
-    assert_eq!(stale(), ["garden"]);
+    assert_eq!(stale(), ["garden", "notes"]);
 }
 
 #[test]
@@ -314,7 +314,9 @@ fn stores_that_exchange_exports_agree_to_the_byte() {
             [format!("{garden} {NOTES}"), format!("{garden}/a {garden}"), format!("{garden}/b {garden}")]
         );
         // Links of documents go back into a file.
-        graph.run("rsv-link", &["-p", "p", &format!("{garden}/a"), &garden, "--reason", "It is there."], "").ok();
+        graph
+            .run("rsv-link", &["-p", "p", &format!("{garden}/a"), &garden, "--reason", "It is there."], "")
+            .ok();
         let back = Home::new();
         back.run("rsv-import", &[], graph.export()).ok();
         assert_eq!(back.export(), graph.export());

@@ -46,8 +46,12 @@ fn a_killed_parser_takes_nothing_away_and_the_next_run_is_exact() {
         write_some(&mut dice);
         let whole = home.run("rsv-parse", &["notes", "--to", NOTES], "").ok();
         let mut parser = home.command("rsv-parse");
-        let mut parser =
-            parser.args(["notes", "--to", NOTES]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut parser = parser
+            .args(["notes", "--to", NOTES])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         // More than a pipe holds is left, so that the parser is not at its end.
         let (mut output, mut read) = (parser.stdout.take().unwrap(), vec![0; dice.below(whole.len() / 3)]);
         output.read_exact(&mut read).unwrap();
@@ -113,9 +117,7 @@ fn lists_of_kept_addresses_are_of_any_length() {
 #[test]
 fn a_section_that_moves_has_its_new_position() {
     for home in Home::of_each_store() {
-        let section = |name: &str, order: usize| {
-            json!({"kind": "document", "uri": format!("{NOTES}/{name}"), "content": name, "order": order})
-        };
+        let section = |name: &str, order: usize| json!({"kind": "document", "uri": format!("{NOTES}/{name}"), "content": name, "order": order});
         let put = |sections: &[Value]| {
             let lines: String = sections.iter().map(|section| format!("{section}\n")).collect();
             home.ingest(&[], &lines);

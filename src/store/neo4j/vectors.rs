@@ -162,8 +162,7 @@ fn read_records(
         let Some(kind) = row.get::<Option<usize>>("kind")? else { continue };
         let (id, Scope { partition, instance }): (String, _) = (row.get("id")?, row.scope()?);
         let (time, extra) = (Some(row.get("timestamp")?), row.get("extra")?);
-        let listed =
-            (kind, Some(id.clone()), None, partition, instance, None, None, time, None, extra, None);
+        let listed = (kind, Some(id.clone()), None, partition, instance, None, None, time, None, extra, None);
         records.insert(id, values::record(listed, &kinds)?);
     }
     Ok(records)
