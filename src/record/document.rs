@@ -177,6 +177,18 @@ impl StoredRecord {
         self.members.set_text(SOURCE, sha256);
     }
 
+    /// The level of detail at which a document is shown to models: 1 the overview, else 0 the abstract, else 2 the content.
+    pub fn shown_level(&self) -> u8 {
+        let has = |member: &str| !self.member_text(member).is_empty();
+        if has("overview") {
+            1
+        } else if has("abstract") {
+            0
+        } else {
+            2
+        }
+    }
+
     /// Whether a document is a directory.
     pub fn is_directory(&self) -> bool {
         self.members.has("children")
@@ -228,8 +240,11 @@ fn title_path(document: &StoredRecord) -> String {
 
 /// The overview, else the abstract, else the content.
 fn shown_text(document: &StoredRecord) -> String {
-    let texts = [document.member_text("overview"), document.member_text("abstract"), document.text.clone()];
-    texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    match document.shown_level() {
+        0 => document.member_text("abstract"),
+        1 => document.member_text("overview"),
+        _ => document.text.clone(),
+    }
 }
 
 fn joined<const N: usize>(texts: [String; N]) -> String {

@@ -46,10 +46,10 @@ fn lines(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-const NOTES: &str = "viking://resources/notes";
+pub(crate) const NOTES: &str = "viking://resources/notes";
 
 /// The lines of a mirror of notes: each a name in `garden` and a text.
-fn notes(files: &[(&str, &str)]) -> Vec<Value> {
+pub(crate) fn notes(files: &[(&str, &str)]) -> Vec<Value> {
     let garden = format!("{NOTES}/garden");
     let mut nodes: Vec<Value> =
         files.iter().map(|(name, content)| leaf(&format!("{garden}/{name}"), content)).collect();
@@ -61,7 +61,7 @@ fn notes(files: &[(&str, &str)]) -> Vec<Value> {
     nodes
 }
 
-fn mirror(home: &Home, lines_: &[Value]) {
+pub(crate) fn mirror(home: &Home, lines_: &[Value]) {
     home.run("rsv-ingest", &["-p", "p", "--mirror"], lines(lines_)).ok();
 }
 
@@ -258,7 +258,7 @@ fn a_directory_that_a_model_wrote_is_stale_once_its_children_change() {
     let mut changed = leaf(&format!("{NOTES}/garden/a"), "Another");
     changed["made_by"] = json!("a-model");
     home.ingest(&["-p", "p"], &lines(&[changed]));
-    assert_eq!(stale(), ["garden"]);
+    assert_eq!(stale(), ["garden", "notes"]);
 }
 
 #[test]
