@@ -94,7 +94,7 @@ fn print_trees(
     client: &Client,
     io: &mut Io,
 ) -> Result<Outcome> {
-    let (to, partition) = address(to, io.common.partition.as_deref())?;
+    let (to, partition) = address(to, io.common.partition())?;
     let known = args.known.as_deref().map(|path| known(path, io)).transpose()?.unwrap_or_default();
     let options = Options {
         scope: GivenScope { partition, instance: io.common.instance.clone() },
@@ -153,7 +153,7 @@ impl Printer<'_> {
     fn print(&mut self, output: Output) -> Result<()> {
         let line = match &output {
             Output::Node(node) => serde_json::to_vec(node),
-            Output::End(end) => serde_json::to_vec(end),
+            Output::Tree(tree) => serde_json::to_vec(tree),
             Output::Unread(error) => {
                 let io = &mut *self.io;
                 self.progress.suspend(|| io.fault(error));

@@ -44,6 +44,7 @@ const fn row(
 #[rustfmt::skip]
 pub(super) static ROWS: &[SettingRow] = &[
     row("store", &["RSV_STORE"], Text, None, "the store: sqlite:PATH, a path, or neo4j for the server at neo4j_uri"),
+    row("scope", &["RSV_SCOPE"], Choice(&["default", "auto"]), Some("default"), "the partition that is read and written without -p: default, or auto (that of the project of the working directory)"),
     row("max_line_bytes", &["RSV_MAX_LINE_BYTES"], Integer(1, 1 << 40), Some("33554432"), "the longest line or text that a tool accepts, in bytes"),
 
     row("neo4j_uri", &["NEO4J_URI"], BOLT_URL, Some("bolt://localhost:7687"), "the address of the Neo4j server, used if the store is neo4j"),
@@ -103,8 +104,10 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("embed.library", &["RSV_EMBED_LIBRARY"], Text, None, "the path of ONNX Runtime's library; unset, the tools look for it"),
     row("embed.hub", &["RSV_EMBED_HUB", "HF_ENDPOINT"], HTTP_URL, Some("https://huggingface.co"), "the hub from which rsv-embed --fetch downloads models"),
 
-    row("enrich.recall", &["RSV_ENRICH_RECALL"], List(&["similar", "recent", "memories"]), Some("similar,recent"), "what to recall: some of similar (related messages), recent (the last messages) and memories, separated by commas, or none"),
+    row("enrich.recall", &["RSV_ENRICH_RECALL"], List(&["similar", "recent", "memories", "documents"]), Some("similar,recent"), "what to recall: some of similar (related messages), recent (the last messages), memories and documents, separated by commas, or none"),
     row("enrich.memories", &["RSV_ENRICH_MEMORIES"], MESSAGE_COUNT, Some("3"), "the maximum number of memories to recall"),
+    row("enrich.documents", &["RSV_ENRICH_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the maximum number of documents to recall"),
+    row("enrich.target", &["RSV_ENRICH_TARGET"], Text, Some("viking://resources"), "the address at and below which documents are recalled"),
     row("enrich.selective", &["RSV_ENRICH_SELECTIVE"], Boolean, Some("true"), "whether only messages that are likely to help are recalled, instead of as many as there may be"),
     row("enrich.recent_gap", &["RSV_ENRICH_RECENT_GAP"], Duration, Some("30m"), "the pause after which a new sitting begins; with enrich.selective, recent messages are those of the present sitting"),
     row("enrich.share", &["RSV_ENRICH_SHARE"], Real(0.0, 1.0), Some("0.25"), "the largest share of the model's window that recalled messages take"),
