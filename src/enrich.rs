@@ -114,7 +114,7 @@ fn recall_or_reuse(
     options: &Options,
 ) -> Result<Recalled> {
     let (Some(user), Some(digest)) = (request.last_user(), digest) else { return Ok(Recalled::default()) };
-    if options.similar == 0 && options.recent == 0 && options.memories == 0 {
+    if options.recalls_nothing() {
         return Ok(Recalled::default());
     }
     if user + 1 < request.messages.len()

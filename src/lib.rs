@@ -44,3 +44,4 @@ pub mod structured; // 11  a model's answer as JSON, by a schema
 
 pub mod distill; // 12  sessions into memories
 pub mod merge; // 12  similar memories into one
+pub mod plan; // 12  the questions of a message, by a model

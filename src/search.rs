@@ -2,11 +2,14 @@
 
 mod expand;
 mod hybrid;
+mod meaning;
 mod memories;
 mod nearby;
 mod options;
+pub mod tree;
 mod visit;
 
+pub use meaning::{Fallback, Meaning};
 pub use memories::{MemoryRule, run_with_memories};
 pub use nearby::{is_in_words, nothing_found};
 pub use options::{By, CatchUp, LinkNewest, Options};
@@ -82,6 +85,16 @@ impl Found<'_> {
             kept = room;
         }
     }
+}
+
+/// Hits followed by the records of a selection that are linked to them, at most `options.limit` in all.
+pub fn with_linked(
+    store: &mut dyn Store,
+    hits: Vec<Hit>,
+    which: &Select,
+    options: &Options,
+) -> Result<Vec<Hit>> {
+    Found { hits, which, evidence: Evidence::default() }.sharing_the_limit(store, options)
 }
 
 /// As `run`, without following links.

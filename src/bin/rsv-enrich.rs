@@ -21,7 +21,7 @@ struct Args {
     /// Use this trace for the turn, instead of a new one
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
-    /// Recall these messages: similar,recent or similar or recent or none
+    /// Recall this: some of similar, recent, memories and documents, separated by commas, or none
     #[arg(long, value_name = "WHAT")]
     recall: Option<String>,
     /// Put the recalled messages here: tail, head or system

@@ -1,14 +1,19 @@
-//! rsv-search: finds messages by words or by meaning.
+//! rsv-search: finds messages, memories and documents by words or by meaning.
 
-use rsv::backfill;
-use rsv::cli::{self, Diagnostics, Filter, Io, Layout, Outcome, Printing};
+use clap::builder::NonEmptyStringValueParser;
+use rsv::cli::{self, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::{self, Settings};
 use rsv::embed::{self, Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::memory::PriorRule;
-use rsv::record::{Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
-use rsv::search::{self, By, CatchUp, LinkNewest, MemoryRule, Options};
+use rsv::plan;
+use rsv::record::{
+    Address, DOCUMENT, Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes,
+};
+use rsv::search::tree::{self, TreeAnswer, TreeQuery};
+use rsv::search::{self, By, Fallback, LinkNewest, Meaning, MemoryRule, Options};
 use rsv::store::{self, Around, Except, Question, Select, Store, Term};
+use rsv::structured::Model;
 use rsv::view::{self, ReservoirLines};
 use std::io::Read;
 use std::process::ExitCode;
@@ -55,9 +60,11 @@ struct Args {
     /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     exclude: Vec<String>,
-    /// Find records of these kinds: message, memory, document
+    /// Find records of these kinds: message, memory, document [default: message; with --target, what lies there]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
+    #[command(flatten)]
+    tree: Tree,
     /// Find memories with at least this confidence [default: 0.7 for those that were written, 0.5 for those that were made]
     #[arg(long, value_name = "CONFIDENCE", value_parser = score)]
     min_confidence: Option<f64>,
@@ -66,6 +73,60 @@ struct Args {
     all: bool,
     #[command(flatten)]
     printing: Printing,
+}
+
+/// The flags of a search in the tree of contexts.
+#[derive(clap::Args)]
+struct Tree {
+    /// Find documents, or memories, at and below this address (viking://...); may be repeated
+    #[arg(long, value_name = "URI", value_parser = address, conflicts_with_all = ["all", "context"])]
+    target: Vec<String>,
+    /// Search all documents below the targets at once
+    #[arg(long, conflicts_with = "recursive")]
+    flat: bool,
+    /// Search from the targets and the best directories down
+    #[arg(long)]
+    recursive: bool,
+    /// Before the hits, print the steps of the search
+    #[arg(long)]
+    steps: bool,
+    /// Print this of a hit: 0, its abstract; 1, its overview too; 2, its content too [default: 1, else the content]
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=2))]
+    level: Option<u8>,
+    /// Add the words of this session to the question, with less weight
+    #[arg(long, value_name = "SESSION", value_parser = NonEmptyStringValueParser::new())]
+    with_session: Option<String>,
+    /// Let this model say what to search for
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    plan: Option<String>,
+}
+
+impl Tree {
+    /// The name of a flag that does nothing without a target.
+    fn flag(&self) -> Option<&'static str> {
+        let flags = [
+            (self.flat, "--flat"),
+            (self.recursive, "--recursive"),
+            (self.steps, "--steps"),
+            (self.level.is_some(), "--level"),
+            (self.with_session.is_some(), "--with-session"),
+            (self.plan.is_some(), "--plan"),
+        ];
+        flags.into_iter().find(|(is_set, _)| *is_set).map(|(_, name)| name)
+    }
+
+    fn method(&self) -> tree::Method {
+        match (self.flat, self.recursive) {
+            (true, _) => tree::Method::Flat,
+            (_, true) => tree::Method::Recursive,
+            _ => tree::Method::default(),
+        }
+    }
+}
+
+/// Checks an address of `--target`.
+fn address(text: &str) -> std::result::Result<String, String> {
+    Address::parse(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// What a search goes by, if not by words alone.
@@ -78,7 +139,7 @@ struct Kind {
     /// Find messages by words and by meaning together
     #[arg(long)]
     hybrid: bool,
-    /// Find messages by this: keyword, semantic, hybrid or auto (hybrid where an embedding model is installed, else keyword) [default: keyword; on a terminal, the setting search.by]
+    /// Find messages by this: keyword, semantic, hybrid or auto (hybrid where an embedding model is installed, else keyword) [default: keyword; on a terminal, the setting search.by; with --target, auto]
     #[arg(long, value_name = "WHAT", value_parser = ["keyword", "semantic", "hybrid", "auto"], hide_possible_values = true)]
     by: Option<String>,
 }
@@ -86,12 +147,31 @@ struct Kind {
 impl Kind {
     /// What the search goes by. In a pipe only the flags decide, so that what reads it gets the same everywhere.
     fn name(&self, settings: &Settings, io: &Io) -> String {
+        let setting = || settings.text("search.by").filter(|_| io.stdout_is_tty());
+        self.flag().or_else(setting).unwrap_or_else(|| "keyword".to_owned())
+    }
+
+    fn flag(&self) -> Option<String> {
         let flag =
             [(self.semantic, "semantic"), (self.hybrid, "hybrid")].into_iter().find(|(is_set, _)| *is_set);
-        let flag = flag.map(|(_, name)| name.to_owned()).or_else(|| self.by.clone());
-        let setting = || settings.text("search.by").filter(|_| io.stdout_is_tty());
-        flag.or_else(setting).unwrap_or_else(|| "keyword".to_owned())
+        flag.map(|(_, name)| name.to_owned()).or_else(|| self.by.clone())
     }
+
+    /// What a search in the tree goes by: a question rarely has all of its words in one document.
+    fn name_in_tree(&self) -> String {
+        self.flag().unwrap_or_else(|| "auto".to_owned())
+    }
+}
+
+/// The model of a search that goes by something; `None` for a search by words.
+fn meaning(by: &str, has_fallback: bool) -> Option<Meaning> {
+    let fallback = match by {
+        "keyword" => return None,
+        "auto" => Fallback::WithoutModel,
+        _ if has_fallback => Fallback::Always,
+        _ => Fallback::Never,
+    };
+    Some(Meaning::new(by != "semantic", fallback))
 }
 
 fn score(text: &str) -> std::result::Result<f64, String> {
@@ -115,27 +195,20 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         until: args.filter.until,
         except: Except { traces: args.exclude_trace, ids: args.exclude },
         ..Select::records(
-            if args.kind.is_empty() { vec![&MESSAGE] } else { args.kind },
+            if args.kind.is_empty() { vec![&MESSAGE] } else { args.kind.clone() },
             io.common.to_read(args.all)?,
         )
     };
     if let Some(kind) = which.kinds.iter().find(|kind| !kind.indexed.is_some()) {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
     }
+    if let Some(flag) = args.tree.flag().filter(|_| args.tree.target.is_empty() && !args.terms.is_empty()) {
+        return Err(
+            Error::new(format!("{flag} is for a search in the tree of contexts")).hint("add --target URI")
+        );
+    }
     let reservoir = ReservoirLines { to_terminal: io.stdout_is_tty() };
-    let meaning = match &*args.by.name(&settings, io) {
-        "keyword" => None,
-        by => Some(Meaning {
-            embedder: None,
-            hybrid: by != "semantic",
-            fallback: match by {
-                "auto" => Fallback::WithoutModel,
-                _ if args.fallback.is_some() => Fallback::Always,
-                _ => Fallback::Never,
-            },
-            filled: Vec::new(),
-        }),
-    };
+    let planner = args.tree.plan.as_deref();
     let mut search = Search {
         which,
         options: Options {
@@ -152,7 +225,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         layout,
         reservoir: (args.printing.format.as_deref() == Some("reservoir")).then_some(reservoir),
         highlighted: Vec::new(),
-        meaning,
+        meaning: meaning(&args.by.name(&settings, io), args.fallback.is_some()),
+        meaning_in_tree: meaning(&args.by.name_in_tree(), args.fallback.is_some()),
+        planner: planner
+            .map(|model| Model::new(model, &settings, io.clock, &io.diagnostics()))
+            .transpose()?,
+        kinds: args.kind,
+        tree: args.tree,
         settings: &settings,
         memories: MemoryRule {
             prior: PriorRule::from_settings(&settings),
@@ -189,30 +268,16 @@ struct Search<'a> {
     highlighted: Vec<Term>,
     /// The parts for a search by meaning; `None` for a search by words.
     meaning: Option<Meaning>,
+    /// The same for a search in the tree.
+    meaning_in_tree: Option<Meaning>,
+    tree: Tree,
+    /// The kinds of the hits, if they were given.
+    kinds: Vec<&'static RecordKind>,
+    /// The model that says what to search for in the tree.
+    planner: Option<Model>,
     settings: &'a Settings,
     /// The filters of memories.
     memories: MemoryRule,
-}
-
-/// When words will do instead of meaning.
-#[derive(Clone, Copy, PartialEq)]
-enum Fallback {
-    Never,
-    /// If no model can be used, which a note says.
-    Always,
-    /// The same, and without a note if there is no model at all.
-    WithoutModel,
-}
-
-/// The parts that a search by meaning needs.
-struct Meaning {
-    /// Loaded for the first question.
-    embedder: Option<Embedder>,
-    /// Whether words count too.
-    hybrid: bool,
-    fallback: Fallback,
-    /// The scopes whose messages were given vectors before they were searched.
-    filled: Vec<Scopes>,
 }
 
 impl Search<'_> {
@@ -227,6 +292,10 @@ impl Search<'_> {
         let which = query.map_or_else(|| self.which.clone(), |query| self.narrowed(query));
         let limit = query.and_then(|query| query.limit).unwrap_or(self.options.limit);
         let options = Options { limit, ..self.options.clone() };
+        let targets = query.and_then(|query| query.targets.as_ref()).unwrap_or(&self.tree.target).clone();
+        if !targets.is_empty() {
+            return self.answer_in_tree(question, &targets, (&which, &options), query, store, io);
+        }
         let mut rank = 0;
         let has_memories = which.kinds.contains(&&MEMORY);
         self.highlight(question);
@@ -259,16 +328,119 @@ impl Search<'_> {
             }
         }
         if rank == 0 {
-            match (query.filter(|_| self.reservoir.is_none()), &self.layout) {
-                (Some(query), Some(_)) => io.out.write(heading(query).as_bytes())?,
-                (Some(query), None) => io.out.with(|out| query.write_miss(out))?,
-                (None, _) if limit > 0 && io.stdout_is_tty() => {
-                    self.explain_nothing(question, &which, store, io)?
-                }
-                (None, _) => {}
+            self.print_miss(query, io)?;
+            if query.is_none() && limit > 0 && io.stdout_is_tty() {
+                self.explain_nothing(question, &which, store, io)?;
             }
         }
         io.out.flush().map(|()| rank > 0)
+    }
+
+    /// Prints the answer to a question in the tree: the steps, if they are wanted, and the hits; returns whether there are
+    /// any.
+    fn answer_in_tree(
+        &mut self,
+        question: &str,
+        targets: &[String],
+        (which, options): (&Select, &Options),
+        query: Option<&Query>,
+        store: &mut dyn Store,
+        io: &mut Io,
+    ) -> Result<bool> {
+        let partition = match &which.scopes {
+            Scopes::Partition(partition) => partition.clone(),
+            Scopes::One(scope) => scope.partition.clone(),
+            Scopes::All => io.common.scope()?.partition,
+        };
+        let targets: Result<Vec<Address>> = targets
+            .iter()
+            .map(|target| Address::locate(target, &partition).map_err(|e| e.at("target")))
+            .collect();
+        let targets = targets?;
+        let session = match &self.tree.with_session {
+            Some(session) => tree::session_context(store, &partition, session)?,
+            None => String::new(),
+        };
+        let questions = self.questions(question, &session, io);
+        self.highlight(question);
+        let asked = TreeQuery {
+            partition: &partition,
+            targets: &targets,
+            kinds: &self.kinds.clone(),
+            filter: which,
+            questions: &questions,
+            context: Some(session.as_str()).filter(|session| !session.is_empty()),
+            method: self.tree.method(),
+            memories: self.memories,
+        };
+        let TreeAnswer { mut hits, steps } = self.find_in_tree(&asked, which, options, store, io)?;
+        if options.link {
+            let kinds = vec![&DOCUMENT, &MEMORY];
+            let which = Select::records(kinds, Scopes::Partition(partition.clone()));
+            hits =
+                search::with_linked(store, hits, &which, &Options { deduplicate: true, ..options.clone() })?;
+        }
+        tree::describe(store, &mut hits)?;
+        if self.tree.steps {
+            for step in &steps {
+                match &self.layout {
+                    Some(_) => io.out.write(format!("{}\n", view::visible(&step.to_text())).as_bytes())?,
+                    None => io.out.with(|out| step.write_line(query, out))?,
+                }
+            }
+        }
+        for (at, hit) in hits.iter().enumerate() {
+            let record = tree::at_level(hit.record.clone(), self.tree.level, self.layout.is_some());
+            self.print(at + 1, &Hit { record, ..hit.clone() }, &Around::default(), query, io)?;
+        }
+        if hits.is_empty() {
+            self.print_miss(query, io)?;
+        }
+        io.out.flush().map(|()| !hits.is_empty())
+    }
+
+    /// The questions to search for: those that a model makes of a question, else that alone.
+    fn questions(&self, question: &str, session: &str, io: &Io) -> Vec<String> {
+        let planned = self.planner.as_ref().map(|model| plan::questions(question, session, model));
+        match planned {
+            Some(Ok(questions)) => questions,
+            Some(Err(error)) => {
+                let hint = error.remedy().map_or(String::new(), |hint| format!(" ({hint})"));
+                io.note(format_args!("searching for the question as it is: {error}{hint}"));
+                vec![question.to_owned()]
+            }
+            None => vec![question.to_owned()],
+        }
+    }
+
+    /// The answer to a question in the tree, by meaning or by words.
+    fn find_in_tree(
+        &mut self,
+        asked: &TreeQuery,
+        which: &Select,
+        options: &Options,
+        store: &mut dyn Store,
+        io: &Io,
+    ) -> Result<TreeAnswer> {
+        let diagnostics = io.diagnostics();
+        let Some(meaning) = &mut self.meaning_in_tree else {
+            return tree::run(store, &mut By::Words, asked, options);
+        };
+        let by = meaning.ready(which, store, self.settings, &diagnostics);
+        match by.and_then(|mut by| tree::run(store, &mut by, asked, options)) {
+            Err(why) => meaning.fall_back(why, store, self.settings, &diagnostics)?,
+            found => return found,
+        }
+        tree::run(store, &mut By::Any, asked, options)
+    }
+
+    /// Prints what answers a query line without hits.
+    fn print_miss(&self, query: Option<&Query>, io: &mut Io) -> Result<()> {
+        match (query.filter(|_| self.reservoir.is_none()), &self.layout) {
+            (Some(query), Some(_)) => io.out.write(heading(query).as_bytes()),
+            (Some(query), None) => io.out.with(|out| query.write_miss(out)),
+            (None, _) => Ok(()),
+        }
     }
 
     /// Tells a person what is near, where nothing was found.
@@ -364,11 +536,7 @@ impl Search<'_> {
         if let Some(meaning) = &mut self.meaning {
             let by = meaning.ready(which, store, self.settings, &diagnostics);
             match by.and_then(|by| search::run(store, by, question, which, options)) {
-                Err(why) if meaning.fallback != Fallback::Never => {
-                    if meaning.fallback == Fallback::Always || backfill::is_wanted(store, self.settings)? {
-                        io.note(format_args!("searching by words: {why}"));
-                    }
-                }
+                Err(why) => meaning.fall_back(why, store, self.settings, &diagnostics)?,
                 found => return found,
             }
             self.meaning = None;
@@ -416,26 +584,4 @@ impl Search<'_> {
 /// The question of a query line, above its hits.
 fn heading(query: &Query) -> String {
     format!("{}\n", view::visible(&query.text))
-}
-
-impl Meaning {
-    /// Prepares the ranking of a search; messages without a vector are embedded first, in each scope.
-    fn ready<'a>(
-        &'a mut self,
-        which: &Select,
-        store: &mut dyn Store,
-        settings: &Settings,
-        diagnostics: &'a Diagnostics,
-    ) -> Result<By<'a>> {
-        let embedder = match &mut self.embedder {
-            Some(embedder) => embedder,
-            none => none.insert(backfill::embedder(store, settings, Workload::Few, diagnostics)?),
-        };
-        let mut behind = None;
-        if !self.filled.contains(&which.scopes) {
-            self.filled.push(which.scopes.clone());
-            behind = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
-        }
-        Ok(if self.hybrid { By::Both(embedder, behind) } else { By::Meaning(embedder, behind) })
-    }
 }

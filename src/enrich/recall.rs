@@ -3,12 +3,15 @@
 
 use super::degraded::Degraded;
 use super::duplicate_filter::DuplicateFilter;
-use super::options::Options;
+use super::options::{Options, Wording};
 use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
-use crate::record::{Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds};
+use crate::record::{
+    DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
+};
+use crate::search::tree::{Method, TreeQuery};
 use crate::search::{self, By, CatchUp, MemoryRule};
 use crate::store::Select;
 use std::collections::HashMap;
@@ -25,14 +28,40 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Whether it is a memory, which has a block of its own.
-    pub(super) fn is_memory(&self) -> bool {
-        self.record.kind == &MEMORY
+    /// The block in which it is recalled.
+    pub(super) fn block(&self) -> Block {
+        match self.record.kind {
+            kind if kind == &MEMORY => Block::Memories,
+            kind if kind == &DOCUMENT => Block::Documents,
+            _ => Block::Messages,
+        }
     }
 }
 
-/// The candidates in the order of their worth: the last messages, newest first, then the related ones, best first, then
-/// those linked to these.
+/// A fenced block of recalled records.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Block {
+    Memories,
+    Documents,
+    Messages,
+}
+
+impl Block {
+    /// All, in the order in which they stand.
+    pub(super) const ALL: [Block; 3] = [Block::Memories, Block::Documents, Block::Messages];
+
+    /// The note to the model about it.
+    pub(super) fn note(self, wording: &Wording) -> &str {
+        match self {
+            Block::Memories => fence::MEMORY_NOTE,
+            Block::Documents => fence::DOCUMENT_NOTE,
+            Block::Messages => &wording.note,
+        }
+    }
+}
+
+/// The candidates in the order of their worth: the memories, the last messages, newest first, then the related ones, best
+/// first, then those linked to these, and the documents, which are longest.
 #[derive(Default)]
 pub(super) struct Recalled {
     pub(super) candidates: Vec<Candidate>,
@@ -85,6 +114,9 @@ pub(super) fn recall(
         recalled.candidates = related_memories(memory, &text, turn, options)?;
     }
     recalled.candidates.extend(in_order(recent, hits, turn, options));
+    if options.documents > 0 && !text.trim().is_empty() {
+        recalled.candidates.extend(related_documents(memory, &text, turn, options)?);
+    }
     recalled.left_out = duplicates.into_left_out();
     // A message that did not pass as a hit may be linked to one that did.
     recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
@@ -131,6 +163,54 @@ fn related_memories(
     Ok(hits.into_iter().map(candidate).collect())
 }
 
+/// The documents at and below the target that are related to a question, best first.
+fn related_documents(
+    memory: &mut Memory,
+    text: &str,
+    turn: &Turn,
+    options: &Options,
+) -> Result<Vec<Candidate>> {
+    let which = Select::records(vec![&DOCUMENT], Scopes::Partition(turn.scope.partition.clone()));
+    let Memory { store, embedder, diagnostics, .. } = memory;
+    let count = store.count(&which, SATURATION)?;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let query = TreeQuery {
+        partition: &turn.scope.partition,
+        targets: std::slice::from_ref(&options.target),
+        kinds: &[&DOCUMENT],
+        filter: &which,
+        questions: &[text.to_owned()],
+        context: None,
+        method: Method::default(),
+        memories: MemoryRule { prior: options.prior, min_confidence: None },
+    };
+    let wanted = search::Options {
+        limit: options.documents.saturating_mul(CONSIDERED),
+        min_score: None,
+        deduplicate: true,
+        link: false,
+        link_newest: None,
+        admits: &|_| true,
+        max_fetched: usize::MAX,
+    };
+    let pending = Some(CatchUp { limit: options.catch_up, diagnostics });
+    let by_meaning = embedder.as_deref_mut().and_then(|embedder| {
+        search::tree::run(&mut **store, &mut By::Both(embedder, pending), &query, &wanted).ok()
+    });
+    let compared = by_meaning.is_some().then_some(count);
+    let answer = match by_meaning {
+        Some(answer) => answer,
+        None => search::tree::run(&mut **store, &mut By::Any, &query, &wanted)?,
+    };
+    let mut hits = answer.hits;
+    Relevance::of_memories(compared).keep_relevant(&mut hits, |_| {});
+    hits.truncate(options.documents);
+    let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
+    Ok(hits.into_iter().map(candidate).collect())
+}
+
 /// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more
 /// exact if more are compared.
 const CONSIDERED: usize = 3;
@@ -156,7 +236,8 @@ pub(super) fn recall_cached(
     parts: &[RecalledPart],
     turn: &Turn,
 ) -> Result<Vec<Candidate>> {
-    let which = Select::records(vec![&MESSAGE, &MEMORY], Scopes::Partition(turn.scope.partition.clone()));
+    let kinds = vec![&MESSAGE, &MEMORY, &DOCUMENT];
+    let which = Select::records(kinds, Scopes::Partition(turn.scope.partition.clone()));
     let ids: Vec<&str> = parts.iter().map(|part| part.id.as_str()).collect();
     let records = memory.store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =

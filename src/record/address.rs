@@ -47,16 +47,9 @@ impl Address {
     /// Reads an address for a partition: `~` at its beginning is the root of that partition. Errors if the address
     /// belongs to another.
     pub fn resolve(text: &str, partition: &str) -> Result<Address> {
-        let mut address = Address::parse(text)?;
-        if address.segments().next() == Some(HOME) {
-            let mut resolved = Address::home(partition)?;
-            for segment in address.segments().skip(1) {
-                resolved = resolved.join(segment)?;
-            }
-            address = resolved;
-        }
+        let address = Address::locate(text, partition)?;
         match address.owner() {
-            Some(owner) if checked_segment(partition).ok().as_deref() != Some(owner) => {
+            Some(owner) if !address.is_open_to(partition) => {
                 Err(Error::new(format!("{address} belongs to the partition {owner}"))
                     .hint(format!("give -p {owner}, or another address than that of a partition")))
             }
@@ -64,11 +57,30 @@ impl Address {
         }
     }
 
+    /// As `resolve`, also of an address that belongs to another partition.
+    pub fn locate(text: &str, partition: &str) -> Result<Address> {
+        let address = Address::parse(text)?;
+        if address.segments().next() != Some(HOME) {
+            return Ok(address);
+        }
+        address.segments().skip(1).try_fold(Address::home(partition)?, |above, segment| above.join(segment))
+    }
+
+    /// Whether it does not belong to another partition.
+    pub fn is_open_to(&self, partition: &str) -> bool {
+        self.owner().is_none_or(|owner| checked_segment(partition).ok().as_deref() == Some(owner))
+    }
+
     /// The root of a partition. Errors if its name cannot be a segment.
     pub fn home(partition: &str) -> Result<Address> {
         Address(format!("{SCHEME}user"))
             .join(partition)
             .map_err(|error| error.at(format_args!("partition {partition}")))
+    }
+
+    /// The address above the memories of a partition. Errors as `home` does.
+    pub fn memories(partition: &str) -> Result<Address> {
+        Address::home(partition)?.join("memories")
     }
 
     /// The address as it is written.

@@ -21,6 +21,8 @@ pub struct Query {
     /// The traces and the ids that are left out.
     pub exclude_trace: Option<Vec<String>>,
     pub exclude: Option<Vec<String>>,
+    /// The addresses at and below which hits lie.
+    pub targets: Option<Vec<String>>,
     line: Object,
 }
 
@@ -46,6 +48,7 @@ impl Query {
             until: time_member(&line, "until")?,
             exclude_trace: names(&line, "exclude_trace")?,
             exclude: names(&line, "exclude")?,
+            targets: names(&line, "target")?,
             line,
         })
     }

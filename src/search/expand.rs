@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 const MAX_HOPS: usize = 3;
 /// The part of a score that remains after a step.
 const HOP_DECAY: f64 = 0.5;
-/// The strength of the link between two records that follow each other in time.
+/// The strength of the link between two records of a conversation that follow each other in time.
 const NEIGHBOUR_STRENGTH: f64 = 0.5;
 /// The greatest number of records of each step that are read and expanded, for each wanted record.
 const BEAM_WIDTH: usize = 4;
@@ -72,7 +72,9 @@ impl<'a> Surroundings<'a> {
                 Some(next) => {
                     found.insert(record.id.clone(), next.iter().copied().flatten().cloned().collect());
                 }
-                None => missing.push(record),
+                // Records outside conversations have no neighbours.
+                None if record.kind.traced => missing.push(record),
+                None => {}
             }
         }
         if !missing.is_empty() {

@@ -19,6 +19,18 @@ pub enum By<'a> {
     Any,
 }
 
+impl By<'_> {
+    /// The same ranking for another question; records without a vector are embedded before the first alone.
+    pub fn again(&mut self) -> By<'_> {
+        match self {
+            By::Words => By::Words,
+            By::Meaning(embedder, pending) => By::Meaning(embedder, pending.take()),
+            By::Both(embedder, pending) => By::Both(embedder, pending.take()),
+            By::Any => By::Any,
+        }
+    }
+}
+
 /// Embeds up to `limit` records that lack a vector before a search; the notes say how many remain.
 pub struct CatchUp<'a> {
     pub limit: usize,

@@ -22,7 +22,7 @@ pub struct Select {
     pub roles: Vec<Role>,
     /// The value of the kind's lookup key.
     pub key: Option<String>,
-    /// The subtree of the lookup key, an address.
+    /// The subtrees of the lookup key, an address.
     pub below: Option<Below>,
     /// The earliest timestamp.
     pub since: Option<i64>,
@@ -35,31 +35,63 @@ pub struct Select {
     pub except: Except,
 }
 
-/// The addresses below another.
+/// The addresses below some others.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Below {
-    /// The text with which they all begin; it ends with a slash.
-    pub prefix: String,
-    /// The greatest number of segments after it.
-    pub levels: Option<usize>,
+    /// The texts of which each of them begins with one; they end with a slash.
+    pub(super) prefixes: Vec<String>,
+    /// The addresses themselves, if these are among them.
+    pub(super) roots: Vec<String>,
+    /// The greatest number of segments after a prefix; only of a single one.
+    levels: Option<usize>,
 }
 
 impl Below {
     /// The addresses below one, down to so many levels.
     pub fn new(address: &Address, levels: Option<usize>) -> Below {
-        Below { prefix: address.below(), levels }
+        Below { prefixes: vec![address.below()], roots: Vec::new(), levels }
     }
 
-    /// The text that is greater than all of them, and than nothing else that is greater than the prefix.
-    pub(super) fn end(&self) -> String {
-        // The character after the slash is the digit 0.
-        format!("{}0", self.prefix.trim_end_matches('/'))
+    /// The addresses at or below any of some, of which none lies below another.
+    pub fn within(addresses: &[Address]) -> Below {
+        Below {
+            prefixes: addresses.iter().map(Address::below).collect(),
+            roots: addresses.iter().map(Address::to_string).collect(),
+            levels: None,
+        }
+    }
+
+    /// The prefix, if they lie below a single address.
+    pub(super) fn only_prefix(&self) -> Option<&str> {
+        match &self.prefixes[..] {
+            [prefix] if self.roots.is_empty() => Some(prefix),
+            _ => None,
+        }
     }
 
     /// The greatest number of slashes in them.
     pub(super) fn max_slashes(&self) -> Option<usize> {
-        Some((self.prefix.matches('/').count() + self.levels?).saturating_sub(1))
+        let slashes = self.only_prefix()?.matches('/').count();
+        Some((slashes + self.levels?).saturating_sub(1))
     }
+
+    /// Whether an address is one of them.
+    fn holds(&self, address: &str) -> bool {
+        let is_shallow = self.max_slashes().is_none_or(|most| address.matches('/').count() <= most);
+        is_shallow
+            && (self
+                .prefixes
+                .iter()
+                .any(|prefix| address.len() > prefix.len() && address.starts_with(prefix))
+                || self.roots.iter().any(|root| root == address))
+    }
+}
+
+/// The text that is greater than all that begin with a prefix, and than nothing else that is greater than the prefix,
+/// which ends with a slash.
+pub(super) fn end_of_prefix(prefix: &str) -> String {
+    // The character after the slash is the digit 0.
+    format!("{}0", prefix.trim_end_matches('/'))
 }
 
 /// Records that are left out of a selection, whatever conditions they meet.
@@ -107,6 +139,10 @@ impl Select {
             && self.until.is_none_or(|until| record.timestamp <= until)
             && self.before.as_ref().is_none_or(|before| record.position() < *before)
             && self.only.as_ref().is_none_or(|ids| ids.contains(&record.id))
+            && self
+                .below
+                .as_ref()
+                .is_none_or(|below| record.lookup_key().is_some_and(|key| below.holds(&key)))
             && !self.except.traces.contains(&record.trace_id)
             && !self.except.ids.contains(&record.id)
     }

@@ -1,16 +1,18 @@
 //! How a tool makes its texts.
 
 use super::model::Model;
+use super::recipient::Recipient;
 use crate::cli::Io;
 use crate::config::Settings;
 use crate::error::Result;
+use std::sync::Arc;
 
 /// By rule, or by a model.
 pub enum Method {
     ByRule,
-    ByModel(Box<Model>),
+    ByModel(Arc<Model>),
     /// The requests to this model are printed instead of being sent.
-    EmitRequests(String),
+    EmitRequests(Recipient),
 }
 
 impl Method {
@@ -18,9 +20,9 @@ impl Method {
     pub fn new(model: Option<&str>, emits_requests: bool, settings: &Settings, io: &Io) -> Result<Method> {
         Ok(match model {
             None => Method::ByRule,
-            Some(model) if emits_requests => Method::EmitRequests(model.to_owned()),
+            Some(model) if emits_requests => Method::EmitRequests(Recipient::new(model, settings)?),
             Some(model) => {
-                Method::ByModel(Box::new(Model::new(model, settings, io.clock, &io.diagnostics())?))
+                Method::ByModel(Arc::new(Model::new(model, settings, io.clock, &io.diagnostics())?))
             }
         })
     }

@@ -25,13 +25,15 @@ pub(super) fn select_params(which: &Select) -> Params {
     let params = scopes_params(&which.scopes)
         .with("trace_id", which.trace_id.clone())
         .with("key", which.key.clone())
-        .with("below", which.below.as_ref().map(|below| below.prefix.clone()))
+        .with("below", which.below.as_ref().and_then(Below::only_prefix))
         .with("slashes", which.below.as_ref().and_then(Below::max_slashes).map_or(i64::MAX, number))
         .with("roles", if which.roles.is_empty() { BoltType::Null(BoltNull) } else { roles })
         .with("since", which.since.unwrap_or(i64::MIN))
         .with("until", until)
         .with("before", before.unwrap_or(BoltType::Null(BoltNull)));
     params
+        .with_texts("prefixes", which.below.iter().flat_map(|below| &below.prefixes).map(String::as_str))
+        .with_texts("roots", which.below.iter().flat_map(|below| &below.roots).map(String::as_str))
         .with_texts("only", which.only.iter().flatten().map(String::as_str))
         .with_texts("traces", which.except.traces.iter().map(String::as_str))
         .with_texts("ids", which.except.ids.iter().map(String::as_str))

@@ -52,11 +52,18 @@ const ADMITTED: &str = concat!(
 );
 /// The conditions of some selections: a property without a condition need not be read.
 type IsAsked = fn(&Select) -> bool;
-const ASKED: [(IsAsked, &str); 8] = [
+const ASKED: [(IsAsked, &str); 9] = [
     (|which| which.trace_id.is_some(), "m.trace_id = $trace_id"),
     (|which| !which.roles.is_empty(), "($roles IS NULL OR m.role IN $roles)"),
     (|which| which.key.is_some(), "m.key = $key"),
-    (|which| which.below.is_some(), "m.key STARTS WITH $below AND size(split(m.key, '/')) - 1 <= $slashes"),
+    (
+        |which| which.below.as_ref().is_some_and(|below| below.only_prefix().is_some()),
+        "m.key STARTS WITH $below AND size(split(m.key, '/')) - 1 <= $slashes",
+    ),
+    (
+        |which| which.below.as_ref().is_some_and(|below| below.only_prefix().is_none()),
+        "(any(prefix IN $prefixes WHERE m.key STARTS WITH prefix) OR m.key IN $roots)",
+    ),
     (
         |which| which.before.is_some(),
         "($before IS NULL OR m.timestamp < $before.timestamp OR coalesce(m.seq, 0) < $before.seq
@@ -657,12 +664,17 @@ pub(super) fn selected_of_kind(statement: &str, kind: &RecordKind, which: &Selec
 fn for_kind(statement: &str, kind: &RecordKind, which: &Select) -> String {
     let index = match &which.scopes {
         _ if which.trace_id.is_some() && kind.traced => "trace_id, timestamp",
-        _ if (which.key.is_some() || which.below.is_some()) && kind.lookup_key.is_some() => "key, timestamp",
+        _ if kind.lookup_key.is_some() && is_of_key(which) => "key, timestamp",
         Scopes::All => "timestamp",
         Scopes::Partition(_) | Scopes::One(_) => "partition, instance, timestamp",
     };
     let statement = statement.replace("{index}", &format!("USING INDEX m:{{label}}({index})"));
     for_label(&statement, kind)
+}
+
+/// Whether the index of lookup keys finds the records of a selection.
+fn is_of_key(which: &Select) -> bool {
+    which.key.is_some() || which.below.as_ref().is_some_and(|below| below.only_prefix().is_some())
 }
 
 /// Puts the label of a kind in place of `{label}`.

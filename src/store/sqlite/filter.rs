@@ -1,11 +1,11 @@
 //! A selection as conditions in SQL, and as a filter for indexes that hold the time and role of each record.
 
-use super::super::select::{Except, Select};
+use super::super::select::{Below, Except, Select, end_of_prefix};
 use super::collections::{Part, Within};
 use super::row::TABLES;
-use crate::record::{Role, quote};
+use crate::record::{Role, Scopes, quote};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, params, params_from_iter};
 use rustc_hash::FxHashSet;
 
 /// Records to choose from.
@@ -114,8 +114,7 @@ impl Filter {
             filter.add("record.key = ?", key.clone());
         }
         if let Some(below) = &which.below {
-            filter.add("record.key >= ?", below.prefix.clone());
-            filter.add("record.key < ?", below.end());
+            filter.add_below(below);
             if let Some(slashes) = below.max_slashes() {
                 let count = "length(record.key) - length(replace(record.key, '/', '')) <= ?";
                 filter.add(count, i64::try_from(slashes).unwrap_or(i64::MAX));
@@ -139,6 +138,20 @@ impl Filter {
         self.sql.push_str(" AND ");
         self.sql.push_str(condition);
         self.values.push(value.into());
+    }
+
+    /// Adds the condition that the lookup key is one of some addresses.
+    fn add_below(&mut self, below: &Below) {
+        let prefix = "record.key >= ? AND record.key < ?";
+        let mut any: Vec<&str> = vec![prefix; below.prefixes.len()];
+        for prefix in &below.prefixes {
+            self.values.extend([Value::from(prefix.clone()), Value::from(end_of_prefix(prefix))]);
+        }
+        if !below.roots.is_empty() {
+            any.push("record.key IN (SELECT value FROM json_each(?))");
+            self.values.push(list(&below.roots).into());
+        }
+        self.sql.push_str(&format!(" AND ({})", any.join(" OR ")));
     }
 
     /// Narrows to collections. One is read by its index, in order; several by the order of time.
@@ -166,7 +179,7 @@ impl Filter {
 }
 
 /// The conditions of a selection that an index can check by its metadata of each record: all but collection, trace and
-/// key.
+/// the value of the lookup key.
 pub(super) struct Admission {
     since: i64,
     until: i64,
@@ -175,6 +188,8 @@ pub(super) struct Admission {
     /// The records that are excluded by id or trace, and those at the time of the position `before` that are not before
     /// it.
     without: FxHashSet<i64>,
+    /// The records of the subtrees of the selection, if it has any.
+    below: Option<NumberSet>,
 }
 
 impl Admission {
@@ -184,7 +199,11 @@ impl Admission {
             until: which.until.unwrap_or(i64::MAX),
             roles: which.roles.iter().fold(0, |roles, role| roles | role_bit(Some(*role))),
             without: FxHashSet::default(),
+            below: None,
         };
+        if which.below.is_some() {
+            admission.below = Some(NumberSet::below(connection, which)?);
+        }
         if admission.roles == 0 {
             admission.roles = u8::MAX;
         }
@@ -214,6 +233,40 @@ impl Admission {
             && timestamp <= self.until
             && (self.roles == u8::MAX || role & self.roles != 0)
             && (self.without.is_empty() || !self.without.contains(&n))
+            && self.below.as_ref().is_none_or(|below| below.holds(n))
+    }
+}
+
+/// A set of the numbers of records, as a bit for each.
+#[derive(Default)]
+struct NumberSet {
+    bits: Vec<u64>,
+}
+
+impl NumberSet {
+    /// The records of the subtrees of a selection, of any collection.
+    fn below(connection: &Connection, which: &Select) -> rusqlite::Result<NumberSet> {
+        let filter =
+            Filter::new(&Select { below: which.below.clone(), ..Select::records(Vec::new(), Scopes::All) });
+        let sql = format!("SELECT n FROM record WHERE record.key IS NOT NULL{}", filter.sql);
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut set = NumberSet::default();
+        for n in statement.query_map(params_from_iter(filter.values), |row| row.get::<_, i64>(0))? {
+            set.add(n?);
+        }
+        Ok(set)
+    }
+
+    fn add(&mut self, n: i64) {
+        let n = n as usize;
+        if self.bits.len() <= n / 64 {
+            self.bits.resize(n / 64 + 1, 0);
+        }
+        self.bits[n / 64] |= 1 << (n % 64);
+    }
+
+    fn holds(&self, n: i64) -> bool {
+        self.bits.get(n as usize / 64).is_some_and(|bits| bits & 1 << (n % 64) != 0)
     }
 }
 

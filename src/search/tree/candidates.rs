@@ -1,0 +1,103 @@
+//! The nodes that words and meaning find below the targets, with their own scores.
+
+use super::TreeQuery;
+use super::step::Step;
+use crate::error::Result;
+use crate::record::{Address, Hit};
+use crate::search::options::{By, Options};
+use crate::store::{Select, Store};
+use std::collections::HashMap;
+
+/// The number of nodes that have a score of their own: the least, and that for each wanted hit.
+const MIN_CANDIDATES: usize = 50;
+const CANDIDATES_PER_HIT: usize = 3;
+/// The weight of the words of the context, against those of the question.
+const CONTEXT_WEIGHT: f64 = 0.3;
+
+/// A node with a score of its own.
+pub(super) struct Candidate {
+    pub(super) address: Address,
+    /// Its own score.
+    pub(super) own: f64,
+    /// The hit that it may be; its score is the final one.
+    pub(super) hit: Hit,
+    /// Whether its directory was visited.
+    pub(super) is_visited: bool,
+}
+
+impl Candidate {
+    /// A candidate whose final score is its own; `None` for a record that has no place in the tree.
+    fn of(hit: Hit) -> Option<Candidate> {
+        Some(Candidate { address: hit.record.tree_address()?, own: hit.score, hit, is_visited: true })
+    }
+
+    /// The step for a candidate whose final score is its own.
+    pub(super) fn step(&self) -> Step {
+        Step::Candidate { uri: self.address.clone(), own: self.own, parent: None, score: self.hit.score }
+    }
+}
+
+/// The best nodes of a selection by words and meaning, in no order.
+pub(super) fn candidates(
+    store: &mut dyn Store,
+    by: &mut By,
+    query: &TreeQuery,
+    which: &Select,
+    options: &Options,
+) -> Result<Vec<Candidate>> {
+    let limit = MIN_CANDIDATES.max(options.limit.saturating_mul(CANDIDATES_PER_HIT));
+    let options = Options {
+        limit,
+        min_score: None,
+        deduplicate: false,
+        link: false,
+        admits: &|_| true,
+        ..options.clone()
+    };
+    let mut found = Vec::new();
+    for question in query.questions {
+        add_best(&mut found, super::super::find(store, by.again(), question, which, &options)?.hits);
+    }
+    if let Some(context) = query.context.filter(|context| !context.trim().is_empty()) {
+        add_context(&mut found, super::super::find(store, By::Any, context, which, &options)?.hits);
+    }
+    Ok(found)
+}
+
+/// Adds the hits of one of several questions: of two hits with one record, the better one is kept.
+pub(super) fn add_best(found: &mut Vec<Candidate>, hits: Vec<Hit>) {
+    let mut positions = positions(found);
+    for candidate in hits.into_iter().filter_map(Candidate::of) {
+        match positions.get(&candidate.hit.record.id) {
+            None => {
+                positions.insert(candidate.hit.record.id.clone(), found.len());
+                found.push(candidate);
+            }
+            Some(at) if found[*at].own < candidate.own => found[*at] = candidate,
+            Some(_) => {}
+        }
+    }
+}
+
+/// Adds a part of the scores of the hits by the words of the context.
+fn add_context(found: &mut Vec<Candidate>, hits: Vec<Hit>) {
+    let mut positions = positions(found);
+    for hit in hits {
+        let Some(mut candidate) = Candidate::of(hit) else { continue };
+        let added = candidate.own * CONTEXT_WEIGHT;
+        let at = *positions.entry(candidate.hit.record.id.clone()).or_insert_with(|| {
+            (candidate.own, candidate.hit.score) = (0.0, 0.0);
+            candidate.hit.parts.clear();
+            found.push(candidate);
+            found.len() - 1
+        });
+        let candidate = &mut found[at];
+        candidate.own += added;
+        candidate.hit.score += added;
+        candidate.hit.parts.push(("context".to_owned(), added));
+    }
+}
+
+fn positions(found: &[Candidate]) -> HashMap<String, usize> {
+    found.iter().enumerate().map(|(at, one)| (one.hit.record.id.clone(), at)).collect()
+}

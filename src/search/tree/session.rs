@@ -1,0 +1,23 @@
+//! The words of a session that a question is asked in.
+
+use crate::error::Result;
+use crate::record::{Address, Scope, Scopes};
+use crate::store::{Select, Store};
+use crate::tree;
+
+/// The number of last messages whose words count.
+const MESSAGES: usize = 10;
+
+/// The words of a session: its last messages, newest first, and the overview of its last archive; empty if it has
+/// neither.
+pub fn session_context(store: &mut dyn Store, partition: &str, session: &str) -> Result<String> {
+    let scope = Scope { partition: partition.to_owned(), instance: session.to_owned() };
+    let messages = store.last_of(&Select::messages(Scopes::One(scope)), MESSAGES)?;
+    let mut texts: Vec<String> = messages.into_iter().rev().map(|message| message.text).collect();
+    let history = Address::home(partition)?.join("sessions")?.join(session)?.join("history")?;
+    let archives = tree::below(store, partition, &history, Some(1))?;
+    let last = archives.iter().max_by_key(|archive| archive.timestamp);
+    texts.extend(last.map(|archive| archive.member_text("overview")));
+    texts.retain(|text| !text.trim().is_empty());
+    Ok(texts.join("\n"))
+}
