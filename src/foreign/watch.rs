@@ -91,7 +91,13 @@ impl Watch {
 
     fn note(&mut self, notice: Notice) {
         match notice {
-            Notice::Stop => self.has_stopped = true,
+            Notice::Stop => {
+                self.has_stopped = true;
+                // The events of what was written last may not have come.
+                for path in self.files.keys() {
+                    self.waiting.add(path);
+                }
+            }
             // Events were lost.
             Notice::Event(Ok(event)) if event.need_rescan() => {
                 self.waiting = ChangedFiles::of(&self.directories);

@@ -162,7 +162,7 @@ fn a_cursor_of_a_store_that_was_restored_from_an_older_copy_is_refused() {
                 drop(home.ingest(&["-p", "p"], &format!("{{\"role\": \"user\", \"content\": \"{n}\"}}\n")))
             }
             "link" => {
-                let (from, to) = if n % 2 == 0 { ("m1", "n1") } else { ("n1", "m1") };
+                let (from, to) = if n.is_multiple_of(2) { ("m1", "n1") } else { ("n1", "m1") };
                 let rel = ["SIMILAR", "SEEN"][n % 2];
                 let link = json!({"kind": "link", "rel": rel, "from": from, "to": to, "timestamp": n});
                 drop(home.run("rsv-import", &[], link.to_string()).ok());

@@ -15,7 +15,7 @@ const ENTRIES: usize = 400;
 fn sessions(home: &Home) {
     for session in 0..SESSIONS {
         let entry = |n: usize| {
-            let role = if n % 2 == 0 { "user" } else { "assistant" };
+            let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
             let entry = json!({"type": role, "sessionId": format!("s{session}"), "cwd": "/nowhere/owls",
                 "uuid": format!("u{session}-{n}"), "timestamp": 1_790_000_000_000_u64 + n as u64 * 1000,
                 "message": {"role": role, "content": format!("word{session}x{n} {}", "filler ".repeat(n % 30))}});

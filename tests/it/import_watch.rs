@@ -123,7 +123,7 @@ fn a_document_of_json_waits_until_it_is_whole() {
     let path = home.write("logs/one.json", &session[..at]);
     home.write("logs/two.jsonl", &entry(1, "An owl"));
     watching.until(&["An owl"]);
-    File::options().append(true).open(path).unwrap().write_all(session[at..].as_bytes()).unwrap();
+    File::options().append(true).open(path).unwrap().write_all(&session.as_bytes()[at..]).unwrap();
     watching.until_count(6);
     assert_eq!(watching.end().status, 0);
     assert_eq!(messages(&home).len(), 6);

@@ -122,7 +122,9 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
         "share/man/man7/rsv.7",
         "share/systemd/user/rsv-proxy.service",
         "lib/rsv/manifest",
+        "bin/rsv-backup",
         "bin/rsv-consolidate",
+        "bin/rsv-restore",
     ] {
         assert!(there.contains(name), "{name} is not in {there:?}");
     }

@@ -3,6 +3,7 @@
 
 mod activity;
 mod ask;
+mod backup;
 mod browse;
 mod browser;
 mod changes;

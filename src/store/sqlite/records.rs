@@ -115,9 +115,15 @@ fn get(connection: &Connection, ids: &[&str], which: &Select) -> rusqlite::Resul
 fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Result<Vec<Vec<StoredRecord>>> {
     let snapshot = connection.unchecked_transaction()?;
     let (mut found, mut parts) = (Vec::new(), PartFilter::new());
+    // Selections of one scope often follow each other, as the traces of a conversation do.
+    let mut resolved: Option<(&Select, Within)> = None;
     for which in which {
-        let within = Within::resolve(connection, which)?;
-        let mut records = newest::last(connection, &Source::records(which), &within, count)?;
+        let is_same = |before: &Select| before.kinds == which.kinds && before.scopes == which.scopes;
+        if !resolved.as_ref().is_some_and(|(before, _)| is_same(before)) {
+            resolved = Some((which, Within::resolve(connection, which)?));
+        }
+        let Some((_, within)) = &resolved else { continue };
+        let mut records = newest::last(connection, &Source::records(which), within, count)?;
         for record in &mut records {
             parts.apply(connection, record)?;
         }
