@@ -10,6 +10,7 @@ mod main;
 mod out;
 mod pager;
 mod progress;
+mod stop;
 mod terminal;
 
 pub use allocator::ReportingAllocator;
@@ -20,6 +21,7 @@ pub use io::{Diagnostics, Io, Layout, Source, Style, read_text, to_stderr};
 pub use main::{Outcome, command, main};
 pub use out::Out;
 pub use progress::Progress;
+pub use stop::on_stop;
 
 use std::path::Path;
 

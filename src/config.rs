@@ -23,6 +23,7 @@ pub use value::{Secret, Value, parse_duration};
 
 use crate::cli::{Common, Io};
 use crate::error::{Error, Result};
+use crate::project::Projects;
 use file::{ConfigFile, FileContents};
 use std::path::PathBuf;
 use table::ROWS;
@@ -44,7 +45,21 @@ pub fn load_without_notes(io: &mut Io) -> Result<Settings> {
     if settings.verbose() {
         io.print_details();
     }
+    choose_partition(&settings, &mut io.common)?;
     Ok(settings)
+}
+
+/// Takes the partition from the working directory, if the flag or the settings say so.
+fn choose_partition(settings: &Settings, common: &mut Common) -> Result<()> {
+    let is_flag = common.scope.is_some();
+    let how = common.scope.clone().or_else(|| settings.text("scope"));
+    if common.partition.is_some() || how.as_deref() != Some("auto") {
+        return Ok(());
+    }
+    let directory = environment::working_directory()?;
+    let partition = Projects::open(settings.places().data.as_deref())?.partition(&directory)?;
+    *(if is_flag { &mut common.partition } else { &mut common.project }) = Some(partition);
+    Ok(())
 }
 
 /// Reads and checks the file and the environment, and takes the flags that all tools share. The file is

@@ -3,8 +3,10 @@
 
 mod account;
 mod aichat;
+mod aichat_session;
 mod blocks;
 mod cgip;
+mod changed_files;
 mod chatgpt;
 mod claude;
 mod claude_code;
@@ -18,6 +20,7 @@ mod fine_tuning;
 mod format;
 mod formats;
 mod gemini;
+mod growing_file;
 mod input;
 mod llm;
 mod markdown;
@@ -29,13 +32,15 @@ mod opencode;
 mod sample;
 mod table;
 mod transcripts;
+mod watch;
 mod zip_archive;
 
 pub use conversation::ImportOptions;
 pub use export::Format;
-pub use find::{FoundFiles, find};
+pub use find::{FoundFiles, find, session_directories};
 pub use fine_tuning::FineTuning;
 pub use format::ImportFormat;
 pub use formats::{formats, named};
 pub use input::{Input, Sources};
 pub use transcripts::Transcripts;
+pub use watch::{StopWatch, Watch};

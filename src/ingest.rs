@@ -82,7 +82,7 @@ impl Ingest {
     }
 
     /// Adds lines until the batch is full, or the input pauses or ends; `on_line` gets the outcome of each line,
-    /// and may break off the input. An import does not stop at a pause.
+    /// and may break off the input. An import does not stop at a pause, unless its options say so.
     pub fn gather(
         &mut self,
         feed: &mut Feed,
@@ -94,7 +94,7 @@ impl Ingest {
                     self.add_line(place.clone(), object).map_err(|error| error.at(place))
                 }
                 FeedEvent::Object(Err(error)) => Err(error),
-                FeedEvent::Pause if self.completion.options.import.is_some() => continue,
+                FeedEvent::Pause if self.completion.options.reads_on() => continue,
                 FeedEvent::Pause => return Gathered::More,
                 FeedEvent::End => return Gathered::All,
             };

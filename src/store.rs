@@ -4,8 +4,10 @@
 //! records of one kind in one scope.
 
 mod api;
+mod changes;
 mod copy;
 mod cosine;
+mod cursor;
 mod damage;
 mod dates;
 mod error;
@@ -31,7 +33,9 @@ pub use api::{
     Claim, ERASE_PENDING, Links, Model, OpenMode, Records, State, Store, Tallies, Unembedded, Vectors, Visit,
     VisitHit, Words,
 };
+pub use changes::{ChangeNumbers, ChangeState, Witness};
 pub use copy::copy;
+pub use cursor::Cursor;
 pub use damage::Damage;
 pub use error::{ErrorKind, StoreError};
 pub use evidence::{Around, Candidate, Cosines, Evidence, Plan};

@@ -6,6 +6,7 @@ use rsv::config::{self, Key, Layer, Setting, Settings};
 use rsv::doctor;
 use rsv::embed;
 use rsv::error::{Context, Error, Result};
+use rsv::foreign;
 use rsv::http;
 use rsv::picture::Activity;
 use rsv::provider::{Providers, Refusal};
@@ -256,6 +257,17 @@ fn ask_for_key(settings: &Settings, model: Option<&str>, io: &Io) -> Result<Opti
     Ok(Some((format!("{}_api_key", target.name()), key)).filter(|(_, key)| !key.is_empty()))
 }
 
+/// Says how conversations that other programs keep come in, if there are any.
+fn mention_other_programs(settings: &Settings, io: &Io) {
+    let Some(home) = settings.places().home else { return };
+    if !foreign::find(&home).is_empty() {
+        io.note("other programs keep conversations here; to import them, see: rsv-import --find");
+    }
+    if !foreign::session_directories(&home).is_empty() {
+        io.note("to import the sessions of coding agents as they are written, run: rsv-import --watch");
+    }
+}
+
 /// The setting that says what a search goes by.
 const SEARCH_BY: &str = "search.by";
 
@@ -316,6 +328,7 @@ fn begin(mut init: Init, io: &mut Io) -> Result<Outcome> {
             }
         }
     }
+    mention_other_programs(&settings, io);
     io.note("done; to check everything that the tools need, run: rsv-config doctor");
     Ok(Outcome::Yes)
 }

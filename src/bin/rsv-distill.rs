@@ -156,8 +156,8 @@ fn distil(mut session: Session, place: &dyn Display, method: &Method, io: &mut I
     set_default_scope(&mut session, &io.common);
     let now = io.clock.now();
     let memories = match method {
-        Method::EmitRequests(model) => {
-            print(&distill::request(&session).body(model), io)?;
+        Method::EmitRequests(recipient) => {
+            print(&distill::request(&session).body(recipient), io)?;
             return io.out.flush();
         }
         Method::ByRule => distill::by_rule(&session, now),
@@ -218,7 +218,7 @@ fn print_document(done: DistilledDocument, io: &mut Io) -> Result<()> {
 /// Puts a session that names no scope into the one of the flags.
 fn set_default_scope(session: &mut Session, common: &Common) {
     if session.partition.is_none() && session.instance.is_none() {
-        session.partition.clone_from(&common.partition);
+        session.partition = common.partition().map(str::to_owned);
         session.instance.clone_from(&common.instance);
     }
 }

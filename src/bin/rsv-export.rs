@@ -1,13 +1,14 @@
 //! rsv-export: everything that a store holds.
 
 use rsv::cli::{self, Filter, Io, Outcome};
-use rsv::config;
+use rsv::config::{self, Settings};
 use rsv::error::{Error, Result};
 use rsv::foreign::{FineTuning, Format, Transcripts};
 use rsv::memory::{self, PriorRule};
 use rsv::record::{MEMORY, Record, RecordKind, Scopes, VectorFormat, kinds};
-use rsv::store::{self, Damage, OpenMode, Select, Store, StoreError, Walk};
-use std::path::PathBuf;
+use rsv::store::{self, ChangeNumbers, Cursor, Damage, OpenMode, Select, Store, StoreError, Walk};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Write the whole store, or the scope that -p and -i name
@@ -38,6 +39,12 @@ struct Args {
     /// Read the store's file page by page, without its indexes, as a damaged one needs
     #[arg(long)]
     recover: bool,
+    /// Write only what changed after this cursor of an earlier export; without the file, everything
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["recover", "since", "until"])]
+    new_since: Option<PathBuf>,
+    /// Write the cursor for the next export to this file, once everything is printed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["recover", "since", "until"])]
+    next: Option<PathBuf>,
     #[command(flatten)]
     filter: Filter,
 }
@@ -50,16 +57,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
-    if args.safe && args.format != "csv" {
-        return Err(Error::new("--safe is for CSV alone").hint("add --format csv, or leave out --safe"));
-    }
-    if args.to.is_none() && args.format == "sqlite" {
-        return Err(Error::new("--format sqlite needs a file").hint("name a new one with --to FILE"));
-    }
-    if args.to.is_some() && !["sqlite", "md"].contains(&args.format.as_str()) {
-        let error = Error::new("--to is for --format sqlite and md");
-        return Err(error.hint("to write to a file: rsv-export > FILE"));
-    }
+    check(&args)?;
     let settings = config::load_for_tool(io)?;
     if let Some(file) = args.to.as_ref().filter(|_| args.format == "sqlite") {
         let is_narrowed = io.common.to_cover()? != Scopes::All || args.filter != Filter::default();
@@ -71,7 +69,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return Ok(Outcome::Yes);
     }
     let which = Select {
-        roles: args.filter.role,
+        roles: args.filter.role.clone(),
         since: args.filter.since,
         until: args.filter.until,
         ..Select::messages(io.common.to_cover()?)
@@ -89,38 +87,44 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             })?;
             return Ok(end(damage, io));
         }
-        _ => {
-            // A tombstone says nothing of the role of its record.
-            let tombstones = which.roles.is_empty();
-            let which = Select { kinds: wanted_kinds(&args.kind), ..which };
-            let embeddings = args.vectors.is_some();
-            let what = Walk { tombstones, embeddings, links: true, ..Walk::records(which) };
-            let form = if args.vectors.as_deref() == Some("base64") {
-                VectorFormat::Base64
-            } else {
-                VectorFormat::Numbers
-            };
-            if !what.which.kinds.contains(&&MEMORY) {
-                let out = &mut io.out;
-                let damage =
-                    store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
-                return Ok(end(damage, io));
-            }
-            // Derived members are read by a connection of their own while this one visits the snapshot.
-            let beside = store::open(&settings.store()?, OpenMode::Existing);
-            let rule = PriorRule::from_settings(&settings);
-            let mut lines = Lines { form, rule, beside, waiting: Vec::new(), failed: Ok(()) };
-            let damage = store.walk_readable(&what, &mut |record| lines.add(record, io))?;
-            lines.flush(io)?;
-            if damage.is_none() {
-                // What is derived of a damaged store follows from the other lines.
-                lines.failed?;
-            }
-            return Ok(end(damage, io));
-        }
+        _ => return lines(&args, which, &settings, &mut *store, io),
     };
+    messages(format, args.to.as_deref(), which, &mut *store, io)
+}
+
+/// Errors for options that do not go together.
+fn check(args: &Args) -> Result<()> {
+    if args.safe && args.format != "csv" {
+        return Err(Error::new("--safe is for CSV alone").hint("add --format csv, or leave out --safe"));
+    }
+    if args.to.is_none() && args.format == "sqlite" {
+        return Err(Error::new("--format sqlite needs a file").hint("name a new one with --to FILE"));
+    }
+    if args.to.is_some() && !["sqlite", "md"].contains(&args.format.as_str()) {
+        let error = Error::new("--to is for --format sqlite and md");
+        return Err(error.hint("to write to a file: rsv-export > FILE"));
+    }
+    if (args.new_since.is_some() || args.next.is_some()) && args.format != "jsonl" {
+        let error = Error::new("--new-since and --next are for JSON lines alone");
+        return Err(error.hint("leave out --format, since other formats cannot say what was forgotten"));
+    }
+    if args.new_since.is_some() && args.new_since == args.next {
+        let error = Error::new("--next names the file of --new-since");
+        return Err(error.hint("name another file, and move it to the first when the import has ended well"));
+    }
+    Ok(())
+}
+
+/// Writes messages in the shape of another program.
+fn messages(
+    format: Format,
+    directory: Option<&Path>,
+    which: Select,
+    store: &mut dyn Store,
+    io: &mut Io,
+) -> Result<Outcome> {
     let what = Walk { vectors: format.is_reservoirs(), ..Walk::records(which) };
-    let mut transcripts = args.to.as_deref().map(Transcripts::create).transpose()?;
+    let mut transcripts = directory.map(Transcripts::create).transpose()?;
     let out = &mut io.out;
     let mut count = 0;
     out.write(format.begin().as_bytes())?;
@@ -137,9 +141,92 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             None => out.write(&text),
         }
     })?;
-    transcripts.as_mut().map_or(Ok(()), Transcripts::finish)?;
+    transcripts.map_or(Ok(()), Transcripts::finish)?;
     out.write(format.end(count).as_bytes())?;
     Ok(end(damage, io))
+}
+
+/// Writes JSON lines of everything, or of what changed after a cursor.
+fn lines(
+    args: &Args,
+    which: Select,
+    settings: &Settings,
+    store: &mut dyn Store,
+    io: &mut Io,
+) -> Result<Outcome> {
+    // A tombstone says nothing of the role of its record.
+    let tombstones = which.roles.is_empty();
+    let which = Select { kinds: wanted_kinds(&args.kind), ..which };
+    let embeddings = args.vectors.is_some();
+    let cursors = Cursors::begin(args, &which, store)?;
+    let changed_since = cursors.changed_since;
+    let what = Walk { tombstones, embeddings, links: true, changed_since, ..Walk::records(which) };
+    let form =
+        if args.vectors.as_deref() == Some("base64") { VectorFormat::Base64 } else { VectorFormat::Numbers };
+    if !what.which.kinds.contains(&&MEMORY) {
+        let out = &mut io.out;
+        let damage =
+            store.walk_readable(&what, &mut |record| out.with(|out| record.write_line(form, out)))?;
+        return cursors.end(damage, io);
+    }
+    // Derived members are read by a connection of their own while this one visits the snapshot.
+    let beside = store::open(&settings.store()?, OpenMode::Existing);
+    let rule = PriorRule::from_settings(settings);
+    let mut lines = Lines { form, rule, beside, waiting: Vec::new(), failed: Ok(()) };
+    let damage = store.walk_readable(&what, &mut |record| lines.add(record, io))?;
+    lines.flush(io)?;
+    if damage.is_none() {
+        // What is derived of a damaged store follows from the other lines.
+        lines.failed?;
+    }
+    cursors.end(damage, io)
+}
+
+/// The cursors of an export.
+struct Cursors<'a> {
+    changed_since: Option<ChangeNumbers>,
+    /// The next one, and its file.
+    next: Option<(Cursor, &'a Path)>,
+}
+
+impl Cursors<'_> {
+    /// Reads the cursor of the export before, and takes that of the next one. What is written meanwhile is in both.
+    fn begin<'a>(args: &'a Args, which: &Select, store: &mut dyn Store) -> Result<Cursors<'a>> {
+        let selection = selection(args, which);
+        let mut changed_since = None;
+        if let Some(file) = &args.new_since
+            && let Some(cursor) = Cursor::read(file)?
+        {
+            let since = cursor.changed_since(store, &selection);
+            changed_since = Some(since.map_err(|error| error.at(file.display()))?);
+        }
+        let Some(file) = args.next.as_deref() else { return Ok(Cursors { changed_since, next: None }) };
+        // A cursor that is left from a run whose import failed would say that this one has ended.
+        match std::fs::remove_file(file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::new(format!("cannot write {}", file.display())).because(error));
+            }
+            _ => {}
+        }
+        Ok(Cursors { changed_since, next: Some((Cursor::now(store, &selection)?, file)) })
+    }
+
+    /// Writes the next cursor if everything is printed.
+    fn end(self, damage: Option<Damage>, io: &mut Io) -> Result<Outcome> {
+        if let (None, Some((cursor, file))) = (&damage, self.next) {
+            io.out.flush()?;
+            cursor.write(file)?;
+        }
+        Ok(end(damage, io))
+    }
+}
+
+/// The selection of an export in words.
+fn selection(args: &Args, which: &Select) -> String {
+    let kinds: Vec<&str> = which.kinds.iter().map(|kind| kind.name).collect();
+    let roles: Vec<&str> = which.roles.iter().map(|role| role.name()).collect();
+    let vectors = if args.vectors.is_some() { "with vectors" } else { "without vectors" };
+    format!("{:?}; {}; {}; {vectors}", which.scopes, kinds.join(","), roles.join(","))
 }
 
 /// Reports what could not be read.

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let scope = io.common.scope()?;
-    let named = io.common.partition.is_some() || io.common.instance.is_some();
+    let named = io.common.partition().is_some() || io.common.instance.is_some();
     let scope = Arc::new(named.then_some(scope));
     let forwarder = Arc::new(Forwarder::new(&settings, &io.diagnostics())?);
     let form = match (args.stream, args.text) {

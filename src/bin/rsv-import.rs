@@ -3,12 +3,13 @@
 use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config::{self, Settings, StoreLocation};
 use rsv::error::{Context, Error, Result};
-use rsv::foreign::{self, FoundFiles, ImportOptions, Input, Sources};
+use rsv::foreign::{self, FoundFiles, ImportOptions, Input, Sources, Watch};
 use rsv::forget;
 use rsv::ingest::{Gathered, ImportReport, Ingest, Options};
 use rsv::project::Projects;
 use rsv::record::Feed;
 use rsv::store::{self, OpenMode, Store};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -32,6 +33,9 @@ struct Args {
     /// Print what other programs left in the home directory, and the command that imports it
     #[arg(long, conflicts_with = "files")]
     find: bool,
+    /// Read the sessions in these directories, by default those of --find, and go on reading what programs write there
+    #[arg(long, conflicts_with_all = ["dry_run", "report", "at"])]
+    watch: bool,
     /// Read calls of tools and their output too
     #[arg(long)]
     keep_tools: bool,
@@ -78,10 +82,14 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         instance: io.common.instance.clone(),
         keep_system: true,
         import: Some(io.common.to_cover()?),
+        commit_at_pause: args.watch,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),
         ..Options::default()
     };
+    if args.watch {
+        return watch(&args, options, &settings, io);
+    }
     let sources = sources(&args, &settings, io)?;
     let skipped = sources.skipped();
     let mut feed = Feed::of_sources(sources)?;
@@ -127,12 +135,67 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
+/// Imports what programs write into directories until a signal ends it.
+fn watch(args: &Args, options: Options, settings: &Settings, io: &mut Io) -> Result<Outcome> {
+    let directories = directories(args, settings)?;
+    let format = args.from.as_deref().map(foreign::named).transpose()?;
+    let names: Vec<String> = directories.iter().map(|path| path.display().to_string()).collect();
+    let (watch, stop) = Watch::begin(directories, format, import_options(args, settings, io)?)?;
+    cli::on_stop(move || stop.stop())?;
+    io.note(format_args!("watching {}", names.join(", ")));
+    let mut store = store::open(&settings.store()?, OpenMode::Create)?;
+    let (mut feed, mut ingest) = (Feed::of_sources(watch)?, Ingest::new(options, io.clock));
+    let diagnostics = io.diagnostics();
+    loop {
+        let gathered = ingest.gather(&mut feed, &mut |line| {
+            // A bad line is told, and is no reason to end.
+            if let Err(error) = line {
+                diagnostics.fault(&error);
+            }
+            ControlFlow::Continue(())
+        });
+        let mut report = ImportReport::default();
+        for done in ingest.commit(&mut *store)? {
+            report.add(&done);
+            if let Err(error) = done.line {
+                diagnostics.fault(&error);
+            }
+        }
+        for line in report.summary() {
+            io.detail(line);
+        }
+        if gathered == Gathered::All {
+            return Ok(Outcome::Yes);
+        }
+    }
+}
+
+/// The directories to watch: those that are named, else those in which programs keep sessions.
+fn directories(args: &Args, settings: &Settings) -> Result<Vec<PathBuf>> {
+    if let Some(file) = args.files.iter().find(|path| !path.is_dir()) {
+        let error = Error::new(format!("cannot watch {}: is no directory", file.display()));
+        return Err(error.hint("name the directories in which a program keeps its sessions"));
+    }
+    if !args.files.is_empty() {
+        return Ok(args.files.clone());
+    }
+    let found = foreign::session_directories(&home(settings)?);
+    if found.is_empty() {
+        let error = Error::new("no program keeps sessions in the home directory");
+        return Err(error.hint("name the directories to watch"));
+    }
+    Ok(found)
+}
+
+fn home(settings: &Settings) -> Result<PathBuf> {
+    settings.places().home.ok_or_else(|| {
+        Error::new("cannot find the home directory: HOME is not set").hint("set HOME, or name the files")
+    })
+}
+
 /// Prints the files of other programs, and the command for each.
 fn find(settings: &Settings, io: &mut Io) -> Result<Outcome> {
-    let home = settings.places().home.ok_or_else(|| {
-        Error::new("cannot find the home directory: HOME is not set").hint("set HOME, or name the files")
-    })?;
-    let found = foreign::find(&home);
+    let found = foreign::find(&home(settings)?);
     for FoundFiles { format, path, files } in &found {
         let path = cli::quoted(path);
         let command = if format.timeless {
@@ -161,18 +224,7 @@ fn open_store(args: &Args, settings: &Settings) -> Result<(Option<TempDir>, Box<
 /// The inputs that the command line names.
 fn sources(args: &Args, settings: &Settings, io: &Io) -> Result<Sources> {
     let format = args.from.as_deref().map(foreign::named).transpose()?;
-    let projects = Projects::open(settings.places().data.as_deref())?;
-    let projects = if args.dry_run { projects.without_writing() } else { projects };
-    let options = ImportOptions {
-        keep_tools: args.keep_tools,
-        branches: args.branches,
-        partition: io.common.partition.clone(),
-        instance: io.common.instance.clone(),
-        at: args.at,
-        map: args.map.clone(),
-        max_line: settings.max_line(),
-        projects: Arc::new(Mutex::new(projects)),
-    };
+    let options = import_options(args, settings, io)?;
     let operands: Vec<PathBuf> = args.files.iter().filter(|path| !path.is_dir()).cloned().collect();
     let no_streams = operands.is_empty() && !args.files.is_empty();
     let mut streams = if no_streams { Vec::new() } else { io.sources(&operands)? }.into_iter();
@@ -187,6 +239,21 @@ fn sources(args: &Args, settings: &Settings, io: &Io) -> Result<Sources> {
         if path.is_dir() { Some(Input::Folder(path.clone())) } else { stream(Some(path)) }
     };
     Ok(Sources::new(args.files.iter().filter_map(input).collect(), format, options))
+}
+
+fn import_options(args: &Args, settings: &Settings, io: &Io) -> Result<ImportOptions> {
+    let projects = Projects::open(settings.places().data.as_deref())?;
+    let projects = if args.dry_run { projects.without_writing() } else { projects };
+    Ok(ImportOptions {
+        keep_tools: args.keep_tools,
+        branches: args.branches,
+        partition: io.common.partition.clone(),
+        instance: io.common.instance.clone(),
+        at: args.at,
+        map: args.map.clone(),
+        max_line: settings.max_line(),
+        projects: Arc::new(Mutex::new(projects)),
+    })
 }
 
 /// Reads `--map`.

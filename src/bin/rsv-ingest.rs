@@ -70,11 +70,12 @@ fn main() -> ExitCode {
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     let options = Options {
-        partition: io.common.partition.clone(),
+        partition: io.common.partition().map(str::to_owned),
         instance: io.common.instance.clone(),
         trace_id: args.trace,
         keep_system: args.keep_system,
         import: None,
+        commit_at_pause: false,
         mirror: args.mirror,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),

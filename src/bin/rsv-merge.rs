@@ -99,8 +99,9 @@ fn merge(
     let lines = match method {
         Method::ByRule => Ok(vec![merge::by_rule(cluster, now)]),
         Method::ByModel(model) => merge::by_model(cluster, model, now).map(|memory| vec![memory]),
-        Method::EmitRequests(model) => {
-            Ok(merge::requests(cluster, model).iter().map(|request| request.body(model)).collect())
+        Method::EmitRequests(recipient) => {
+            let requests = merge::requests(cluster, recipient.name());
+            Ok(requests.iter().map(|request| request.body(recipient)).collect())
         }
     };
     match lines {

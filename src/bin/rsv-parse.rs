@@ -94,7 +94,7 @@ fn print_trees(
     client: &Client,
     io: &mut Io,
 ) -> Result<Outcome> {
-    let (to, partition) = address(to, io.common.partition.as_deref())?;
+    let (to, partition) = address(to, io.common.partition())?;
     let known = args.known.as_deref().map(|path| known(path, io)).transpose()?.unwrap_or_default();
     let options = Options {
         scope: GivenScope { partition, instance: io.common.instance.clone() },

@@ -19,6 +19,12 @@ pub struct Common {
     /// Use this instance of the partition, such as a task or a device
     #[arg(short, long, value_name = "NAME")]
     pub instance: Option<String>,
+    /// Use the partition of the project that the working directory belongs to (auto), or default without -p (default)
+    #[arg(long, value_name = "HOW", value_parser = ["auto", "default"], hide_possible_values = true, conflicts_with = "partition")]
+    pub scope: Option<String>,
+    /// The partition of the project, if the settings say that it is used where none is given.
+    #[arg(skip)]
+    pub project: Option<String>,
     /// Use this store: sqlite:PATH, a path, or neo4j [default: RSV_STORE, else the XDG data directory]
     #[arg(long, value_name = "STORE", value_hint = ValueHint::FilePath)]
     pub store: Option<String>,
@@ -37,18 +43,19 @@ pub struct Common {
 }
 
 impl Common {
+    /// The partition to read and write; none for that without a name.
+    pub fn partition(&self) -> Option<&str> {
+        self.partition.as_deref().or(self.project.as_deref())
+    }
+
     /// The scope to write to.
     pub fn scope(&self) -> Result<Scope> {
-        Scope::new(self.partition.as_deref(), self.instance.as_deref())
+        Scope::new(self.partition(), self.instance.as_deref())
     }
 
     /// The scopes that rsv-search and rsv-view read.
     pub fn to_read(&self, all: bool) -> Result<Scopes> {
-        if all {
-            Ok(Scopes::All)
-        } else {
-            Scopes::to_read(self.partition.as_deref(), self.instance.as_deref())
-        }
+        if all { Ok(Scopes::All) } else { Scopes::to_read(self.partition(), self.instance.as_deref()) }
     }
 
     /// The scopes that a tool for the whole store covers, if it takes several partitions.
@@ -60,7 +67,7 @@ impl Common {
         self.partitions.iter().map(scopes).collect()
     }
 
-    /// The scopes that a tool for the whole store covers.
+    /// The scopes that a tool for the whole store covers: only a flag narrows it.
     pub fn to_cover(&self) -> Result<Scopes> {
         Scopes::to_cover(self.partition.as_deref(), self.instance.as_deref())
     }

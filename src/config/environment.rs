@@ -1,6 +1,6 @@
 //! The environment: variables, and where the XDG base directories are.
 
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +67,15 @@ pub(super) fn default_store() -> Result<Option<String>> {
             .hint("set RSV_STORE, or give --store PATH")
     })?;
     Ok(Some(format!("sqlite:{path}")))
+}
+
+/// The working directory, as the shell has it.
+pub(super) fn working_directory() -> Result<String> {
+    let directory = std::env::current_dir().context("cannot find the working directory")?;
+    let directory = directory.into_os_string().into_string();
+    directory.map_err(|_| {
+        Error::new("the path of the working directory is not valid UTF-8").hint("name a partition with -p")
+    })
 }
 
 /// Directories and files that the environment names. None is created or opened.

@@ -44,6 +44,7 @@ const fn row(
 #[rustfmt::skip]
 pub(super) static ROWS: &[SettingRow] = &[
     row("store", &["RSV_STORE"], Text, None, "the store: sqlite:PATH, a path, or neo4j for the server at neo4j_uri"),
+    row("scope", &["RSV_SCOPE"], Choice(&["default", "auto"]), Some("default"), "the partition that is read and written without -p: default, or auto (that of the project of the working directory)"),
     row("max_line_bytes", &["RSV_MAX_LINE_BYTES"], Integer(1, 1 << 40), Some("33554432"), "the longest line or text that a tool accepts, in bytes"),
 
     row("neo4j_uri", &["NEO4J_URI"], BOLT_URL, Some("bolt://localhost:7687"), "the address of the Neo4j server, used if the store is neo4j"),

@@ -3,13 +3,16 @@
 
 use crate::error::{Error, Result};
 use crate::record::{BY_RULE, DOCUMENT, LINE_ENDS, Line, Object, URI};
-use crate::structured::{Model, Request, parse_json};
+use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 use whatlang::Info;
 
 /// The greatest lengths of an abstract and an overview, in characters.
 const MAX_ABSTRACT_CHARS: usize = 256;
 const MAX_OVERVIEW_CHARS: usize = 4000;
+/// The lengths that the model is asked for, in characters.
+const ASKED_ABSTRACT_CHARS: usize = 200;
+const ASKED_OVERVIEW_CHARS: usize = 2000;
 /// How much of a document the model gets, in characters.
 const MAX_CONTENT_CHARS: usize = 16_000;
 /// The greatest number of children whose abstracts the model gets.
@@ -27,7 +30,12 @@ numbers and terms that people would search for. Add nothing that it does not say
 
 Answer with one JSON object and nothing else: {\"abstract\": text, \"overview\": text}";
 
-const SCHEMA: &str = r#"{"type":"object","properties":{"abstract":{"type":"string"},"overview":{"type":"string"}},"required":["abstract","overview"],"additionalProperties":false}"#;
+fn schema() -> Schema {
+    Schema::Object(vec![
+        ("abstract", Schema::Text(ASKED_ABSTRACT_CHARS)),
+        ("overview", Schema::Text(ASKED_OVERVIEW_CHARS)),
+    ])
+}
 
 /// The answer that the schema describes.
 #[derive(Deserialize)]
@@ -102,7 +110,7 @@ impl StaleDocument {
         }
         Request {
             name: "document",
-            schema: SCHEMA.to_owned(),
+            schema: schema(),
             instructions: INSTRUCTIONS.to_owned(),
             tag: "document",
             data: vec![data],

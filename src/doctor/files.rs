@@ -86,7 +86,7 @@ pub(super) fn memory(settings: &Settings, diagnostics: &Diagnostics) -> Vec<Find
         }
         found.push(Finding::from_result("disk", check_disk(path)));
     }
-    if log > 0 {
+    if log > 0 && store.is_some() {
         let text = format!("{} of the store are in its log, which belongs to the file", megabytes(log));
         found.push(Finding::from_result("log", Ok(text)));
     }

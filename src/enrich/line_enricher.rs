@@ -44,7 +44,7 @@ impl LineEnricher {
     ) -> Result<LineEnricher> {
         Ok(LineEnricher {
             scope: common.scope()?,
-            is_scope_named: common.partition.is_some() || common.instance.is_some(),
+            is_scope_named: common.partition().is_some() || common.instance.is_some(),
             trace_id,
             clock,
             windows: ServedWindows::new(&settings)?,

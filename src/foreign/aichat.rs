@@ -1,6 +1,5 @@
 //! The log of aichat, `~/.config/aichat/messages.md`, as `save_message` of version 0.30.0 writes it: a heading with the
-//! beginning of the question and the time, the question, a line of hyphens, the answer, and such a line. The files of its
-//! sessions have no times, and are not read.
+//! beginning of the question and the time, the question, a line of hyphens, the answer, and such a line.
 
 use super::blocks::{BlockFormat, Blocks};
 use super::contents::without_tags;

@@ -1,6 +1,6 @@
 //! Finds what other programs left in a home directory.
 
-use super::format::ImportFormat;
+use super::format::{ImportFormat, ReadFormat};
 use super::formats::formats;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
@@ -11,6 +11,14 @@ pub struct FoundFiles {
     pub path: PathBuf,
     /// The number of files; 1 for a file.
     pub files: usize,
+}
+
+/// The directories in this home directory in which programs write sessions as they go on, as far as they are there.
+pub fn session_directories(home: &Path) -> Vec<PathBuf> {
+    let written =
+        formats().iter().filter(|format| matches!(format.read, ReadFormat::Objects(_)) && !format.timeless);
+    let places = written.flat_map(|format| format.places.iter().map(|place| home.join(place)));
+    places.filter(|path| path.is_dir()).collect()
 }
 
 /// The places in this home directory that have files of a program, in the order of the formats.

@@ -3,8 +3,8 @@
 use super::format::{ImportFormat, ReadFormat};
 use super::sample::has_all;
 use super::{
-    aichat, cgip, chatgpt, claude, claude_code, codex, gemini, llm, markdown, memory_lists, ollama, openai,
-    opencode, table,
+    aichat, aichat_session, cgip, chatgpt, claude, claude_code, codex, gemini, llm, markdown, memory_lists,
+    ollama, openai, opencode, table,
 };
 use crate::error::{Error, Result};
 use crate::record::{Object, kind_named};
@@ -34,6 +34,7 @@ static FORMATS: &[ImportFormat] = &[
     openai::FORMAT,
     cgip::FORMAT,
     aichat::FORMAT,
+    aichat_session::FORMAT,
     ollama::FORMAT,
     table::FORMAT,
     markdown::FORMAT,

@@ -184,7 +184,7 @@ impl Iterator for Sources {
             match self.open(waiting) {
                 Ok(None) => {}
                 Ok(Some(source)) => return Some(source),
-                Err(error) => return Some(Box::new(Failure(Some(error)))),
+                Err(error) => return Some(Box::new(Failure::new(error))),
             }
         }
     }
@@ -221,7 +221,13 @@ impl Compression {
 }
 
 /// An input that cannot be opened.
-struct Failure(Option<Error>);
+pub(super) struct Failure(Option<Error>);
+
+impl Failure {
+    pub(super) fn new(error: Error) -> Failure {
+        Failure(Some(error))
+    }
+}
 
 impl ObjectSource for Failure {
     fn next(&mut self) -> Option<Result<LocatedObject>> {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 
 /// Converts the objects of one input, in their order.
-pub(super) trait Convert {
+pub(super) trait Convert: Send {
     /// Appends the lines that an object stands for; none if it holds no messages.
     fn convert(&mut self, object: Object, lines: &mut Vec<Object>) -> Result<()>;
 }

@@ -7,10 +7,13 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
-/// A new directory of transcripts.
+/// A new directory of transcripts, which gets its name when it is whole.
 pub struct Transcripts {
     directory: PathBuf,
+    /// The directory beside it in which the files are written.
+    new: TempDir,
     /// The file that was written last; conversations seldom alternate.
     open: Option<(Scope, PathBuf, BufWriter<File>)>,
 }
@@ -19,7 +22,7 @@ pub struct Transcripts {
 const IN_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b' ');
 
 impl Transcripts {
-    /// Makes the directory. Errors if it has files already, since messages are added to files.
+    /// Begins to write. Errors if there is something in the directory, or it is another file.
     pub fn create(directory: &Path) -> Result<Transcripts> {
         make(directory)?;
         let is_empty = directory.read_dir().is_ok_and(|mut entries| entries.next().is_none());
@@ -27,14 +30,18 @@ impl Transcripts {
             let error = Error::new(format!("{} is not empty", directory.display()));
             return Err(error.hint("name a directory that is empty, or does not exist yet"));
         }
-        Ok(Transcripts { directory: directory.to_owned(), open: None })
+        let context = format!("cannot make {}", directory.display());
+        let directory = directory.canonicalize().context(&context)?;
+        let beside = directory.parent().unwrap_or(&directory);
+        let new = tempfile::Builder::new().prefix(".rsv-").tempdir_in(beside).context(context)?;
+        Ok(Transcripts { directory, new, open: None })
     }
 
     /// Adds a text to the file of its conversation.
     pub fn add(&mut self, scope: &Scope, text: &[u8]) -> Result<()> {
         if self.open.as_ref().is_none_or(|(open, ..)| open != scope) {
-            self.finish()?;
-            let folder = self.directory.join(file_name(&scope.partition));
+            self.close()?;
+            let folder = self.new.path().join(file_name(&scope.partition));
             make(&folder)?;
             let path = folder.join(file_name(&scope.instance) + ".md");
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
@@ -45,8 +52,14 @@ impl Transcripts {
         file.write_all(text).context(format_args!("cannot write {}", path.display()))
     }
 
-    /// Writes what is left.
-    pub fn finish(&mut self) -> Result<()> {
+    /// Writes what is left, and gives the directory its name.
+    pub fn finish(mut self) -> Result<()> {
+        self.close()?;
+        std::fs::rename(self.new.keep(), &self.directory)
+            .context(format_args!("cannot make {}", self.directory.display()))
+    }
+
+    fn close(&mut self) -> Result<()> {
         let Some((_, path, mut file)) = self.open.take() else { return Ok(()) };
         file.flush().context(format_args!("cannot write {}", path.display()))
     }

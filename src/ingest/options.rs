@@ -13,6 +13,8 @@ pub struct Options {
     pub keep_system: bool,
     /// Whether lines come from an export: whole, with times of their own, and of these scopes only.
     pub import: Option<Scopes>,
+    /// Whether an import stores what it has when its input pauses, instead of reading on.
+    pub commit_at_pause: bool,
     /// Whether what a complete tree does not have is taken away.
     pub mirror: bool,
     /// Whether records that were forgotten are stored again.
@@ -27,6 +29,11 @@ const MAX_ESCAPE_BYTES: usize = 6;
 const SEQ_MEMBER_BYTES: usize = ",\"seq\":4294967295".len();
 
 impl Options {
+    /// Whether lines are gathered beyond a pause of the input.
+    pub(super) fn reads_on(&self) -> bool {
+        self.import.is_some() && !self.commit_at_pause
+    }
+
     /// An import brings its own links, except where lines without `kind` come from another tool.
     pub(super) fn pairs(&self, own: bool) -> bool {
         self.import.is_none() || !own

@@ -79,6 +79,11 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// The same reader, whose input begins at this line.
+    pub fn from_line(self, line: u64) -> Reader<R> {
+        Reader { line, ..self }
+    }
+
     /// The next object or error; `None` at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<Result<LocatedObject>> {

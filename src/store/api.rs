@@ -3,6 +3,7 @@
 //! Any number of processes use a store at once. Every method is atomic: its writes are visible all or none, and durable
 //! when it returns, and its reads see one snapshot.
 
+use super::changes::{ChangeState, Witness};
 use super::damage::Damage;
 use super::error::Result;
 use super::evidence::{Around, Cosines, Evidence, Plan};
@@ -13,7 +14,7 @@ use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule, UnlinkedCollection};
 use super::terms::{Occur, Term};
 use crate::error::Error;
-use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord, TombstoneState};
+use crate::record::{Embedding, Hit, Link, Record, RecordKind, Scope, Scopes, StoredRecord, TombstoneState};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -100,6 +101,17 @@ pub trait Records {
         Ok(keys)
     }
 
+    /// The times of the last records of a kind that have these lookup keys, by key. A store that can reads nothing else
+    /// of them.
+    fn last_times(&mut self, kind: &'static RecordKind, keys: &[&str]) -> Result<BTreeMap<String, i64>> {
+        let of_key =
+            |key: &&str| Select { key: Some((*key).to_owned()), ..Select::records(vec![kind], Scopes::All) };
+        let last = self.last(&keys.iter().map(of_key).collect::<Vec<_>>(), 1)?;
+        let times =
+            keys.iter().zip(last).filter_map(|(key, last)| Some(((*key).to_owned(), last.last()?.timestamp)));
+        Ok(times.collect())
+    }
+
     /// Counts the records of a selection, no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
 
@@ -117,6 +129,9 @@ pub trait Records {
     /// A mark of the records that are there now, for a later walk; `None` if the store does not number them in the order
     /// in which they come.
     fn mark(&mut self) -> Result<Option<Mark>>;
+
+    /// The numbers of the last changes. What is walked later has all changes up to them.
+    fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState>;
 }
 
 /// The function that a walk calls for each record.

@@ -7,9 +7,8 @@ use super::select::{Select, Walk};
 use crate::config::StoreLocation;
 use crate::error::{Context, Error, Result};
 use crate::record::{Record, Scopes, kinds};
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// The number of records that are written together.
 const BATCH_RECORDS: usize = 10_000;
@@ -17,15 +16,22 @@ const BATCH_RECORDS: usize = 10_000;
 /// Copies a store into a new SQLite file, while others may write to the store. Errors if the file exists.
 pub fn copy(store: &mut dyn Store, to: &Path) -> Result<()> {
     let cannot = format!("cannot write {}", to.display());
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(to)
+    let hint = "name a file that does not exist yet";
+    if to.symlink_metadata().is_ok() {
+        return Err(Error::new(cannot).because("file exists").hint(hint));
+    }
+    // The file gets its name when it is whole.
+    let directory = to.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let new = NamedTempFile::new_in(directory).context(&cannot)?;
+    if !store.copy_file(new.path())? {
+        copy_records(store, new.path())?;
+    }
+    new.as_file().sync_all().context(&cannot)?;
+    new.persist_noclobber(to)
+        .map_err(|error| error.error)
         .context(cannot)
-        .map_err(|error| error.hint("name a file that does not exist yet"))?;
-    let copied = if store.copy_file(to)? { Ok(()) } else { copy_records(store, to) };
-    copied.inspect_err(|_: &Error| drop(std::fs::remove_file(to)))
+        .map_err(|error| error.hint(hint))?;
+    Ok(())
 }
 
 /// Writes the records of a store into another.

@@ -1,5 +1,6 @@
 //! Selections of records.
 
+use super::changes::ChangeNumbers;
 use crate::record::{Address, MESSAGE, Position, RecordKind, Role, Scope, Scopes, StoredRecord};
 use std::fmt;
 
@@ -159,12 +160,22 @@ pub struct Walk {
     pub links: bool,
     /// Leaves out the records of traces that have got no record since; none, if a record was removed since.
     pub traces_since: Option<Mark>,
+    /// Leaves out what did not change since.
+    pub changed_since: Option<ChangeNumbers>,
 }
 
 impl Walk {
     /// Records alone.
     pub fn records(which: Select) -> Walk {
-        Walk { which, tombstones: false, vectors: false, embeddings: false, links: false, traces_since: None }
+        Walk {
+            which,
+            tombstones: false,
+            vectors: false,
+            embeddings: false,
+            links: false,
+            traces_since: None,
+            changed_since: None,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Records in one SQLite file, in WAL mode, shared by any number of processes.
 
+mod changes;
 mod code_cache;
 mod code_page;
 mod collections;

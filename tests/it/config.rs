@@ -29,7 +29,7 @@ fn each_layer_overrules_the_one_before() {
     assert_eq!(config(&home, &["get", "store", "--store", "/flag.db"]).ok(), "/flag.db\n");
     let layers = config(&home, &["--store", "/flag.db", "list"]).ok();
     let layers: Vec<&str> = layers.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
-    assert_eq!(layers[..4], ["flag", "default", "default", "NEO4J_USER"]);
+    assert_eq!(layers[..5], ["flag", "default", "default", "default", "NEO4J_USER"]);
 }
 
 #[test]

@@ -315,6 +315,32 @@ fn lists_of_memories() {
     assert_eq!(told, wanted);
 }
 
+/// A session of aichat as its version 0.30.0 writes it.
+const AICHAT_SESSION: &str = "model: ollama:llama3.2
+temperature: 0.5
+compressed_messages:
+- role: user
+  content: When do owls hunt?
+- role: assistant
+  content: |-
+    At night:
+    - most of them
+messages:
+- role: system
+  content: 'Summary: owls hunt at night.'
+- role: user
+  content:
+  - type: text
+    text: What is in this picture?
+  - type: image_url
+    image_url:
+      url: data:image/png;base64,AAAA
+- role: assistant
+  content: A bat.
+data_urls:
+  abc: /tmp/bat.png
+";
+
 #[test]
 fn files_without_times() {
     let home = Home::new();
@@ -327,6 +353,21 @@ fn files_without_times() {
         home.run("rsv-import", &["--at", "2026-11-01", ".cache/cgip/owls"], "").ok();
         assert_eq!(told(&home), ["cgip/owls user: Hello", "cgip/owls assistant: Hi."]);
     }
+    let home = Home::new();
+    home.write(".config/aichat/sessions/owls.yaml", AICHAT_SESSION);
+    let words = ["--at", "2026-11-01", ".config/aichat/sessions"];
+    for _ in 0..2 {
+        home.run("rsv-import", &words, "").ok();
+        let wanted = [
+            "user: When do owls hunt?",
+            "assistant: At night:\n- most of them",
+            "user: What is in this picture?",
+            "assistant: A bat.",
+        ];
+        assert_eq!(told(&home), wanted.map(|line| format!("aichat-session/owls {line}")));
+    }
+    assert_eq!(messages(&home)[1]["model"], "ollama:llama3.2");
+    assert!(is_linked(&home, "What is in this picture?", "A bat."));
     let home = Home::new();
     home.write(".ollama/history", "When do owls hunt?\n/bye\n");
     home.run("rsv-import", &["--from", "ollama", "--at", "2026-11-01", ".ollama/history"], "").ok();

@@ -128,6 +128,37 @@ fn a_bomb_is_read_in_little_memory() {
     std::fs::write(home.path("bomb.gz"), gzip.finish().unwrap()).unwrap();
     let ran = home.run("rsv-import", &["bomb.gz"], "");
     assert!(ran.stderr.contains("bomb.gz:1: is longer than the limit of 1000000 bytes"), "{ran}");
+    let mut archive = zip::ZipWriter::new(std::fs::File::create(home.path("bomb.zip")).unwrap());
+    let deflated =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+    archive.start_file("conversations.json", deflated).unwrap();
+    archive.write_all(b"[{\"mapping\": \"").unwrap();
+    for _ in 0..200 {
+        archive.write_all(&vec![b'x'; 1_000_000]).unwrap();
+    }
+    archive.finish().unwrap();
+    let ran = home.run("rsv-import", &["bomb.zip"], "");
+    let wanted = "bomb.zip/conversations.json:1: is longer than the limit of 1000000 bytes";
+    assert!(ran.stderr.contains(wanted), "{ran}");
+}
+
+#[test]
+fn documents_of_yaml_that_are_bombs_or_no_sessions() {
+    let home = Home::new();
+    let mut bomb = "model: m\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for n in 1..12 {
+        let all = format!("*a{}, ", n - 1).repeat(10);
+        bomb += &format!("a{n}: &a{n} [{}]\n", all.trim_end_matches(", "));
+    }
+    bomb += "messages:\n- role: user\n  content: *a11\n";
+    let deep = format!("model: m\nmessages:\n- {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+    for session in
+        [&bomb, &deep, "model: m\nmessages:\n- role: user\n  content: 'half", "model: m\nmessages:\n7\n"]
+    {
+        let said = home.run("rsv-import", &["--at", "2026-11-01"], session).trouble();
+        assert!(said.starts_with("rsv-import: error: <stdin>: "), "{said}");
+    }
+    assert_eq!(messages(&home).len(), 0);
 }
 
 #[test]

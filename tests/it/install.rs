@@ -147,7 +147,7 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     assert!(!prefix.join("share").exists(), "an empty directory is left");
     assert_eq!(
         home.read("stopped"),
-        "--user disable --now rsv-proxy.service rsv-embed.timer rsv-consolidate.timer\n"
+        "--user disable --now rsv-proxy.service rsv-import.service rsv-embed.timer rsv-consolidate.timer\n"
     );
     assert!(alone.store().exists());
 }

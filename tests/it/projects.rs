@@ -1,9 +1,10 @@
 //! The partition of a project: the name of its root, which no two projects share.
 
 use crate::import_formats::messages;
-use crate::support::{Home, text};
+use crate::support::{Home, Ran, lines_of, text};
 use serde_json::json;
 use std::path::Path;
+use std::process::Stdio;
 
 /// An entry of a session of Claude Code in a directory.
 fn entry(directory: &Path, content: &str) -> String {
@@ -69,4 +70,50 @@ fn a_dry_run_keeps_no_partition() {
         said.contains("projects.json: expected value") && said.contains("\nrsv-import: hint: "),
         "{said}"
     );
+}
+
+/// Runs a tool in a directory of the home.
+fn run_in(home: &Home, directory: &str, tool: &str, words: &[&str]) -> Ran {
+    let mut command = home.command(tool);
+    let command = command.args(words).current_dir(home.path(directory)).stdin(Stdio::null());
+    home.ran(command.output().unwrap())
+}
+
+#[test]
+fn tools_take_the_partition_of_the_working_directory_if_they_are_told() {
+    for home in Home::of_each_store() {
+        for directory in ["a/owls/.git", "a/owls/src", "b/owls"] {
+            std::fs::create_dir_all(home.path(directory)).unwrap();
+        }
+        let contents = |directory: &str, tool: &str, words: &[&str]| {
+            let lines = lines_of(&run_in(&home, directory, tool, words).ok());
+            lines.iter().map(|line| text(&line["content"])).collect::<Vec<_>>()
+        };
+        run_in(&home, "a/owls/src", "rsv-ingest", &["--scope", "auto", "A barn owl."]).ok();
+        run_in(&home, "b/owls", "rsv-ingest", &["--scope", "auto", "A snowy owl."]).ok();
+        run_in(&home, "b/owls", "rsv-ingest", &["A bat."]).ok();
+        assert_eq!(contents("a/owls", "rsv-view", &["--scope", "auto"]), ["A barn owl."]);
+        assert_eq!(contents("a/owls", "rsv-search", &["--scope", "auto", "owl"]), ["A barn owl."]);
+        assert_eq!(contents("b/owls", "rsv-search", &["--scope", "auto", "owl"]), ["A snowy owl."]);
+        assert_eq!(contents("b/owls", "rsv-export", &["--scope", "auto"]), ["A snowy owl."]);
+        assert_eq!(contents("b/owls", "rsv-view", &["-p", "owls"]), ["A barn owl."]);
+        // What is imported for the same directory is in the same partition.
+        let root = std::fs::canonicalize(home.path("b/owls")).unwrap();
+        assert!(partition(&home, &root).starts_with("owls-"));
+        // The setting is for where no partition is named, and for tools that are not for the whole store.
+        let home = home.env("RSV_SCOPE", "auto");
+        let count = |words: &[&str]| lines_of(&run_in(&home, "a/owls", words[0], &words[1..]).ok()).len();
+        assert_eq!(contents("a/owls", "rsv-view", &[]), ["A bat."]);
+        assert_eq!(count(&["rsv-view"]), 1);
+        assert_eq!(run_in(&home, "a/owls", "rsv-view", &[]).ok().matches("A barn owl.").count(), 1);
+        assert_eq!(
+            run_in(&home, "a/owls", "rsv-view", &["--scope", "default"]).ok().matches("A bat.").count(),
+            1
+        );
+        assert_eq!(run_in(&home, "a/owls", "rsv-view", &["-p", "default"]).ok().matches("A bat.").count(), 1);
+        assert_eq!(count(&["rsv-export"]), 4);
+        assert_eq!(count(&["rsv-export", "--scope", "auto"]), 1);
+        let said = run_in(&home, "a/owls", "rsv-view", &["--scope", "auto", "-p", "x"]).trouble();
+        assert!(said.contains("'--scope <HOW>' cannot be used with '--partition <NAME>'"), "{said}");
+    }
 }

@@ -477,7 +477,7 @@ fn a_store_of_another_version_is_refused_and_left_alone() {
         other.pragma_update(None, "user_version", version).unwrap();
         other.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(other);
-        let cause = format!("is of another version of rsv ({version}; this one reads 9)");
+        let cause = format!("is of another version of rsv ({version}; this one reads 10)");
         let hint = "export it with the version that made it, then import the export: rsv-export > FILE, rsv-import FILE";
         refused(&home, &name, &cause, hint);
     }

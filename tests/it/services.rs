@@ -16,7 +16,7 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     let home = home.env("XDG_RUNTIME_DIR", home.path("").to_str().unwrap());
     let paths = units.read_dir().unwrap().map(|unit| unit.unwrap().path().display().to_string());
     let paths: Vec<String> = paths.collect();
-    assert_eq!(paths.len(), 5);
+    assert_eq!(paths.len(), 6);
     let words = ["systemd-analyze", "verify", "--user", "--man=no"].map(str::to_owned);
     let words = [&words[..], &paths].concat();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -34,14 +34,16 @@ fn launchd_is_told_the_paths_as_they_are() {
         for path in sys.argv[1:]:\n    \
             job = plistlib.load(open(path, 'rb'))\n    \
             print(job['Label'], job['StandardErrorPath'], *job['ProgramArguments'], sep='|')";
-    let [consolidate, embed, proxy] =
-        ["consolidate", "embed", "proxy"].map(|name| format!("Library/LaunchAgents/rsv.{name}.plist"));
-    let printed = run(&home, "/usr/bin/env", &["python3", "-c", print, &consolidate, &embed, &proxy]).ok();
+    let [consolidate, embed, import, proxy] = ["consolidate", "embed", "import", "proxy"]
+        .map(|name| format!("Library/LaunchAgents/rsv.{name}.plist"));
+    let printed =
+        run(&home, "/usr/bin/env", &["python3", "-c", print, &consolidate, &embed, &import, &proxy]).ok();
     let (bin, logs) = (home.path(PREFIX).join("bin"), home.path("Library/Logs"));
     let (bin, logs) = (bin.display(), logs.display());
     let wanted = format!(
         "rsv.consolidate|{logs}/rsv-consolidate.log|{bin}/rsv-consolidate\n\
-         rsv.embed|{logs}/rsv-embed.log|{bin}/rsv-embed|--pending\nrsv.proxy|{logs}/rsv-proxy.log|{bin}/rsv-proxy\n"
+         rsv.embed|{logs}/rsv-embed.log|{bin}/rsv-embed|--pending\n\
+         rsv.import|{logs}/rsv-import.log|{bin}/rsv-import|--watch\nrsv.proxy|{logs}/rsv-proxy.log|{bin}/rsv-proxy\n"
     );
     assert_eq!(printed, wanted);
     run(&home, home.path(PREFIX).join("lib/rsv/uninstall"), &[]).ok();
@@ -82,6 +84,14 @@ systemctl --user start rsv-embed
 systemctl --user show -P Result rsv-embed
 systemctl --user start rsv-consolidate
 systemctl --user show -P Result rsv-consolidate
+mkdir -p "$HOME/.claude/projects"
+systemctl --user start rsv-import
+until [ "$("$HOME/.local/bin/rsv-view" -p owls 9 | jq -r .content)" = 'A cold wall.' ]; do
+    printf '{"type": "user", "sessionId": "s", "uuid": "u", "cwd": "/owls", "timestamp": "2026-11-01T10:00:00.000Z", "message": {"role": "user", "content": "A cold wall."}}\n' > "$HOME/.claude/projects/session.jsonl"
+    systemctl --user is-active --quiet rsv-import
+done
+systemctl --user stop rsv-import
+systemctl --user show -P Result rsv-import
 systemctl --user stop rsv-proxy
 systemctl --user show -P Result rsv-proxy
 systemctl --user enable --now rsv-proxy.service rsv-embed.timer rsv-consolidate.timer 2> /dev/null
@@ -104,7 +114,10 @@ fn within_their_limits_the_services_serve_and_embed_until_they_are_taken_away() 
         );
     }
     let home = bare();
-    let from = real(&home, &["rsv-proxy", "rsv-embed", "rsv-ingest", "rsv-link", "rsv-merge"]);
+    let from = real(
+        &home,
+        &["rsv-proxy", "rsv-embed", "rsv-import", "rsv-ingest", "rsv-link", "rsv-merge", "rsv-view"],
+    );
     let own = home.path("own").display().to_string();
     let own = home.env("HOME", &own);
     run(&own, "/usr/bin/env", &["mkdir", "own"]).ok();
@@ -116,7 +129,7 @@ fn within_their_limits_the_services_serve_and_embed_until_they_are_taken_away() 
     words.extend(["bash", "-c", MANAGER, "manager", &place, SERVE, &name]);
     run(&home, "/usr/bin/env", &["chmod", "755", "."]).ok();
     let ran = run(&home, "/usr/bin/env", &words);
-    let wanted = "NoNewPrivs:\t1\nSeccomp:\t2\nA warm wall.\n384\nsuccess\nsuccess\nsuccess\nactive\nactive\nactive\n\
+    let wanted = "NoNewPrivs:\t1\nSeccomp:\t2\nA warm wall.\n384\nsuccess\nsuccess\nsuccess\nsuccess\nactive\nactive\nactive\n\
         inactive\ninactive\ninactive\n";
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, wanted, ""));
     let vectors = own.run("rsv-export", &["--vectors"], "").ok();

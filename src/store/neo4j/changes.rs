@@ -9,7 +9,7 @@ use crate::record::{MESSAGE, RecordKind};
 macro_rules! lock {
     () => {
         "MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
-         SET store.locked = true WITH store SET store.n = store.n + $count WITH store.n - $count AS n
+         SET store.locked = true, store.id = coalesce(store.id, randomUUID()) WITH store SET store.n = store.n + $count WITH store.n - $count AS n
          OPTIONAL MATCH (m:RsvModel)
          WITH n, [model IN collect(m) | [model.name, model.n, model.dim]] AS models "
     };
@@ -22,7 +22,7 @@ pub(super) const STORE: &str = "
     RETURN server, store.version AS version, coalesce(store.kinds, []) AS kinds";
 
 /// The constraints and indexes that must exist before anything is written; each is made once.
-pub(super) const SCHEMA: [&str; 12] = [
+pub(super) const SCHEMA: [&str; 14] = [
     "CREATE CONSTRAINT rsv_store IF NOT EXISTS FOR (s:RsvStore) REQUIRE s.one IS UNIQUE",
     "CREATE CONSTRAINT rsv_record_id IF NOT EXISTS FOR (r:RsvRecord) REQUIRE r.rsv_id IS UNIQUE",
     "CREATE CONSTRAINT rsv_collection IF NOT EXISTS
@@ -37,6 +37,8 @@ pub(super) const SCHEMA: [&str; 12] = [
     "CREATE CONSTRAINT rsv_tally IF NOT EXISTS FOR (t:RsvTally) REQUIRE (t.subject, t.counter) IS UNIQUE",
     "CREATE INDEX rsv_tombstone_also IF NOT EXISTS FOR (t:RsvTombstone) ON (t.also)",
     "CREATE INDEX rsv_tombstone_time IF NOT EXISTS FOR (t:RsvTombstone) ON (t.timestamp)",
+    "CREATE INDEX rsv_tombstone_number IF NOT EXISTS FOR (t:RsvTombstone) ON (t.n)",
+    "CREATE INDEX rsv_record_number IF NOT EXISTS FOR (r:RsvRecord) ON (r.n)",
 ];
 const SCOPE_INDEX: &str = "
     CREATE INDEX rsv_{name}_scope IF NOT EXISTS FOR (m:{label}) ON (m.partition, m.instance, m.timestamp)";
@@ -169,9 +171,18 @@ pub(super) const REGULARIZE: &str = "
 pub(super) const ADOPT: &str = "
     UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element
     SET m{labels} SET m += row.properties";
-/// Replaces the content of nodes, which keep their ids and links.
-pub(super) const REPLACE_RECORDS: &str = "
-    UNWIND $rows AS row MATCH (m:RsvRecord {rsv_id: row.rsv_id}) {reset} SET m{labels} SET m = row";
+/// Takes one more number for all rows of a statement, while the writers' lock is held: what changes in its place keeps
+/// its own number.
+macro_rules! numbered_rows {
+    () => {
+        "MATCH (store:RsvStore {one: true}) SET store.n = store.n + 1 WITH store.n AS n UNWIND $rows AS row "
+    };
+}
+/// Replaces the content of nodes, which keep their ids, numbers and links.
+const REPLACE_RECORDS: &str = concat!(
+    numbered_rows!(),
+    "MATCH (m:RsvRecord {rsv_id: row.rsv_id}) {reset} SET m{labels} SET m = row SET m.changed = n"
+);
 /// Finds its records without an index: in a transaction that has removed N nodes, each use of an index takes time that
 /// grows with N.
 pub(super) const REMOVE_RECORDS: &str = "
@@ -186,16 +197,19 @@ pub(super) const REMOVE_DOUBLES: &str = "
     OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e)
     WITH m, collect(e) AS vectors FOREACH (e IN vectors | DETACH DELETE e) DETACH DELETE m";
 /// Replaces the members of records that have no property of their own.
-pub(super) const SET_MEMBERS: &str = "
-    UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) SET r.extra = row.extra, r.timestamp = row.timestamp";
+pub(super) const SET_MEMBERS: &str = concat!(
+    numbered_rows!(),
+    "MATCH (r:RsvRecord {rsv_id: row.id})
+     SET r.extra = row.extra, r.timestamp = row.timestamp, r.changed = n"
+);
 /// Adds to sums; those that come to 0 are deleted.
 pub(super) const ADD_TALLIES: &str = "
     UNWIND $rows AS row MERGE (t:RsvTally {subject: row.subject, counter: row.counter})
     ON CREATE SET t.amount = 0 SET t.amount = t.amount + row.amount
     WITH t WHERE t.amount = 0 DELETE t";
 pub(super) const DELETE_TALLIES: &str = "MATCH (t:RsvTally) DELETE t";
-pub(super) const PUT_TOMBSTONES: &str = "
-    UNWIND $rows AS row MERGE (t:RsvTombstone {of: row.of}) SET t = row";
+pub(super) const PUT_TOMBSTONES: &str =
+    concat!(numbered_rows!(), "MERGE (t:RsvTombstone {of: row.of}) SET t = row SET t.n = n");
 /// Hides nodes that rsv did not write: what they say was forgotten.
 pub(super) const HIDE: &str = "
     UNWIND $rows AS row MATCH (m) WHERE elementId(m) = row.element SET m:RsvDouble";

@@ -256,6 +256,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn no_row() -> DbError {
+/// The error of a statement that always returns a row.
+pub(super) fn no_row() -> DbError {
     DbError::Unexpected("a row was asked for, and none came".to_owned())
 }

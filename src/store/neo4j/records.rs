@@ -1,17 +1,24 @@
 //! Records, in Neo4j: writing and reading them.
 
 use super::error::{DbError, DbResult};
+use super::existing::no_row;
 use super::graph::Neo4j;
-use super::selection::select_params;
-use super::statements::{self, selected};
+use super::selection::{number, select_params};
+use super::statements::{self, changed, selected};
 use super::tombstones;
 use super::values::{Params, Row};
 use crate::record::{Record, RecordKind, StoredRecord, TombstoneState, Vector};
 use crate::store::api::{Records, Visit};
+use crate::store::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
 use crate::store::error::Result;
 use crate::store::forgetting::WriteRules;
 use crate::store::identity::Written;
 use crate::store::select::{Mark, Select, Walk};
+use neo4rs::BoltType;
+
+/// The parts whose numbers have witnesses, by the columns of `CHANGE_STATE`.
+const RECORDS: &str = "records";
+const TOMBSTONES: &str = "tombstones";
 
 impl Records for Neo4j {
     fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>> {
@@ -55,6 +62,10 @@ impl Records for Neo4j {
     fn mark(&mut self) -> Result<Option<Mark>> {
         Ok(None)
     }
+
+    fn change_state(&mut self, earlier: &[Witness]) -> Result<ChangeState> {
+        self.or_error("read", self.read_change_state(earlier))
+    }
 }
 
 impl Neo4j {
@@ -62,10 +73,18 @@ impl Neo4j {
         let last = self.server.row(statements::LAST_NUMBER, Params::new())?;
         let upto: i64 = last.map_or(Ok(0), |row| row.get("n"))?;
         let which = &what.which;
-        let params = || select_params(which).with("upto", upto);
+        let after = what.changed_since.map_or(-1, |numbers| numbers.records);
+        if after >= upto && !self.has_unadopted()? {
+            return Ok(());
+        }
+        let params = || select_params(which).with("upto", upto).with("after", after);
+        let selected = |statement: &str, which: &Select| match what.changed_since {
+            Some(_) => changed(&selected(statement, which)),
+            None => selected(statement, which),
+        };
         let mut visit = |record: Record| visit(record).map_err(DbError::Visitor);
         if what.tombstones {
-            tombstones::each(&self.server, which, &mut |one| visit(Record::Tombstone(one)))?;
+            tombstones::each(&self.server, which, after, &mut |one| visit(Record::Tombstone(one)))?;
         }
         let has_parts = which.kinds.iter().any(|kind| !kind.part_lists.is_empty());
         let forgotten = if has_parts { tombstones::all_forgotten(&self.server)? } else { Default::default() };
@@ -102,6 +121,29 @@ impl Neo4j {
             self.server.each(&statement, params(), &mut |row| visit(Record::Link(row.link()?)))?;
         }
         Ok(())
+    }
+
+    /// All changes are numbered by one counter.
+    fn read_change_state(&self, earlier: &[Witness]) -> DbResult<ChangeState> {
+        let numbers = |part: &str| {
+            let of_part = earlier.iter().filter(|witness| witness.part == part);
+            of_part.map(|witness| witness.n).collect::<BoltType>()
+        };
+        let params = Params::new()
+            .with("count", number(WITNESSES))
+            .with(RECORDS, numbers(RECORDS))
+            .with(TOMBSTONES, numbers(TOMBSTONES));
+        let Some(row) = self.server.row(statements::CHANGE_STATE, params)? else {
+            return Err(no_row());
+        };
+        let mut witnesses = Vec::new();
+        for part in [RECORDS, TOMBSTONES] {
+            let found: Vec<(i64, String)> = row.get(part)?;
+            witnesses.extend(found.iter().map(|(n, name)| Witness::new(part, *n, name)));
+        }
+        let n = row.get("n")?;
+        let numbers = ChangeNumbers { records: n, embeddings: n, links: n, tombstones: n };
+        Ok(ChangeState { store: row.get("id")?, numbers, witnesses })
     }
 
     /// The name of the model that has the most vectors.

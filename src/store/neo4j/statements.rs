@@ -15,6 +15,20 @@ use crate::store::select::Select;
 
 pub(super) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
+/// The id of the store, its last number, and the records and tombstones that have the last numbers or some others.
+pub(super) const CHANGE_STATE: &str = "
+    OPTIONAL MATCH (store:RsvStore {one: true})
+    WITH coalesce(store.id, '') AS id, coalesce(store.n, 0) AS n
+    CALL () {
+      MATCH (r:RsvRecord) WHERE r.n > 0 WITH r ORDER BY r.n DESC LIMIT $count RETURN collect([r.n, r.rsv_id]) AS last
+    }
+    CALL () { UNWIND $records AS n MATCH (r:RsvRecord {n: n}) RETURN collect([r.n, r.rsv_id]) AS records }
+    CALL () {
+      MATCH (t:RsvTombstone) WHERE t.n > 0 WITH t ORDER BY t.n DESC LIMIT $count
+      RETURN collect([t.n, t.of]) AS last_tombstones
+    }
+    CALL () { UNWIND $tombstones AS n MATCH (t:RsvTombstone {n: n}) RETURN collect([t.n, t.of]) AS tombstones }
+    RETURN id, n, last + records AS records, last_tombstones + tombstones AS tombstones";
 
 /// Whether the message `m`, which rsv did not write, has the properties that rsv writes; null if it has no role. Its
 /// time is between the years 1 and 9999.
@@ -182,15 +196,30 @@ pub(super) const LINKS: &str = concat!(
     " AS link"
 );
 
+/// Narrows `RECORDS`, `EMBEDDINGS` or `LINKS` to what changed after the number `$after`, and what rsv did not write.
+pub(super) fn changed(statement: &str) -> String {
+    statement
+        .replace(
+            "coalesce(m.n, 0) <= $upto",
+            "coalesce(m.n, 0) <= $upto AND coalesce(m.changed, m.n, $after + 1) > $after",
+        )
+        .replace("e.n <= $upto", "e.n <= $upto AND e.n > $after")
+        .replace(
+            "coalesce(l.n, 0) <= $upto",
+            "coalesce(l.n, 0) <= $upto AND coalesce(l.n, $after + 1) > $after",
+        )
+}
+
 /// The tombstone `m` as a list.
 macro_rules! tombstone {
     () => {
         "[m.of, m.also, m.what, m.partition, m.instance, m.state, m.timestamp, m.extra] AS tombstone"
     };
 }
-/// The tombstones of scopes and times.
+/// The tombstones of scopes and times, with numbers after one.
 pub(super) const TOMBSTONES: &str = concat!(
-    "MATCH (m:RsvTombstone) WHERE m.timestamp >= $since AND m.timestamp <= $until AND {scope}
+    "MATCH (m:RsvTombstone)
+     WHERE m.timestamp >= $since AND m.timestamp <= $until AND coalesce(m.n, 0) > $after AND {scope}
      WITH m ORDER BY m.timestamp, m.of RETURN ",
     tombstone!()
 );

@@ -124,15 +124,18 @@ fn digests_of_any_kind(id: &str) -> impl Iterator<Item = String> {
     kinds().into_iter().map(move |kind| identity_digest(kind.name, id))
 }
 
-/// Visits the tombstones of a selection's scopes and times, by time and digest; other conditions do not count.
+/// Visits the tombstones of a selection's scopes and times with numbers after one, by time and digest; other conditions
+/// do not count.
 pub(super) fn each(
     server: &Server,
     which: &Select,
+    after: i64,
     visit: &mut dyn FnMut(Tombstone) -> DbResult<()>,
 ) -> DbResult<()> {
     let params = scopes_params(&which.scopes)
         .with("since", which.since.unwrap_or(i64::MIN))
-        .with("until", which.until.unwrap_or(i64::MAX));
+        .with("until", which.until.unwrap_or(i64::MAX))
+        .with("after", after);
     let statement = for_scopes(statements::TOMBSTONES, &which.scopes);
     server.each(&statement, params, &mut |row| visit(row.tombstone()?))
 }

@@ -37,7 +37,7 @@ const SCHEMA: &str = "tttiT";
 const NAMES: &str = "ti";
 
 /// The rows of tables with row numbers.
-const TABLE_ROWS: [Shape; 9] = [
+const TABLE_ROWS: [Shape; 10] = [
     keep(
         RECORD,
         "INSERT OR IGNORE INTO record
@@ -46,7 +46,12 @@ const TABLE_ROWS: [Shape; 9] = [
     ),
     keep("ntttii", "INSERT OR IGNORE INTO collection (n, kind, partition, instance) VALUES (?1, ?3, ?4, ?5)"),
     keep("ntii", "INSERT OR IGNORE INTO model (n, name, dim) VALUES (?1, ?3, ?4)"),
-    keep("iibj", "INSERT OR IGNORE INTO embedding (record, model, vector, extra) VALUES (?2, ?3, ?4, ?5)"),
+    keep("niibj", "INSERT OR IGNORE INTO embedding (change, record, model, vector, extra) VALUES (?1, ?3, ?4, ?5, ?6)"),
+    keep(
+        "ntTtttsdj",
+        "INSERT OR IGNORE INTO tombstone (change, of, also, what, partition, instance, state, timestamp, extra)
+         VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    ),
     skip(SCHEMA),
     skip(NAMES),
     skip("niiii"),
@@ -57,8 +62,7 @@ const TABLE_ROWS: [Shape; 9] = [
 /// The rows of indexes, and of tables without row numbers. The index of collections has all that their table has; that
 /// of traces names every record.
 const INDEX_ROWS: [Shape; 17] = [
-    keep("itidRTj", "INSERT OR IGNORE INTO link VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"),
-    keep("tTtttsdj", "INSERT OR IGNORE INTO tombstone VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
+    keep("itidRTji", "INSERT OR IGNORE INTO link VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
     keep("ttti", "INSERT OR IGNORE INTO collection (partition, instance, kind, n) VALUES (?1, ?2, ?3, ?4)"),
     keep("tii", "INSERT OR IGNORE INTO named VALUES (?3)"),
     skip(NAMES),
@@ -67,6 +71,7 @@ const INDEX_ROWS: [Shape; 17] = [
     skip("ii"),
     skip("tti"),
     skip("iti"),
+    skip("iiti"),
     skip("iit"),
     skip("it"),
     skip("iii"),

@@ -1,19 +1,20 @@
 //! The tables. The types of their rows are listed in `recover.rs` too.
 
-use super::wal;
+use super::{changes, wal};
 use rusqlite::Connection;
 
 /// The `PRAGMA application_id` of a store: "rsv1".
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
 /// The `user_version` of a file that has these tables. Files of other versions are refused.
-pub(super) const VERSION: i32 = 9;
+pub(super) const VERSION: i32 = 10;
 
 /// Makes the tables and marks the file as a store; must be called within a transaction.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     for tables in [RECORDS, WORDS, VECTORS, LINKS, TALLIES, TOMBSTONES, STATE] {
         connection.execute_batch(tables)?;
     }
+    changes::begin(connection)?;
     wal::create_identity(connection)?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     connection.pragma_update(None, "user_version", VERSION)
@@ -57,7 +58,7 @@ const WORDS: &str = "
       segment INTEGER NOT NULL REFERENCES segment, slot INTEGER NOT NULL, PRIMARY KEY (segment, slot)
     ) STRICT, WITHOUT ROWID;";
 
-/// The vectors; their index (`code_page.rs`), with the pending codes and the checksum of each collection's part; and
+/// The vectors, with the numbers of their changes (`changes.rs`); their index (`code_page.rs`), with the pending codes and the checksum of each collection's part; and
 /// the records without a vector (`unembedded.rs`). An index has no foreign keys to records: its entries are found by
 /// their record alone.
 const VECTORS: &str = "
@@ -65,8 +66,8 @@ const VECTORS: &str = "
       n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL, vectors INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE embedding (
-      record INTEGER NOT NULL REFERENCES record, model INTEGER NOT NULL REFERENCES model,
-      vector BLOB NOT NULL, extra TEXT, PRIMARY KEY (record, model)
+      change INTEGER PRIMARY KEY AUTOINCREMENT, record INTEGER NOT NULL REFERENCES record,
+      model INTEGER NOT NULL REFERENCES model, vector BLOB NOT NULL, extra TEXT, UNIQUE (record, model)
     ) STRICT;
     CREATE TABLE code_page (
       n INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES model,
@@ -88,14 +89,16 @@ const VECTORS: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX unembedded_time ON unembedded (model, timestamp);";
 
-/// The links; the records whose vectors are not compared yet, and the rule by which the others are linked
+/// The links, with the numbers of their changes; the records whose vectors are not compared yet, and the rule by which the others are linked
 /// (`synapse.rs`).
 const LINKS: &str = "
     CREATE TABLE link (
       source INTEGER NOT NULL REFERENCES record, rel TEXT NOT NULL, target INTEGER NOT NULL REFERENCES record,
-      timestamp INTEGER NOT NULL, score REAL, model TEXT, extra TEXT, PRIMARY KEY (source, rel, target)
+      timestamp INTEGER NOT NULL, score REAL, model TEXT, extra TEXT, change INTEGER NOT NULL,
+      PRIMARY KEY (source, rel, target)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX link_target ON link (target, rel);
+    CREATE UNIQUE INDEX link_change ON link (change);
     CREATE UNIQUE INDEX link_question ON link (source) WHERE rel = 'RESPONDED_WITH';
     CREATE UNIQUE INDEX link_answer ON link (target) WHERE rel = 'RESPONDED_WITH';
     CREATE TABLE unlinked (
@@ -114,12 +117,12 @@ const TALLIES: &str = "
       subject TEXT NOT NULL, counter TEXT NOT NULL, amount INTEGER NOT NULL, PRIMARY KEY (subject, counter)
     ) STRICT, WITHOUT ROWID;";
 
-/// The tombstones (`tombstones.rs`), by the digests of what was forgotten.
+/// The tombstones (`tombstones.rs`), by the digests of what was forgotten. A tombstone that is replaced is a new change.
 const TOMBSTONES: &str = "
     CREATE TABLE tombstone (
-      of TEXT PRIMARY KEY, also TEXT, what TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
-      state TEXT NOT NULL, timestamp INTEGER NOT NULL, extra TEXT
-    ) STRICT, WITHOUT ROWID;
+      change INTEGER PRIMARY KEY AUTOINCREMENT, of TEXT NOT NULL UNIQUE, also TEXT, what TEXT NOT NULL,
+      partition TEXT NOT NULL, instance TEXT NOT NULL, state TEXT NOT NULL, timestamp INTEGER NOT NULL, extra TEXT
+    ) STRICT;
     CREATE INDEX tombstone_also ON tombstone (also) WHERE also IS NOT NULL;
     CREATE INDEX tombstone_time ON tombstone (timestamp, of);";
 

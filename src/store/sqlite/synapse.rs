@@ -3,6 +3,7 @@
 
 use super::super::select::Collection;
 use super::super::synapses::{Changes, Compared, Near, Rule, UnlinkedCollection};
+use super::changes::{NEXT_LINK, count_link};
 use super::collections;
 use super::record_row::RecordRow;
 use super::wal;
@@ -112,11 +113,15 @@ pub(super) fn relink(
         changes.add.iter().filter(|(_, near)| linkable.contains(&near.n)).map(row).collect();
     // Writing in the order of the table is faster.
     rows.sort_unstable_by_key(|(source, target, ..)| (*source, *target));
-    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model) VALUES (?, ?, ?, ?, ?, ?)
-               ON CONFLICT DO NOTHING";
+    let sql = format!(
+        "INSERT INTO link (source, rel, target, timestamp, score, model, change) VALUES (?, ?, ?, ?, ?, ?, {NEXT_LINK})
+         ON CONFLICT DO NOTHING"
+    );
     for (source, target, timestamp, score) in rows {
         let row = params![source, SYNAPSE, target, timestamp, score, model];
-        transaction.prepare_cached(sql)?.execute(row)?;
+        if transaction.prepare_cached(&sql)?.execute(row)? == 1 {
+            count_link(&transaction)?;
+        }
     }
     let sql = "INSERT INTO synapse_rule (model, collection, threshold, degree, foreign_synapses)
                VALUES (?, ?, ?, ?, TRUE) ON CONFLICT DO NOTHING";

@@ -62,17 +62,20 @@ pub(super) fn put(connection: &Connection, tombstone: &Tombstone) -> rusqlite::R
     connection.prepare_cached(&sql)?.execute(row).map(drop)
 }
 
-/// Visits the tombstones of a selection's scopes and times, by time and digest; its other conditions are ignored.
+/// Visits the tombstones of a selection's scopes and times with numbers after one, by time and digest; its other
+/// conditions are ignored.
 pub(super) fn each(
     connection: &Connection,
     which: &Select,
+    after: Option<i64>,
     visit: &mut dyn FnMut(Tombstone) -> crate::error::Result<()>,
 ) -> Result<(), Stopped> {
-    let sql =
-        format!("SELECT {TOMBSTONE} FROM tombstone WHERE timestamp BETWEEN ? AND ? ORDER BY timestamp, of");
+    let sql = format!(
+        "SELECT {TOMBSTONE} FROM tombstone WHERE timestamp BETWEEN ? AND ? AND change > ? ORDER BY timestamp, of"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     let times = [which.since.unwrap_or(i64::MIN), which.until.unwrap_or(i64::MAX)];
-    let mut rows = statement.query(times)?;
+    let mut rows = statement.query([times[0], times[1], after.unwrap_or_default()])?;
     while let Some(row) = rows.next()? {
         let one = tombstone(row)?;
         if which.scopes.contains(&one.scope) {

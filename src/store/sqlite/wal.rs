@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const STORE_ID: &str = "store_id";
+pub(super) const STORE_ID: &str = "store_id";
 const GENERATION: &str = "generation";
 const LOG_BASE: &str = "log_base";
 

@@ -12,6 +12,9 @@ use crate::record::{Embedding, Record, Vector};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
+/// The join that reads the table before it first, whatever the planner makes of its size.
+const READ_FIRST: &str = "CROSS JOIN";
+
 /// Visits everything, from one snapshot.
 pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let snapshot = connection.unchecked_transaction()?;
@@ -23,7 +26,8 @@ pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> R
 pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
     let within = Within::resolve(connection, &what.which)?;
     if what.tombstones {
-        tombstones::each(connection, &what.which, &mut |one| visit(Record::Tombstone(one)))?;
+        let after = what.changed_since.map(|numbers| numbers.tombstones);
+        tombstones::each(connection, &what.which, after, &mut |one| visit(Record::Tombstone(one)))?;
     }
     let (about, others): (Vec<_>, Vec<_>) =
         what.which.kinds.iter().copied().partition(|kind| kind.subject.is_some());
@@ -32,10 +36,10 @@ pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Vi
         walk_records(connection, &what, &Within::resolve(connection, &what.which)?, visit)?;
     }
     if what.embeddings {
-        walk_embeddings(connection, &what.which, &within, visit)?;
+        walk_embeddings(connection, what, &within, visit)?;
     }
     if what.links {
-        walk_links(connection, &what.which, &within, visit)?;
+        walk_links(connection, what, &within, visit)?;
     }
     Ok(())
 }
@@ -58,8 +62,13 @@ fn walk_records(
             "INDEXED BY record_trace",
             format!(" AND record.trace_id IN (SELECT trace_id FROM record WHERE n > {})", mark.last),
         ),
+        // The rows after a number are found by it.
+        _ if what.changed_since.is_some() => ("NOT INDEXED", String::new()),
         _ => ("", String::new()),
     };
+    if let Some(numbers) = what.changed_since {
+        filter.add("record.n > ?", numbers.records);
+    }
     let sql = format!(
         "SELECT {COLUMNS}, {vector} FROM record {index} JOIN collection ON collection.n = record.collection \
          WHERE 1{}{traces} ORDER BY record.timestamp, record.seq, record.id",
@@ -101,15 +110,20 @@ fn main_model(connection: &Connection) -> rusqlite::Result<Option<(i64, String)>
 
 fn walk_embeddings(
     connection: &Connection,
-    which: &Select,
+    what: &Walk,
     within: &Within,
     visit: &mut Visit,
 ) -> Result<(), Stopped> {
-    let mut filter = Filter::new(which);
+    let mut filter = Filter::new(&what.which);
     filter.within("record", within);
+    let mut join = "JOIN";
+    if let Some(numbers) = what.changed_since {
+        filter.add("embedding.change > ?", numbers.embeddings);
+        join = READ_FIRST;
+    }
     let sql = format!(
         "SELECT record.id, model.name, embedding.vector, embedding.extra FROM embedding \
-         JOIN record ON record.n = embedding.record JOIN model ON model.n = embedding.model \
+         {join} record ON record.n = embedding.record JOIN model ON model.n = embedding.model \
          WHERE 1{} ORDER BY record.id, model.name",
         filter.sql
     );
@@ -126,16 +140,21 @@ fn walk_embeddings(
 
 fn walk_links(
     connection: &Connection,
-    which: &Select,
+    what: &Walk,
     within: &Within,
     visit: &mut Visit,
 ) -> Result<(), Stopped> {
-    let mut filter = Filter::new(which);
+    let mut filter = Filter::new(&what.which);
     filter.within("record", within);
     filter.and_for("other");
+    let (mut index, mut join) = ("", "JOIN");
+    if let Some(numbers) = what.changed_since {
+        filter.add("link.change > ?", numbers.links);
+        (index, join) = ("INDEXED BY link_change", READ_FIRST);
+    }
     let sql = format!(
-        "SELECT link.rel, record.id, other.id, {LINK} FROM link JOIN record ON record.n = link.source \
-         JOIN record AS other ON other.n = link.target WHERE 1{} ORDER BY record.id, link.rel, other.id",
+        "SELECT link.rel, record.id, other.id, {LINK} FROM link {index} {join} record ON record.n = link.source \
+         {join} record AS other ON other.n = link.target WHERE 1{} ORDER BY record.id, link.rel, other.id",
         filter.sql
     );
     let mut statement = connection.prepare_cached(&sql)?;

@@ -5,6 +5,7 @@
 use super::super::forgetting::{Forgotten, Intake, Received, WriteRules};
 use super::super::identity::{self, RefusedIds, Written};
 use super::super::versions;
+use super::changes::{NEXT_LINK, count_link};
 use super::collections::{self, CollectionRow};
 use super::embedding::{self, IndexUpdate, RemovedVectors};
 use super::filter::role_bit;
@@ -265,7 +266,7 @@ impl<'a> Writer<'a> {
                 if let Some(there) = &there
                     && let Some(merged) = merge(Some(there), record)
                 {
-                    self.update(there, &merged)?;
+                    self.renew(there, &merged, collection)?;
                     return Ok(Written::Replaced);
                 }
             }
@@ -280,9 +281,9 @@ impl<'a> Writer<'a> {
             }
             Written::New => drop(self.insert(record, collection)?),
             Written::Same(_) if self.completes_parts(record, there.as_ref()) => {
-                let sql = "UPDATE record SET members = ? WHERE id = ?";
-                let row = params![as_json(&record.members), record.id];
-                self.transaction.prepare_cached(sql)?.execute(row)?;
+                if let Some(there) = &there {
+                    self.renew(there, record, collection)?;
+                }
                 return Ok(Written::Replaced);
             }
             Written::Same(id) => self.vector_of(record, id)?,
@@ -311,16 +312,29 @@ impl<'a> Writer<'a> {
         if !self.admits(record)? {
             return Ok(Written::KeptOut);
         }
-        let Some(old) = record_row::by_id(self.transaction, &record.id)? else { return Ok(Written::Differs) };
+        self.renew(there, record, collection)?;
+        Ok(Written::Replaced)
+    }
+
+    /// Puts a record in the place of the stored one; its new number says that it changed.
+    fn renew(
+        &mut self,
+        there: &StoredRecord,
+        record: &StoredRecord,
+        collection: CollectionRow,
+    ) -> rusqlite::Result<()> {
+        let Some(old) = record_row::by_id(self.transaction, &record.id)? else { return Ok(()) };
         // Links keep their ends while the row of these is replaced.
         self.transaction.pragma_update(None, "defer_foreign_keys", true)?;
-        // A draft of a segment cannot lose a record of the batch.
-        self.drafts = None;
+        if collection.kind.indexed.is_some() {
+            // A draft of a segment cannot lose a record of the batch.
+            self.drafts = None;
+        }
         // The indexes remove only what they have.
         std::mem::take(&mut self.vectors).settle(self.transaction)?;
         self.replace_row(&old, Some(there), record, collection)?;
         self.has_replaced = true;
-        Ok(Written::Replaced)
+        Ok(())
     }
 
     /// Puts a record in the place of a row, with its links.
@@ -413,15 +427,6 @@ impl<'a> Writer<'a> {
             }
         }
         Ok(n)
-    }
-
-    /// Stores a merged version of a record.
-    fn update(&self, there: &StoredRecord, merged: &StoredRecord) -> rusqlite::Result<()> {
-        let sql = "UPDATE record SET timestamp = ?, members = ? WHERE id = ?";
-        let row = params![merged.timestamp, as_json(&merged.members), merged.id];
-        self.transaction.prepare_cached(sql)?.execute(row)?;
-        tallies::add(self.transaction, there, -1)?;
-        tallies::add(self.transaction, merged, 1)
     }
 
     /// The refusal of a record whose subject is missing.
@@ -594,12 +599,15 @@ fn write_link(connection: &Connection, link: &Link) -> rusqlite::Result<Written>
     };
     let Some(source) = record(&link.from)? else { return missing(connection, "from", &link.from) };
     let Some(target) = record(&link.to)? else { return missing(connection, "to", &link.to) };
-    let sql = "INSERT INTO link (source, rel, target, timestamp, score, model, extra)
-               VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    let sql = format!(
+        "INSERT INTO link (source, rel, target, timestamp, score, model, extra, change)
+         VALUES (?, ?, ?, ?, ?, ?, ?, {NEXT_LINK}) ON CONFLICT DO NOTHING"
+    );
     let extra = as_json(&link.extra);
     let timestamp = link.timestamp.unwrap_or_default();
     let row = params![source, link.rel, target, timestamp, link.score, link.model, extra];
-    if connection.prepare_cached(sql)?.execute(row)? == 1 {
+    if connection.prepare_cached(&sql)?.execute(row)? == 1 {
+        count_link(connection)?;
         if link.rel == SYNAPSE {
             synapse::note_foreign(connection, source)?;
         }

@@ -1,0 +1,175 @@
+//! Directories in which other programs write session files: what is there at the start, and what comes later.
+
+use super::changed_files::ChangedFiles;
+use super::conversation::ImportOptions;
+use super::format::ImportFormat;
+use super::growing_file::GrowingFile;
+use super::input::Failure;
+use crate::error::{Context, Error, Result};
+use crate::record::ObjectSource;
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
+use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// What a watch is told.
+enum Notice {
+    Event(notify::Result<Event>),
+    Stop,
+}
+
+/// Changes of this time are read together.
+const SETTLING: Duration = Duration::from_millis(100);
+
+/// The number of files whose places are kept; the others are read from the start when they grow.
+const KEPT_FILES: usize = 256;
+
+/// Ends a watch.
+#[derive(Clone)]
+pub struct StopWatch(Sender<Notice>);
+
+impl StopWatch {
+    pub fn stop(&self) {
+        // A watch that has ended needs no notice.
+        let _ = self.0.send(Notice::Stop);
+    }
+}
+
+/// The sources of what is new in some directories; waits for the next one until it is stopped.
+pub struct Watch {
+    directories: Vec<PathBuf>,
+    format: Option<&'static ImportFormat>,
+    options: ImportOptions,
+    notices: Receiver<Notice>,
+    /// Kept, since no events come without it.
+    _watcher: RecommendedWatcher,
+    waiting: ChangedFiles,
+    files: HashMap<PathBuf, (GrowingFile, Instant)>,
+    has_stopped: bool,
+}
+
+impl Watch {
+    /// Begins to watch directories. What is in them comes first. Errors if one cannot be watched.
+    pub fn begin(
+        directories: Vec<PathBuf>,
+        format: Option<&'static ImportFormat>,
+        options: ImportOptions,
+    ) -> Result<(Watch, StopWatch)> {
+        let (sender, notices) = channel();
+        let stop = StopWatch(sender.clone());
+        let handle = move |event| drop(sender.send(Notice::Event(event)));
+        let config = Config::default().with_follow_symlinks(false);
+        let mut watcher = RecommendedWatcher::new(handle, config).context("cannot watch directories")?;
+        // A file that comes between is found by both.
+        for directory in &directories {
+            watcher.watch(directory, RecursiveMode::Recursive).map_err(|error| failed(directory, &error))?;
+        }
+        let waiting = ChangedFiles::of(&directories);
+        let (files, has_stopped) = (HashMap::new(), false);
+        let watch =
+            Watch { directories, format, options, notices, _watcher: watcher, waiting, files, has_stopped };
+        Ok((watch, stop))
+    }
+
+    /// Waits for changes, and for those soon after; false at the end.
+    fn wait(&mut self) -> bool {
+        let Ok(first) = self.notices.recv() else { return false };
+        self.note(first);
+        let until = Instant::now() + SETTLING;
+        while !self.has_stopped {
+            match self.notices.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(notice) => self.note(notice),
+                Err(RecvTimeoutError::Timeout) => return true,
+                Err(RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+        // What was written before the end is read.
+        true
+    }
+
+    fn note(&mut self, notice: Notice) {
+        match notice {
+            Notice::Stop => self.has_stopped = true,
+            // Events were lost.
+            Notice::Event(Ok(event)) if event.need_rescan() => {
+                self.waiting = ChangedFiles::of(&self.directories);
+            }
+            Notice::Event(Ok(event)) if is_change(event.kind) => {
+                for path in &event.paths {
+                    self.waiting.add(path);
+                }
+            }
+            Notice::Event(Ok(_)) => {}
+            Notice::Event(Err(error)) => {
+                self.waiting.fail(Error::new("cannot watch directories").because(error))
+            }
+        }
+    }
+
+    /// What is new in a file; none if nothing is, or what is there is not whole yet.
+    fn open(&mut self, path: &Path) -> Result<Option<Box<dyn ObjectSource>>> {
+        let (file, used) = self
+            .files
+            .entry(path.to_owned())
+            .or_insert_with(|| (GrowingFile::new(path, self.format), Instant::now()));
+        *used = Instant::now();
+        let new = file.read_on(&self.options);
+        self.drop_oldest();
+        new
+    }
+
+    /// Forgets the files that were read least recently, if there are many.
+    fn drop_oldest(&mut self) {
+        if self.files.len() < 2 * KEPT_FILES {
+            return;
+        }
+        let mut times: Vec<Instant> = self.files.values().map(|(_, used)| *used).collect();
+        times.sort_unstable();
+        let oldest = times[times.len() - KEPT_FILES];
+        self.files.retain(|_, (_, used)| *used >= oldest);
+    }
+}
+
+impl Iterator for Watch {
+    type Item = Box<dyn ObjectSource>;
+
+    fn next(&mut self) -> Option<Box<dyn ObjectSource>> {
+        loop {
+            let next = match self.waiting.next() {
+                Some(next) => next,
+                None if self.has_stopped || !self.wait() => return None,
+                None => continue,
+            };
+            match next.and_then(|path| self.open(&path)) {
+                Ok(None) => {}
+                Ok(Some(source)) => return Some(source),
+                Err(error) => return Some(Box::new(Failure::new(error))),
+            }
+        }
+    }
+}
+
+/// Whether an event may bring something new; opening a file, as a watch does itself, does not.
+fn is_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Create(_) | EventKind::Any => {
+            true
+        }
+        EventKind::Modify(ModifyKind::Metadata(_)) => false,
+        EventKind::Modify(_) => true,
+        _ => false,
+    }
+}
+
+fn failed(directory: &Path, error: &notify::Error) -> Error {
+    let text = format!("cannot watch {}", directory.display());
+    match &error.kind {
+        notify::ErrorKind::MaxFilesWatch => Error::new(text)
+            .because("the system watches too many directories already")
+            .hint("raise fs.inotify.max_user_watches: see inotify(7)"),
+        notify::ErrorKind::Io(cause) => Error::new(text).because(cause),
+        _ => Error::new(text).because(error),
+    }
+}

@@ -1,0 +1,55 @@
+//! The numbers of the changes of a store, and what has the last ones.
+
+use crate::record::identity_digest;
+use serde::{Deserialize, Serialize};
+
+/// The numbers of the last changes. What is written later gets greater numbers, whatever its time is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ChangeNumbers {
+    pub records: i64,
+    pub embeddings: i64,
+    pub links: i64,
+    pub tombstones: i64,
+}
+
+impl ChangeNumbers {
+    /// Whether one of them is greater than the same one of others.
+    pub(super) fn exceed(&self, others: &ChangeNumbers) -> bool {
+        self.records > others.records
+            || self.embeddings > others.embeddings
+            || self.links > others.links
+            || self.tombstones > others.tombstones
+    }
+}
+
+/// What has one of the numbers. If something else has the same number in a store, its history is another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Witness {
+    pub part: String,
+    pub n: i64,
+    /// A digest, so that a cursor says nothing of what was forgotten later.
+    digest: String,
+}
+
+/// The number of the last changes of each part that are witnesses: one that was removed later is none any more.
+pub(super) const WITNESSES: usize = 8;
+
+/// The hexadecimal digits of a witness's digest.
+const DIGEST_DIGITS: usize = 16;
+
+impl Witness {
+    pub(super) fn new(part: &str, n: i64, name: &str) -> Witness {
+        let mut digest = identity_digest(part, name);
+        digest.truncate(DIGEST_DIGITS);
+        Witness { part: part.to_owned(), n, digest }
+    }
+}
+
+/// The changes of a store so far.
+pub struct ChangeState {
+    /// The id of the store.
+    pub store: String,
+    pub numbers: ChangeNumbers,
+    /// Those of the last numbers, and of the numbers that were asked for.
+    pub witnesses: Vec<Witness>,
+}

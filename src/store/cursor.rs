@@ -1,0 +1,73 @@
+//! Cursors: places between two changes of a store, from which an export goes on.
+
+use super::api::Store;
+use super::changes::{ChangeNumbers, ChangeState, Witness};
+use crate::error::{Context, Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use tempfile::NamedTempFile;
+
+/// A place between two changes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Cursor {
+    store: String,
+    /// What the export writes; another selection would have left out other changes.
+    selection: String,
+    numbers: ChangeNumbers,
+    witnesses: Vec<Witness>,
+}
+
+/// The remedy for a cursor that does not fit.
+const EXPORT_ALL: &str =
+    "leave out --new-since once; an import of the whole export changes nothing that is there";
+
+impl Cursor {
+    /// The cursor after all changes of now.
+    pub fn now(store: &mut dyn Store, selection: &str) -> Result<Cursor> {
+        let ChangeState { store, numbers, mut witnesses } = store.change_state(&[])?;
+        witnesses.sort_by(|one, other| (&one.part, one.n).cmp(&(&other.part, other.n)));
+        Ok(Cursor { store, selection: selection.to_owned(), numbers, witnesses })
+    }
+
+    /// Reads a cursor from a file; none if there is no file.
+    pub fn read(file: &Path) -> Result<Option<Cursor>> {
+        let text = match fs::read_to_string(file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.context(format_args!("cannot read {}", file.display()))?,
+        };
+        let cursor = serde_json::from_str(&text).context(format_args!("{}: is no cursor", file.display()));
+        cursor.map(Some).map_err(|error| error.hint(EXPORT_ALL))
+    }
+
+    /// Writes the cursor to a file as a line of JSON; the file has all of it or stays as it was.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let context = format!("cannot write {}", file.display());
+        let json = serde_json::to_string(self).context(&context)? + "\n";
+        let directory = file.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        let mut new = NamedTempFile::new_in(directory).context(&context)?;
+        new.write_all(json.as_bytes()).and_then(|()| new.as_file().sync_all()).context(&context)?;
+        new.persist(file).map(drop).map_err(|error| error.error).context(context)
+    }
+
+    /// The numbers of the last changes before it. Errors if it is not one of this store and selection.
+    pub fn changed_since(&self, store: &mut dyn Store, selection: &str) -> Result<ChangeNumbers> {
+        let now = store.change_state(&self.witnesses)?;
+        let is_other = |there: &Witness| {
+            let same_number = |witness: &&Witness| witness.part == there.part && witness.n == there.n;
+            self.witnesses.iter().find(same_number).is_some_and(|witness| witness != there)
+        };
+        let refused = |text: &str| Err(Error::new(text).hint(EXPORT_ALL));
+        if self.store != now.store {
+            return refused("is of another store");
+        }
+        if self.numbers.exceed(&now.numbers) || now.witnesses.iter().any(is_other) {
+            return refused("is later than this store, which was restored from an older copy");
+        }
+        if self.selection != selection {
+            return refused("is of an export of something else, such as another partition");
+        }
+        Ok(self.numbers)
+    }
+}

@@ -1,0 +1,72 @@
+//! The numbers of changes: every record, embedding, link and tombstone has one that is greater than those before it and
+//! is never used again, so that what changed since a time has greater numbers than all that was there. What changes
+//! gets a new row.
+//!
+//! SQLite numbers the rows of tables by `AUTOINCREMENT`, and keeps the last numbers in its table `sqlite_sequence`. The
+//! table of links has no row numbers of its own, so that the links of a record are together; its last number is kept
+//! there too, in a page that almost every transaction changes anyway.
+
+use super::super::changes::{ChangeNumbers, ChangeState, WITNESSES, Witness};
+use super::{facts, wal};
+use rusqlite::{Connection, Row, params};
+
+/// The number of a new link; `count_link` must follow if it was written.
+pub(super) const NEXT_LINK: &str = "(SELECT seq + 1 FROM sqlite_sequence WHERE name = 'link')";
+
+/// The parts of a store: the number of a change, the name of what changed, and the tables.
+const PARTS: [(&str, &str, &str, &str); 4] = [
+    ("record", "record.n", "record.id", "record"),
+    (
+        "embedding",
+        "embedding.change",
+        "record.id || ' ' || model.name",
+        "embedding JOIN record ON record.n = embedding.record JOIN model ON model.n = embedding.model",
+    ),
+    (
+        "link",
+        "link.change",
+        "source.id || ' ' || link.rel || ' ' || target.id",
+        "link JOIN record AS source ON source.n = link.source JOIN record AS target ON target.n = link.target",
+    ),
+    ("tombstone", "tombstone.change", "tombstone.of", "tombstone"),
+];
+
+/// Begins to number links; must be called within the transaction that makes the tables.
+pub(super) fn begin(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('link', 0)", []).map(drop)
+}
+
+/// Notes that `NEXT_LINK` was used.
+pub(super) fn count_link(connection: &Connection) -> rusqlite::Result<()> {
+    let sql = "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'link'";
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+/// The last numbers, and what has the last ones and those of some witnesses.
+pub(super) fn state(connection: &Connection, earlier: &[Witness]) -> rusqlite::Result<ChangeState> {
+    let snapshot = connection.unchecked_transaction()?;
+    let store = facts::get(&snapshot, wal::STORE_ID)?.unwrap_or_default();
+    let mut last = [0; PARTS.len()];
+    let mut witnesses = Vec::new();
+    for ((part, number, name, tables), last) in PARTS.iter().zip(&mut last) {
+        let sql = "SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = ?";
+        *last = snapshot.prepare_cached(sql)?.query_row([part], |row| row.get(0))?;
+        let select = format!("SELECT {number}, {name} FROM {tables}");
+        let witness = |row: &Row| Ok(Witness::new(part, row.get(0)?, &row.get::<_, String>(1)?));
+        let newest = format!("{select} ORDER BY {number} DESC LIMIT ?");
+        let mut newest = snapshot.prepare_cached(&newest)?;
+        for found in newest.query_map([WITNESSES as i64], witness)? {
+            witnesses.push(found?);
+        }
+        let mut numbered = snapshot.prepare_cached(&format!("{select} WHERE {number} = ?"))?;
+        for earlier in earlier.iter().filter(|witness| witness.part == *part) {
+            for found in numbered.query_map(params![earlier.n], witness)? {
+                witnesses.push(found?);
+            }
+        }
+    }
+    let [records, embeddings, links, tombstones] = last;
+    let numbers = ChangeNumbers { records, embeddings, links, tombstones };
+    snapshot.finish()?;
+    Ok(ChangeState { store, numbers, witnesses })
+}

@@ -1,0 +1,192 @@
+//! rsv-import --watch: what programs write into their sessions is stored as it is written.
+
+use crate::import_formats::{fixture, messages};
+use crate::support::{Home, Ran, lines_of, text};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use std::fs::File;
+use std::io::Write;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// A running watch.
+struct Watching {
+    home: Home,
+    child: Child,
+}
+
+impl Watching {
+    fn begin(home: &Home, words: &[&str]) -> Watching {
+        let mut command = home.command("rsv-import");
+        command.arg("--watch").args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Watching { home: home.clone(), child: command.spawn().unwrap() }
+    }
+
+    /// Waits until these are the contents of the store, in the order of their times.
+    fn until(&mut self, wanted: &[&str]) {
+        let begin = Instant::now();
+        loop {
+            let found: Vec<String> =
+                messages(&self.home).iter().map(|message| text(&message["content"])).collect();
+            if found == wanted {
+                return;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "{found:?}, not {wanted:?}");
+            assert_eq!(self.child.try_wait().unwrap(), None);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until there are so many messages.
+    fn until_count(&mut self, wanted: usize) {
+        let begin = Instant::now();
+        while messages(&self.home).len() < wanted {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{}", messages(&self.home).len());
+            assert_eq!(self.child.try_wait().unwrap(), None);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Asks it to end, and waits for that.
+    fn end(self) -> Ran {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        self.home.ran(self.child.wait_with_output().unwrap())
+    }
+}
+
+/// The entry of a prompt in a session of Claude Code; `n` orders them.
+fn entry(n: usize, content: &str) -> String {
+    let entry = json!({"type": "user", "sessionId": "s", "cwd": "/nowhere/owls", "uuid": format!("u{n}"),
+        "timestamp": format!("2026-11-01T10:{n:02}:00.000Z"), "message": {"role": "user", "content": content}});
+    format!("{entry}\n")
+}
+
+fn answer(n: usize, content: &str) -> String {
+    entry(n, content).replace("\"type\":\"user\"", "\"type\":\"assistant\"")
+}
+
+#[test]
+fn sessions_are_stored_as_they_are_written() {
+    for home in Home::of_each_store() {
+        let path = home.write(".claude/projects/owls/one.jsonl", &entry(1, "An owl"));
+        let mut file = File::options().append(true).open(&path).unwrap();
+        let mut watching = Watching::begin(&home, &[]);
+        watching.until(&["An owl"]);
+        // A line that is half-written waits, and what is written after it into another file does not.
+        let half = answer(2, "Hoots");
+        let (first, last) = half.split_at(half.len() / 2);
+        file.write_all(first.as_bytes()).unwrap();
+        home.write(".claude/projects/bats/deep/two.jsonl", &entry(5, "A bat"));
+        watching.until(&["An owl", "A bat"]);
+        file.write_all(last.as_bytes()).unwrap();
+        watching.until(&["An owl", "Hoots", "A bat"]);
+        // The answer belongs to the question before it, which was read by itself.
+        let stored = messages(&home);
+        assert_eq!(stored[0]["trace_id"], stored[1]["trace_id"]);
+        assert_eq!(stored[0]["partition"], "owls");
+        // Another file takes the place of the first.
+        let new = home.write("new", &(entry(1, "An owl") + &answer(2, "Hoots") + &entry(3, "A second owl")));
+        std::fs::rename(new, &path).unwrap();
+        watching.until(&["An owl", "Hoots", "A second owl", "A bat"]);
+        // One that is bad is named, and the next is read.
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(format!("{{\"type\": \"user\", owl}}\n{}", entry(4, "A third owl")).as_bytes())
+            .unwrap();
+        watching.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat"]);
+        // What was written before the end is stored at the end.
+        file.write_all(entry(6, "The last").as_bytes()).unwrap();
+        drop(file);
+        let ran = watching.end();
+        assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+        let said: Vec<&str> = ran.stderr.lines().collect();
+        assert!(
+            said[0].starts_with("rsv-import: watching ") && said[0].ends_with(".claude/projects"),
+            "{said:?}"
+        );
+        assert!(said[1].contains("one.jsonl:4: ") && said.len() == 2, "{said:?}");
+        assert_eq!(messages(&home).len(), 6);
+        // The next watch adds nothing.
+        let mut again = Watching::begin(&home, &["--quiet", ".claude/projects"]);
+        again.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat", "The last"]);
+        again.end();
+        home.check();
+    }
+}
+
+#[test]
+fn a_document_of_json_waits_until_it_is_whole() {
+    let home = Home::new();
+    let session = std::fs::read_to_string(fixture("chatgpt.json")).unwrap();
+    std::fs::create_dir(home.path("logs")).unwrap();
+    let at = session.len() / 2;
+    let mut watching = Watching::begin(&home, &["logs"]);
+    let path = home.write("logs/one.json", &session[..at]);
+    home.write("logs/two.jsonl", &entry(1, "An owl"));
+    watching.until(&["An owl"]);
+    File::options().append(true).open(path).unwrap().write_all(session[at..].as_bytes()).unwrap();
+    watching.until_count(6);
+    assert_eq!(watching.end().status, 0);
+    assert_eq!(messages(&home).len(), 6);
+}
+
+#[test]
+fn a_year_of_sessions_is_imported_and_searched() {
+    const SESSIONS: usize = 365;
+    let home = Home::new();
+    for day in 0..SESSIONS {
+        let entry = |n: usize, role: &str, content: &str| {
+            let entry = json!({"type": role, "sessionId": format!("s{day}"), "cwd": format!("/nowhere/p{}", day % 40),
+                "uuid": format!("u{day}-{n}"), "timestamp": 1_767_225_600_000 + day * 86_400_000 + n * 60_000,
+                "message": {"role": role, "content": content}});
+            format!("{entry}\n")
+        };
+        let text = entry(1, "user", &format!("Why does the lamp number{day}x flicker?"))
+            + &entry(2, "assistant", &format!("Its fuse is loose: tighten screw{day}y."))
+            + &entry(3, "user", "Thanks, and the others?")
+            + &entry(4, "assistant", "They are fine.");
+        home.write(&format!("sessions/p{}/{day}.jsonl", day % 40), &text);
+    }
+    home.run("rsv-import", &["sessions"], "").ok();
+    assert_eq!(messages(&home).len(), 4 * SESSIONS);
+    let found =
+        home.contents("rsv-search", &["-p", "p37", "--limit", "1", "why does lamp number77x flicker"]);
+    assert_eq!(found, ["Why does the lamp number77x flicker?"]);
+    assert_eq!(
+        home.contents("rsv-search", &["--all", "screw300y"]),
+        ["Its fuse is loose: tighten screw300y."]
+    );
+    // The scan of a watch finds the same.
+    let before = home.export();
+    let other = home.env("RSV_STORE", "other.db");
+    let mut watching = Watching::begin(&other, &["sessions"]);
+    watching.until_count(4 * SESSIONS);
+    assert_eq!(watching.end().status, 0);
+    let said = |export: &str| {
+        let lines = lines_of(export).into_iter().filter(|line| line["kind"] == "message");
+        let mut said: Vec<String> = lines
+            .map(|line| format!("{} {} {}", line["instance"], line["created_at"], line["content"]))
+            .collect();
+        said.sort();
+        said
+    };
+    assert_eq!(said(&other.export()), said(&before));
+}
+
+#[test]
+fn what_cannot_be_watched_is_told() {
+    let home = Home::new();
+    home.write("file", "");
+    let refused = |words: &[&str]| home.run("rsv-import", &[&["--watch"], words].concat(), "").trouble();
+    insta::assert_snapshot!(refused(&["file"]), @r"
+    rsv-import: error: cannot watch file: is no directory
+    rsv-import: hint: name the directories in which a program keeps its sessions
+    ");
+    insta::assert_snapshot!(refused(&[]), @r"
+    rsv-import: error: no program keeps sessions in the home directory
+    rsv-import: hint: name the directories to watch
+    ");
+    insta::assert_snapshot!(refused(&["--dry-run", "."]), @"
+    rsv-import: error: the argument '--watch' cannot be used with '--dry-run'
+    rsv-import: hint: see 'rsv-import --help'
+    ");
+}
