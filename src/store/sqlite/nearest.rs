@@ -10,9 +10,12 @@ use super::embedding;
 use super::filter::{Admission, Filter};
 use super::measure::Measure;
 use super::wal;
-use crate::record::Hit;
+use crate::record::{Hit, Scopes};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::cmp::Ordering;
+
+/// Comparing at most so many vectors of a subtree one by one takes less time than to scan the codes of a large store.
+const MAX_COMPARED: usize = 1000;
 
 /// The number of candidates at which the worse ones are dropped.
 const MAX_CANDIDATES: usize = 4096;
@@ -71,9 +74,9 @@ impl Nearest<'_> {
         let of_selection = |connection: &Connection| collections::list(connection, self.which);
         with_repair(connection, self.model, of_selection, |connection, sound| {
             let within = Within::resolve(connection, self.which)?;
-            let scored = match &self.which.trace_id {
+            let scored = match self.index_of_few(connection)? {
                 _ if self.limit == 0 => Vec::new(),
-                Some(_) => self.by_vectors(connection, &within)?,
+                Some(index) => self.by_vectors(connection, &within, index)?,
                 None => {
                     let (scored, whole) = self.by_codes(connection, cache, within)?;
                     *sound = whole;
@@ -84,12 +87,37 @@ impl Nearest<'_> {
         })
     }
 
-    /// Compares all records of a trace, which are few.
-    fn by_vectors(&self, connection: &Connection, within: &Within) -> rusqlite::Result<Vec<ExactScore>> {
+    /// The index that finds the records of the selection, if they are few: those of a trace, or of a small subtree.
+    fn index_of_few(&self, connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
+        if self.which.trace_id.is_some() {
+            return Ok(Some("record_trace"));
+        }
+        if !self.which.below.as_ref().is_some_and(|below| below.only_prefix().is_some()) {
+            return Ok(None);
+        }
+        let below = Select { below: self.which.below.clone(), ..Select::records(Vec::new(), Scopes::All) };
+        let filter = Filter::new(&below);
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM record INDEXED BY record_key WHERE 1{} LIMIT {})",
+            filter.sql,
+            MAX_COMPARED + 1
+        );
+        let count: usize =
+            connection.prepare_cached(&sql)?.query_row(params_from_iter(filter.values), |row| row.get(0))?;
+        Ok((count <= MAX_COMPARED).then_some("record_key"))
+    }
+
+    /// Compares all records of the selection, which an index finds.
+    fn by_vectors(
+        &self,
+        connection: &Connection,
+        within: &Within,
+        index: &str,
+    ) -> rusqlite::Result<Vec<ExactScore>> {
         let mut filter = Filter::new(self.which);
         filter.within("record", within);
         let sql = format!(
-            "SELECT record.n, record.timestamp, embedding.vector FROM record INDEXED BY record_trace \
+            "SELECT record.n, record.timestamp, embedding.vector FROM record INDEXED BY {index} \
              CROSS JOIN embedding ON embedding.record = record.n AND embedding.model = {} WHERE 1{}",
             self.model, filter.sql
         );
