@@ -17,9 +17,11 @@ mod page;
 mod sample;
 mod svg;
 mod timeline;
+mod tree_search;
 mod words;
 
 pub use about::about;
 pub use activity::Activity;
 pub use graph::{Graph, GraphOptions};
 pub use svg::Arrangement;
+pub use tree_search::SearchedTree;

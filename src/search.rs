@@ -87,16 +87,6 @@ impl Found<'_> {
     }
 }
 
-/// Hits followed by the records of a selection that are linked to them, at most `options.limit` in all.
-pub fn with_linked(
-    store: &mut dyn Store,
-    hits: Vec<Hit>,
-    which: &Select,
-    options: &Options,
-) -> Result<Vec<Hit>> {
-    Found { hits, which, evidence: Evidence::default() }.sharing_the_limit(store, options)
-}
-
 /// As `run`, without following links.
 pub fn find<'a>(
     store: &mut dyn Store,

@@ -6,10 +6,9 @@ use rsv::config::{self, Settings};
 use rsv::embed::{self, Embedder, Workload};
 use rsv::error::{Error, Result};
 use rsv::memory::PriorRule;
+use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{
-    Address, DOCUMENT, Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes,
-};
+use rsv::record::{Address, Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
 use rsv::search::tree::{self, TreeAnswer, TreeQuery};
 use rsv::search::{self, By, Fallback, LinkNewest, Meaning, MemoryRule, Options};
 use rsv::store::{self, Around, Except, Question, Select, Store, Term};
@@ -71,8 +70,12 @@ struct Args {
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    #[command(flatten)]
-    printing: Printing,
+    /// Print in this format: jsonl, json (one array), text or reservoir; with --steps also dot or svg, a picture [default: text on a terminal, else jsonl]
+    #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "dot", "svg"], hide_possible_values = true)]
+    format: Option<String>,
+    /// Print to a terminal without a pager
+    #[arg(long)]
+    no_pager: bool,
 }
 
 /// The flags of a search in the tree of contexts.
@@ -188,7 +191,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
-    let layout = io.print_as(&args.printing).map(|layout| Layout { scopes: args.all, ..layout });
+    let picture = args.format.clone().filter(|format| matches!(format.as_str(), "dot" | "svg"));
+    if picture.is_some() && !args.tree.steps {
+        return Err(Error::new("--format: a picture is of the steps of a search").hint("add --steps"));
+    }
+    let printing = Printing { format: args.format.clone(), no_pager: args.no_pager || picture.is_some() };
+    let layout = io.print_as(&printing).map(|layout| Layout { scopes: args.all, ..layout });
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
@@ -223,10 +231,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         explain: args.explain,
         context: args.context,
         layout,
-        reservoir: (args.printing.format.as_deref() == Some("reservoir")).then_some(reservoir),
+        reservoir: (args.format.as_deref() == Some("reservoir")).then_some(reservoir),
         highlighted: Vec::new(),
         meaning: meaning(&args.by.name(&settings, io), args.fallback.is_some()),
         meaning_in_tree: meaning(&args.by.name_in_tree(), args.fallback.is_some()),
+        picture,
         planner: planner
             .map(|model| Model::new(model, &settings, io.clock, &io.diagnostics()))
             .transpose()?,
@@ -271,6 +280,8 @@ struct Search<'a> {
     /// The same for a search in the tree.
     meaning_in_tree: Option<Meaning>,
     tree: Tree,
+    /// The format of a picture that is printed instead of lines.
+    picture: Option<String>,
     /// The kinds of the hits, if they were given.
     kinds: Vec<&'static RecordKind>,
     /// The model that says what to search for in the tree.
@@ -375,10 +386,16 @@ impl Search<'_> {
         };
         let TreeAnswer { mut hits, steps } = self.find_in_tree(&asked, which, options, store, io)?;
         if options.link {
-            let kinds = vec![&DOCUMENT, &MEMORY];
-            let which = Select::records(kinds, Scopes::Partition(partition.clone()));
-            hits =
-                search::with_linked(store, hits, &which, &Options { deduplicate: true, ..options.clone() })?;
+            hits = tree::with_linked(store, hits, &partition, options)?;
+        }
+        if let Some(format) = &self.picture {
+            if query.is_some() {
+                return Err(Error::new("--format: a picture is of one question").hint("give it as words"));
+            }
+            let tree = SearchedTree::new(&steps);
+            let text = if format == "svg" { tree.to_svg() } else { tree.to_dot() };
+            io.out.write(text.as_bytes())?;
+            return io.out.flush().map(|()| !hits.is_empty());
         }
         tree::describe(store, &mut hits)?;
         if self.tree.steps {

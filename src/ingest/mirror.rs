@@ -2,15 +2,15 @@
 
 use super::options::Options;
 use crate::error::{Error, Result};
-use crate::record::{Address, DOCUMENT, Object, Scope, Scopes, StoredRecord, TombstoneState, texts};
+use crate::record::{Address, DOCUMENT, Object, Scope, Scopes, StoredRecord, TombstoneState, URI, texts};
 use crate::store::{Below, Select, Store};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The documents of an input, and the ends of its trees.
 #[derive(Clone, Default)]
 pub(super) struct Mirror {
-    /// The ids of the documents that came.
-    came: HashSet<String>,
+    /// The addresses of the documents that came, by partition.
+    came: HashMap<String, HashSet<String>>,
     /// The complete trees.
     ends: Vec<Tree>,
     /// The trees whose last line has not come.
@@ -25,7 +25,7 @@ pub(super) struct Mirror {
 struct Tree {
     partition: String,
     uri: Address,
-    /// The ids of the documents that are as they were.
+    /// The addresses of the documents that are as they were.
     kept: HashSet<String>,
     /// The addresses below which nothing could be read.
     unread: Vec<Address>,
@@ -37,7 +37,8 @@ const TREE_KIND: &str = "tree";
 impl Mirror {
     /// Notes a document.
     pub(super) fn add(&mut self, document: &StoredRecord) {
-        self.came.insert(document.id.clone());
+        let came = self.came.entry(document.scope.partition.clone()).or_default();
+        came.insert(document.member_text(URI));
         self.is_torn = true;
     }
 
@@ -62,15 +63,14 @@ impl Mirror {
         let addresses = |member: &str| -> Result<Vec<Address>> {
             texts(line, member)?.unwrap_or_default().iter().map(|uri| address(member, uri)).collect()
         };
-        let kept =
-            addresses("kept")?.iter().map(|address| address.document_id(&partition)).collect::<Vec<_>>();
+        let kept = addresses("kept")?;
         let unread = addresses("unread")?;
         let at = self.parts.iter().position(|tree| tree.partition == partition && tree.uri == uri);
         let mut tree = match at {
             Some(at) => self.parts.swap_remove(at),
             None => Tree { partition, uri, kept: HashSet::new(), unread: Vec::new() },
         };
-        tree.kept.extend(kept);
+        tree.kept.extend(kept.iter().map(Address::to_string));
         tree.unread.extend(unread);
         if line.get("complete") == Some("true") {
             self.ends.push(tree);
@@ -104,13 +104,14 @@ impl Mirror {
         let below = Some(Below::new(&end.uri, None));
         let which = Select { below, until: Some(begin), ..documents };
         let mut missing = Vec::new();
-        for (id, uri) in store.keys(&which)? {
-            if self.came.contains(&id) || end.kept.contains(&id) {
+        let came = self.came.get(&end.partition);
+        for uri in store.keys(&which)? {
+            if end.kept.contains(&uri) || came.is_some_and(|came| came.contains(&uri)) {
                 continue;
             }
             let address = Address::parse(&uri)?;
             if !end.unread.iter().any(|unread| address.is_within(unread)) {
-                missing.push(id);
+                missing.push(address.document_id(&end.partition));
             }
         }
         Ok(missing)

@@ -151,6 +151,6 @@ fn label(node: &Node) -> String {
 }
 
 /// A text as Graphviz takes it.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", visible(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

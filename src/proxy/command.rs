@@ -10,9 +10,11 @@ use super::route::Command;
 use super::store_pool::StorePool;
 use crate::backfill;
 use crate::error::{Error, Result};
-use crate::record::{Object, Role, Scope, Scopes, StoredRecord};
-use crate::search::{self, By, CatchUp, LinkNewest, Options};
-use crate::store::{Select, Term};
+use crate::memory::PriorRule;
+use crate::record::{Address, Hit, Object, Role, Scope, Scopes, StoredRecord};
+use crate::search::tree::{self, TreeQuery};
+use crate::search::{self, By, CatchUp, LinkNewest, MemoryRule, Options};
+use crate::store::{Select, Store, Term};
 use hyper::StatusCode;
 use percent_encoding::percent_decode_str;
 use std::sync::Arc;
@@ -22,12 +24,14 @@ struct SearchQuery {
     term: String,
     semantic: bool,
     hybrid: bool,
+    /// The addresses at and below which documents and memories are searched instead of messages.
+    targets: Vec<Address>,
     options: Options<'static>,
 }
 
 impl SearchQuery {
-    /// Parses the part of an address after the question mark. Errors begin with the parameter at fault.
-    fn parse(query: &str, limit: usize) -> Result<SearchQuery> {
+    /// Parses the part of an address after the question mark, for a partition. Errors begin with the parameter at fault.
+    fn parse(query: &str, limit: usize, partition: &str) -> Result<SearchQuery> {
         let flag = |name| match parameter(query, name)?.as_deref() {
             None | Some("false" | "0") => Ok(false),
             Some("true" | "1") => Ok(true),
@@ -41,6 +45,9 @@ impl SearchQuery {
         if Term::parse(&term).is_empty() {
             return Err(Error::new("term: is empty"));
         }
+        let targets = parameters(query, "target").map(|target| Address::locate(&target?, partition));
+        let targets: Result<Vec<Address>> = targets.collect();
+        let targets = targets.map_err(|error| error.at("target"))?;
         let (deduplicate, link) = (flag("deduplicate")?, flag("link")?);
         let options = Options {
             limit,
@@ -51,17 +58,23 @@ impl SearchQuery {
             admits: &|_| true,
             max_fetched: usize::MAX,
         };
-        Ok(SearchQuery { term, semantic, hybrid, options })
+        Ok(SearchQuery { term, semantic, hybrid, targets, options })
     }
 }
 
-/// The value of a parameter, if the query has it.
+/// The first value of a parameter, if the query has it.
 fn parameter(query: &str, name: &str) -> Result<Option<String>> {
+    parameters(query, name).next().transpose()
+}
+
+/// The values of a parameter, which may be repeated.
+fn parameters<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = Result<String>> + 'a {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let Some((_, value)) = { pairs }.find(|pair| pair.0 == name) else { return Ok(None) };
-    let value = value.replace('+', " ");
-    let decoded = percent_decode_str(&value).decode_utf8();
-    decoded.map(|text| Some(text.into_owned())).map_err(|_| Error::new(format!("{name}: is not UTF-8")))
+    pairs.filter(move |pair| pair.0 == name).map(move |(_, value)| {
+        let value = value.replace('+', " ");
+        let decoded = percent_decode_str(&value).decode_utf8();
+        decoded.map(|text| text.into_owned()).map_err(|_| Error::new(format!("{name}: is not UTF-8")))
+    })
 }
 
 /// Answers commands.
@@ -106,11 +119,12 @@ impl CommandApi {
 
     fn run_blocking(&self, scope: Scope, command: Command, count: usize, query: &str) -> HttpResponse {
         let _active = self.foreground.enter();
-        let which = Select::messages(Scopes::One(scope));
+        let which = Select::messages(Scopes::One(scope.clone()));
         let found = match command {
             Command::View => self.view(&which, count),
-            Command::Search => match SearchQuery::parse(query, count) {
-                Ok(query) => self.search(&which, &query),
+            Command::Search => match SearchQuery::parse(query, count, &scope.partition) {
+                Ok(query) if query.targets.is_empty() => self.search(&which, &query),
+                Ok(query) => self.search_tree(&scope.partition, &which, &query),
                 Err(error) => return response::bad_request(&error),
             },
         };
@@ -152,6 +166,54 @@ impl CommandApi {
         });
         Ok(entries.collect())
     }
+
+    /// The documents and memories below the targets, best first, as JSON: by meaning where that is asked for or a model is
+    /// there, else by any word.
+    fn search_tree(&self, partition: &str, which: &Select, query: &SearchQuery) -> Result<Vec<String>> {
+        let mut store = self.stores.open_to_read()?;
+        let ProxyConfig { settings, diagnostics, .. } = &*self.config;
+        let asked = TreeQuery {
+            partition,
+            targets: &query.targets,
+            kinds: &[],
+            filter: which,
+            questions: std::slice::from_ref(&query.term),
+            context: None,
+            method: tree::Method::default(),
+            memories: MemoryRule { prior: PriorRule::from_settings(settings), min_confidence: None },
+        };
+        self.embedder.follow(&mut *store)?;
+        let mut hits = match self.embedder.get() {
+            Ok(mut embedder) => {
+                let catch_up = Some(CatchUp { limit: backfill::catch_up_limit(settings), diagnostics });
+                let mut by = if query.semantic {
+                    By::Meaning(&mut embedder, catch_up)
+                } else {
+                    By::Both(&mut embedder, catch_up)
+                };
+                tree::run(&mut *store, &mut by, &asked, &query.options)?.hits
+            }
+            Err(error) if query.semantic || query.hybrid => return Err(error),
+            Err(_) => tree::run(&mut *store, &mut By::Any, &asked, &query.options)?.hits,
+        };
+        if query.options.link {
+            hits = tree::with_linked(&mut *store, hits, partition, &query.options)?;
+        }
+        tree_entries(&mut *store, hits)
+    }
+}
+
+/// Hits in the tree with all of their members, and after them their score.
+fn tree_entries(store: &mut dyn Store, mut hits: Vec<Hit>) -> Result<Vec<String>> {
+    tree::describe(store, &mut hits)?;
+    let entry = |hit: Hit| {
+        let mut json = Vec::new();
+        tree::at_level(hit.record, None, false).write(&mut json);
+        let mut entry = Object::parse_bytes(&json)?;
+        entry.set("score", hit.score.to_string());
+        Ok(entry.to_json())
+    };
+    hits.into_iter().map(entry).collect()
 }
 
 /// A message with the members that clients of Reservoir know, and after them those that identify it.
@@ -172,9 +234,13 @@ mod tests {
     #[test]
     fn parameters_of_a_command_are_read() {
         let query =
-            SearchQuery::parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3).unwrap();
+            SearchQuery::parse("x=1&term=green+tea%3D%C3%A9%2B&hybrid=1&deduplicate=true", 3, "p").unwrap();
         assert_eq!((query.term.as_str(), query.semantic, query.hybrid), ("green tea=é+", false, true));
         assert_eq!((query.options.limit, query.options.deduplicate), (3, true));
+        let query = SearchQuery::parse("term=x&target=viking://~/memories&target=viking%3A%2F%2Fa", 3, "p");
+        let targets = query.unwrap().targets;
+        let targets: Vec<&str> = targets.iter().map(Address::as_str).collect();
+        assert_eq!(targets, ["viking://user/p/memories", "viking://a"]);
         for (query, error) in [
             ("", "Missing 'term' query parameter"),
             ("terms=x", "Missing 'term' query parameter"),
@@ -185,8 +251,9 @@ mod tests {
             ("term=x&semantic=yes", "semantic: expected true or false"),
             ("term=x&link=", "link: expected true or false"),
             ("term=x&semantic=1&hybrid=1", "semantic: cannot be used with hybrid"),
+            ("term=x&target=a", "target: expected an address such as viking://resources/notes"),
         ] {
-            assert_eq!(SearchQuery::parse(query, 5).err().unwrap().to_string(), error, "{query}");
+            assert_eq!(SearchQuery::parse(query, 5, "p").err().unwrap().to_string(), error, "{query}");
         }
     }
 }

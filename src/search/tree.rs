@@ -20,7 +20,7 @@ use super::memories::{MemoryRule, run_with_memories};
 use super::options::{By, Options};
 use crate::error::Result;
 use crate::record::{Address, DOCUMENT, Hit, MEMORY, RecordKind, Scopes, StoredRecord};
-use crate::store::{Below, Select, Store};
+use crate::store::{Below, Evidence, Select, Store};
 use crate::tree;
 use candidates::{Candidate, candidates};
 use std::collections::HashSet;
@@ -102,6 +102,19 @@ pub fn run(store: &mut dyn Store, by: &mut By, query: &TreeQuery, options: &Opti
     let hits = choose(found, options, &mut steps);
     steps.push(Step::Summary { candidates, hits: hits.len(), ms: begin.elapsed().as_secs_f64() * 1000.0 });
     Ok(TreeAnswer { hits, steps })
+}
+
+/// Hits followed by the documents and memories of the partition that are linked to them, at most `options.limit` in all;
+/// of those that say the same only the best.
+pub fn with_linked(
+    store: &mut dyn Store,
+    hits: Vec<Hit>,
+    partition: &str,
+    options: &Options,
+) -> Result<Vec<Hit>> {
+    let which = &Select::records(vec![&DOCUMENT, &MEMORY], Scopes::Partition(partition.to_owned()));
+    let options = Options { deduplicate: true, min_score: None, admits: &|_| true, ..options.clone() };
+    super::Found { hits, which, evidence: Evidence::default() }.sharing_the_limit(store, &options)
 }
 
 /// The selection of a kind by the conditions of a query.

@@ -89,15 +89,12 @@ pub trait Records {
         })
     }
 
-    /// The ids of the records of a selection whose kind has a lookup key, each with that key, in no order. A store that
-    /// can reads nothing else of them.
-    fn keys(&mut self, which: &Select) -> Result<Vec<(String, String)>> {
+    /// The lookup keys of the records of a selection, in no order. A store that can reads nothing else of them.
+    fn keys(&mut self, which: &Select) -> Result<Vec<String>> {
         let mut keys = Vec::new();
         self.walk(&Walk::records(which.clone()), &mut |record| {
-            if let Record::Stored(record) = record
-                && let Some(key) = record.lookup_key()
-            {
-                keys.push((record.id, key));
+            if let Record::Stored(record) = record {
+                keys.extend(record.lookup_key());
             }
             Ok(())
         })?;

@@ -3,12 +3,12 @@
 //!
 //! A record's own score is its BM25 divided by the best one, plus `MEANING_WEIGHT` times the position of its cosine
 //! between the lowest and the highest of all candidates, if the cosine reaches the model's minimum similarity: the
-//! range of cosines depends on the model. Without a vector its words count for both. Among records outside
-//! conversations words weigh less (`words_weight`). If the question names a month or a year, scores of records of that
+//! range of cosines depends on the model. Without a vector its words count for both. Among memories words weigh less
+//! (`words_weight`). If the question names a month or a year, scores of records of that
 //! time are multiplied by `DATE_BOOST`.
 
 use super::question::Question;
-use crate::record::{Hit, Link, StoredRecord};
+use crate::record::{Hit, Link, MEMORY, StoredRecord};
 use std::collections::{HashMap, HashSet};
 
 /// The weight of a cosine, against 1 for the words.
@@ -208,12 +208,12 @@ impl Evidence {
         self.candidates.iter().map(score).collect()
     }
 
-    /// The weight of the words. Records outside conversations are few, and asked for in other words: the best record by
-    /// words may only share a common word with the question. So words count as much as the share of the question that
-    /// some record holds, unless nothing is known but words.
+    /// The weight of the words. Memories are few, and asked for in other words: the best one by words may only share a
+    /// common word with the question. So words count as much as the share of the question that some memory holds, unless
+    /// nothing is known but words.
     fn words_weight(&self) -> f64 {
         let is_compared = self.candidates.iter().any(|one| one.similarity.is_some());
-        if !is_compared || self.candidates.iter().any(|one| one.record.kind.traced) {
+        if !is_compared || self.candidates.iter().any(|one| one.record.kind != &MEMORY) {
             return 1.0;
         }
         self.candidates.iter().map(|one| one.share).fold(0.0, f64::max)

@@ -146,7 +146,7 @@ fn a_killed_run_goes_on_where_it_was() {
         let body = answer("About it.", "It is about it.").body;
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
         let mut call = provider.accept();
-        call.send(&[head.as_bytes(), &body].concat());
+        call.send([head.as_bytes(), &body].concat());
         drop(call);
         // A document is printed as soon as it is described.
         output.read_line(&mut printed).unwrap();

@@ -101,6 +101,7 @@ mod support;
 mod surroundings;
 mod terminal;
 mod terminal_text;
+mod tree_search;
 mod usage_errors;
 mod vectors;
 mod view;

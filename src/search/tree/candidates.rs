@@ -1,11 +1,16 @@
 //! The nodes that words and meaning find below the targets, with their own scores.
+//!
+//! The own score of a node is that of every hybrid search, and a part for the way in which it has the words of the
+//! question: for the neighbours among them that are neighbours in its texts, and for those in its title and its headings.
+//! An author puts there what a section is about, and a term of several words names one thing. `scripts/bench tree`
+//! measures the worth of both, and of the ways through the tree.
 
 use super::TreeQuery;
 use super::step::Step;
 use crate::error::Result;
 use crate::record::{Address, Hit};
 use crate::search::options::{By, Options};
-use crate::store::{Select, Store};
+use crate::store::{Phrasing, Select, Store};
 use std::collections::HashMap;
 
 /// The number of nodes that have a score of their own: the least, and that for each wanted hit.
@@ -13,6 +18,10 @@ const MIN_CANDIDATES: usize = 50;
 const CANDIDATES_PER_HIT: usize = 3;
 /// The weight of the words of the context, against those of the question.
 const CONTEXT_WEIGHT: f64 = 0.3;
+
+/// The greatest scores for neighbours, and for words in titles and headings, against 1 for the words.
+const PAIRS_WEIGHT: f64 = 0.4;
+const HEADINGS_WEIGHT: f64 = 0.3;
 
 /// A node with a score of its own.
 pub(super) struct Candidate {
@@ -56,12 +65,36 @@ pub(super) fn candidates(
     };
     let mut found = Vec::new();
     for question in query.questions {
-        add_best(&mut found, super::super::find(store, by.again(), question, which, &options)?.hits);
+        let by = by.again();
+        let counts_phrasing = matches!(by, By::Both(..) | By::Any);
+        let mut hits = super::super::find(store, by, question, which, &options)?.hits;
+        if counts_phrasing {
+            add_phrasing(question, &mut hits);
+        }
+        add_best(&mut found, hits);
     }
     if let Some(context) = query.context.filter(|context| !context.trim().is_empty()) {
         add_context(&mut found, super::super::find(store, By::Any, context, which, &options)?.hits);
     }
     Ok(found)
+}
+
+/// Adds to scores for the way in which the words of a question stand in each text.
+fn add_phrasing(question: &str, hits: &mut [Hit]) {
+    let phrasing = Phrasing::of(question);
+    for hit in hits {
+        let text = hit.record.indexed_text().unwrap_or_default();
+        let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+        let title = hit.record.member_text("title");
+        let parts = [
+            ("pairs", PAIRS_WEIGHT * phrasing.pairs_in(&text)),
+            ("headings", HEADINGS_WEIGHT * phrasing.words_in(headings.chain([title.as_str()]))),
+        ];
+        for (name, part) in parts.into_iter().filter(|(_, part)| *part > 0.0) {
+            hit.score += part;
+            hit.parts.push((name.to_owned(), part));
+        }
+    }
 }
 
 /// Adds the hits of one of several questions: of two hits with one record, the better one is kept.

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
 /// The share of a node's own score in its score.
-pub(super) const OWN_SHARE: f64 = 0.5;
+pub(super) const OWN_SHARE: f64 = 0.9;
 /// The number of the best directories from which the search starts, beside the targets.
 const START_DIRECTORIES: usize = 3;
 /// The number of directories after which the search ends if they changed nothing.
@@ -39,7 +39,8 @@ impl Ord for Waiting {
     }
 }
 
-/// Gives the candidates their scores, and marks those whose directory was visited. The targets have a score of 0.
+/// Gives the candidates their scores, and marks those whose directory was visited. The targets have the best own score
+/// of all, so that what lies near to them is not behind what lies deep.
 pub(super) fn descend(
     targets: &[Address],
     candidates: &mut [Candidate],
@@ -52,7 +53,8 @@ pub(super) fn descend(
             steps.push(candidate.step());
         }
     }
-    let start = targets.iter().map(|target| Waiting { score: 0.0, address: target.clone() });
+    let best = candidates.iter().map(|one| one.own).fold(0.0, f64::max);
+    let start = targets.iter().map(|target| Waiting { score: best, address: target.clone() });
     let mut heap: BinaryHeap<Waiting> = start.collect();
     let tree = Skeleton::new(targets, candidates);
     heap.extend(tree.best_directories(candidates));

@@ -55,22 +55,21 @@ pub(super) fn count(
     Ok(total.unsigned_abs())
 }
 
-/// The ids of the records of a source in some collections that have a lookup key, each with that key.
+/// The lookup keys of the records of a source in some collections, from indexes alone.
 pub(super) fn keys(
     connection: &Connection,
     source: &Source,
     within: &Within,
-) -> rusqlite::Result<Vec<(String, String)>> {
+) -> rusqlite::Result<Vec<String>> {
     let mut keys = Vec::new();
-    for filter in source.by_collection(within) {
-        let (tables, conditions) = (source.counted, filter.sql);
-        let sql =
-            format!("SELECT record.id, record.key FROM {tables} WHERE record.key IS NOT NULL{conditions}");
+    for filter in source.by_number(within) {
+        let sql = format!(
+            "SELECT record.key FROM record INDEXED BY record_key WHERE record.key IS NOT NULL{}",
+            filter.sql
+        );
         let mut statement = connection.prepare_cached(&sql)?;
-        for one in
-            statement.query_map(params_from_iter(filter.values), |row| Ok((row.get(0)?, row.get(1)?)))?
-        {
-            keys.push(one?);
+        for key in statement.query_map(params_from_iter(filter.values), |row| row.get(0))? {
+            keys.push(key?);
         }
     }
     Ok(keys)

@@ -56,7 +56,7 @@ impl Records for Sqlite {
         last(&self.connection, which, count).map_err(|e| self.failed("read", e))
     }
 
-    fn keys(&mut self, which: &Select) -> Result<Vec<(String, String)>> {
+    fn keys(&mut self, which: &Select) -> Result<Vec<String>> {
         keys(&self.connection, which).map_err(|e| self.failed("read", e))
     }
 
@@ -133,7 +133,7 @@ fn last(connection: &Connection, which: &[Select], count: usize) -> rusqlite::Re
     Ok(found)
 }
 
-fn keys(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<(String, String)>> {
+fn keys(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<String>> {
     let snapshot = connection.unchecked_transaction()?;
     let within = Within::resolve(connection, which)?;
     let keys = newest::keys(connection, &Source::records(which), &within)?;
