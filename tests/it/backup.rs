@@ -65,7 +65,7 @@ fn next_second(home: &Home) {
 
 fn write(home: &Home, n: usize) {
     let memory = json!({"kind": "memory", "id": format!("y{n}"), "partition": "p", "instance": "p", "title": "T",
-        "content": format!("C{n}"), "timestamp": n});
+        "content": format!("C{n}"), "outcome": "success", "timestamp": n});
     let message = json!({"id": format!("m{n}"), "trace_id": "t", "partition": "p", "instance": "p", "role": "user",
         "content": format!("An owl {n}"), "timestamp": n, "embedding": [n, 1], "embedding_model": "tiny"});
     home.run("rsv-import", &["-q"], format!("{memory}\n{message}\n")).ok();

@@ -106,9 +106,10 @@ fn sessions_are_stored_as_they_are_written() {
         assert!(said[1].contains("one.jsonl:4: ") && said.len() == 2, "{said:?}");
         assert_eq!(messages(&home).len(), 6);
         // The next watch adds nothing.
+        home.write(".claude/projects/owls/two.jsonl", &entry(7, "One more"));
         let mut again = Watching::begin(&home, &["--quiet", ".claude/projects"]);
-        again.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat", "The last"]);
-        again.end();
+        again.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat", "The last", "One more"]);
+        again.end().ok();
         home.check();
     }
 }
