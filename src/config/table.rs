@@ -121,6 +121,12 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("memory.prior_strength", &["RSV_MEMORY_PRIOR_STRENGTH"], Real(0.0, 1_000_000.0), Some("4"), "the number of observations that the prior of a memory counts as"),
     row("search.by", &["RSV_SEARCH_BY"], SEARCH_BY, Some("keyword"), "what rsv-search goes by on a terminal, without a flag: keyword, semantic, hybrid or auto (hybrid where a model is installed, else keyword)"),
 
+    row("chat.documents", &["RSV_CHAT_DOCUMENTS"], MESSAGE_COUNT, Some("5"), "the number of sections of documents that the chat backend recalls"),
+    row("chat.min_score", &["RSV_CHAT_MIN_SCORE"], Real(0.0, 1_000_000.0), None, "the lowest score of a section that the chat backend recalls; unset, any"),
+    row("chat.mood", &["RSV_CHAT_MOOD"], Boolean, Some("false"), "whether the chat backend asks the model for its mood, in a last line"),
+    row("chat.system", &["RSV_CHAT_SYSTEM"], Text, None, "the system message of the chat backend; unset, none"),
+    row("chat.upload_bytes", &["RSV_CHAT_UPLOAD_BYTES"], Integer(1, 1 << 40), Some("268435456"), "the longest file that the chat backend takes, in bytes"),
+
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),
 

@@ -8,13 +8,13 @@ use super::proxy_config::ProxyConfig;
 use super::response::{self, HttpResponse};
 use super::route::Command;
 use super::store_pool::StorePool;
+use super::user_scope::parameter;
 use crate::backfill;
 use crate::error::{Error, Result};
 use crate::record::{Object, Role, Scope, Scopes, StoredRecord};
 use crate::search::{self, By, CatchUp, LinkNewest, Options};
 use crate::store::{Select, Term};
 use hyper::StatusCode;
-use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 
 /// The query of a search.
@@ -53,15 +53,6 @@ impl SearchQuery {
         };
         Ok(SearchQuery { term, semantic, hybrid, options })
     }
-}
-
-/// The value of a parameter, if the query has it.
-fn parameter(query: &str, name: &str) -> Result<Option<String>> {
-    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let Some((_, value)) = { pairs }.find(|pair| pair.0 == name) else { return Ok(None) };
-    let value = value.replace('+', " ");
-    let decoded = percent_decode_str(&value).decode_utf8();
-    decoded.map(|text| Some(text.into_owned())).map_err(|_| Error::new(format!("{name}: is not UTF-8")))
 }
 
 /// Answers commands.

@@ -7,6 +7,8 @@ use super::clock_watch::ClockWatch;
 use super::command::CommandApi;
 use super::connections::Connections;
 use super::descriptors::ConnectionLimits;
+use super::document_jobs::DocumentJobs;
+use super::documents::DocumentsApi;
 use super::embedder::{self, SharedEmbedder};
 use super::embeddings::EmbeddingsApi;
 use super::foreground::Foreground;
@@ -18,6 +20,7 @@ use super::passthrough::Passthrough;
 use super::proxy_config::ProxyConfig;
 use super::request_log::{LogFormat, RequestLog};
 use super::router::Router;
+use super::spool::Spool;
 use super::stop_signals::StopSignals;
 use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
@@ -30,6 +33,7 @@ use crate::forward::Forwarder;
 use crate::http::EventLoops;
 use crate::provider::ServedWindows;
 use crate::record::{Clock, Scope};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +57,9 @@ pub struct Proxy {
     windows: ServedWindows,
     limits: ConnectionLimits,
     log_format: LogFormat,
+    spool: Spool,
+    /// The command that parses an uploaded file.
+    parser: Vec<OsString>,
 }
 
 /// The parts of a proxy that serves.
@@ -81,6 +88,8 @@ impl Proxy {
             scope,
             limits,
             log_format: LogFormat::None,
+            spool: Spool::new(config.settings.spool_directory()),
+            parser: Vec::new(),
             config,
         })
     }
@@ -93,6 +102,12 @@ impl Proxy {
     /// Logs every request on standard error.
     pub fn logging(mut self, format: LogFormat) -> Proxy {
         self.log_format = format;
+        self
+    }
+
+    /// Parses uploaded files by a command: rsv-parse, with the settings of the proxy.
+    pub fn parsing_by(mut self, command: Vec<OsString>) -> Proxy {
+        self.parser = command;
         self
     }
 
@@ -155,7 +170,8 @@ impl Proxy {
 
     /// Puts the parts together.
     fn start(self) -> Server {
-        let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format } = self;
+        let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format, spool, parser } =
+            self;
         let (config, upstream) = (Arc::new(config), Arc::new(upstream));
         let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
         let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
@@ -166,12 +182,18 @@ impl Proxy {
         let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
         let pipeline = Arc::new(pipeline);
         let clock = Arc::new(ClockWatch::new(&config));
+        let wake = backfill.clone();
+        let jobs = DocumentJobs::new(&config, &blocking, &stores, &spool, parser, move || wake.wake());
+        let jobs = Arc::new(jobs);
+        jobs.resume();
+        let idle_timeout = config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT);
+        let documents = DocumentsApi::new(&config, &blocking, &stores, &spool, &jobs, idle_timeout);
         let router = Router {
             guard,
             scope,
             log: RequestLog::new(log_format, config.diagnostics.clone()),
             max_body: config.settings.max_line(),
-            idle_timeout: config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT),
+            idle_timeout,
             chat: ChatApi::new(&config, &pipeline),
             ollama: OllamaApi::new(&config, &upstream, &pipeline),
             passthrough: Passthrough::new(&upstream),
@@ -179,6 +201,7 @@ impl Proxy {
             commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
             models: ModelsApi::new(&config, &upstream),
             health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits),
+            documents: Arc::new(documents),
             clock,
             config: config.clone(),
         };
