@@ -1,8 +1,11 @@
-//! Memories of sessions: a summary, or the messages of one, becomes what to do again and what to avoid.
+//! Memories of sessions: a summary, or the messages of one, becomes what to do again and what to avoid. Documents get
+//! abstracts and overviews by a model.
 
 mod by_model;
 mod by_rule;
 mod conversation;
+mod document;
+mod document_queue;
 mod line;
 mod session;
 mod sources;
@@ -10,5 +13,7 @@ mod sources;
 pub use by_model::{by_model, request};
 pub use by_rule::by_rule;
 pub use conversation::Conversation;
+pub use document::StaleDocument;
+pub use document_queue::{DistilledDocument, DocumentQueue};
 pub use session::{Session, SessionOutcome};
 pub use sources::with_links;

@@ -167,7 +167,7 @@ impl Ingest {
             Line::Request(line) => self.add(Some(place), Vec::new(), Some(line), false),
             Line::Other(line) => {
                 if self.completion.options.mirror {
-                    self.mirror.end(&line, &self.completion.options)?;
+                    self.mirror.add_tree_line(&line, &self.completion.options)?;
                 }
                 self.add(Some(place), Vec::new(), Some(line), false);
             }

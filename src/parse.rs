@@ -25,6 +25,7 @@ mod outline;
 mod pdf;
 mod pdf_process;
 mod pool;
+mod rows;
 mod split;
 mod summary;
 mod tokens;
@@ -34,7 +35,7 @@ mod walk;
 
 pub use format::Format;
 pub use known::Known;
-pub use node::{GivenScope, Node, TreeEnd};
+pub use node::{GivenScope, Node, TreeLine};
 pub use operand::{Operand, text_of};
 pub use options::Options;
 pub use pdf_process::limit_resources;

@@ -2,10 +2,13 @@
 //! completions. It decides nothing that a shell pipe would not do. It also serves vectors, since it has a model in
 //! memory that a tool would have to load.
 
+mod ai_chat;
 mod backfill;
 mod blocking_pool;
+mod chat_answer;
 mod chat_completions;
 mod chat_request;
+mod chat_turn;
 mod check;
 mod client_stream;
 mod clock_watch;
@@ -25,6 +28,7 @@ mod http_errors;
 mod memory_headers;
 mod memory_mode;
 mod models;
+mod mood;
 mod ollama;
 mod ollama_format;
 mod passthrough;

@@ -30,10 +30,10 @@ pub mod time;
 mod tombstone;
 pub mod when;
 
-pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart};
-pub use address::Address;
+pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart, ShownDocument};
+pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
 pub use content::{Content, LINE_ENDS};
-pub use document::{DOCUMENT, URI, directory_digest};
+pub use document::{BY_RULE, DOCUMENT, URI, directory_digest};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
 pub use feed::{Feed, FeedEvent, ObjectSource};
 pub use hit::{Hit, HitEvidence, KEYWORD, LinkHop, SIMILARITY};

@@ -53,7 +53,8 @@ pub fn children(store: &mut dyn Store, partition: &str, address: &Address) -> Re
 }
 
 /// The documents of a subtree that a model should make anew, each after what is below it: those that no model made, and
-/// directories that are made of other children than there are. A directory has a member `child_abstracts`.
+/// directories that are made of other children than there are. A directory has a member `child_abstracts`, and the digest
+/// of the children that it has.
 pub fn stale(store: &mut dyn Store, partition: &str, address: &Address) -> Result<Vec<StoredRecord>> {
     let mut nodes = below(store, partition, address, None)?;
     nodes.splice(0..0, node(store, partition, address)?);
@@ -62,12 +63,19 @@ pub fn stale(store: &mut dyn Store, partition: &str, address: &Address) -> Resul
         let parent = node.address()?.parent();
         children.entry(parent.map(|parent| parent.to_string()).unwrap_or_default()).or_default().push(at);
     }
+    // The digests of directories that are made of other children, for those above them.
+    let mut digests: HashMap<String, String> = HashMap::new();
     let mut found = Vec::new();
     for node in nodes.iter().rev() {
         let own: Vec<&StoredRecord> =
             children.get(node.address()?.as_str()).into_iter().flatten().map(|at| &nodes[*at]).collect();
-        if node.is_by_rule() || is_of_other_children(node, &own)? {
+        let other_children = other_children(node, &own, &digests)?;
+        if node.is_by_rule() || other_children.is_some() {
             let mut node = node.clone();
+            if let Some(digest) = other_children {
+                node.set_source(&digest);
+                digests.insert(node.id.clone(), digest);
+            }
             if node.is_directory() {
                 let abstracts: Result<Vec<String>> = own.iter().map(|child| child_abstract(child)).collect();
                 node.members.set("child_abstracts", format!("[{}]", abstracts?.join(",")));
@@ -78,18 +86,24 @@ pub fn stale(store: &mut dyn Store, partition: &str, address: &Address) -> Resul
     Ok(found)
 }
 
-/// Whether a directory was made of other children than it has. A file that is a directory of its sections is made of its
-/// source.
-fn is_of_other_children(node: &StoredRecord, children: &[&StoredRecord]) -> Result<bool> {
-    let Some(source) = node.source() else { return Ok(false) };
+/// The digest of the children of a directory, if it was made of others. A file that is a directory of its sections is
+/// made of its source.
+fn other_children(
+    node: &StoredRecord,
+    children: &[&StoredRecord],
+    digests: &HashMap<String, String>,
+) -> Result<Option<String>> {
+    let Some(source) = node.source() else { return Ok(None) };
     if !node.is_directory() || node.members.has("mime") || node.members.has("source_bytes") {
-        return Ok(false);
+        return Ok(None);
     }
     let mut parts = Vec::new();
     for child in children {
-        parts.push((child.address()?.name().to_owned(), child.source().unwrap_or_default()));
+        let source = digests.get(&child.id).cloned().or_else(|| child.source());
+        parts.push((child.address()?.name().to_owned(), source.unwrap_or_default()));
     }
-    Ok(directory_digest(parts.iter().map(|(name, source)| (name.as_str(), source.as_str()))) != source)
+    let digest = directory_digest(parts.iter().map(|(name, source)| (name.as_str(), source.as_str())));
+    Ok(Some(digest).filter(|digest| *digest != source))
 }
 
 fn child_abstract(child: &StoredRecord) -> Result<String> {

@@ -1,23 +1,27 @@
-//! rsv-distill: makes memories of sessions.
+//! rsv-distill: makes memories of sessions, and abstracts and overviews of documents.
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, BadLines, Common, Io, Outcome};
 use rsv::config;
-use rsv::distill::{self, Conversation, Session, SessionOutcome};
+use rsv::distill::{
+    self, Conversation, DistilledDocument, DocumentQueue, Session, SessionOutcome, StaleDocument,
+};
 use rsv::error::{Error, Result};
 use rsv::record::{Line, LocatedObject, MESSAGE, Object, Reader};
 use rsv::structured::Method;
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make memories of sessions, for rsv-ingest to store
+/// Make memories of sessions, and describe documents, for rsv-ingest to store
 ///
 /// Reads summaries of sessions, one a line, and prints for each a strategy (success), a warning (failure) or both
 /// (partial). With --outcome and --task, the messages among the lines are one session. With --model, a model writes the
-/// memories. Other lines are passed on. No store is opened.
+/// memories, and the abstracts and overviews of the documents that 'rsv-view --stale' prints. Other lines are passed on.
+/// No store is opened.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input
@@ -35,12 +39,16 @@ struct Args {
     /// Name the session of the messages [default: the trace or the instance that they have in common]
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), requires = "outcome")]
     session: Option<String>,
-    /// Let this model write the memories, 0 to 3 of each session; where it fails, they are made by rule
+    /// Let this model write: 0 to 3 memories of each session, which are made by rule where it fails, and the abstract and
+    /// the overview of each document, which stays as it is where it fails
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     model: Option<String>,
     /// Print the requests to the model, for rsv-forward, instead of sending them
     #[arg(long, requires = "model")]
     emit_request: bool,
+    /// Ask about so many documents at once
+    #[arg(short, long, value_name = "COUNT", default_value = "1", requires = "model")]
+    jobs: NonZeroUsize,
 }
 
 fn outcome(text: &str) -> std::result::Result<SessionOutcome, String> {
@@ -63,18 +71,25 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     io.common.scope()?;
     let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;
     let mut conversations: BTreeMap<Option<String>, Conversation> = BTreeMap::new();
+    let mut documents = match &method {
+        Method::ByModel(model) => Some(DocumentQueue::new(model.clone(), args.jobs)),
+        Method::ByRule | Method::EmitRequests(_) => None,
+    };
     let mut bad_lines = BadLines::default();
     'read: for (name, input) in io.sources(&args.files)? {
         let mut reader = Reader::new(&name, input, settings.max_line());
         while let Some(next) = reader.next() {
             let read = next.and_then(|LocatedObject { location, object }| {
-                match read(object, &mut conversations, args.outcome.is_some()) {
+                match read(object, &mut conversations, &args) {
                     Ok(taken) => Ok((location, taken)),
                     Err(error) => Err(error.at(location)),
                 }
             });
             let taken = match read {
                 Ok((location, Taken::Session(session))) => distil(session, &location, &method, io).map(Ok)?,
+                Ok((_, Taken::Document(document))) => {
+                    describe(*document, &method, &mut documents, io).map(Ok)?
+                }
                 Ok((_, Taken::Other(line))) => print(&line, io).map(Ok)?,
                 Ok((_, Taken::Message)) => Ok(()),
                 Err(error) => Err(error),
@@ -83,6 +98,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 break 'read;
             }
         }
+    }
+    if let Some(documents) = &mut documents {
+        documents.finish(&mut |done| print_document(done, io))?;
     }
     bad_lines.end(io);
     if let (Some(outcome), Some(task)) = (args.outcome, &args.task) {
@@ -99,6 +117,8 @@ enum Taken {
     Session(Session),
     /// It is added to its conversation.
     Message,
+    /// A model is to describe it.
+    Document(Box<StaleDocument>),
     Other(Object),
 }
 
@@ -106,14 +126,19 @@ enum Taken {
 fn read(
     line: Object,
     conversations: &mut BTreeMap<Option<String>, Conversation>,
-    takes_messages: bool,
+    args: &Args,
 ) -> Result<Taken> {
     if Session::is_summary(&line) {
         return Session::parse(&line).map(Taken::Session);
     }
+    if args.model.is_some()
+        && let Some(document) = StaleDocument::parse(&line)?
+    {
+        return Ok(Taken::Document(Box::new(document)));
+    }
     match Line::parse(line.clone())? {
         Line::Record(message) if message.kind == &MESSAGE => {
-            if !takes_messages {
+            if args.outcome.is_none() {
                 return Err(Error::new("this is a message, and how its session ended is not known")
                     .hint("give --outcome and --task"));
             }
@@ -156,6 +181,38 @@ fn distil(mut session: Session, place: &dyn Display, method: &Method, io: &mut I
         }
     }
     io.out.flush()
+}
+
+/// Asks a model to describe a document, or prints the request.
+fn describe(
+    document: StaleDocument,
+    method: &Method,
+    documents: &mut Option<DocumentQueue>,
+    io: &mut Io,
+) -> Result<()> {
+    match (method, documents) {
+        (Method::EmitRequests(model), _) => {
+            print(&document.request().body(model), io)?;
+            io.out.flush()
+        }
+        (_, Some(documents)) => documents.push(document, &mut |done| print_document(done, io)),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a document with new texts at once, so that it is stored even if this process is killed.
+fn print_document(done: DistilledDocument, io: &mut Io) -> Result<()> {
+    match done.line {
+        Ok(line) => {
+            print(&line, io)?;
+            io.out.flush()
+        }
+        Err(error) => {
+            let hint = error.remedy().map_or(String::new(), |hint| format!(" ({hint})"));
+            io.note(format_args!("{}: stays as it is: {error}{hint}", done.uri));
+            Ok(())
+        }
+    }
 }
 
 /// Puts a session that names no scope into the one of the flags.

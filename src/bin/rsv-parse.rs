@@ -153,7 +153,7 @@ impl Printer<'_> {
     fn print(&mut self, output: Output) -> Result<()> {
         let line = match &output {
             Output::Node(node) => serde_json::to_vec(node),
-            Output::End(end) => serde_json::to_vec(end),
+            Output::Tree(tree) => serde_json::to_vec(tree),
             Output::Unread(error) => {
                 let io = &mut *self.io;
                 self.progress.suspend(|| io.fault(error));

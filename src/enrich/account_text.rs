@@ -65,7 +65,7 @@ struct AccountText<'a> {
 impl AccountText<'_> {
     /// `“Where are my tomatoes?” was sent with 2 related messages and 1 recent one: about 312 of 128000 tokens.`
     fn headline(&self, question: Option<&str>) -> String {
-        let Account { recalled, recent, memories, counted, window, .. } = self.account;
+        let Account { recalled, recent, memories, documents, counted, window, .. } = self.account;
         let question =
             question.map_or_else(|| "A request".to_owned(), |text| view::excerpt(text, self.columns));
         let with = match (recalled.len(), recent.len()) {
@@ -74,13 +74,17 @@ impl AccountText<'_> {
             (0, recent) => format!("with {}", messages(recent, "recent ")),
             (related, recent) => format!("with {} and {recent} recent", messages(related, "related ")),
         };
-        let with = match (memories.len(), with.as_str()) {
-            (0, _) => with,
-            (1, "without memory") => "with 1 memory".to_owned(),
-            (count, "without memory") => format!("with {count} memories"),
-            (1, _) => with + ", and 1 memory",
-            (count, _) => format!("{with}, and {count} memories"),
-        };
+        let with = [(memories.len(), "memory", "memories"), (documents.len(), "document", "documents")]
+            .into_iter()
+            .filter(|(count, ..)| *count > 0)
+            .fold(with, |with, (count, one, several)| {
+                let counted = format!("{count} {}", if count == 1 { one } else { several });
+                if with == "without memory" {
+                    format!("with {counted}")
+                } else {
+                    format!("{with}, and {counted}")
+                }
+            });
         let counter = visible(&self.account.counter).replace('\n', " ");
         match counter.as_str() {
             "heuristic" | "estimate" => {
@@ -101,7 +105,12 @@ impl AccountText<'_> {
             _ => line(part, "linked"),
         });
         let memories = self.account.memories.iter().map(|part| line(part, "memory"));
-        memories.chain(related).chain(self.account.recent.iter().map(|part| line(part, "recent"))).collect()
+        let documents = self.account.documents.iter().map(|part| {
+            let uri = part.document.as_ref().map_or(part.id.as_str(), |document| &document.uri);
+            format!("document: {} ({} tokens)", visible(uri), part.tokens)
+        });
+        let recent = self.account.recent.iter().map(|part| line(part, "recent"));
+        memories.chain(documents).chain(related).chain(recent).collect()
     }
 
     /// A line for each reason for which messages were left out.

@@ -2,11 +2,11 @@
 
 use super::options::Options;
 use super::placement::PlacementCost;
-use super::recall::Candidate;
+use super::recall::{Block, Candidate};
 use super::turn::Turn;
 use super::units::Units;
 use crate::chat::{self, Request};
-use crate::record::{Account, Dropped, LeftOut, RecalledPart};
+use crate::record::{Account, Dropped, LeftOut, RecalledPart, ShownDocument, StoredRecord, URI};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
 
@@ -233,26 +233,39 @@ impl Plan {
             counter: self.counter.to_owned(),
             request: self.request as u64,
             fence: self.fence as u64,
-            recalled: self.parts(|candidate| candidate.score.is_some() && !candidate.is_memory()),
-            recent: self.parts(|candidate| candidate.score.is_none()),
-            memories: self.parts(Candidate::is_memory),
+            recalled: self.parts(Block::Messages, |candidate| candidate.score.is_some()),
+            recent: self.parts(Block::Messages, |candidate| candidate.score.is_none()),
+            memories: self.parts(Block::Memories, |_| true),
+            documents: [Block::Archives, Block::Documents].map(|block| self.parts(block, |_| true)).concat(),
             left_out: self.left_out.clone(),
             dropped: dropped.collect(),
             ..Account::default()
         }
     }
 
-    fn parts(&self, wanted: impl Fn(&Candidate) -> bool) -> Vec<RecalledPart> {
-        let kept = self.kept.iter().filter(|(candidate, _)| wanted(candidate));
-        let part = |(candidate, tokens): &(Candidate, usize)| RecalledPart {
-            id: candidate.record.id.clone(),
-            score: candidate.score,
-            hop: candidate.hop,
-            tokens: *tokens as u64,
-            confidence: candidate
-                .is_memory()
-                .then(|| candidate.record.members.get("confidence").map(str::to_owned))
-                .flatten(),
+    /// The documents that are kept, archives aside, with their scores.
+    pub(super) fn documents(&self) -> Vec<(StoredRecord, Option<f64>)> {
+        let kept = self.kept.iter().filter(|(candidate, _)| candidate.block() == Block::Documents);
+        kept.map(|(candidate, _)| (candidate.record.clone(), candidate.score)).collect()
+    }
+
+    fn parts(&self, block: Block, wanted: impl Fn(&Candidate) -> bool) -> Vec<RecalledPart> {
+        let kept = self.kept.iter().filter(|(candidate, _)| candidate.block() == block && wanted(candidate));
+        let part = |(Candidate { record, score, hop }, tokens): &(Candidate, usize)| {
+            let confidence = record.members.get("confidence").filter(|_| block == Block::Memories);
+            let document = ShownDocument {
+                uri: record.member_text(URI),
+                level: record.shown_level(),
+                sha256: record.version().unwrap_or_default(),
+            };
+            RecalledPart {
+                id: record.id.clone(),
+                score: *score,
+                hop: *hop,
+                tokens: *tokens as u64,
+                confidence: confidence.map(str::to_owned),
+                document: [Block::Archives, Block::Documents].contains(&block).then_some(document),
+            }
         };
         kept.map(part).collect()
     }

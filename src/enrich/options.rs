@@ -5,7 +5,7 @@ use crate::chat::{Request, fence};
 use crate::config::Settings;
 use crate::error::Result;
 use crate::memory::PriorRule;
-use crate::record::Scope;
+use crate::record::{Address, Scope};
 use crate::tokens::{self, Limits};
 use std::time::Duration;
 
@@ -20,6 +20,15 @@ pub struct Options {
     pub recent: usize,
     /// The greatest number of memories.
     pub memories: usize,
+    /// The greatest number of documents, and the address at and below which they lie.
+    pub documents: usize,
+    pub target: Address,
+    /// The lowest score of a document.
+    pub min_score: Option<f64>,
+    /// Whether the archives of the session are recalled.
+    pub archives: bool,
+    /// Whether the scope is a session that the request continues: its last messages become turns of the request.
+    pub session: bool,
     /// Whether only as many related and recent messages are recalled as are likely to help.
     pub selective: bool,
     /// With `selective`, the longest pause within a sitting; recent messages are those of the present sitting.
@@ -70,6 +79,12 @@ impl Options {
             similar: similar.filter(|_| recalls("similar")).unwrap_or_default(),
             recent: recent.filter(|_| recalls("recent")).unwrap_or_default(),
             memories: size("enrich.memories").filter(|_| recalls("memories")).unwrap_or_default(),
+            documents: size("enrich.documents").filter(|_| recalls("documents")).unwrap_or_default(),
+            target: Address::locate(&text("enrich.target"), &scope.partition)
+                .map_err(|error| error.at("enrich.target"))?,
+            min_score: settings.real("enrich.min_score"),
+            archives: recalls("archives"),
+            session: false,
             prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),
             recent_gap: settings.duration("enrich.recent_gap").unwrap_or(Duration::MAX),
@@ -89,6 +104,11 @@ impl Options {
             },
             keep_tools: settings.boolean("keep_tools") == Some(true),
         })
+    }
+
+    /// Whether nothing is to be recalled, whatever the question is.
+    pub(super) fn recalls_nothing(&self) -> bool {
+        !self.archives && [self.similar, self.recent, self.memories, self.documents] == [0; 4]
     }
 
     /// Multiplies a count of tokens by `token_multiplier`.

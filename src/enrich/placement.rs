@@ -3,11 +3,12 @@
 //! same block at the end of the system message. Head: messages before all turns, as in Reservoir's documents.
 
 use super::options::{Options, Placement};
-use super::recall::Candidate;
+use super::recall::{Block, Candidate};
 use crate::chat::{self, Request, array, fence};
 use crate::error::Result;
 use crate::record::{Content, LINE_ENDS, Object, Role, StoredRecord, quote};
 use crate::tokens::Counter;
+use std::collections::BTreeSet;
 
 /// Counts the tokens of a placement.
 pub(super) struct PlacementCost<'a> {
@@ -25,27 +26,26 @@ impl PlacementCost<'_> {
         recalled: impl Iterator<Item = &'c Candidate>,
     ) -> usize {
         let wording = &self.options.wording;
-        let (mut similar, mut recent, mut memories) = (false, false, false);
+        let (mut similar, mut recent, mut present) = (false, false, BTreeSet::new());
         for one in recalled {
-            memories |= one.is_memory();
-            similar |= one.score.is_some() && !one.is_memory();
-            recent |= one.score.is_none();
+            let block = one.block();
+            similar |= one.score.is_some() && block == Block::Messages;
+            recent |= one.score.is_none() && block == Block::Messages;
+            present.insert(block);
         }
-        let mut blocks = String::new();
-        if memories {
-            blocks.push_str(&fence::enclose(fence::MEMORY_NOTE, &[]));
+        if present.is_empty() {
+            present.insert(Block::Messages);
         }
-        if similar || recent || !memories {
-            blocks.push_str(&fence::enclose(&wording.note, &[]));
-        }
+        let empty = |block: &Block| fence::enclose(block.note(wording), &[]);
+        let blocks: String = present.iter().map(empty).collect();
         match self.options.placement {
             Placement::Tail => self.counter.text(&blocks) + joined(request),
             // The block may need a message of its own.
             Placement::System => self.counter.message(&message("system", &blocks)),
             Placement::Head => {
                 let note = |text: &str| self.counter.message(&message("system", &(label("system") + text)));
-                let block = || fence::enclose(fence::MEMORY_NOTE, &[]);
-                (if memories { self.counter.text(&folded(&message("system", &block()))) } else { 0 })
+                let enclosed = present.iter().filter(|block| **block != Block::Messages).map(empty);
+                enclosed.map(|block| self.counter.text(&folded(&message("system", &block)))).sum::<usize>()
                     + (if similar { note(&wording.similar) } else { 0 })
                     + (if recent { note(&wording.recent) } else { 0 })
             }
@@ -72,7 +72,7 @@ impl PlacementCost<'_> {
     pub(super) fn entry(&self, recalled: &Candidate) -> usize {
         match self.options.placement {
             Placement::Tail | Placement::System => self.counter.text(&fence::entry(&recalled.record)),
-            Placement::Head if recalled.is_memory() => {
+            Placement::Head if recalled.block() != Block::Messages => {
                 self.counter.text(&folded(&message("system", &fence::entry(&recalled.record))))
             }
             Placement::Head => {
@@ -90,16 +90,7 @@ pub(super) fn place(
     recalled: &[&Candidate],
     options: &Options,
 ) -> Result<()> {
-    let (memories, messages): (Vec<&Candidate>, Vec<&Candidate>) =
-        recalled.iter().copied().partition(|candidate| candidate.is_memory());
-    let mut records: Vec<&StoredRecord> = messages.iter().map(|candidate| &candidate.record).collect();
-    records.sort_by_cached_key(|record| record.position());
-    let memories: Vec<&StoredRecord> = memories.iter().map(|candidate| &candidate.record).collect();
-    let block = || {
-        let notes = [(fence::MEMORY_NOTE, &memories), (options.wording.note.as_str(), &records)];
-        let filled = notes.into_iter().filter(|(_, records)| !records.is_empty());
-        filled.map(|(note, records)| fence::enclose(note, records)).collect::<String>()
-    };
+    let block = || Block::ALL.into_iter().map(|block| enclosed(block, recalled, options)).collect::<String>();
     match options.placement {
         _ if recalled.is_empty() => Ok(()),
         Placement::Tail => insert_text(&mut request.messages[user], &block(), Side::Before),
@@ -112,10 +103,20 @@ pub(super) fn place(
             insert_text(&mut request.messages[0], &block, Side::After)
         }
         Placement::Head => {
-            head(request, &memories, &messages, options);
+            head(request, recalled, options);
             if options.compress { compress(request) } else { Ok(()) }
         }
     }
+}
+
+/// A block of the recalled records that belong to it; nothing if there are none.
+fn enclosed(block: Block, recalled: &[&Candidate], options: &Options) -> String {
+    let own = recalled.iter().filter(|candidate| candidate.block() == block);
+    let mut records: Vec<&StoredRecord> = own.map(|candidate| &candidate.record).collect();
+    if block == Block::Messages {
+        records.sort_by_cached_key(|record| record.position());
+    }
+    if records.is_empty() { String::new() } else { fence::enclose(block.note(&options.wording), &records) }
 }
 
 /// On which side of a message's content a text is inserted.
@@ -144,18 +145,17 @@ fn insert_text(to: &mut Object, text: &str, side: Side) -> Result<()> {
     Ok(())
 }
 
-/// Inserts the head: the block of memories, then in Reservoir's order a note, the similar messages, a note, the recent ones; after the first system
-/// message.
-fn head(request: &mut Request, memories: &[&StoredRecord], recalled: &[&Candidate], options: &Options) {
-    let mut recent: Vec<&Candidate> =
-        recalled.iter().filter(|candidate| candidate.score.is_none()).copied().collect();
+/// Inserts the head: the blocks of memories and documents, then in Reservoir's order a note, the similar messages, a note,
+/// the recent ones; after the first system message.
+fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
+    let messages: Vec<&Candidate> =
+        recalled.iter().filter(|candidate| candidate.block() == Block::Messages).copied().collect();
+    let (similar, mut recent): (Vec<&Candidate>, Vec<&Candidate>) =
+        messages.into_iter().partition(|candidate| candidate.score.is_some());
     recent.sort_by_cached_key(|candidate| candidate.record.position());
-    let similar: Vec<&Candidate> =
-        recalled.iter().filter(|candidate| candidate.score.is_some()).copied().collect();
-    let mut inserted = Vec::new();
-    if !memories.is_empty() {
-        inserted.push(message("system", fence::enclose(fence::MEMORY_NOTE, memories).trim_end()));
-    }
+    let blocks = [Block::Memories, Block::Archives, Block::Documents].map(|block| enclosed(block, recalled, options));
+    let filled = blocks.iter().filter(|block| !block.is_empty());
+    let mut inserted: Vec<Object> = filled.map(|block| message("system", block.trim_end())).collect();
     for (note, candidates) in [(&options.wording.similar, similar), (&options.wording.recent, recent)] {
         if !candidates.is_empty() {
             inserted.push(message("system", note));

@@ -2,13 +2,17 @@
 //! none that the request already holds.
 
 use super::degraded::Degraded;
+use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
-use super::options::Options;
+use super::options::{Options, Wording};
 use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
-use crate::record::{Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds};
+use crate::record::{
+    DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
+};
+use crate::search::tree::Step;
 use crate::search::{self, By, CatchUp, MemoryRule};
 use crate::store::Select;
 use std::collections::HashMap;
@@ -25,20 +29,51 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Whether it is a memory, which has a block of its own.
-    pub(super) fn is_memory(&self) -> bool {
-        self.record.kind == &MEMORY
+    /// The block in which it is recalled.
+    pub(super) fn block(&self) -> Block {
+        match self.record.kind {
+            kind if kind == &MEMORY => Block::Memories,
+            kind if kind == &DOCUMENT && self.record.members.has("covers") => Block::Archives,
+            kind if kind == &DOCUMENT => Block::Documents,
+            _ => Block::Messages,
+        }
     }
 }
 
-/// The candidates in the order of their worth: the last messages, newest first, then the related ones, best first, then
-/// those linked to these.
+/// A fenced block of recalled records.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Block {
+    Memories,
+    Archives,
+    Documents,
+    Messages,
+}
+
+impl Block {
+    /// All, in the order in which they stand.
+    pub(super) const ALL: [Block; 4] = [Block::Memories, Block::Archives, Block::Documents, Block::Messages];
+
+    /// The note to the model about it.
+    pub(super) fn note(self, wording: &Wording) -> &str {
+        match self {
+            Block::Memories => fence::MEMORY_NOTE,
+            Block::Archives => fence::ARCHIVE_NOTE,
+            Block::Documents => fence::DOCUMENT_NOTE,
+            Block::Messages => &wording.note,
+        }
+    }
+}
+
+/// The candidates in the order of their worth: the memories, the last messages, newest first, then the related ones, best
+/// first, then those linked to these, and the documents, which are longest.
 #[derive(Default)]
 pub(super) struct Recalled {
     pub(super) candidates: Vec<Candidate>,
     pub(super) left_out: Vec<LeftOut>,
     /// The reason why memory worked only in part.
     pub(super) degraded: Option<Degraded>,
+    /// The steps of the search for documents.
+    pub(super) steps: Vec<Step>,
 }
 
 /// The weight of the similarity of a related message in its priority; the rest is recency.
@@ -58,7 +93,9 @@ pub(super) fn recall(
     let duplicates = DuplicateFilter::new(request);
     let text = fence::remove(&chat::text(question));
     let is_question = options.similar > 0 && !text.trim().is_empty();
-    let mut recent = memory.store.last_of(&which, options.recent)?;
+    // Those of a session are turns of the request already.
+    let last = if options.session { 0 } else { options.recent };
+    let mut recent = memory.store.last_of(&which, last)?;
     let empty = recent.is_empty() && memory.store.last_of(&which, 1)?.is_empty();
     recent.reverse();
     if options.selective {
@@ -85,6 +122,14 @@ pub(super) fn recall(
         recalled.candidates = related_memories(memory, &text, turn, options)?;
     }
     recalled.candidates.extend(in_order(recent, hits, turn, options));
+    let documents = DocumentSearch { text: &text, turn, options };
+    if options.archives {
+        recalled.candidates.extend(documents.archives(memory)?);
+    }
+    if options.documents > 0 {
+        let found = documents.at_target(memory, &mut recalled)?;
+        recalled.candidates.extend(found);
+    }
     recalled.left_out = duplicates.into_left_out();
     // A message that did not pass as a hit may be linked to one that did.
     recalled.left_out.retain(|left| !recalled.candidates.iter().any(|kept| kept.record.id == left.id));
@@ -133,7 +178,7 @@ fn related_memories(
 
 /// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more
 /// exact if more are compared.
-const CONSIDERED: usize = 3;
+pub(super) const CONSIDERED: usize = 3;
 
 /// The number of recent messages that are recalled where the sitting has just begun: the last question and its answer.
 const MIN_RECENT: usize = 2;
@@ -156,7 +201,8 @@ pub(super) fn recall_cached(
     parts: &[RecalledPart],
     turn: &Turn,
 ) -> Result<Vec<Candidate>> {
-    let which = Select::records(vec![&MESSAGE, &MEMORY], Scopes::Partition(turn.scope.partition.clone()));
+    let kinds = vec![&MESSAGE, &MEMORY, &DOCUMENT];
+    let which = Select::records(kinds, Scopes::Partition(turn.scope.partition.clone()));
     let ids: Vec<&str> = parts.iter().map(|part| part.id.as_str()).collect();
     let records = memory.store.get(&ids, &which)?;
     let mut records: HashMap<String, StoredRecord> =

@@ -28,7 +28,7 @@ pub(super) fn digest(scope: &Scope, messages: &[Object]) -> String {
 /// The messages that the first request of a turn recalled.
 pub(super) struct CachedTurn {
     pub(super) trace_id: String,
-    /// The recalled memories and messages, best first.
+    /// The recalled memories, messages and documents, best first.
     pub(super) recalled: Vec<RecalledPart>,
 }
 
@@ -38,8 +38,8 @@ pub(super) fn look_up(memory: &mut Memory, turn: &Turn, digest: &str) -> Result<
     let which = Select { key: Some(digest.to_owned()), ..Select::records(vec![&ACCOUNT], scope) };
     let newest = memory.store.last_of(&which, 1)?.pop();
     Ok(newest.map(|record| {
-        let Account { memories, recent, recalled, .. } = Account::from_record(&record);
-        let recalled = memories.into_iter().chain(recent).chain(recalled).collect();
+        let Account { memories, recent, recalled, documents, .. } = Account::from_record(&record);
+        let recalled = memories.into_iter().chain(recent).chain(recalled).chain(documents).collect();
         CachedTurn { recalled, trace_id: record.trace_id }
     }))
 }

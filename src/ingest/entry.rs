@@ -240,7 +240,7 @@ pub(super) fn outcome(
         stored = true;
     }
     if echo && stored && outcome.line.is_ok() {
-        let mut line = Vec::new();
+        let mut line = Vec::with_capacity(records.get(entry.records.start).map_or(0, Record::weight));
         match &entry.passed_on {
             Some(object) => {
                 object.write(&mut line);

@@ -11,15 +11,18 @@ use std::collections::HashSet;
 pub(super) struct Mirror {
     /// The ids of the documents that came.
     came: HashSet<String>,
-    ends: Vec<TreeEnd>,
+    /// The complete trees.
+    ends: Vec<Tree>,
+    /// The trees whose last line has not come.
+    parts: Vec<Tree>,
     /// Whether documents came that no tree line follows.
     is_torn: bool,
     has_bad_lines: bool,
 }
 
-/// The end of a complete tree.
+/// A tree, as its lines describe it.
 #[derive(Clone)]
-struct TreeEnd {
+struct Tree {
     partition: String,
     uri: Address,
     /// The ids of the documents that are as they were.
@@ -43,9 +46,10 @@ impl Mirror {
         self.has_bad_lines = true;
     }
 
-    /// Reads the line that ends a tree; other lines are passed over. Errors begin with the member at fault.
-    pub(super) fn end(&mut self, line: &Object, options: &Options) -> Result<()> {
-        if line.text("kind")?.as_deref() != Some(TREE_KIND) || line.get("complete") != Some("true") {
+    /// Reads a line of a tree, of which the last is complete; other lines are passed over. Errors begin with the member at
+    /// fault.
+    pub(super) fn add_tree_line(&mut self, line: &Object, options: &Options) -> Result<()> {
+        if line.text("kind")?.as_deref() != Some(TREE_KIND) {
             return Ok(());
         }
         let partition = line.text("partition")?.or_else(|| options.partition.clone());
@@ -58,17 +62,29 @@ impl Mirror {
         let addresses = |member: &str| -> Result<Vec<Address>> {
             texts(line, member)?.unwrap_or_default().iter().map(|uri| address(member, uri)).collect()
         };
-        let kept = addresses("kept")?.iter().map(|address| address.document_id(&partition)).collect();
+        let kept =
+            addresses("kept")?.iter().map(|address| address.document_id(&partition)).collect::<Vec<_>>();
         let unread = addresses("unread")?;
-        self.ends.push(TreeEnd { partition, uri, kept, unread });
-        self.is_torn = false;
+        let at = self.parts.iter().position(|tree| tree.partition == partition && tree.uri == uri);
+        let mut tree = match at {
+            Some(at) => self.parts.swap_remove(at),
+            None => Tree { partition, uri, kept: HashSet::new(), unread: Vec::new() },
+        };
+        tree.kept.extend(kept);
+        tree.unread.extend(unread);
+        if line.get("complete") == Some("true") {
+            self.ends.push(tree);
+            self.is_torn = false;
+        } else {
+            self.parts.push(tree);
+        }
         Ok(())
     }
 
     /// Takes away what the trees do not have, among the documents that were stored up to a time, and returns their
     /// number; `None` if the input had no complete tree. `now` dates the tombstones.
     pub(super) fn finish(&self, store: &mut dyn Store, begin: i64, now: i64) -> Result<Option<u64>> {
-        if self.ends.is_empty() || self.is_torn || self.has_bad_lines {
+        if self.ends.is_empty() || self.is_torn || self.has_bad_lines || !self.parts.is_empty() {
             return Ok(None);
         }
         let mut removed = 0;
@@ -83,7 +99,7 @@ impl Mirror {
     }
 
     /// The ids of the documents that a tree does not have. What another process has stored since this one began stays.
-    fn missing(&self, end: &TreeEnd, store: &mut dyn Store, begin: i64) -> Result<Vec<String>> {
+    fn missing(&self, end: &Tree, store: &mut dyn Store, begin: i64) -> Result<Vec<String>> {
         let documents = Select::records(vec![&DOCUMENT], Scopes::Partition(end.partition.clone()));
         let below = Some(Below::new(&end.uri, None));
         let which = Select { below, until: Some(begin), ..documents };

@@ -12,7 +12,7 @@ pub(super) fn extract(format: Format, bytes: Vec<u8>) -> Result<Extract, String>
         Format::Code => text(bytes).map(code::extract),
         Format::Html => Ok(html::extract(&decode::decode_html(bytes).ok_or(NOT_TEXT)?)),
         Format::Text => Ok(Extract { text: text(bytes)?, breaks: Breaks::BlankLines, ..Extract::default() }),
-        Format::Csv => Ok(Extract { text: text(bytes)?, breaks: Breaks::Lines, ..Extract::default() }),
+        Format::Csv => Ok(Extract { text: text(bytes)?, breaks: Breaks::Rows, ..Extract::default() }),
         Format::Json => text(bytes).map(json::extract),
         Format::Notebook => Ok(markdown::extract(json::notebook(&text(bytes)?)?)),
         Format::Mail => mail::message(&bytes),

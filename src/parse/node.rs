@@ -53,13 +53,14 @@ impl Node {
     }
 }
 
-/// The line that ends the tree of an operand.
+/// A line of the tree of an operand: the one that ends it, or one before that with a part of its lists.
 #[derive(Serialize, Debug)]
-pub struct TreeEnd {
+pub struct TreeLine {
     kind: &'static str,
     uri: String,
-    /// The number of lines of documents.
+    /// The number of lines of documents so far.
     nodes: usize,
+    /// Whether it ends the tree.
     complete: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kept: Vec<String>,
@@ -67,9 +68,36 @@ pub struct TreeEnd {
     unread: Vec<String>,
 }
 
-impl TreeEnd {
-    pub(super) fn new(uri: String, nodes: usize, kept: Vec<String>, unread: Vec<String>) -> TreeEnd {
-        TreeEnd { kind: "tree", uri, nodes, complete: true, kept, unread }
+impl TreeLine {
+    pub(super) fn new(uri: &str, nodes: usize, complete: bool, lists: TreeLists) -> TreeLine {
+        let TreeLists { kept, unread, .. } = lists;
+        TreeLine { kind: "tree", uri: uri.to_owned(), nodes, complete, kept, unread }
+    }
+}
+
+/// The addresses for the next line of a tree.
+#[derive(Default)]
+pub(super) struct TreeLists {
+    kept: Vec<String>,
+    unread: Vec<String>,
+    bytes: usize,
+}
+
+impl TreeLists {
+    pub(super) fn keep(&mut self, uri: String) {
+        self.bytes += uri.len();
+        self.kept.push(uri);
+    }
+
+    pub(super) fn add_unread(&mut self, uri: String) {
+        self.bytes += uri.len();
+        self.unread.push(uri);
+    }
+
+    /// The lists, if they are long enough for a line of their own.
+    pub(super) fn take_if_long(&mut self) -> Option<TreeLists> {
+        const LINE_BYTES: usize = 256 * 1024;
+        (self.bytes >= LINE_BYTES).then(|| std::mem::take(self))
     }
 }
 

@@ -64,6 +64,7 @@ pub(super) enum Breaks {
     /// Paragraphs, which blank lines separate.
     #[default]
     BlankLines,
-    /// Lines, such as the rows of a table.
     Lines,
+    /// The rows of a table, in which a quoted field may have line ends.
+    Rows,
 }

@@ -2,6 +2,7 @@
 //! nothing of it is lost.
 
 use super::outline::{Breaks, Extract, Heading};
+use super::rows;
 use super::tokens::{LIMIT, SMALL, Tokens};
 use std::ops::Range;
 
@@ -188,14 +189,15 @@ impl Splitter<'_> {
 
     /// The paragraphs of a part of the text, each with the blank lines that follow it.
     fn paragraphs(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        if self.breaks == Breaks::Rows {
+            let rows = rows::rows(&self.text[range.clone()]).into_iter();
+            return rows.map(|row| range.start + row.start..range.start + row.end).collect();
+        }
         let mut paragraphs = Vec::new();
         let (mut start, mut at, mut after_blank) = (range.start, range.start, false);
         for line in self.text[range.clone()].split_inclusive('\n') {
             let blank = line.trim().is_empty();
-            let begins = match self.breaks {
-                Breaks::BlankLines => after_blank && !blank,
-                Breaks::Lines => true,
-            };
+            let begins = self.breaks == Breaks::Lines || after_blank && !blank;
             if begins && at > start {
                 paragraphs.push(start..at);
                 start = at;

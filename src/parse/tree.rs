@@ -2,7 +2,7 @@
 
 use super::file;
 use super::job::{Input, Job, Parsed};
-use super::node::{self, Entry, Node, Source, TreeEnd};
+use super::node::{self, Entry, Node, Source, TreeLine, TreeLists};
 use super::operand::{self, Fetched, Operand};
 use super::options::Options;
 use super::pool::{Pending, Pool};
@@ -25,7 +25,7 @@ pub enum Output {
     Unread(Error),
     /// A file is done, whatever came of it.
     FileDone,
-    End(TreeEnd),
+    Tree(TreeLine),
 }
 
 /// Makes the trees of operands.
@@ -98,8 +98,7 @@ struct Tree<'a> {
     files_in_queue: usize,
     open: Vec<Directory>,
     nodes: usize,
-    kept: Vec<String>,
-    unread: Vec<String>,
+    lists: TreeLists,
 }
 
 enum Queued {
@@ -137,8 +136,7 @@ impl<'a> Tree<'a> {
             files_in_queue: 0,
             open: Vec::new(),
             nodes: 0,
-            kept: Vec::new(),
-            unread: Vec::new(),
+            lists: TreeLists::default(),
         }
     }
 
@@ -220,7 +218,9 @@ impl<'a> Tree<'a> {
                 match self.parser.pool.wait(&pending) {
                     Parsed::Nodes(unpacked, entry) => self.take_nodes(unpacked, entry)?,
                     Parsed::Kept(addresses, entry) => {
-                        self.kept.extend(addresses);
+                        for address in addresses {
+                            self.lists.keep(address);
+                        }
                         self.add_entry(entry);
                     }
                     Parsed::Unread(reason) => self.take_unread(uri, &name, &source, &reason)?,
@@ -229,13 +229,18 @@ impl<'a> Tree<'a> {
             }
             None => {}
         }
-        Ok(())
+        match self.lists.take_if_long() {
+            Some(lists) => {
+                (self.sink)(Output::Tree(TreeLine::new(self.root.as_str(), self.nodes, false, lists)))
+            }
+            None => Ok(()),
+        }
     }
 
     fn take_nodes(&mut self, Unpacked { nodes, unread }: Unpacked, entry: Entry) -> Result<()> {
         for Unread { uri, source, reason } in unread {
             (self.sink)(Output::Unread(Error::new(format!("cannot read {source}: {reason}"))))?;
-            self.unread.push(uri);
+            self.lists.add_unread(uri);
         }
         let is_about = is_about(&entry.child.name);
         if let (true, Some(directory), Some(node)) = (is_about, self.open.last_mut(), nodes.last()) {
@@ -254,7 +259,7 @@ impl<'a> Tree<'a> {
         if let Some(entry) = self.parser.options.known.entry(&uri, name) {
             self.add_entry(entry);
         }
-        self.unread.push(uri);
+        self.lists.add_unread(uri);
         Ok(())
     }
 
@@ -289,14 +294,14 @@ impl<'a> Tree<'a> {
             if let Some(entry) = options.known.entry(&directory.uri, &directory.name) {
                 self.add_entry(entry);
             }
-            self.unread.push(directory.uri);
+            self.lists.add_unread(directory.uri);
             return Ok(());
         }
         let source = Some(directory.path.display().to_string());
         let Directory { uri, name, entries, about, .. } = directory;
         let (node, entry) = node::of_directory(&uri, &name, &about, &entries, &options.scope, source);
         if options.known.has_hash_alone(&uri, &entry.source_sha256) {
-            self.kept.push(uri);
+            self.lists.keep(uri);
         } else {
             self.print(node)?;
         }
@@ -316,7 +321,7 @@ impl<'a> Tree<'a> {
     }
 
     fn end(self) -> Result<()> {
-        (self.sink)(Output::End(TreeEnd::new(self.root.to_string(), self.nodes, self.kept, self.unread)))
+        (self.sink)(Output::Tree(TreeLine::new(self.root.as_str(), self.nodes, true, self.lists)))
     }
 }
 

@@ -173,7 +173,8 @@ fn visit(store: &mut dyn Store, which: Select, with: &mut dyn FnMut(StoredRecord
 
 /// The tokens that recall added to a request.
 fn cost(account: &Account) -> u64 {
-    let parts = account.recalled.iter().chain(&account.recent).chain(&account.memories);
+    let parts =
+        account.recalled.iter().chain(&account.recent).chain(&account.memories).chain(&account.documents);
     parts.fold(account.fence, |sum, part| sum.saturating_add(part.tokens))
 }
 

@@ -1,5 +1,6 @@
 //! Takes a request to the part that answers it, and logs it.
 
+use super::ai_chat::AiChatApi;
 use super::chat_completions::ChatApi;
 use super::chat_request::ChatRequest;
 use super::clock_watch::ClockWatch;
@@ -54,6 +55,7 @@ pub(super) struct Router {
     pub(super) models: ModelsApi,
     pub(super) health: HealthApi,
     pub(super) documents: Arc<DocumentsApi>,
+    pub(super) ai_chat: AiChatApi,
 }
 
 impl Router {
@@ -156,6 +158,12 @@ impl Router {
         let user = || names.user(None).map_err(bad_request);
         Ok(match (route, &head.method) {
             (Route::Upload, &Method::POST) => self.documents.upload(&names, head, body).await,
+            (Route::AiChat { streams }, &Method::POST) => {
+                let bytes = self.read_body(body).await?;
+                let body = request_body::parse(&bytes).map_err(bad_request)?;
+                let keys = self.guard.caller_keys(&head.headers);
+                self.ai_chat.run(&names, &head.headers, keys, &body, streams).await
+            }
             (Route::Upload | Route::AiChat { .. } | Route::Commit(_), _) => response::wrong_method("POST"),
             (Route::Documents, &Method::GET | &Method::HEAD) => self.documents.list(user()?).await,
             (Route::Document(doc_id), &Method::GET | &Method::HEAD) => {

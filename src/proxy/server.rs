@@ -1,5 +1,6 @@
 //! The proxy from its settings to its end: it puts the parts together, serves, and stores the answered turns.
 
+use super::ai_chat::AiChatApi;
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
 use super::chat_completions::ChatApi;
@@ -202,6 +203,7 @@ impl Proxy {
             models: ModelsApi::new(&config, &upstream),
             health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits),
             documents: Arc::new(documents),
+            ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool, |_| {}),
             clock,
             config: config.clone(),
         };

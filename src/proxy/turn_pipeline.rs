@@ -11,7 +11,6 @@ use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use super::store_pool::StorePool;
 use super::store_queue::{PendingGuard, QueuedTurn, StoreQueue};
 use crate::chat::Request;
-use crate::config::Settings;
 use crate::enrich::{self, Degraded, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
@@ -117,7 +116,9 @@ impl TurnPipeline {
         }
         let attempt = self.dedup.begin(&request.scope, &body.messages);
         let pending = self.queue.announce();
-        let enriched = self.enrich(body, &request.scope, attempt.first.clone(), &settings).await?;
+        let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
+        options.session = request.is_session;
+        let enriched = self.enrich(body, &request.scope, attempt.first.clone(), options).await?;
         let account = &enriched.account;
         self.dedup.identify(&attempt, &account.trace_id, account.timestamp);
         self.config.diagnostics.detail(format_args!("account {}", account.members.to_json()));
@@ -128,6 +129,11 @@ impl TurnPipeline {
     /// The second step where the answer is streamed: asks the provider.
     pub(super) async fn stream(&self, line: Object, caller: &Caller) -> std::result::Result<Stream, Failure> {
         self.forwarder.stream(line, caller, &self.config.clock).await
+    }
+
+    /// The second step where the answer comes whole: asks the provider.
+    pub(super) async fn answer(&self, line: Object, caller: &Caller) -> std::result::Result<Object, Failure> {
+        Ok(self.forwarder.whole(line, caller, &self.config.clock).await?.0)
     }
 
     /// The last step: has a turn stored after it was answered. An answer that its client no longer waits for is
@@ -176,10 +182,10 @@ impl TurnPipeline {
         request: Request,
         scope: &Scope,
         first: Option<TurnIdentity>,
-        settings: &Settings,
+        options: enrich::Options,
     ) -> std::result::Result<Enriched, Failure> {
-        let options = Arc::new(enrich::Options::for_request(settings, &request, scope)?);
-        let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
+        let options = Arc::new(options);
+        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
         let awaited = Arc::new(());
         let with_memory = async {

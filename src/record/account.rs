@@ -20,6 +20,7 @@ pub static ACCOUNT: RecordKind = RecordKind {
         ("recent", "message"),
         ("left_out", "message"),
         ("memories", "memory"),
+        ("documents", "document"),
     ],
     ..RecordKind::PLAIN
 };
@@ -70,6 +71,8 @@ pub struct Account {
     pub recent: Vec<RecalledPart>,
     /// The memories, best first.
     pub memories: Vec<RecalledPart>,
+    /// The documents, best first.
+    pub documents: Vec<RecalledPart>,
     pub left_out: Vec<LeftOut>,
     pub dropped: Vec<Dropped>,
     /// The digest of the turn, by which later requests of the turn find the account.
@@ -93,6 +96,18 @@ pub struct RecalledPart {
     pub tokens: u64,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
     pub confidence: Option<String>,
+    /// What was shown of a document; `None` for other records.
+    pub document: Option<ShownDocument>,
+}
+
+/// What was shown of a document.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ShownDocument {
+    pub uri: String,
+    /// The level of detail: 0 the abstract, 1 the overview, 2 the content.
+    pub level: u8,
+    /// The digest of the version.
+    pub sha256: String,
 }
 
 /// A record that was found and is not recalled.
@@ -121,7 +136,8 @@ impl Account {
             let score = entry.number("score").ok().flatten();
             let confidence = entry.get("confidence").map(str::to_owned);
             let tokens = number(entry, "tokens");
-            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens, confidence })
+            let document = ShownDocument::parse(entry);
+            Some(RecalledPart { id: text(entry, "id")?, score, hop, tokens, confidence, document })
         };
         let left_out = |entry: &Object| {
             Some(LeftOut { id: text(entry, "id")?, reason: text(entry, "reason").unwrap_or_default() })
@@ -141,6 +157,7 @@ impl Account {
             recalled: list(members, "recalled").iter().filter_map(part).collect(),
             recent: list(members, "recent").iter().filter_map(part).collect(),
             memories: list(members, "memories").iter().filter_map(part).collect(),
+            documents: list(members, "documents").iter().filter_map(part).collect(),
             left_out: list(members, "left_out").iter().filter_map(left_out).collect(),
             dropped: list(members, "dropped").iter().map(dropped).collect(),
             digest: text(members, DIGEST_MEMBER),
@@ -177,8 +194,10 @@ impl Account {
         members.set("fence", self.fence.to_string());
         members.set("recalled", array(&self.recalled, RecalledPart::to_json));
         members.set("recent", array(&self.recent, RecalledPart::to_json));
-        if !self.memories.is_empty() {
-            members.set("memories", array(&self.memories, RecalledPart::to_json));
+        for (name, parts) in [("memories", &self.memories), ("documents", &self.documents)] {
+            if !parts.is_empty() {
+                members.set(name, array(parts, RecalledPart::to_json));
+            }
         }
         members.set("left_out", array(&self.left_out, LeftOut::to_json));
         members.set("dropped", array(&self.dropped, Dropped::to_json));
@@ -203,7 +222,21 @@ impl RecalledPart {
         let hop = if self.hop > 0 { format!(",\"hop\":{}", self.hop) } else { String::new() };
         let confidence = self.confidence.as_ref().map(|json| format!(",\"confidence\":{json}"));
         let confidence = confidence.unwrap_or_default();
-        format!("{{\"id\":{}{score}{hop},\"tokens\":{}{confidence}}}", quote(&self.id), self.tokens)
+        let document = self.document.as_ref().map_or(String::new(), ShownDocument::to_members);
+        let (id, tokens) = (quote(&self.id), self.tokens);
+        format!("{{\"id\":{id}{score}{hop},\"tokens\":{tokens}{confidence}{document}}}")
+    }
+}
+
+impl ShownDocument {
+    fn parse(part: &Object) -> Option<ShownDocument> {
+        let level = u8::try_from(part.integer("level").ok()??).ok()?;
+        Some(ShownDocument { uri: text(part, "uri")?, level, sha256: text(part, "sha256")? })
+    }
+
+    fn to_members(&self) -> String {
+        let ShownDocument { uri, level, sha256 } = self;
+        format!(",\"uri\":{},\"level\":{level},\"sha256\":{}", quote(uri), quote(sha256))
     }
 }
 

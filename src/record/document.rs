@@ -18,7 +18,7 @@ pub static DOCUMENT: RecordKind = RecordKind {
     read: parse,
     complete,
     write,
-    versions: Some(Versions { version: VERSION, source: SOURCE, gives_way }),
+    versions: Some(Versions { version: VERSION, source: SOURCE, order: POSITION, gives_way }),
     lookup_key: Some(URI),
     parent_id,
     indexed: TextSource::Composed(indexed_text),
@@ -34,8 +34,10 @@ pub const URI: &str = "uri";
 const VERSION: &str = "sha256";
 /// The member with the digest of what the document was made from.
 const SOURCE: &str = "source_sha256";
+/// The member with the position among the documents beside it.
+const POSITION: &str = "order";
 /// The value of `made_by` for what no model wrote.
-pub(super) const BY_RULE: &str = "rule";
+pub const BY_RULE: &str = "rule";
 
 /// The members between the scope and the time, in the order in which they are written; `content` is the text of the
 /// record.
@@ -50,7 +52,7 @@ const ORDER: [&str; 15] = [
     SOURCE,
     "source_time",
     VERSION,
-    "order",
+    POSITION,
     "children",
     "made_by",
     "covers",
@@ -71,7 +73,7 @@ fn parse(line: Object) -> Result<Draft> {
         line.text(member)?;
     }
     time_member(&line, "source_time")?;
-    for member in ["order", "children"] {
+    for member in [POSITION, "children"] {
         if let Some(number) = line.integer(member)?.filter(|number| *number < 0) {
             return Err(unexpected(member, "a number from 0", &number.to_string()));
         }
@@ -84,7 +86,8 @@ fn parse(line: Object) -> Result<Draft> {
     }
     let text = |member: &str| line.text(member).ok().flatten().unwrap_or_default();
     let sha256 = digest::of(&[&title, &text("abstract"), &text("overview"), &content]);
-    let mut members = Object::default();
+    let content_bytes = line.get("content").map_or(0, str::len);
+    let mut members = Object::with_capacity(line.text_len().saturating_sub(content_bytes));
     for member in ORDER.into_iter().filter(|member| *member != "content") {
         match member {
             "title" => members.set_text(member, &title),
@@ -169,6 +172,23 @@ impl StoredRecord {
         Address::parse(&self.member_text(URI))
     }
 
+    /// Sets the digest of what a document was made from.
+    pub fn set_source(&mut self, sha256: &str) {
+        self.members.set_text(SOURCE, sha256);
+    }
+
+    /// The level of detail at which a document is shown to models: 1 the overview, else 0 the abstract, else 2 the content.
+    pub fn shown_level(&self) -> u8 {
+        let has = |member: &str| !self.member_text(member).is_empty();
+        if has("overview") {
+            1
+        } else if has("abstract") {
+            0
+        } else {
+            2
+        }
+    }
+
     /// Whether a document is a directory.
     pub fn is_directory(&self) -> bool {
         self.members.has("children")
@@ -220,8 +240,11 @@ fn title_path(document: &StoredRecord) -> String {
 
 /// The overview, else the abstract, else the content.
 fn shown_text(document: &StoredRecord) -> String {
-    let texts = [document.member_text("overview"), document.member_text("abstract"), document.text.clone()];
-    texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+    match document.shown_level() {
+        0 => document.member_text("abstract"),
+        1 => document.member_text("overview"),
+        _ => document.text.clone(),
+    }
 }
 
 fn joined<const N: usize>(texts: [String; N]) -> String {

@@ -23,12 +23,18 @@ pub struct Feed {
     batches: Receiver<Batch>,
     batch: VecDeque<Result<LocatedObject>>,
     paused: bool,
+    /// The number of objects since the last pause.
+    since_pause: usize,
 }
 
 type Batch = VecDeque<Result<LocatedObject>>;
 
 /// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
+/// After so many objects without a pause, the writer is a program that has more, and a short wait for it costs less than
+/// a commit.
+const BULK_OBJECTS: usize = 16;
+const BULK_PAUSE_THRESHOLD: Duration = Duration::from_millis(50);
 
 /// The number of batches to read ahead; each holds about `READ_BUFFER_BYTES` of text, or one longer object.
 const PREFETCHED_BATCHES: usize = 4;
@@ -55,27 +61,35 @@ impl Feed {
             }
         };
         thread::Builder::new().spawn(read).context("cannot start a thread that reads")?;
-        Ok(Feed { batches, batch: VecDeque::new(), paused: false })
+        Ok(Feed { batches, batch: VecDeque::new(), paused: false, since_pause: 0 })
     }
 
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> FeedEvent {
         loop {
             if let Some(value) = self.batch.pop_front() {
+                self.since_pause += 1;
                 return FeedEvent::Object(value);
             }
             let arrived = if self.paused {
                 self.batches.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
-                self.batches.recv_timeout(PAUSE_THRESHOLD)
+                self.batches.recv_timeout(self.pause_threshold())
             };
             self.paused = matches!(arrived, Err(RecvTimeoutError::Timeout));
+            if self.paused {
+                self.since_pause = 0;
+            }
             match arrived {
                 Ok(batch) => self.batch = batch,
                 Err(RecvTimeoutError::Timeout) => return FeedEvent::Pause,
                 Err(RecvTimeoutError::Disconnected) => return FeedEvent::End,
             }
         }
+    }
+
+    fn pause_threshold(&self) -> Duration {
+        if self.since_pause < BULK_OBJECTS { PAUSE_THRESHOLD } else { BULK_PAUSE_THRESHOLD }
     }
 }
 

@@ -29,9 +29,21 @@ struct Member {
 }
 
 impl Object {
+    /// An object without members, with room for so many bytes of names and values.
+    pub(super) fn with_capacity(bytes: usize) -> Object {
+        Object { text: Arc::new(String::with_capacity(bytes)), members: Vec::with_capacity(16) }
+    }
+
+    /// The number of bytes of its names and values, of which some may be gone.
+    pub(super) fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
     /// Reads one object from JSON text; anything else, or a member given twice, is an error.
     pub fn parse(text: &str) -> Result<Object> {
-        serde_json::from_str(text).map_err(|e| Error::new(describe(&e)))
+        let mut from = serde_json::Deserializer::from_str(text);
+        let object = from.deserialize_map(Members { bytes: text.len() });
+        object.and_then(|object| from.end().map(|()| object)).map_err(|e| Error::new(describe(&e)))
     }
 
     /// As `parse`, from bytes that may not be UTF-8.
@@ -204,7 +216,8 @@ impl Object {
 
     /// The object as JSON text.
     pub fn to_json(&self) -> String {
-        let mut out = Vec::new();
+        const PUNCTUATION_BYTES: usize = 4;
+        let mut out = Vec::with_capacity(self.text.len() + PUNCTUATION_BYTES * (self.members.len() + 1));
         self.write(&mut out);
         String::from_utf8(out).expect("all of it was text")
     }
@@ -298,25 +311,32 @@ impl PartialEq for Object {
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Object, D::Error> {
-        struct Members;
-        impl<'de> Visitor<'de> for Members {
-            type Value = Object;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Object, A::Error> {
-                let mut object = Object { text: Arc::default(), members: Vec::with_capacity(16) };
-                while let Some(Name(name)) = map.next_key()? {
-                    let value: &RawValue = map.next_value()?;
-                    object.push(&name, &compact(value.get()));
-                }
-                match repeated(&object) {
-                    Some(name) => Err(A::Error::custom(format_args!("{name}: given twice"))),
-                    None => Ok(object),
-                }
-            }
+        from.deserialize_map(Members { bytes: 0 })
+    }
+}
+
+/// Reads the members of an object, whose text has about so many bytes.
+struct Members {
+    bytes: usize,
+}
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Object;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Object, A::Error> {
+        let mut object = Object::with_capacity(self.bytes);
+        while let Some(Name(name)) = map.next_key()? {
+            let value: &RawValue = map.next_value()?;
+            object.push(&name, &compact(value.get()));
         }
-        from.deserialize_map(Members)
+        match repeated(&object) {
+            Some(name) => Err(A::Error::custom(format_args!("{name}: given twice"))),
+            None => Ok(object),
+        }
     }
 }
 

@@ -229,6 +229,8 @@ pub struct Versions {
     pub version: &'static str,
     /// The member with the digest of what a version was made from.
     pub source: &'static str,
+    /// The member with its position among the records beside it.
+    pub order: &'static str,
     /// Whether a new version, the first, gives way to the stored one.
     pub gives_way: fn(&StoredRecord, &StoredRecord) -> bool,
 }

@@ -19,30 +19,71 @@ const MAX_QUESTION_BYTES: usize = 64 * 1024;
 /// Folds a text: lower case, compatibility decomposition (NFKD), without the accents of Latin, Greek and Cyrillic, and
 /// with the final sigma of Greek as any other sigma.
 pub(super) fn fold(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
+    let mut folded = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        // Decomposition reorders nothing across a character of ASCII, so that only the other runs need it.
+        let (ascii, after) = rest.split_at(rest.bytes().position(|b| !b.is_ascii()).unwrap_or(rest.len()));
+        let begin = folded.len();
+        folded.push_str(ascii);
+        folded[begin..].make_ascii_lowercase();
+        let (other, after) = after.split_at(after.bytes().position(|b| b.is_ascii()).unwrap_or(after.len()));
+        let decomposed = other.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c));
+        folded.extend(decomposed.flat_map(char::to_lowercase).map(plain));
+        rest = after;
     }
-    text.nfkd()
-        .filter(|c| !('\u{300}'..='\u{36f}').contains(c))
-        .flat_map(char::to_lowercase)
-        .map(plain)
-        .collect()
+    folded
 }
 
 fn plain(c: char) -> char {
     if c == 'ς' { 'σ' } else { c }
 }
 
-/// The words of folded text: runs of letters and digits, long ones as windows.
+/// The words of folded text: runs of letters and digits, long ones as overlapping windows.
 pub(super) fn words(folded: &str) -> impl Iterator<Item = &str> {
-    folded.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).flat_map(windows)
+    let mut runs = runs(folded);
+    let mut windows = Vec::new().into_iter();
+    std::iter::from_fn(move || {
+        if let Some(window) = windows.next() {
+            return Some(window);
+        }
+        let run = runs.next()?;
+        if run.len() <= WINDOW_CHARS {
+            return Some(run);
+        }
+        windows = windows_of_long(run).into_iter();
+        windows.next()
+    })
 }
 
-/// A word, or the windows of a long one. Nothing is allocated, since long words are rare.
-fn windows(run: &str) -> impl Iterator<Item = &str> {
-    let short = run.len() <= WINDOW_CHARS;
-    let windows = if short { Vec::new() } else { windows_of_long(run) };
-    short.then_some(run).into_iter().chain(windows)
+/// The runs of letters and digits.
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, from) = rest.split_at(find_alphanumeric(rest, true)?);
+        let (run, after) = from.split_at(find_alphanumeric(from, false).unwrap_or(from.len()));
+        rest = after;
+        Some(run)
+    })
+}
+
+/// The position of the first character that is a letter or a digit, or that is none.
+fn find_alphanumeric(text: &str, wanted: bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let (is_alphanumeric, length) = if byte.is_ascii() {
+            (byte.is_ascii_alphanumeric(), 1)
+        } else {
+            let c = text[at..].chars().next()?;
+            (c.is_alphanumeric(), c.len_utf8())
+        };
+        if is_alphanumeric == wanted {
+            return Some(at);
+        }
+        at += length;
+    }
+    None
 }
 
 fn windows_of_long(run: &str) -> Vec<&str> {

@@ -28,7 +28,11 @@ pub(super) fn takes_place(record: &StoredRecord, there: &StoredRecord, intake: I
     let Some(versions) = record.kind.versions else { return false };
     let version = |record: &StoredRecord| (record.version(), record.source());
     match intake {
-        Intake::New => version(record) != version(there) && !(versions.gives_way)(record, there),
+        Intake::New => {
+            let order = |record: &StoredRecord| record.members.get(versions.order).map(str::to_owned);
+            let differs = version(record) != version(there) || order(record) != order(there);
+            differs && !(versions.gives_way)(record, there)
+        }
         Intake::Copy => {
             let order =
                 record.timestamp.cmp(&there.timestamp).then_with(|| version(record).cmp(&version(there)));

@@ -4,11 +4,12 @@ use super::model::Model;
 use crate::cli::Io;
 use crate::config::Settings;
 use crate::error::Result;
+use std::sync::Arc;
 
 /// By rule, or by a model.
 pub enum Method {
     ByRule,
-    ByModel(Box<Model>),
+    ByModel(Arc<Model>),
     /// The requests to this model are printed instead of being sent.
     EmitRequests(String),
 }
@@ -20,7 +21,7 @@ impl Method {
             None => Method::ByRule,
             Some(model) if emits_requests => Method::EmitRequests(model.to_owned()),
             Some(model) => {
-                Method::ByModel(Box::new(Model::new(model, settings, io.clock, &io.diagnostics())?))
+                Method::ByModel(Arc::new(Model::new(model, settings, io.clock, &io.diagnostics())?))
             }
         })
     }

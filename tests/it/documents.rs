@@ -2,6 +2,7 @@
 
 use crate::examples::{blocks, crontab_commands, unescaped};
 use crate::support::{Dice, Home, lines_of, number_from, text, tries};
+use rsv::record::{Embedding, Object};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -45,10 +46,10 @@ fn lines(values: &[Value]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-const NOTES: &str = "viking://resources/notes";
+pub(crate) const NOTES: &str = "viking://resources/notes";
 
 /// The lines of a mirror of notes: each a name in `garden` and a text.
-fn notes(files: &[(&str, &str)]) -> Vec<Value> {
+pub(crate) fn notes(files: &[(&str, &str)]) -> Vec<Value> {
     let garden = format!("{NOTES}/garden");
     let mut nodes: Vec<Value> =
         files.iter().map(|(name, content)| leaf(&format!("{garden}/{name}"), content)).collect();
@@ -60,12 +61,12 @@ fn notes(files: &[(&str, &str)]) -> Vec<Value> {
     nodes
 }
 
-fn mirror(home: &Home, lines_: &[Value]) {
+pub(crate) fn mirror(home: &Home, lines_: &[Value]) {
     home.run("rsv-ingest", &["-p", "p", "--mirror"], lines(lines_)).ok();
 }
 
 /// The documents of the store, by address: their contents.
-fn stored(home: &Home) -> Vec<(String, String)> {
+pub(crate) fn stored(home: &Home) -> Vec<(String, String)> {
     let exported = home.run("rsv-export", &["--kind", "document"], "").ok();
     let documents = lines_of(&exported).into_iter().filter(|line| line["kind"] == "document");
     let mut all: Vec<(String, String)> = documents
@@ -257,7 +258,7 @@ fn a_directory_that_a_model_wrote_is_stale_once_its_children_change() {
     let mut changed = leaf(&format!("{NOTES}/garden/a"), "Another");
     changed["made_by"] = json!("a-model");
     home.ingest(&["-p", "p"], &lines(&[changed]));
-    assert_eq!(stale(), ["garden"]);
+    assert_eq!(stale(), ["garden", "notes"]);
 }
 
 #[test]
@@ -312,6 +313,14 @@ fn stores_that_exchange_exports_agree_to_the_byte() {
             graph.graph().texts(edges),
             [format!("{garden} {NOTES}"), format!("{garden}/a {garden}"), format!("{garden}/b {garden}")]
         );
+        // Links of documents go back into a file.
+        graph
+            .run("rsv-link", &["-p", "p", &format!("{garden}/a"), &garden, "--reason", "It is there."], "")
+            .ok();
+        let back = Home::new();
+        back.run("rsv-import", &[], graph.export()).ok();
+        assert_eq!(back.export(), graph.export());
+        assert!(back.export().contains("It is there."));
         graph.check();
     }
 }
@@ -339,6 +348,33 @@ fn a_vector_counts_only_for_the_version_that_it_was_made_of() {
         let embedded = home.run("rsv-embed", &[], lines(&notes(&[("b", "Two")]))).ok();
         home.run("rsv-ingest", &["-p", "p", "--mirror"], embedded).ok();
         assert_eq!(vectors(&home.export()).len(), 3);
+        home.check();
+    }
+}
+
+#[test]
+fn vectors_that_are_replaced_are_of_the_stored_version() {
+    for home in Home::of_each_store() {
+        let put = |content: &str| {
+            home.ingest(&["-p", "p"], &lines(&[leaf(&format!("{NOTES}/a"), content)]));
+            let exported = lines_of(&home.export());
+            exported.into_iter().find(|line| line["kind"] == "document").unwrap()
+        };
+        let replace = |document: &Value, vector: [f32; 2]| {
+            let mut extra = Object::default();
+            extra.set_text("sha256", document["sha256"].as_str().unwrap());
+            let (of, model) = (text(&document["id"]), "m".to_owned());
+            let embedding = Embedding { of, model, vector: vector.to_vec(), extra };
+            home.open().put_vectors(&[embedding], None).unwrap();
+            let exported = lines_of(&home.export()).into_iter().filter(|line| line["kind"] == "embedding");
+            exported.map(|line| line["vector"].clone()).collect::<Vec<_>>()
+        };
+        let first = put("Tomatoes need warmth.");
+        assert_eq!(replace(&first, [1.0, 0.0]), [json!([1.0, 0.0])]);
+        let second = put("Cucumbers need water.");
+        assert!(replace(&first, [1.0, 0.0]).is_empty());
+        assert_eq!(replace(&second, [0.0, 1.0]), [json!([0.0, 1.0])]);
+        assert_eq!(replace(&first, [1.0, 0.0]), [json!([0.0, 1.0])]);
         home.check();
     }
 }

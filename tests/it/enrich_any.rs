@@ -10,7 +10,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use rsv::chat::{self, Request, fence};
 use rsv::cli::Diagnostics;
 use rsv::enrich::{Memory, Options, Placement, Turn, Wording, enrich};
-use rsv::record::{Clock, Content, LINE_ENDS, Object, Scope};
+use rsv::record::{Address, Clock, Content, LINE_ENDS, Object, Scope};
 use rsv::store::Store;
 use rsv::tokens::{Counter, Limits};
 use serde_json::{Value, json};
@@ -42,6 +42,8 @@ fn options() -> impl Strategy<Value = Options> {
                 recent,
                 selective,
                 memories: 0,
+                documents: 0,
+                target: Address::parse("viking://resources").unwrap(),
                 prior: rsv::memory::PriorRule { strength: 4.0, uniform: false },
                 recent_gap: Duration::from_secs(1800),
                 limits: Limits { window, reserve: window / 8 },

@@ -56,7 +56,7 @@ fn special_files_and_links_do_not_stop_a_run() {
 }
 
 /// Runs the tool as a user who is not root, to whom permissions matter; `None` if that user cannot run it.
-fn run_as_nobody(home: &Home, words: &[&str]) -> Option<Ran> {
+pub(crate) fn run_as_nobody(home: &Home, words: &[&str]) -> Option<Ran> {
     std::fs::set_permissions(home.path(""), std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = home.command("rsv-parse");
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

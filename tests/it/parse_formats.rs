@@ -94,6 +94,23 @@ fn tables_notebooks_and_mail_are_read() {
 }
 
 #[test]
+fn rows_of_tables_are_not_cut_at_quoted_line_ends() {
+    let home = Home::new();
+    let row = |n: usize| {
+        format!("{n};\"{}\";\"{}\"\n", "peas\n".repeat(n % 9), "a \"\"row\"\" of beans\r\n".repeat(n % 7))
+    };
+    let table: String = (0..300).map(row).collect();
+    home.write("crops.csv", &table);
+    let (nodes, _) = parsed(&home, "crops.csv", &[]);
+    let parts = contents(&nodes, "");
+    assert!(parts.len() > 5);
+    for part in &parts {
+        assert!(part.starts_with(|c: char| c.is_ascii_digit()) && part.ends_with('"'), "{part}");
+    }
+    assert_eq!(parts.join("\n") + "\n", table);
+}
+
+#[test]
 fn the_content_tells_the_format_where_it_can() {
     let home = documents();
     for (name, alias) in [

@@ -130,9 +130,7 @@ pub(super) fn existing(with_lock: bool, kinds: &[&RecordKind], keyed: &[&RecordK
     };
     let statement = if with_lock { LOCK_AND_EXISTING } else { EXISTING };
     // The members of a record with versions name its version, which a vector of it must name.
-    let versioned = kinds.iter().filter(|kind| kind.versions.is_some());
-    let versioned: String = versioned.map(|kind| format!(" OR r:{}", kind.label)).collect();
-    let statement = statement.replace("{versioned}", &versioned);
+    let statement = statement.replace("{versioned}", &or_versioned(kinds));
     statement.replace("{kind}", &kind_position("r", kinds)).replace("{twins}", &twins)
 }
 
@@ -262,14 +260,20 @@ pub(super) const MAKE_VECTOR_INDEX: &str = "
       `vector.quantization.enabled`: true}}";
 pub(super) const DROP_VECTOR_INDEX: &str = "DROP INDEX rsv_vector_{model} IF EXISTS";
 
-/// The kinds, scopes and times of records.
+/// The kinds, scopes and times of records, and the members that name their versions.
 const PLACES: &str = "
     UNWIND $wanted AS id MATCH (r:RsvRecord {rsv_id: id})
     RETURN r.rsv_id AS id, {kind} AS kind, r.partition AS partition, r.instance AS instance,
-      r.timestamp AS timestamp";
+      r.timestamp AS timestamp, CASE WHEN false{versioned} THEN r.extra END AS extra";
 
 pub(super) fn places(kinds: &[&RecordKind]) -> String {
-    PLACES.replace("{kind}", &kind_position("r", kinds))
+    PLACES.replace("{versioned}", &or_versioned(kinds)).replace("{kind}", &kind_position("r", kinds))
+}
+
+/// The condition that a record is of a kind with versions, after another condition.
+fn or_versioned(kinds: &[&RecordKind]) -> String {
+    let versioned = kinds.iter().filter(|kind| kind.versions.is_some());
+    versioned.map(|kind| format!(" OR r:{}", kind.label)).collect()
 }
 
 /// Removes vectors and the synapses that were derived from them.

@@ -11,12 +11,13 @@ use super::server::Transaction;
 use super::statements::{self, for_model, selected};
 use super::values::{self, ListedRecord, Params, Row};
 use super::write::{begin_unembedded, run_all, run_over, vector_steps};
-use crate::record::{Embedding, Hit, RecordKind, Scope, StoredRecord, kinds};
+use crate::record::{Embedding, Hit, Scope, StoredRecord, kinds};
 use crate::store::api::{Model, Unembedded, Vectors};
 use crate::store::error::Result;
 use crate::store::evidence::Cosines;
 use crate::store::identity::other_dimension;
 use crate::store::select::Select;
+use crate::store::versions::vector_of_version;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -50,13 +51,6 @@ impl Vectors for Neo4j {
     fn repair_vectors(&mut self) -> Result<u64> {
         self.or_error("repair", self.index_models().map(|()| 0))
     }
-}
-
-/// The kind, scope and time of a record.
-struct Place {
-    kind: &'static RecordKind,
-    scope: Scope,
-    timestamp: i64,
 }
 
 /// Vectors by their record and their model; of two with the same key, the later one.
@@ -114,8 +108,13 @@ impl Neo4j {
             vectors.iter().map(|vector| ((vector.of.as_str(), vector.model.as_str()), vector)).collect();
         let has_new_models = self.server.write(|transaction| {
             let (first, mut models) = lock(transaction, 2 * vectors.len())?;
-            let places = read_places(transaction, &last)?;
-            let new = write_vectors(transaction, &last, &places, (first, &mut models))?;
+            let records = read_records(transaction, &last)?;
+            let is_current = |vector: &Embedding| {
+                records.get(&vector.of).is_some_and(|record| vector_of_version(vector, record).is_some())
+            };
+            let last = last.iter().map(|(key, vector)| (*key, *vector));
+            let last: LastVectors = last.filter(|(_, vector)| is_current(vector)).collect();
+            let new = write_vectors(transaction, &last, &records, (first, &mut models))?;
             if let Some((name, value)) = fact {
                 let params = Params::new().with("name", name).with("value", value);
                 transaction.run(changes::SET_FACT, params)?;
@@ -151,30 +150,35 @@ impl Neo4j {
     }
 }
 
-/// Reads the kinds, scopes and times of the records of vectors.
-fn read_places(transaction: &mut Transaction, last: &LastVectors) -> DbResult<HashMap<String, Place>> {
+/// Reads the records of vectors, without their texts.
+fn read_records(
+    transaction: &mut Transaction,
+    last: &LastVectors,
+) -> DbResult<HashMap<String, StoredRecord>> {
     let kinds = kinds();
     let ids = Params::new().with_texts("wanted", last.keys().map(|(id, _)| *id));
-    let mut places = HashMap::new();
+    let mut records = HashMap::new();
     for row in transaction.rows(&changes::places(&kinds), ids)? {
-        let Some(kind) = row.get::<Option<usize>>("kind")?.and_then(|kind| kinds.get(kind)) else { continue };
-        let (scope, timestamp) = (row.scope()?, row.get("timestamp")?);
-        places.insert(row.get::<String>("id")?, Place { kind, scope, timestamp });
+        let Some(kind) = row.get::<Option<usize>>("kind")? else { continue };
+        let (id, Scope { partition, instance }): (String, _) = (row.get("id")?, row.scope()?);
+        let (time, extra) = (Some(row.get("timestamp")?), row.get("extra")?);
+        let listed = (kind, Some(id.clone()), None, partition, instance, None, None, time, None, extra, None);
+        records.insert(id, values::record(listed, &kinds)?);
     }
-    Ok(places)
+    Ok(records)
 }
 
 /// Writes or replaces vectors; returns the new models.
 fn write_vectors(
     transaction: &mut Transaction,
     last: &LastVectors,
-    places: &HashMap<String, Place>,
+    records: &HashMap<String, StoredRecord>,
     (mut n, models): (i64, &mut Models),
 ) -> DbResult<BTreeSet<String>> {
     let (mut rows, mut new) = (BTreeMap::<VectorLabels, Vec<Params>>::new(), BTreeSet::new());
     let mut counts = Counts::default();
     for vector in last.values() {
-        let Some(Place { kind, scope, timestamp }) = places.get(&vector.of) else { continue };
+        let Some(StoredRecord { kind, scope, timestamp, .. }) = records.get(&vector.of) else { continue };
         let dim = vector.vector.len();
         n += 2;
         let (model, stored_dim) = *models.entry(vector.model.clone()).or_insert_with(|| {
@@ -191,7 +195,7 @@ fn write_vectors(
     let old = last.keys().map(|(of, model)| Params::new().with("of", *of).with("model", *model));
     for row in transaction.rows(changes::REMOVE_VECTORS, Params::new().with_rows("rows", old))? {
         let (of, model): (String, String) = (row.get("of")?, row.get("model")?);
-        if let Some(Place { kind, scope, .. }) = places.get(&of) {
+        if let Some(StoredRecord { kind, scope, .. }) = records.get(&of) {
             counts.add_vectors((&model, models), kind, scope, -1);
         }
     }
