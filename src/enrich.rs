@@ -25,8 +25,8 @@ pub use turn::{Memory, Turn};
 
 use crate::chat::{self, Request, Rsv, fence};
 use crate::error::{Error, Result};
-use crate::search::tree::Step;
 use crate::record::{Account, Content, Object, StoredRecord, id};
+use crate::search::tree::Step;
 use budget::Plan;
 use recall::Recalled;
 
@@ -75,9 +75,7 @@ pub fn enrich(
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id);
     let found = match &mut memory {
         Ok(memory) => inserted
-            .and_then(|()| {
-                recall_or_reuse(memory, &request, &mut trace_id, digest.as_deref(), turn, options)
-            })
+            .and_then(|()| recall_or_reuse(memory, &request, &mut trace_id, digest.as_deref(), turn, options))
             .unwrap_or_else(|error| {
                 memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
                 let why = Degraded::StoreFailed(error.to_string());

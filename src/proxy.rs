@@ -3,10 +3,12 @@
 //! memory that a tool would have to load.
 
 mod ai_chat;
+mod auto_commit;
 mod backfill;
 mod blocking_pool;
 mod chat_answer;
 mod chat_completions;
+mod chat_page;
 mod chat_request;
 mod chat_turn;
 mod check;
@@ -42,6 +44,8 @@ mod route;
 mod router;
 mod run_command;
 mod server;
+mod session_commit;
+mod sessions;
 mod spool;
 mod stop_signals;
 mod store_pool;

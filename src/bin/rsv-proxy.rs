@@ -46,6 +46,9 @@ struct Args {
     /// Listen on Ollama's port, 11434, unless --port is given; Ollama itself must use another port
     #[arg(long)]
     ollama: bool,
+    /// Serve a page for chats, sessions and documents too, at /chat
+    #[arg(long)]
+    chat: bool,
     /// Check that everything the proxy needs is there, print how to fix what is not, and exit
     #[arg(long)]
     check: bool,
@@ -53,7 +56,7 @@ struct Args {
     #[arg(long, value_name = "FORMAT")]
     log: Option<LogFormat>,
     /// Run this command as a client of the running proxy, else of a new one, on a free port unless --port is given
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with_all = ["check", "ollama"])]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with_all = ["check", "ollama", "chat"])]
     command: Vec<OsString>,
 }
 
@@ -82,6 +85,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         return doctor::print(&found, io);
     }
     let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None)).parsing_by(parser(io));
+    let proxy = proxy.with_chat_page(args.chat);
     let limits = proxy.limits();
     http::serve(proxy.serve(address, async move |bound, signals| {
         diagnostics.note(format_args!("listening on http://{bound}"));

@@ -130,6 +130,11 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("chat.system", &["RSV_CHAT_SYSTEM"], Text, None, "the system message of the chat backend; unset, none"),
     row("chat.upload_bytes", &["RSV_CHAT_UPLOAD_BYTES"], Integer(1, 1 << 40), Some("268435456"), "the longest file that the chat backend takes, in bytes"),
 
+    row("session.auto", &["RSV_SESSION_AUTO"], Boolean, Some("false"), "whether rsv-proxy commits the sessions of all turns by itself, instead of those of the chat backend alone"),
+    row("session.commit_turns", &["RSV_SESSION_COMMIT_TURNS"], Integer(0, 1_000_000), Some("10"), "the number of uncommitted turns at which rsv-proxy commits a session; 0 for never"),
+    row("session.commit_tokens", &["RSV_SESSION_COMMIT_TOKENS"], TOKEN_COUNT, Some("8000"), "the tokens of uncommitted messages at which rsv-proxy commits a session; 0 for never"),
+    row("session.commit_idle", &["RSV_SESSION_COMMIT_IDLE"], Integer(0, 1_000_000_000), Some("86400"), "the seconds after the last turn at which rsv-proxy commits a session; 0 for never"),
+
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),
 

@@ -26,11 +26,7 @@ impl DocumentSearch<'_> {
     /// The best documents at and below the target. Of a target that is one document, all are candidates, however little
     /// they have to do with the question; where none is found, or the index cannot be used, its first sections, which have
     /// no score. `recalled` gets the steps of the search, and the reason if the index cannot be used.
-    pub(super) fn at_target(
-        &self,
-        memory: &mut Memory,
-        recalled: &mut Recalled,
-    ) -> Result<Vec<Candidate>> {
+    pub(super) fn at_target(&self, memory: &mut Memory, recalled: &mut Recalled) -> Result<Vec<Candidate>> {
         let target = &self.options.target;
         let is_document = target.is_open_to(self.partition())
             && tree::node(&mut *memory.store, self.partition(), target)?.is_some();

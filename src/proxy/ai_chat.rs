@@ -15,7 +15,7 @@ use crate::enrich::Enriched;
 use crate::error::Error;
 use crate::forward::{Caller, Event, Failure, Stream};
 use crate::provider::CallerKeys;
-use crate::record::{Object, Scope};
+use crate::record::Object;
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
 use std::sync::Arc;
@@ -31,8 +31,6 @@ pub(super) struct AiChatApi {
     pipeline: Arc<TurnPipeline>,
     stores: Arc<StorePool>,
     spool: Spool,
-    /// Is called with the session when a turn was answered.
-    on_answered: Arc<dyn Fn(Scope) + Send + Sync>,
 }
 
 /// A turn that is enriched, and what its client is told.
@@ -40,24 +38,21 @@ struct StartedTurn {
     turn: ActiveTurn,
     enriched: Enriched,
     context: ChatContext,
-    scope: Scope,
 }
 
 impl AiChatApi {
-    /// Takes turns through `pipeline`. `on_answered` is called with the session of each turn that was answered.
+    /// Takes turns through `pipeline`.
     pub(super) fn new(
         config: &Arc<ProxyConfig>,
         pipeline: &Arc<TurnPipeline>,
         stores: &Arc<StorePool>,
         spool: &Spool,
-        on_answered: impl Fn(Scope) + Send + Sync + 'static,
     ) -> AiChatApi {
         AiChatApi {
             config: config.clone(),
             pipeline: pipeline.clone(),
             stores: stores.clone(),
             spool: spool.clone(),
-            on_answered: Arc::new(on_answered),
         }
     }
 
@@ -104,7 +99,7 @@ impl AiChatApi {
         if chat.body.traces {
             context = context.traced(target, chat.question(), &enriched);
         }
-        Ok(StartedTurn { turn, enriched, context, scope: scope.clone() })
+        Ok(StartedTurn { turn, enriched, context })
     }
 
     /// Whether the document that a turn is about is there. Returns why nothing can be found in it yet. Errors if the user
@@ -131,8 +126,8 @@ impl AiChatApi {
 
     /// Answers a turn at once.
     async fn whole(&self, started: StartedTurn, caller: Caller, _client: Arc<()>) -> HttpResponse {
-        let StartedTurn { turn, enriched, context, scope } = started;
-        let (pipeline, on_answered) = (self.pipeline.clone(), self.on_answered.clone());
+        let StartedTurn { turn, enriched, context } = started;
+        let pipeline = self.pipeline.clone();
         // If the client hangs up, the turn is finished and stored nevertheless.
         let answered = tokio::spawn(async move {
             let response = match enriched.too_long {
@@ -140,7 +135,6 @@ impl AiChatApi {
                 None => pipeline.answer(enriched.line, &caller).await?,
             };
             pipeline.keep(turn, &response).await;
-            on_answered(scope);
             Ok(response)
         });
         let gives_mood = self.gives_mood();
@@ -159,14 +153,12 @@ impl AiChatApi {
         let (sender, receiver) = tokio::sync::mpsc::channel(BUFFERED_EVENTS);
         let relay = Relay {
             pipeline: self.pipeline.clone(),
-            on_answered: self.on_answered.clone(),
             context: started.context,
             filter: self.gives_mood().then(MoodFilter::default),
             message: String::new(),
             sender,
         };
-        let (turn, enriched, scope) = (started.turn, started.enriched, started.scope);
-        tokio::spawn(relay.run(turn, enriched, scope, caller, client));
+        tokio::spawn(relay.run(started.turn, started.enriched, caller, client));
         response::event_stream(receiver)
     }
 
@@ -178,7 +170,6 @@ impl AiChatApi {
 /// The events of an answer on their way to the client.
 struct Relay {
     pipeline: Arc<TurnPipeline>,
-    on_answered: Arc<dyn Fn(Scope) + Send + Sync>,
     context: ChatContext,
     filter: Option<MoodFilter>,
     /// What was shown so far.
@@ -192,7 +183,6 @@ impl Relay {
         mut self,
         turn: ActiveTurn,
         enriched: Enriched,
-        scope: Scope,
         caller: Caller,
         client: Arc<()>,
     ) {
@@ -212,7 +202,6 @@ impl Relay {
         let client = is_awaited.then_some(client);
         if let Some(response) = end.response {
             self.pipeline.keep(turn, &response).await;
-            (self.on_answered)(scope);
         }
         drop(client);
         match end.failure {

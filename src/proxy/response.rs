@@ -6,12 +6,14 @@ use crate::error::Error;
 use crate::forward::{AnswerHead, Failure};
 use crate::record::{Object, quote};
 use bytes::Bytes;
-use http_body_util::combinators::UnsyncBoxBody;
 use futures_util::StreamExt;
 use futures_util::stream::poll_fn;
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue,
+};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::convert::Infallible;
 use tokio::sync::mpsc::Receiver;

@@ -2,6 +2,7 @@
 
 use super::ai_chat::AiChatApi;
 use super::chat_completions::ChatApi;
+use super::chat_page::ChatPage;
 use super::chat_request::ChatRequest;
 use super::clock_watch::ClockWatch;
 use super::command::CommandApi;
@@ -20,6 +21,7 @@ use super::request_body;
 use super::request_log::{LoggedRequest, RequestLog};
 use super::response::{self, HttpResponse};
 use super::route::Route;
+use super::sessions::SessionsApi;
 use super::user_scope::UserNames;
 use crate::error::Result;
 use crate::http::RequestBody;
@@ -56,6 +58,8 @@ pub(super) struct Router {
     pub(super) health: HealthApi,
     pub(super) documents: Arc<DocumentsApi>,
     pub(super) ai_chat: AiChatApi,
+    pub(super) sessions: SessionsApi,
+    pub(super) chat_page: ChatPage,
 }
 
 impl Router {
@@ -139,6 +143,7 @@ impl Router {
                 self.commands.run(scope, command, count, query).await
             }
             Route::Health => self.health.report().await,
+            Route::ChatPage => self.chat_page.response().unwrap_or_else(|| not_found(head)),
             Route::Root => response::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n"),
             _ => not_found(head),
         }
@@ -164,13 +169,21 @@ impl Router {
                 let keys = self.guard.caller_keys(&head.headers);
                 self.ai_chat.run(&names, &head.headers, keys, &body, streams).await
             }
+            (Route::Commit(session), &Method::POST) => self.sessions.commit(user()?, session).await,
+            (Route::Sessions, &Method::GET | &Method::HEAD) => {
+                self.sessions.list(user()?, head.uri.query()).await
+            }
+            (Route::Session(session), &Method::GET | &Method::HEAD) => {
+                self.sessions.show(user()?, session).await
+            }
+            (Route::Session(session), &Method::DELETE) => self.sessions.delete(user()?, session).await,
             (Route::Upload | Route::AiChat { .. } | Route::Commit(_), _) => response::wrong_method("POST"),
             (Route::Documents, &Method::GET | &Method::HEAD) => self.documents.list(user()?).await,
             (Route::Document(doc_id), &Method::GET | &Method::HEAD) => {
                 self.documents.show(user()?, doc_id).await
             }
             (Route::Document(doc_id), &Method::DELETE) => self.documents.delete(user()?, doc_id).await,
-            (Route::Documents, _) => response::wrong_method("GET, HEAD"),
+            (Route::Documents | Route::Sessions, _) => response::wrong_method("GET, HEAD"),
             _ => response::wrong_method("GET, HEAD, DELETE"),
         })
     }

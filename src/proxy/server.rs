@@ -1,9 +1,11 @@
 //! The proxy from its settings to its end: it puts the parts together, serves, and stores the answered turns.
 
 use super::ai_chat::AiChatApi;
+use super::auto_commit::AutoCommit;
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
 use super::chat_completions::ChatApi;
+use super::chat_page::ChatPage;
 use super::clock_watch::ClockWatch;
 use super::command::CommandApi;
 use super::connections::Connections;
@@ -21,6 +23,8 @@ use super::passthrough::Passthrough;
 use super::proxy_config::ProxyConfig;
 use super::request_log::{LogFormat, RequestLog};
 use super::router::Router;
+use super::session_commit::SessionCommits;
+use super::sessions::SessionsApi;
 use super::spool::Spool;
 use super::stop_signals::StopSignals;
 use super::store_pool::StorePool;
@@ -61,6 +65,8 @@ pub struct Proxy {
     spool: Spool,
     /// The command that parses an uploaded file.
     parser: Vec<OsString>,
+    /// Whether the page of the chat backend is served.
+    serves_page: bool,
 }
 
 /// The parts of a proxy that serves.
@@ -91,6 +97,7 @@ impl Proxy {
             log_format: LogFormat::None,
             spool: Spool::new(config.settings.spool_directory()),
             parser: Vec::new(),
+            serves_page: false,
             config,
         })
     }
@@ -109,6 +116,12 @@ impl Proxy {
     /// Parses uploaded files by a command: rsv-parse, with the settings of the proxy.
     pub fn parsing_by(mut self, command: Vec<OsString>) -> Proxy {
         self.parser = command;
+        self
+    }
+
+    /// Serves the page of the chat backend too, at `/chat`.
+    pub fn with_chat_page(mut self, is_served: bool) -> Proxy {
+        self.serves_page = is_served;
         self
     }
 
@@ -171,8 +184,8 @@ impl Proxy {
 
     /// Puts the parts together.
     fn start(self) -> Server {
-        let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format, spool, parser } =
-            self;
+        let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format, .. } = self;
+        let Proxy { spool, parser, serves_page, .. } = self;
         let (config, upstream) = (Arc::new(config), Arc::new(upstream));
         let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
         let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
@@ -180,7 +193,11 @@ impl Proxy {
         let backfill = Backfill::new(&config, &blocking, &foreground, &stores, &embedder);
         let backfill = Arc::new(backfill);
         let queue = Arc::new(StoreQueue::new(&config, &blocking, &foreground, &stores, &backfill));
+        let commits = Arc::new(SessionCommits::new(&config, &stores, &embedder));
+        let auto_commit = AutoCommit::new(&config, &blocking, &foreground, &stores, &queue, &commits);
+        let auto_commit = Arc::new(auto_commit);
         let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
+        let pipeline = pipeline.committing(&auto_commit);
         let pipeline = Arc::new(pipeline);
         let clock = Arc::new(ClockWatch::new(&config));
         let wake = backfill.clone();
@@ -201,9 +218,11 @@ impl Proxy {
             embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
             commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
             models: ModelsApi::new(&config, &upstream),
-            health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits),
+            health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits).with_commits(&auto_commit),
             documents: Arc::new(documents),
-            ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool, |_| {}),
+            ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool),
+            sessions: SessionsApi::new(&config, &blocking, &stores, &queue, &commits),
+            chat_page: ChatPage::new(serves_page),
             clock,
             config: config.clone(),
         };

@@ -6,6 +6,7 @@ mod ask;
 mod browse;
 mod browser;
 mod changes;
+mod chat;
 mod chat_uploads;
 mod cli_contract;
 mod clients;
