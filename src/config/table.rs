@@ -121,6 +121,8 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("memory.prior_strength", &["RSV_MEMORY_PRIOR_STRENGTH"], Real(0.0, 1_000_000.0), Some("4"), "the number of observations that the prior of a memory counts as"),
     row("search.by", &["RSV_SEARCH_BY"], SEARCH_BY, Some("keyword"), "what rsv-search goes by on a terminal, without a flag: keyword, semantic, hybrid or auto (hybrid where a model is installed, else keyword)"),
 
+    row("session.patterns", &["RSV_SESSION_PATTERNS"], Text, None, "the path of a file with patterns of statements to remember, for rsv-distill --commit; they go before rsv's own"),
+
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),
 

@@ -35,7 +35,7 @@ const VERSION: &str = "sha256";
 /// The member with the digest of what the document was made from.
 const SOURCE: &str = "source_sha256";
 /// The value of `made_by` for what no model wrote.
-pub(super) const BY_RULE: &str = "rule";
+pub const BY_RULE: &str = "rule";
 
 /// The members between the scope and the time, in the order in which they are written; `content` is the text of the
 /// record.

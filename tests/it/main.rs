@@ -10,6 +10,7 @@ mod cli_contract;
 mod clients;
 mod clusters;
 mod command;
+mod commits;
 mod completion;
 mod confidence;
 mod config;
