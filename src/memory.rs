@@ -7,7 +7,9 @@ mod signals;
 mod stats;
 
 pub use confidence::{Evidence, PriorRule, Weights, confidence};
-pub use derived::{confidence_of, decimal, derive, derive_untimed, is_active, is_trusted, weights_of};
+pub use derived::{
+    confidence_of, decimal, derive, derive_times, derive_untimed, is_active, is_trusted, weights_of,
+};
 pub use listing::{State, evidence, last, row};
 pub use signals::{NewSignal, store_signals};
 pub use stats::{Stats, stats};

@@ -29,6 +29,9 @@ struct ProviderRow {
     serves: fn(&str) -> bool,
     /// Whether a model, in lower case, searches the web when a request has `web_search_options`; others refuse it.
     searches: fn(&str) -> bool,
+    /// Whether the lengths of texts in a schema bind its answers. Elsewhere they may be refused: OpenAI's documents leave
+    /// them out, Anthropic refuses them ("Structured outputs", 2026).
+    enforces_lengths: bool,
 }
 
 /// The key that a provider gets.
@@ -68,12 +71,12 @@ impl KeyPolicy {
 /// The one table. The first that serves a model has it.
 #[rustfmt::skip]
 static PROVIDERS: [ProviderRow; 6] = [
-    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model },
-    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false },
-    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false },
-    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false },
-    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model },
-    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false },
+    ProviderRow { name: "openai", title: "OpenAI", address: "openai_base_url", key: "openai_api_key", address_variable: "RSV_OPENAI_BASE_URL", key_variable: "OPENAI_API_KEY", key_policy: KeyPolicy::Key, serves: is_openai, searches: is_search_model, enforces_lengths: false },
+    ProviderRow { name: "mistral", title: "Mistral", address: "mistral_base_url", key: "mistral_api_key", address_variable: "RSV_MISTRAL_BASE_URL", key_variable: "MISTRAL_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("mistral-"), searches: |_| false, enforces_lengths: false },
+    ProviderRow { name: "gemini", title: "Gemini", address: "gemini_base_url", key: "gemini_api_key", address_variable: "RSV_GEMINI_BASE_URL", key_variable: "GEMINI_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("gemini-"), searches: |_| false, enforces_lengths: false },
+    ProviderRow { name: "anthropic", title: "Anthropic", address: "anthropic_base_url", key: "anthropic_api_key", address_variable: "RSV_ANTHROPIC_BASE_URL", key_variable: "ANTHROPIC_API_KEY", key_policy: KeyPolicy::Key, serves: |model| model.starts_with("claude-"), searches: |_| false, enforces_lengths: false },
+    ProviderRow { name: "custom", title: "custom", address: "custom_base_url", key: "custom_api_key", address_variable: "RSV_CUSTOM_BASE_URL", key_variable: "CUSTOM_API_KEY", key_policy: KeyPolicy::KeyIfAny, serves: |_| false, searches: is_search_model, enforces_lengths: false },
+    ProviderRow { name: "ollama", title: "Ollama", address: "ollama_base_url", key: "ollama_api_key", address_variable: "RSV_OLLAMA_BASE_URL", key_variable: "OLLAMA_API_KEY", key_policy: KeyPolicy::OwnIfAny, serves: |_| true, searches: |_| false, enforces_lengths: true },
 ];
 
 /// `gpt-…`, `chatgpt-…`, and o with a digit; but not gpt-oss, whose weights are open and which OpenAI does
@@ -117,6 +120,7 @@ struct Endpoint {
     foreign_keys: Vec<(&'static str, Secret)>,
     headers: Headers,
     searches: fn(&str) -> bool,
+    enforces_lengths: bool,
 }
 
 /// The provider and the model of one request.
@@ -165,6 +169,7 @@ impl Providers {
                 foreign_keys: Vec::new(),
                 headers: headers(&route.pattern, &route.headers)?,
                 searches: is_search_model,
+                enforces_lengths: false,
             };
             routes.push((route.pattern.to_lowercase(), Arc::new(endpoint)));
         }
@@ -243,6 +248,7 @@ fn endpoint(row: &'static ProviderRow, settings: &Settings) -> Result<Option<Arc
         foreign_keys: foreign_keys(row, settings),
         headers: Headers::default(),
         searches: row.searches,
+        enforces_lengths: row.enforces_lengths,
     })))
 }
 
@@ -279,6 +285,11 @@ impl Target {
     /// Whether the model searches the web.
     pub fn searches_web(&self) -> bool {
         (self.endpoint.searches)(&self.model.to_lowercase())
+    }
+
+    /// Whether the lengths of texts in a schema bind its answers.
+    pub fn enforces_lengths(&self) -> bool {
+        self.endpoint.enforces_lengths
     }
 
     /// The address of its chat completions.

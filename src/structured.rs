@@ -4,9 +4,13 @@
 mod answer;
 mod method;
 mod model;
+mod recipient;
 mod request;
+mod schema;
 
 pub use answer::{parse_json, without_code_fence};
 pub use method::Method;
 pub use model::Model;
+pub use recipient::Recipient;
 pub use request::Request;
+pub use schema::Schema;

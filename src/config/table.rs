@@ -134,6 +134,7 @@ pub(super) static ROWS: &[SettingRow] = &[
     row("session.commit_turns", &["RSV_SESSION_COMMIT_TURNS"], Integer(0, 1_000_000), Some("10"), "the number of uncommitted turns at which rsv-proxy commits a session; 0 for never"),
     row("session.commit_tokens", &["RSV_SESSION_COMMIT_TOKENS"], TOKEN_COUNT, Some("8000"), "the tokens of uncommitted messages at which rsv-proxy commits a session; 0 for never"),
     row("session.commit_idle", &["RSV_SESSION_COMMIT_IDLE"], Integer(0, 1_000_000_000), Some("86400"), "the seconds after the last turn at which rsv-proxy commits a session; 0 for never"),
+    row("session.patterns", &["RSV_SESSION_PATTERNS"], Text, None, "the path of a file with patterns of statements to remember, for rsv-distill --commit; they go before rsv's own"),
 
     row("link.threshold", &["RSV_LINK_THRESHOLD"], Real(0.0, 1.0), None, "the lowest similarity (cosine) at which two messages are linked; unset, the embedding model's own"),
     row("link.max_degree", &["RSV_LINK_MAX_DEGREE"], Integer(1, 1000), Some("32"), "the maximum number of synapses of a message"),

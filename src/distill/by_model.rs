@@ -4,7 +4,7 @@ use super::line::{NewMemory, line};
 use super::session::{Session, unique_tags};
 use crate::error::{Error, Result};
 use crate::record::{FAILURE, LINE_ENDS, Object, SUCCESS, quote};
-use crate::structured::{Model, Request, parse_json};
+use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 
 /// The greatest number of memories of a session.
@@ -28,9 +28,14 @@ warning of what to avoid, with the outcome \"failure\". Say what to do or to avo
 numbers, commands and conditions that matter. Add nothing that the session does not say. Leave out keys and passwords.
 
 Answer with one JSON object and nothing else: {\"memories\": [{\"title\": a line of at most 100 characters, \"content\": \
-Markdown of at most 2000 characters, \"outcome\": \"success\" or \"failure\", \"tags\": [some words]}]}";
+Markdown of at most 1500 characters, \"outcome\": \"success\" or \"failure\", \"tags\": [some words]}]}";
 
-const SCHEMA: &str = r#"{"type":"object","properties":{"memories":{"type":"array","maxItems":3,"items":{"type":"object","properties":{"title":{"type":"string"},"content":{"type":"string"},"outcome":{"type":"string","enum":["success","failure"]},"tags":{"type":"array","items":{"type":"string"}}},"required":["title","content","outcome","tags"],"additionalProperties":false}}},"required":["memories"],"additionalProperties":false}"#;
+/// The lengths that a schema asks for, in characters: shorter than what is accepted.
+const ASKED_TITLE_CHARS: usize = 100;
+const ASKED_CONTENT_CHARS: usize = 1500;
+const ASKED_TAG_CHARS: usize = 30;
+/// The number of tags that a schema asks for.
+const ASKED_TAGS: usize = 8;
 
 /// The answer that the schema describes.
 #[derive(Deserialize)]
@@ -50,12 +55,22 @@ struct AnsweredMemory {
 pub fn request(session: &Session) -> Request {
     Request {
         name: "memories",
-        schema: SCHEMA.to_owned(),
+        schema: schema(),
         instructions: INSTRUCTIONS.to_owned(),
         tag: "session",
         data: vec![data(session)],
         temperature: None,
     }
+}
+
+fn schema() -> Schema {
+    let memory = Schema::Object(vec![
+        ("title", Schema::Text(ASKED_TITLE_CHARS)),
+        ("content", Schema::Text(ASKED_CONTENT_CHARS)),
+        ("outcome", Schema::choice(&[SUCCESS, FAILURE])),
+        ("tags", Schema::list(Schema::Text(ASKED_TAG_CHARS), ASKED_TAGS)),
+    ]);
+    Schema::Object(vec![("memories", Schema::list(memory, MAX_MEMORIES))])
 }
 
 /// Asks a model for the memories of a session, of which there may be none. `now` is the time of those whose session has

@@ -40,13 +40,30 @@ pub fn derive<'a>(
     derive_members(store, records, rule, true)
 }
 
-/// As `derive`, without `updated_at`, for which the last signal of each memory would be read.
+/// As `derive`, without `updated_at`, for which the last signal of each memory would be read; see `derive_times`.
 pub fn derive_untimed<'a>(
     store: &mut dyn Store,
     records: impl IntoIterator<Item = &'a mut StoredRecord>,
     rule: PriorRule,
 ) -> Result<()> {
     derive_members(store, records, rule, false)
+}
+
+/// Sets `updated_at` of the memories among some records, which are active and have all other derived members.
+pub fn derive_times<'a>(
+    store: &mut dyn Store,
+    records: impl IntoIterator<Item = &'a mut StoredRecord>,
+) -> Result<()> {
+    let memories: Vec<&mut StoredRecord> =
+        records.into_iter().filter(|record| record.kind == &MEMORY).collect();
+    let ids: Vec<String> = memories.iter().map(|memory| memory.id.clone()).collect();
+    let last_signals = store.last_times(&SIGNAL, &ids.iter().map(String::as_str).collect::<Vec<_>>())?;
+    for memory in memories {
+        let signal = last_signals.get(&memory.id).copied();
+        let updated_at = signal.map_or(memory.timestamp, |at| at.max(memory.timestamp));
+        memory.members.set_text("updated_at", &time::rfc3339(updated_at));
+    }
+    Ok(())
 }
 
 fn derive_members<'a>(
@@ -80,7 +97,7 @@ fn derive_batch(
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let sums = store.tallies(&ids)?;
     let judged: Vec<&str> = ids.iter().copied().filter(|id| timed && sums.contains_key(*id)).collect();
-    let last_signals = last_signals(store, &judged)?;
+    let last_signals = store.last_times(&SIGNAL, &judged)?;
     let mut consolidated = BTreeMap::new();
     for link in store.links(&ids, Some(CONSOLIDATED_INTO))? {
         let into = (link.timestamp.unwrap_or_default(), link.to);
@@ -114,15 +131,6 @@ fn derive_batch(
 pub fn weights_of(store: &mut dyn Store, partition: &str) -> Result<Weights> {
     let sums = store.tallies(&[partition])?;
     Ok(Weights::from_sums(sums.get(partition).unwrap_or(&BTreeMap::new())))
-}
-
-/// The times of the last signals about some memories, by their ids.
-fn last_signals(store: &mut dyn Store, ids: &[&str]) -> Result<BTreeMap<String, i64>> {
-    let which: Vec<Select> = ids.iter().map(|id| signals_of(id)).collect();
-    let last = store.last(&which, 1)?;
-    let times =
-        ids.iter().zip(last).filter_map(|(id, last)| Some(((*id).to_owned(), last.last()?.timestamp)));
-    Ok(times.collect())
 }
 
 /// The signals about a memory.

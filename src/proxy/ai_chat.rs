@@ -179,13 +179,7 @@ struct Relay {
 
 impl Relay {
     /// Sends the events, and has the turn stored before the last one, so that the client's next turn finds it.
-    async fn run(
-        mut self,
-        turn: ActiveTurn,
-        enriched: Enriched,
-        caller: Caller,
-        client: Arc<()>,
-    ) {
+    async fn run(mut self, turn: ActiveTurn, enriched: Enriched, caller: Caller, client: Arc<()>) {
         self.send(self.context.event()).await;
         if enriched.too_long.is_some() {
             self.show(&text_of(&enriched.line)).await;

@@ -103,7 +103,9 @@ impl AutoCommit {
             let turns = state.turns.entry(session.clone()).or_default();
             *turns += 1;
             let turn = *turns;
-            if (self.rule.turns.is_some() || self.rule.tokens.is_some()) && state.waiting.insert(session.clone()) {
+            if (self.rule.turns.is_some() || self.rule.tokens.is_some())
+                && state.waiting.insert(session.clone())
+            {
                 let (own, session) = (self.clone(), session.clone());
                 self.blocking.spawn_task(async move { own.look_at(session, Occasion::Turn).await });
             }

@@ -218,7 +218,8 @@ impl Proxy {
             embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
             commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
             models: ModelsApi::new(&config, &upstream),
-            health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits).with_commits(&auto_commit),
+            health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits)
+                .with_commits(&auto_commit),
             documents: Arc::new(documents),
             ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool),
             sessions: SessionsApi::new(&config, &blocking, &stores, &queue, &commits),

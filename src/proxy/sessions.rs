@@ -140,7 +140,9 @@ impl SessionsApi {
 fn number(query: &str, name: &str, default: usize) -> Result<usize> {
     match parameter(query, name)? {
         None => Ok(default),
-        Some(text) => text.parse().map_err(|_| Error::new(format!("{name}: expected a number, found {text}"))),
+        Some(text) => {
+            text.parse().map_err(|_| Error::new(format!("{name}: expected a number, found {text}")))
+        }
     }
 }
 

@@ -171,7 +171,8 @@ impl TurnPipeline {
                 let bytes = response.iter().map(|(name, json)| name.len() + json.len()).sum();
                 let scope = turn.scope.clone();
                 self.queue.push(QueuedTurn { ingest, scope: turn.scope, trace_id, bytes }).await;
-                let is_committed = turn.is_session || self.config.settings.boolean("session.auto") == Some(true);
+                let is_committed =
+                    turn.is_session || self.config.settings.boolean("session.auto") == Some(true);
                 if let Some(commits) = self.auto_commit.as_ref().filter(|_| is_committed) {
                     commits.on_turn(&scope);
                 }

@@ -93,6 +93,6 @@ fn finish(
     qualify(store, &mut linked, rule)?;
     linked.truncate(options.limit);
     hits.append(&mut linked);
-    memory::derive(store, hits.iter_mut().map(|hit| &mut hit.record), rule.prior)?;
+    memory::derive_times(store, hits.iter_mut().map(|hit| &mut hit.record))?;
     Ok(hits)
 }

@@ -13,7 +13,7 @@ use super::select::{Collection, Mark, Select, Walk};
 use super::synapses::{Changes, Compare, Compared, LinkState, Rule, UnlinkedCollection};
 use super::terms::{Occur, Term};
 use crate::error::Error;
-use crate::record::{Embedding, Hit, Link, Record, Scope, Scopes, StoredRecord, TombstoneState};
+use crate::record::{Embedding, Hit, Link, Record, RecordKind, Scope, Scopes, StoredRecord, TombstoneState};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -101,6 +101,17 @@ pub trait Records {
             Ok(())
         })?;
         Ok(keys)
+    }
+
+    /// The times of the last records of a kind that have these lookup keys, by key. A store that can reads nothing else
+    /// of them.
+    fn last_times(&mut self, kind: &'static RecordKind, keys: &[&str]) -> Result<BTreeMap<String, i64>> {
+        let of_key =
+            |key: &&str| Select { key: Some((*key).to_owned()), ..Select::records(vec![kind], Scopes::All) };
+        let last = self.last(&keys.iter().map(of_key).collect::<Vec<_>>(), 1)?;
+        let times =
+            keys.iter().zip(last).filter_map(|(key, last)| Some(((*key).to_owned(), last.last()?.timestamp)));
+        Ok(times.collect())
     }
 
     /// Counts the records of a selection, no further than `most`.

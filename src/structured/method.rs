@@ -1,6 +1,7 @@
 //! How a tool makes its texts.
 
 use super::model::Model;
+use super::recipient::Recipient;
 use crate::cli::Io;
 use crate::config::Settings;
 use crate::error::Result;
@@ -11,7 +12,7 @@ pub enum Method {
     ByRule,
     ByModel(Arc<Model>),
     /// The requests to this model are printed instead of being sent.
-    EmitRequests(String),
+    EmitRequests(Recipient),
 }
 
 impl Method {
@@ -19,7 +20,7 @@ impl Method {
     pub fn new(model: Option<&str>, emits_requests: bool, settings: &Settings, io: &Io) -> Result<Method> {
         Ok(match model {
             None => Method::ByRule,
-            Some(model) if emits_requests => Method::EmitRequests(model.to_owned()),
+            Some(model) if emits_requests => Method::EmitRequests(Recipient::new(model, settings)?),
             Some(model) => {
                 Method::ByModel(Arc::new(Model::new(model, settings, io.clock, &io.diagnostics())?))
             }

@@ -1,6 +1,7 @@
 //! A model that answers requests for JSON.
 
 use super::answer::text;
+use super::recipient::Recipient;
 use super::request::Request;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
@@ -11,7 +12,7 @@ use crate::record::Clock;
 
 /// A model and the way to its provider.
 pub struct Model {
-    name: String,
+    recipient: Recipient,
     forwarder: Forwarder,
     clock: Clock,
 }
@@ -19,19 +20,23 @@ pub struct Model {
 impl Model {
     /// Takes the provider's address, keys and limits from the settings. Nothing is opened yet.
     pub fn new(name: &str, settings: &Settings, clock: Clock, diagnostics: &Diagnostics) -> Result<Model> {
-        Ok(Model { name: name.to_owned(), forwarder: Forwarder::new(settings, diagnostics)?, clock })
+        Ok(Model {
+            recipient: Recipient::new(name, settings)?,
+            forwarder: Forwarder::new(settings, diagnostics)?,
+            clock,
+        })
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.recipient.name()
     }
 
     /// Asks, and waits for the text of the answer. Errors if the provider gives none, or the model refuses.
     pub fn ask(&self, request: &Request) -> Result<String> {
         let caller = Caller::default();
         http::run(async {
-            let answer = self.forwarder.whole(request.body(&self.name), &caller, &self.clock).await;
+            let answer = self.forwarder.whole(request.body(&self.recipient), &caller, &self.clock).await;
             answer.map_err(|failure| failure.error()).and_then(|(response, _)| text(&response))
         })
     }

@@ -1,5 +1,7 @@
 //! A request for an answer in JSON.
 
+use super::recipient::Recipient;
+use super::schema::Schema;
 use crate::chat::{self, fence};
 use crate::record::{Object, quote};
 
@@ -8,9 +10,7 @@ use crate::record::{Object, quote};
 pub struct Request {
     /// The name of the schema: letters, digits, `_`.
     pub name: &'static str,
-    /// The JSON Schema of the answer, as JSON text. Every member is required, and no other is allowed, as OpenAI's strict
-    /// mode wants it ("Structured model outputs", 2026).
-    pub schema: String,
+    pub schema: Schema,
     /// What to do. It describes the answer too, for providers that ignore the schema.
     pub instructions: String,
     /// The name of the tags around the data.
@@ -23,19 +23,19 @@ pub struct Request {
 impl Request {
     /// The body of chat completions for a model. The data is one message: JSON strings, in which no text begins a line,
     /// between tags that no text can close.
-    pub fn body(&self, model: &str) -> Object {
+    pub fn body(&self, recipient: &Recipient) -> Object {
         let data: Vec<String> = self.data.iter().map(Object::to_json).collect();
         let messages = [
             message("system", &self.instructions),
             message("user", &fence::delimit(self.tag, &data.join("\n"))),
         ];
         let mut body = Object::default();
-        body.set_text("model", model);
+        body.set_text("model", recipient.name());
         body.set("messages", chat::array(&messages));
         if let Some(temperature) = self.temperature {
             body.set("temperature", temperature.to_string());
         }
-        let (name, schema) = (quote(self.name), &self.schema);
+        let (name, schema) = (quote(self.name), self.schema.to_json(recipient.enforces_lengths()));
         let wanted = format!("{{\"name\":{name},\"strict\":true,\"schema\":{schema}}}");
         body.set("response_format", format!("{{\"type\":\"json_schema\",\"json_schema\":{wanted}}}"));
         body

@@ -94,7 +94,7 @@ fn the_request_is_printed_as_it_would_be_sent() {
     home.run("rsv-distill", &["-q", "--model", "ollama/llama3.2"], summary("success").to_string()).ok();
     let link = json!({"kind": "link", "rel": "SYNAPSE", "from": "a", "to": "b", "timestamp": 1});
     let lines = format!("{}\n{link}\n", summary("success"));
-    let emitted = home.run("rsv-distill", &["--model", "ollama/llama3.2", "--emit-request"], lines).ok();
+    let emitted = home.run("rsv-distill", &["--model", "ollama/llama3.2", "--emit-request"], &lines).ok();
     assert_eq!(lines_of(&emitted)[1], link);
     let answers = home.run("rsv-forward", &[], emitted).ok();
     assert_eq!(lines_of(&answers)[0]["choices"][0]["message"]["content"], json!("{\"memories\":[]}"));
@@ -106,6 +106,10 @@ fn the_request_is_printed_as_it_would_be_sent() {
     assert_eq!((&format["type"], &format["json_schema"]["strict"]), (&json!("json_schema"), &json!(true)));
     let item = &format["json_schema"]["schema"]["properties"]["memories"]["items"];
     assert_eq!(item["required"], json!(["title", "content", "outcome", "tags"]));
+    assert_eq!(item["properties"]["title"], json!({"type": "string", "minLength": 1, "maxLength": 100}));
+    // A provider that may refuse lengths gets none.
+    let elsewhere = home.run("rsv-distill", &["--model", "gpt-4o", "--emit-request"], lines).ok();
+    assert!(elsewhere.contains("\"title\":{\"type\":\"string\"}") && !elsewhere.contains("maxLength"));
     assert_eq!(
         sent["messages"][1]["content"],
         json!(

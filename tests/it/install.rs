@@ -123,6 +123,7 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
         "share/systemd/user/rsv-proxy.service",
         "lib/rsv/manifest",
         "bin/rsv-consolidate",
+        "bin/rsv-commit",
     ] {
         assert!(there.contains(name), "{name} is not in {there:?}");
     }

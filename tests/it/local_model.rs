@@ -1,12 +1,13 @@
-//! A real small model distils, merges and describes. `scripts/clients` installs it, with llama.cpp, which makes it obey a schema. So
-//! small a model says little that is of use, and may go beyond the limits: what is tested is that its answers are what the
-//! schema describes, and that all that is made of them can be stored.
+//! A real small model distils, merges and describes. `scripts/clients` installs it, with llama.cpp, which makes it obey a
+//! schema with the lengths of its texts. So small a model says little that is of use: what is tested is that its answers are
+//! what the schema describes, that at least one session is distilled and one cluster merged by it, and that all that is made
+//! can be stored.
 
 use crate::clients::clients;
 use crate::clusters::{memory, store};
 use crate::documents::{NOTES, mirror, notes};
-use crate::support::{Home, Ran, lines_of};
-use serde_json::json;
+use crate::support::{Home, Ran, lines_of, text};
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -40,32 +41,79 @@ impl Drop for LocalModel {
     }
 }
 
+/// Sessions of work, as summaries.
+fn sessions() -> String {
+    let sessions = [
+        ("success", "Make the build faster", "Cached the dependencies.", "It takes 2 minutes."),
+        ("failure", "Upgrade the database", "Upgraded in place.", "The old files could not be read."),
+        (
+            "success",
+            "Stop the double payments",
+            "Sent an idempotency key.",
+            "Nobody was charged twice since.",
+        ),
+    ];
+    let session = |(outcome, task, approach, result)| {
+        let session = json!({"project_id": "p", "outcome": outcome, "task": task, "approach": approach, "result": result});
+        format!("{session}\n")
+    };
+    sessions.map(session).concat()
+}
+
+/// Two pairs of similar memories.
+fn similar_memories() -> Vec<Value> {
+    let memories = [
+        (
+            "a",
+            [1.0, 0.0],
+            "Cache the dependencies",
+            "Key the cache of the build on the hash of the lock file.",
+        ),
+        (
+            "b",
+            [1.0, 0.0],
+            "Cache by lock file",
+            "A cache keyed on the lock file took the build from 14 to 5 minutes.",
+        ),
+        ("c", [0.0, 1.0], "Retrying a payment", "A timeout is not a failure: customers were charged twice."),
+        (
+            "d",
+            [0.0, 1.0],
+            "Double payments",
+            "Send an idempotency key with each payment, else a retry charges twice.",
+        ),
+    ];
+    let written = |(id, vector, title, content): (&str, [f64; 2], &str, &str)| {
+        let mut memory = memory(id, "q", &vector);
+        (memory["title"], memory["content"]) = (json!(title), json!(content));
+        memory
+    };
+    memories.map(written).to_vec()
+}
+
 #[test]
 fn a_small_model_distils_and_merges() {
     let Some(model) = LocalModel::start() else { return };
     let home = model.home();
-    let sessions = [
-        ("success", "Make the build faster", "Cached the dependencies.", "It takes 2 minutes."),
-        ("failure", "Upgrade the database", "Upgraded in place.", "The old files could not be read."),
-    ];
-    let sessions: String = sessions
-        .iter()
-        .map(|(outcome, task, approach, result)| {
-            let session = json!({"project_id": "p", "outcome": outcome, "task": task, "approach": approach, "result": result});
-            format!("{session}\n")
-        })
-        .collect();
-    let distilled = home.run("rsv-distill", &["--model", "gemma"], &sessions);
+    let distilled = home.run("rsv-distill", &["--model", "gemma"], sessions());
     assert_eq!(distilled.status, 0, "{distilled}");
     obeys_schema(&distilled);
-    home.ingest(&["-q"], &distilled.stdout);
+    // What the rule makes has other titles.
+    let titles: Vec<String> =
+        lines_of(&distilled.stdout).iter().map(|memory| text(&memory["title"])).collect();
+    let by_rule = ["Success: ", "Anti-pattern: "];
+    let by_model = titles.iter().filter(|title| !by_rule.iter().any(|rule| title.starts_with(rule))).count();
+    assert!(by_model > 0, "{distilled}");
+    assert_eq!(home.ingest(&[], &distilled.stdout).len(), titles.len());
 
-    store(&home, &["a", "b"].map(|id| memory(id, "q", &[1.0, 0.0])));
+    store(&home, &similar_memories());
     let clusters = home.run("rsv-link", &["-q", "--clusters", "-p", "q"], "").ok();
     let merged = home.run("rsv-merge", &["--model", "gemma"], clusters);
     obeys_schema(&merged);
     let made = lines_of(&merged.stdout);
-    let sums = format!("merged {} cluster{}, {} failed", made.len(), ["s", ""][made.len()], 1 - made.len());
+    assert!(!made.is_empty(), "{merged}");
+    let sums =
+        format!("merged {} cluster{}, {} failed", made.len(), ["s", "", "s"][made.len()], 2 - made.len());
     assert!(merged.stderr.contains(&sums), "{merged}");
     assert!(made.iter().all(|one| one["consolidation_type"] == "synthesized"), "{merged}");
     home.ingest(&["-q"], &merged.stdout);

@@ -1,15 +1,17 @@
-//! Search among 300 memories in five projects, for questions in other words: `memories.jsonl`.
+//! Search among 300 memories in five projects, for questions in other words: `memories.jsonl`. By the first 60 questions the
+//! ranking was chosen; the 60 of the set `held_out` were written afterwards, and decided nothing.
 
 use crate::support::{Home, lines_of, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Memories, and questions whose id is that of the memory that answers them.
+/// Memories, and questions whose id is that of the memory that answers them: first those by which the ranking was chosen,
+/// then those that were held out.
 fn memories_and_questions() -> (String, Vec<Value>) {
     let (memories, questions): (Vec<Value>, Vec<Value>) =
         lines_of(include_str!("memories.jsonl")).into_iter().partition(|line| line["kind"] == "memory");
     let ids: BTreeSet<String> = memories.iter().map(|memory| text(&memory["id"])).collect();
-    assert_eq!((memories.len(), ids.len(), questions.len()), (300, 300, 60));
+    assert_eq!((memories.len(), ids.len(), questions.len()), (300, 300, 120));
     assert!(questions.iter().all(|question| ids.contains(&text(&question["id"]))));
     (lines(&memories), questions)
 }
@@ -52,10 +54,18 @@ fn answered(found: &BTreeMap<String, Vec<Value>>, first: usize) -> usize {
 fn questions_in_other_words_find_their_memory() {
     let (_, questions) = memories_and_questions();
     for home in homes() {
-        for (how, at_1, at_5) in [("--semantic", 20, 43), ("--hybrid", 20, 42)] {
-            let found = hits(&home, &[how], &questions);
+        for (how, of, at_1, at_5) in [
+            ("--semantic", "chosen by", 20, 43),
+            ("--hybrid", "chosen by", 20, 42),
+            ("--semantic", "held_out", 24, 45),
+            ("--hybrid", "held_out", 22, 45),
+        ] {
+            let is_held_out = |question: &&Value| question["set"] == "held_out";
+            let asked: Vec<Value> =
+                questions.iter().filter(|one| is_held_out(one) == (of == "held_out")).cloned().collect();
+            let found = hits(&home, &[how], &asked);
             let (first, five) = (answered(&found, 1), answered(&found, 5));
-            assert!(first >= at_1 && five >= at_5, "{how}: {first} and {five} of {}", questions.len());
+            assert!(asked.len() == 60 && first >= at_1 && five >= at_5, "{how} {of}: {first} and {five}");
         }
         home.check();
     }

@@ -13,8 +13,9 @@ use super::row::{self, COLUMNS, TABLES};
 use super::tombstones::PartFilter;
 use super::write::{self, KnownCollections};
 use super::{connection, erase, newest, walk};
-use crate::record::{Record, StoredRecord, TombstoneState};
+use crate::record::{Record, RecordKind, StoredRecord, TombstoneState};
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use std::collections::BTreeMap;
 
 impl Records for Sqlite {
     fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<Written>> {
@@ -56,6 +57,10 @@ impl Records for Sqlite {
 
     fn keys(&mut self, which: &Select) -> Result<Vec<(String, String)>> {
         keys(&self.connection, which).map_err(|e| self.failed("read", e))
+    }
+
+    fn last_times(&mut self, kind: &'static RecordKind, keys: &[&str]) -> Result<BTreeMap<String, i64>> {
+        last_times(&self.connection, kind, keys).map_err(|e| self.failed("read", e))
     }
 
     fn count(&mut self, which: &Select, most: usize) -> Result<usize> {
@@ -123,6 +128,23 @@ fn keys(connection: &Connection, which: &Select) -> rusqlite::Result<Vec<(String
     let keys = newest::keys(connection, &Source::records(which), &within)?;
     snapshot.finish()?;
     Ok(keys)
+}
+
+fn last_times(
+    connection: &Connection,
+    kind: &RecordKind,
+    keys: &[&str],
+) -> rusqlite::Result<BTreeMap<String, i64>> {
+    let sql = "SELECT record.timestamp FROM record JOIN collection ON collection.n = record.collection
+               WHERE record.key = ? AND collection.kind = ? ORDER BY record.timestamp DESC LIMIT 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut times = BTreeMap::new();
+    for key in keys {
+        if let Some(time) = statement.query_row((key, kind.name), |row| row.get(0)).optional()? {
+            times.insert((*key).to_owned(), time);
+        }
+    }
+    Ok(times)
 }
 
 fn count(connection: &Connection, which: &Select, most: usize) -> rusqlite::Result<usize> {
