@@ -3,6 +3,7 @@
 
 mod account_text;
 mod budget;
+mod candidate;
 mod degraded;
 mod document_search;
 mod duplicate_filter;
@@ -28,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::record::{Account, Content, Object, StoredRecord, id};
 use crate::search::tree::Step;
 use budget::Plan;
-use recall::Recalled;
+use candidate::Recalled;
 
 /// A request on its way, complete with its `rsv`; or the answer to it, if it is too long for its model.
 pub struct Enriched {

@@ -1,8 +1,8 @@
 //! Limits the recalled messages, and the request itself, to the model's window.
 
+use super::candidate::{Block, Candidate};
 use super::options::Options;
 use super::placement::PlacementCost;
-use super::recall::{Block, Candidate};
 use super::turn::Turn;
 use super::units::Units;
 use crate::chat::{self, Request};

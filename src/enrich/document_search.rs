@@ -1,12 +1,12 @@
 //! Finds the documents to recall: those at and below the target, and the archives of the session.
 
+use super::candidate::{CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::options::Options;
-use super::recall::{CONSIDERED, Candidate, Recalled};
 use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::error::Result;
-use crate::record::{Address, DOCUMENT, Hit, Scopes, StoredRecord};
+use crate::record::{Address, DOCUMENT, Hit, Scopes, StoredRecord, history};
 use crate::search::tree::{Method, Step, TreeAnswer, TreeQuery, session_context};
 use crate::search::{self, By, CatchUp, MemoryRule};
 use crate::store::{Select, Store};
@@ -45,7 +45,7 @@ impl DocumentSearch<'_> {
 
     /// The archives of the session that have to do with the question, then its last one.
     pub(super) fn archives(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
-        let Ok(history) = history(self.partition(), &self.turn.scope.instance) else { return Ok(Vec::new()) };
+        let Ok(history) = history(self.turn.scope) else { return Ok(Vec::new()) };
         let archives = tree::below(&mut *memory.store, self.partition(), &history, Some(1))?;
         let Some(last) = archives.into_iter().max_by_key(StoredRecord::position) else {
             return Ok(Vec::new());
@@ -139,9 +139,4 @@ fn run(
         }
     }
     Ok((search::tree::run(&mut **store, &mut By::Any, query, wanted)?, false))
-}
-
-/// The address below which a session has its archives. Errors if a name cannot be a segment.
-fn history(partition: &str, session: &str) -> Result<Address> {
-    Address::home(partition)?.join("sessions")?.join(session)?.join("history")
 }

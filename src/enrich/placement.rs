@@ -2,8 +2,8 @@
 //! everything before it is unchanged, the provider's prompt cache stays valid, and roles still alternate. System: the
 //! same block at the end of the system message. Head: messages before all turns, as in Reservoir's documents.
 
+use super::candidate::{Block, Candidate};
 use super::options::{Options, Placement};
-use super::recall::{Block, Candidate};
 use crate::chat::{self, Request, array, fence};
 use crate::error::Result;
 use crate::record::{Content, LINE_ENDS, Object, Role, StoredRecord, quote};

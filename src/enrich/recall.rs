@@ -1,80 +1,22 @@
 //! Finds the messages to recall: those related to the question and the last ones, of the same scope, each once, and
 //! none that the request already holds.
 
+use super::candidate::{CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
 use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
-use super::options::{Options, Wording};
+use super::options::Options;
 use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
 use crate::record::{
-    DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
+    DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
 };
-use crate::search::tree::Step;
 use crate::search::{self, By, CatchUp, MemoryRule};
 use crate::store::Select;
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// A record that may be recalled.
-#[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    pub(super) record: StoredRecord,
-    /// The score of the search; `None` for one that is only recent.
-    pub(super) score: Option<f64>,
-    /// The number of links between it and a hit; 0 for a hit.
-    pub(super) hop: usize,
-}
-
-impl Candidate {
-    /// The block in which it is recalled.
-    pub(super) fn block(&self) -> Block {
-        match self.record.kind {
-            kind if kind == &MEMORY => Block::Memories,
-            kind if kind == &DOCUMENT && self.record.members.has("covers") => Block::Archives,
-            kind if kind == &DOCUMENT => Block::Documents,
-            _ => Block::Messages,
-        }
-    }
-}
-
-/// A fenced block of recalled records.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Block {
-    Memories,
-    Archives,
-    Documents,
-    Messages,
-}
-
-impl Block {
-    /// All, in the order in which they stand.
-    pub(super) const ALL: [Block; 4] = [Block::Memories, Block::Archives, Block::Documents, Block::Messages];
-
-    /// The note to the model about it.
-    pub(super) fn note(self, wording: &Wording) -> &str {
-        match self {
-            Block::Memories => fence::MEMORY_NOTE,
-            Block::Archives => fence::ARCHIVE_NOTE,
-            Block::Documents => fence::DOCUMENT_NOTE,
-            Block::Messages => &wording.note,
-        }
-    }
-}
-
-/// The candidates in the order of their worth: the memories, the last messages, newest first, then the related ones, best
-/// first, then those linked to these, and the documents, which are longest.
-#[derive(Default)]
-pub(super) struct Recalled {
-    pub(super) candidates: Vec<Candidate>,
-    pub(super) left_out: Vec<LeftOut>,
-    /// The reason why memory worked only in part.
-    pub(super) degraded: Option<Degraded>,
-    /// The steps of the search for documents.
-    pub(super) steps: Vec<Step>,
-}
 
 /// The weight of the similarity of a related message in its priority; the rest is recency.
 const SIMILARITY_WEIGHT: f64 = 0.7;
@@ -175,10 +117,6 @@ fn related_memories(
     let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
     Ok(hits.into_iter().map(candidate).collect())
 }
-
-/// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more
-/// exact if more are compared.
-pub(super) const CONSIDERED: usize = 3;
 
 /// The number of recent messages that are recalled where the sitting has just begun: the last question and its answer.
 const MIN_RECENT: usize = 2;

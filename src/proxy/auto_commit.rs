@@ -98,29 +98,30 @@ impl AutoCommit {
 
     /// Looks at a session after a turn of it was queued.
     pub(super) fn on_turn(self: &Arc<AutoCommit>, session: &Scope) {
-        let turn = {
-            let mut state = self.state();
-            let turns = state.turns.entry(session.clone()).or_default();
-            *turns += 1;
-            let turn = *turns;
-            if (self.rule.turns.is_some() || self.rule.tokens.is_some())
-                && state.waiting.insert(session.clone())
-            {
-                let (own, session) = (self.clone(), session.clone());
-                self.blocking.spawn_task(async move { own.look_at(session, Occasion::Turn).await });
-            }
-            turn
-        };
+        let is_counted = self.rule.turns.is_some() || self.rule.tokens.is_some();
+        if is_counted && self.state().waiting.insert(session.clone()) {
+            let (own, session) = (self.clone(), session.clone());
+            self.blocking.spawn_task(async move { own.look_at(session, Occasion::Turn).await });
+        }
         if let Some(idle) = self.rule.idle {
             let (own, session) = (self.clone(), session.clone());
-            self.blocking.spawn_task(async move {
-                tokio::time::sleep(idle).await;
-                let is_idle = own.state().turns.get(&session) == Some(&turn);
-                if is_idle {
-                    own.state().turns.remove(&session);
-                    own.look_at(session, Occasion::Due).await;
-                }
-            });
+            self.blocking.spawn_task(async move { own.look_at_when_idle(session, idle).await });
+        }
+    }
+
+    /// Commits a session if it has no other turn for a time.
+    async fn look_at_when_idle(self: Arc<AutoCommit>, session: Scope, idle: Duration) {
+        let count_turn = |state: &mut CommitState| {
+            let turns = state.turns.entry(session.clone()).or_default();
+            *turns += 1;
+            *turns
+        };
+        let turn = count_turn(&mut self.state());
+        tokio::time::sleep(idle).await;
+        let is_idle = self.state().turns.get(&session) == Some(&turn);
+        if is_idle {
+            self.state().turns.remove(&session);
+            self.look_at(session, Occasion::Due).await;
         }
     }
 
