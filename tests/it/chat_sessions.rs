@@ -78,8 +78,8 @@ fn sessions_are_listed_shown_committed_and_forgotten() {
         let said: Vec<&Value> =
             body["messages"].as_array().unwrap().iter().map(|one| &one["content"]).collect();
         assert_eq!(
-            (status, said),
-            (200, vec![&"Remember that my tomatoes are red.".into(), &"By the warm wall.".into()])
+            (status, json!(said)),
+            (200, json!(["Remember that my tomatoes are red.", "By the warm wall."]))
         );
 
         let (status, body) = ask(&proxy, "POST", "/api/sessions/s1/commit", "");
