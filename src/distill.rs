@@ -3,17 +3,26 @@
 
 mod by_model;
 mod by_rule;
+mod commit;
+mod commit_by_model;
+mod commit_by_rule;
 mod conversation;
 mod document;
 mod document_queue;
 mod line;
+mod patterns;
 mod session;
 mod sources;
+mod uncommitted;
 
 pub use by_model::{by_model, request};
 pub use by_rule::by_rule;
+pub use commit_by_model::{commit_by_model, commit_request};
+pub use commit_by_rule::commit_by_rule;
 pub use conversation::Conversation;
 pub use document::StaleDocument;
 pub use document_queue::{DistilledDocument, DocumentQueue};
+pub use patterns::Patterns;
 pub use session::{Session, SessionOutcome};
 pub use sources::with_links;
+pub use uncommitted::UncommittedSession;

@@ -3,7 +3,9 @@
 
 mod account_text;
 mod budget;
+mod candidate;
 mod degraded;
+mod document_search;
 mod duplicate_filter;
 mod line_enricher;
 mod options;
@@ -11,6 +13,7 @@ mod placement;
 mod recall;
 mod refusal;
 mod relevance;
+mod session;
 mod turn;
 mod turn_cache;
 mod units;
@@ -24,8 +27,9 @@ pub use turn::{Memory, Turn};
 use crate::chat::{self, Request, Rsv, fence};
 use crate::error::{Error, Result};
 use crate::record::{Account, Content, Object, StoredRecord, id};
+use crate::search::tree::Step;
 use budget::Plan;
-use recall::Recalled;
+use candidate::Recalled;
 
 /// A request on its way, complete with its `rsv`; or the answer to it, if it is too long for its model.
 pub struct Enriched {
@@ -34,6 +38,10 @@ pub struct Enriched {
     pub account: StoredRecord,
     /// The error if the request is too long; then `line` is the answer that reports it.
     pub too_long: Option<Error>,
+    /// The documents that are shown, best first, each with its score; one that was not searched for has none.
+    pub documents: Vec<(StoredRecord, Option<f64>)>,
+    /// The steps of the search for them.
+    pub steps: Vec<Step>,
 }
 
 /// Recalls messages that help with the user's last message and places them; everything else of the request stays, as
@@ -58,11 +66,17 @@ pub fn enrich(
         unfence(&mut request.messages[at])?;
     }
     rsv.user = request.user().cloned();
+    let inserted = match &mut memory {
+        Ok(memory) if options.session => session::insert_turns(memory, &mut request, turn, options),
+        _ => Ok(()),
+    };
+    let user = request.last_user();
     rsv.tools = if options.keep_tools { request.tools().to_vec() } else { Vec::new() };
     let digest = user.map(|user| turn_cache::digest(turn.scope, &request.messages[..=user]));
     let mut trace_id = turn.trace_id.clone().or(rsv.trace_id);
     let found = match &mut memory {
-        Ok(memory) => recall_or_reuse(memory, &request, &mut trace_id, digest.as_deref(), turn, options)
+        Ok(memory) => inserted
+            .and_then(|()| recall_or_reuse(memory, &request, &mut trace_id, digest.as_deref(), turn, options))
             .unwrap_or_else(|error| {
                 memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
                 let why = Degraded::StoreFailed(error.to_string());
@@ -95,12 +109,14 @@ pub fn enrich(
         ..rsv
     };
     let Some(overlong) = &plan.too_long else {
-        return Ok(Enriched { line: request.into_object(&rsv), account, too_long: None });
+        let line = request.into_object(&rsv);
+        let documents = plan.documents();
+        return Ok(Enriched { line, account, too_long: None, documents, steps: found.steps });
     };
     let mut line = refusal::answer(&plan, overlong, &options.model, &trace_id, turn.clock);
     line.set("rsv", rsv.answered_here().to_object().to_json());
     let too_long = Error::new(refusal::text(overlong));
-    Ok(Enriched { line, account, too_long: Some(too_long) })
+    Ok(Enriched { line, account, too_long: Some(too_long), documents: Vec::new(), steps: found.steps })
 }
 
 /// The messages to recall for a request: the same as for an earlier request of its turn, else those that a search finds

@@ -1,6 +1,7 @@
 //! Stores records: completes lines, pairs questions with answers, writes batches, and returns the completed lines once
 //! they are durable.
 
+mod commit;
 mod completion;
 mod entry;
 mod mirror;
@@ -16,8 +17,8 @@ pub use report::ImportReport;
 use crate::embed;
 use crate::error::{Error, Result};
 use crate::record::{
-    Clock, Content, DOCUMENT, Draft, Feed, FeedEvent, Line, LocatedObject, MEMORY, Object, Record, Role,
-    Scopes, SourceLocation, quote,
+    Clock, Commit, Content, DOCUMENT, Draft, Feed, FeedEvent, Line, LocatedObject, MEMORY, Object, Record,
+    Role, Scopes, SourceLocation, quote,
 };
 use crate::store::{Intake, RefusedIds, Store, WriteRules, Written};
 use completion::Completion;
@@ -165,6 +166,7 @@ impl Ingest {
                 }
             }
             Line::Request(line) => self.add(Some(place), Vec::new(), Some(line), false),
+            Line::Other(line) if Commit::is_commit(&line) => self.add_commit(place, line)?,
             Line::Other(line) => {
                 if self.completion.options.mirror {
                     self.mirror.add_tree_line(&line, &self.completion.options)?;
@@ -200,6 +202,17 @@ impl Ingest {
             if let Some(entry) = self.entries.last_mut() {
                 entry.ordered = ordered;
             }
+        }
+        Ok(())
+    }
+
+    /// Adds a commit of a session.
+    fn add_commit(&mut self, place: SourceLocation, line: Object) -> Result<()> {
+        let commit = Commit::parse(line.clone())?;
+        let (records, pending) = commit::records(&commit, &mut self.completion)?;
+        self.add_checked(Some(place), records, Some(line), false)?;
+        if let Some(entry) = self.entries.last_mut() {
+            entry.commit = Some(Box::new(pending));
         }
         Ok(())
     }
@@ -253,7 +266,8 @@ impl Ingest {
         self.bytes += records.iter().map(Record::weight).sum::<usize>();
         self.records.extend(records);
         let records = begin..self.records.len();
-        self.entries.push(Entry { place, records, passed_on, pair, ordered: false });
+        let (commit, refused) = (None, None);
+        self.entries.push(Entry { place, records, passed_on, pair, ordered: false, commit, refused });
     }
 
     /// Discards the batch and returns the number of its records.
@@ -296,6 +310,13 @@ impl Ingest {
         {
             entry::narrow(&mut entries, &mut records, scopes, store)?;
         }
+        let claim = match self.completion.options.import {
+            None => commit::claim(&entries, &records, store)?,
+            Some(_) => None,
+        };
+        if claim.is_some() {
+            commit::check(&mut entries, &mut records, store)?;
+        }
         turn::count_uses(&mut entries, &mut records, &mut self.completion, store)?;
         entry::take_scopes(&mut records, store)?;
         pair::order(&entries, &mut records, store)?;
@@ -305,6 +326,7 @@ impl Ingest {
         let intake = if self.completion.options.import.is_none() { Intake::New } else { Intake::Copy };
         let rules = WriteRules { forgotten, intake };
         let written = if records.is_empty() { Vec::new() } else { store.write(&records, rules)? };
+        drop(claim);
         records.truncate(own);
         for (record, written) in records.iter().zip(&written) {
             self.refused.note(record, written);

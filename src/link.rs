@@ -2,11 +2,13 @@
 
 mod clusters;
 mod graph;
+mod near;
 mod stats;
 pub mod synapse;
 
 pub use clusters::{Cluster, ClusterRule, ClusterSums, clusters};
 pub use graph::Graph;
+pub use near::{Nearness, embed_pending};
 pub use stats::Stats;
 
 use crate::error::Result;

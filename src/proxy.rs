@@ -2,10 +2,15 @@
 //! completions. It decides nothing that a shell pipe would not do. It also serves vectors, since it has a model in
 //! memory that a tool would have to load.
 
+mod ai_chat;
+mod auto_commit;
 mod backfill;
 mod blocking_pool;
+mod chat_answer;
 mod chat_completions;
+mod chat_page;
 mod chat_request;
+mod chat_turn;
 mod check;
 mod client_stream;
 mod clock_watch;
@@ -13,6 +18,8 @@ mod command;
 mod connections;
 mod degraded;
 mod descriptors;
+mod document_jobs;
+mod documents;
 mod embedder;
 mod embeddings;
 mod foreground;
@@ -23,10 +30,12 @@ mod http_errors;
 mod memory_headers;
 mod memory_mode;
 mod models;
+mod mood;
 mod ollama;
 mod ollama_format;
 mod passthrough;
 mod proxy_config;
+mod query_parameters;
 mod relay_headers;
 mod request_body;
 mod request_log;
@@ -36,13 +45,18 @@ mod route;
 mod router;
 mod run_command;
 mod server;
+mod session_commit;
+mod sessions;
+mod spool;
 mod stop_signals;
 mod store_pool;
 mod store_queue;
 mod streamed_turn;
 mod tee;
 mod turn_pipeline;
+mod upload;
 mod upstream;
+mod user_scope;
 
 pub use descriptors::ConnectionLimits;
 pub use request_log::LogFormat;

@@ -3,6 +3,7 @@
 
 mod account;
 pub mod address;
+mod commit;
 mod content;
 mod digest;
 mod document;
@@ -23,6 +24,7 @@ mod reader;
 mod role;
 mod scope;
 mod scope_summary;
+mod session_summary;
 mod signal;
 mod sniff;
 mod stored;
@@ -32,6 +34,7 @@ pub mod when;
 
 pub use account::{ACCOUNT, Account, Dropped, LeftOut, RecalledPart, ShownDocument};
 pub use address::{Address, MAX_ADDRESS_BYTES, SCHEME};
+pub use commit::{Commit, EXTRACTED_FROM_MEMBER, NEAR, archive_address, history, session_of_archive};
 pub use content::{Content, LINE_ENDS};
 pub use document::{BY_RULE, DOCUMENT, URI, directory_digest};
 pub use embedding::{Embedding, Vector, VectorFormat, read_vector, write_vector};
@@ -49,6 +52,7 @@ pub use reader::{LocatedObject, Reader, SourceLocation, too_long};
 pub use role::Role;
 pub use scope::{Scope, Scopes};
 pub use scope_summary::ScopeSummary;
+pub use session_summary::SessionSummary;
 pub use signal::{EXPLICIT_SIGNALS, SIGNAL, SignalType, USES, day_of, usage_id};
 pub use sniff::{binary_format, invalid_utf8};
 pub use stored::{

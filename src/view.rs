@@ -2,11 +2,13 @@
 
 mod reservoir;
 mod scope_table;
+mod session_table;
 mod tree;
 mod wrap;
 
 pub use reservoir::ReservoirLines;
 pub use scope_table::scopes;
+pub use session_table::sessions;
 pub use tree::{document, tree};
 
 use crate::cli::{Layout, Style};

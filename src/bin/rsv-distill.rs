@@ -2,12 +2,13 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, BadLines, Common, Io, Outcome};
-use rsv::config;
+use rsv::config::{self, Settings};
 use rsv::distill::{
-    self, Conversation, DistilledDocument, DocumentQueue, Session, SessionOutcome, StaleDocument,
+    self, Conversation, DistilledDocument, DocumentQueue, Patterns, Session, SessionOutcome, StaleDocument,
+    UncommittedSession,
 };
 use rsv::error::{Error, Result};
-use rsv::record::{Line, LocatedObject, MESSAGE, Object, Reader};
+use rsv::record::{DOCUMENT, Line, LocatedObject, MESSAGE, Object, Reader};
 use rsv::structured::Method;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -27,6 +28,13 @@ struct Args {
     /// The files to read; without any, or for '-', read standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Make one commit of the messages: their archive, and the memories found in them, as rsv-view --uncommitted prints
+    /// them
+    #[arg(long, conflicts_with_all = ["outcome", "task", "tags", "session"])]
+    commit: bool,
+    /// With --commit: know statements to remember by the patterns in this file too [default: the setting session.patterns]
+    #[arg(long, value_name = "FILE", requires = "commit")]
+    patterns: Option<PathBuf>,
     /// Distil messages too, of a session with this outcome: success, failure or partial
     #[arg(long, value_name = "OUTCOME", value_parser = outcome, requires = "task")]
     outcome: Option<SessionOutcome>,
@@ -70,6 +78,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
     io.common.scope()?;
     let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;
+    if args.commit {
+        return commit(&args, &settings, &method, io);
+    }
     let mut conversations: BTreeMap<Option<String>, Conversation> = BTreeMap::new();
     let mut documents = match &method {
         Method::ByModel(model) => Some(DocumentQueue::new(model.clone(), args.jobs)),
@@ -213,6 +224,69 @@ fn print_document(done: DistilledDocument, io: &mut Io) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// Prints one commit of the messages of a session.
+fn commit(args: &Args, settings: &Settings, method: &Method, io: &mut Io) -> Result<Outcome> {
+    let file = args.patterns.clone().or_else(|| settings.text("session.patterns").map(PathBuf::from));
+    let patterns = match &file {
+        None => Patterns::parse("")?,
+        Some(file) => {
+            let read = std::fs::read_to_string(file).map_err(|e| Error::new("cannot be read").because(e));
+            let name = file.display();
+            read.and_then(|text| Patterns::parse(&text)).map_err(|error| error.at(format_args!("{name}")))?
+        }
+    };
+    let mut session: Option<UncommittedSession> = None;
+    let mut bad_lines = BadLines::default();
+    'read: for (name, input) in io.sources(&args.files)? {
+        let mut reader = Reader::new(&name, input, settings.max_line());
+        while let Some(next) = reader.next() {
+            let read = next.and_then(|LocatedObject { location, object }| {
+                take(object, &mut session, &io.common).map_err(|error| error.at(location))
+            });
+            let taken = match read {
+                Ok(None) => Ok(()),
+                Ok(Some(line)) => print(&line, io).map(Ok)?,
+                Err(error) => Err(error),
+            };
+            if let ControlFlow::Break(()) = bad_lines.line(taken, io) {
+                break 'read;
+            }
+        }
+    }
+    bad_lines.end(io);
+    let Some(session) = session.filter(|session| !session.is_empty()) else { return Ok(Outcome::Yes) };
+    let line = match method {
+        Method::EmitRequests(recipient) => distill::commit_request(&session).body(recipient),
+        Method::ByRule => distill::commit_by_rule(&session, &patterns)?,
+        Method::ByModel(model) => match distill::commit_by_model(&session, model) {
+            Ok(line) => line,
+            Err(error) => {
+                io.note(format_args!("{}: committed by rule: {error}", session.scope()));
+                distill::commit_by_rule(&session, &patterns)?
+            }
+        },
+    };
+    print(&line, io)?;
+    io.out.flush().map(|()| Outcome::Yes)
+}
+
+/// Adds an archive or a message to its session; returns other lines.
+fn take(line: Object, session: &mut Option<UncommittedSession>, common: &Common) -> Result<Option<Object>> {
+    let Line::Record(mut draft) = Line::parse(line.clone())? else { return Ok(Some(line)) };
+    if draft.kind != &MESSAGE && draft.kind != &DOCUMENT {
+        return Ok(Some(line));
+    }
+    let scope = draft.scope(common.partition.as_deref(), common.instance.as_deref())?;
+    (draft.partition, draft.instance) = (Some(scope.partition.clone()), Some(scope.instance.clone()));
+    let session = session.get_or_insert_with(|| UncommittedSession::new(scope));
+    if draft.kind == &MESSAGE {
+        session.add(draft)?
+    } else {
+        session.follow(draft)?
+    }
+    Ok(None)
 }
 
 /// Puts a session that names no scope into the one of the flags.

@@ -21,9 +21,27 @@ struct Args {
     /// Use this trace for the turn, instead of a new one
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
-    /// Recall this: some of similar, recent, memories and documents, separated by commas, or none
+    /// Continue this session, an instance of the partition: its last messages become turns of the request
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    session: Option<String>,
+    /// Recall this: some of similar, recent, memories, documents and archives, separated by commas, or none
     #[arg(long, value_name = "WHAT")]
     recall: Option<String>,
+    /// Recall at most so many of the last messages
+    #[arg(long, value_name = "COUNT")]
+    recent: Option<String>,
+    /// Recall at most so many memories
+    #[arg(long, value_name = "COUNT")]
+    memories: Option<String>,
+    /// Recall at most so many documents
+    #[arg(long, value_name = "COUNT")]
+    documents: Option<String>,
+    /// Recall documents at and below this address
+    #[arg(long, value_name = "URI")]
+    target: Option<String>,
+    /// Recall documents with at least this score
+    #[arg(long, value_name = "SCORE")]
+    min_score: Option<String>,
     /// Put the recalled messages here: tail, head or system
     #[arg(long, value_name = "PLACE")]
     placement: Option<String>,
@@ -41,14 +59,24 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut settings = config::load_for_tool(io)?;
-    let flags =
-        [("enrich.recall", "--recall", args.recall), ("enrich.placement", "--placement", args.placement)];
+    let flags = [
+        ("enrich.recall", "--recall", args.recall),
+        ("recent_context_size", "--recent", args.recent),
+        ("enrich.memories", "--memories", args.memories),
+        ("enrich.documents", "--documents", args.documents),
+        ("enrich.target", "--target", args.target),
+        ("enrich.min_score", "--min-score", args.min_score),
+        ("enrich.placement", "--placement", args.placement),
+    ];
     for (key, flag, text) in flags {
         text.map_or(Ok(()), |text| settings.set_override(key, flag, &text))?;
     }
     let strict = args.strict || settings.boolean("enrich.strict") == Some(true);
     let limit = settings.max_line();
     let mut enricher = LineEnricher::new(settings, &io.common, args.trace, io.clock, io.diagnostics())?;
+    if let Some(session) = args.session {
+        enricher = enricher.of_session(session);
+    }
     let mut line = |object| match enricher.enrich(object)? {
         Enriched { too_long: Some(error), .. } if strict => Err(error),
         enriched => Ok(enriched.line),

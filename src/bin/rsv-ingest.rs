@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Store messages and print them with the missing fields filled in
 ///
 /// The input is one text, as an argument or as the whole of standard input, or JSON lines: messages, links,
-/// embeddings, accounts, memories, documents, signals, and responses. With --title, the text becomes a memory. Of a response, the question and the answer are stored. Each line is
+/// embeddings, accounts, memories, documents, signals, responses, and commits of sessions. With --title, the text becomes a memory. Of a response, the question and the answer are stored. Each line is
 /// printed once what it holds is durable.
 #[derive(clap::Args)]
 struct Args {

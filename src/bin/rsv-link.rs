@@ -1,15 +1,20 @@
 //! rsv-link: brings the links between messages up to date, and shows them; finds similar memories.
 
 use rsv::backfill;
-use rsv::cli::{self, Io, Outcome};
+use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config::{self, Settings, parse_duration};
+use rsv::embed::Workload;
 use rsv::error::{Error, Result};
 use rsv::link::synapse::{self, Plan};
-use rsv::link::{self, ClusterRule, Graph, Stats};
+use rsv::link::{self, ClusterRule, Graph, Nearness, Stats};
 use rsv::memory::PriorRule;
 use rsv::picture::{self, Arrangement, GraphOptions};
-use rsv::record::{Address, Link, MEMORY, Object, Record, RecordKind, SYNAPSE, Scopes, VectorFormat};
+use rsv::record::{
+    Address, Commit, Link, LocatedObject, MEMORY, Object, Reader, Record, RecordKind, SYNAPSE, Scopes,
+    VectorFormat,
+};
 use rsv::store::{self, Forgotten, Intake, OpenMode, Select, Store, WriteRules, Written};
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -53,6 +58,10 @@ struct Args {
     max_degree: Option<u32>,
     #[command(flatten)]
     clusters: Clusters,
+    /// Read the commits that 'rsv-distill --commit' prints from standard input, and add to each memory the five stored ones
+    /// of its category that are nearest to it, for rsv-merge
+    #[arg(long, conflicts_with_all = ["Show", "from", "dry_run", "rebuild", "adopt", "clusters", "threshold", "max_degree"])]
+    near: bool,
     #[command(flatten)]
     show: Show,
     /// With --format: show at most this many messages, or 'all' of them, with all links, as json
@@ -157,6 +166,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         drop(store);
         let mut store = store::open(&settings.store()?, OpenMode::Create)?;
         return tie(&mut *store, &scopes, [from, to], &args, io);
+    }
+    if args.near {
+        return near(&mut *store, &settings, io);
     }
     if args.clusters.clusters {
         return clusters(&mut *store, &settings, &args, io);
@@ -303,6 +315,57 @@ fn clusters(store: &mut dyn Store, settings: &Settings, args: &Args, io: &mut Io
             "{memories} no vector and cannot be compared; add them with: rsv-embed --pending"
         ));
     }
+    Ok(Outcome::Yes)
+}
+
+/// Adds to the memories of commits what is near them. Other lines are passed on.
+fn near(store: &mut dyn Store, settings: &Settings, io: &mut Io) -> Result<Outcome> {
+    let diagnostics = io.diagnostics();
+    let mut embedder = match backfill::optional(store, settings, Workload::Few, &diagnostics) {
+        Ok(embedder) => embedder,
+        Err(why) => {
+            io.note(format_args!("comparing by words: {why}"));
+            None
+        }
+    };
+    let prior = PriorRule::from_settings(settings);
+    let mut reader = Reader::new("<stdin>", io.stdin()?, settings.max_line());
+    let mut bad_lines = BadLines::default();
+    while let Some(next) = reader.next() {
+        let line = next.and_then(|LocatedObject { location, object }| {
+            if !Commit::is_commit(&object) {
+                return Ok(object);
+            }
+            let mut commit = Commit::parse(object).map_err(|error| error.at(location))?;
+            if let Some(embedder) = embedder.as_mut().filter(|_| !commit.memories.is_empty()) {
+                let limit = backfill::catch_up_limit(settings);
+                link::embed_pending(store, embedder, &commit.scope.partition, limit, &diagnostics);
+            }
+            let mut nearness = Nearness { embedder: embedder.as_mut(), prior };
+            if let Err(why) = nearness.add_to(&mut commit, store)
+                && embedder.take().is_some()
+            {
+                io.note(format_args!("comparing by words: {why}"));
+                Nearness { embedder: None, prior }.add_to(&mut commit, store)?;
+            }
+            Ok(commit.into_line())
+        });
+        let taken = match line {
+            Ok(line) => io
+                .out
+                .with(|out| {
+                    line.write(out);
+                    out.push(b'\n');
+                })
+                .and_then(|()| io.out.flush())
+                .map(Ok)?,
+            Err(error) => Err(error),
+        };
+        if let ControlFlow::Break(()) = bad_lines.line(taken, io) {
+            break;
+        }
+    }
+    bad_lines.end(io);
     Ok(Outcome::Yes)
 }
 

@@ -5,7 +5,7 @@ use rsv::cli::{self, BadLines, Io, Outcome};
 use rsv::config;
 use rsv::error::Result;
 use rsv::merge::{self, Cluster};
-use rsv::record::{LocatedObject, Object, Reader, SourceLocation};
+use rsv::record::{Commit, LocatedObject, Object, Reader, SourceLocation};
 use rsv::structured::Method;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ use std::time::Instant;
 ///
 /// Reads the clusters that 'rsv-link --clusters' prints, and prints for each a memory with the sentences of all
 /// members. With --model, a model writes it. rsv-ingest stores it, and archives the members in the same transaction.
+/// Of a commit of a session, as 'rsv-link --near' prints it, it is decided what becomes of each memory.
 /// Other lines are passed on. No store is opened.
 #[derive(clap::Args)]
 struct Args {
@@ -54,6 +55,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
                 Ok((location, Read::Cluster(cluster))) => {
                     merge(&cluster, &location, &method, &mut sums, io).map(Ok)?
                 }
+                Ok((location, Read::Commit(commit))) => match decide(commit, &location, &method, io) {
+                    Err(error) if error.is_closed() => return Err(error),
+                    decided => decided.map_err(|error| error.at(location)),
+                },
                 Ok((_, Read::Other(line))) => print(&line, io).map(Ok)?,
                 Err(error) => Err(error),
             };
@@ -64,9 +69,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     bad_lines.end(io);
     let (done, seconds) = (sums.done, begin.elapsed().as_secs_f64());
-    let clusters = if done == 1 { "cluster" } else { "clusters" };
-    let verb = if args.emit_request { "printed requests for" } else { "merged" };
-    io.note(format_args!("{verb} {done} {clusters}, {} failed, in {seconds:.1} s", sums.failed));
+    if done + sums.failed > 0 {
+        let clusters = if done == 1 { "cluster" } else { "clusters" };
+        let verb = if args.emit_request { "printed requests for" } else { "merged" };
+        io.note(format_args!("{verb} {done} {clusters}, {} failed, in {seconds:.1} s", sums.failed));
+    }
     Ok(Outcome::Yes)
 }
 
@@ -80,11 +87,32 @@ struct Sums {
 /// What a line was.
 enum Read {
     Cluster(Cluster),
+    Commit(Commit),
     Other(Object),
 }
 
 fn read(line: Object) -> Result<Read> {
-    if Cluster::is_cluster(&line) { Cluster::parse(&line).map(Read::Cluster) } else { Ok(Read::Other(line)) }
+    if Cluster::is_cluster(&line) {
+        Cluster::parse(&line).map(Read::Cluster)
+    } else if Commit::is_commit(&line) {
+        Commit::parse(line).map(Read::Commit)
+    } else {
+        Ok(Read::Other(line))
+    }
+}
+
+/// Prints a commit with the decisions about its memories, or the requests for them. `location` is where it was read.
+fn decide(commit: Commit, location: &SourceLocation, method: &Method, io: &mut Io) -> Result<()> {
+    let model = match method {
+        Method::EmitRequests(recipient) => {
+            let requests = merge::decision_requests(&commit)?;
+            return requests.iter().try_for_each(|request| print(&request.body(recipient), io));
+        }
+        Method::ByModel(model) => Some(&**model),
+        Method::ByRule => None,
+    };
+    let decided = merge::decide(commit, model, &mut |why| io.note(format_args!("{location}: {why}")))?;
+    print(&decided.into_line(), io)
 }
 
 /// Prints the memory of a cluster, or the requests for it. `location` is where the cluster was read.

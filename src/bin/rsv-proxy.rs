@@ -1,7 +1,7 @@
 //! rsv-proxy: enrich, forward and ingest behind an OpenAI-compatible address.
 
 use rsv::cli::{self, Common, Io, Outcome};
-use rsv::config::{self, Settings};
+use rsv::config::{self, EnvironmentPaths, Settings};
 use rsv::doctor;
 use rsv::error::{Context, Error, Result};
 use rsv::http;
@@ -46,6 +46,9 @@ struct Args {
     /// Listen on Ollama's port, 11434, unless --port is given; Ollama itself must use another port
     #[arg(long)]
     ollama: bool,
+    /// Serve a page for chats, sessions and documents too, at /chat
+    #[arg(long)]
+    chat: bool,
     /// Check that everything the proxy needs is there, print how to fix what is not, and exit
     #[arg(long)]
     check: bool,
@@ -53,7 +56,7 @@ struct Args {
     #[arg(long, value_name = "FORMAT")]
     log: Option<LogFormat>,
     /// Run this command as a client of the running proxy, else of a new one, on a free port unless --port is given
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with_all = ["check", "ollama"])]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, conflicts_with_all = ["check", "ollama", "chat"])]
     command: Vec<OsString>,
 }
 
@@ -81,7 +84,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         let found = http::run(async { Ok(proxy.examine(address).await) })?;
         return doctor::print(&found, io);
     }
-    let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
+    let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None)).parsing_by(parser(io));
+    let proxy = proxy.with_chat_page(args.chat);
     let limits = proxy.limits();
     http::serve(proxy.serve(address, async move |bound, signals| {
         diagnostics.note(format_args!("listening on http://{bound}"));
@@ -106,10 +110,22 @@ fn serve_command(args: Args, address: SocketAddr, settings: Settings, io: &Io) -
         }
         let free = SocketAddr::new(address.ip(), args.port.unwrap_or(0));
         let proxy = Proxy::new(settings, io.common.scope()?, io.clock, io.diagnostics())?;
-        let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None));
+        let proxy = proxy.logging(args.log.unwrap_or(LogFormat::None)).parsing_by(parser(io));
         proxy.serve(free, async |bound, signals| client.run(bound, signals).await).await
     })?;
     Ok(Outcome::Ended(status))
+}
+
+/// The command that parses uploaded files: rsv-parse, of the same installation if it is there, with the same settings.
+fn parser(io: &Io) -> Vec<OsString> {
+    let name = "rsv-parse";
+    let beside = EnvironmentPaths::find().program.map(|directory| directory.join(name));
+    let program = beside.filter(|path| path.is_file()).map_or_else(|| name.into(), OsString::from);
+    let mut command = vec![program, OsString::from("--quiet")];
+    if let Some(config) = &io.common.config {
+        command.extend([OsString::from("--config"), config.into()]);
+    }
+    command
 }
 
 /// The port at which clients look for Ollama.

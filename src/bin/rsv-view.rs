@@ -6,11 +6,11 @@ use rsv::enrich;
 use rsv::error::{Error, Result};
 use rsv::memory::{self, PriorRule, State};
 use rsv::record::{
-    ACCOUNT, Address, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, ScopeSummary, Scopes, StoredRecord,
-    VectorFormat, kinds,
+    ACCOUNT, Address, MEMORY, MESSAGE, Record, RecordKind, Role, SIGNAL, ScopeSummary, Scopes,
+    SessionSummary, StoredRecord, VectorFormat, kinds,
 };
 use rsv::search;
-use rsv::store::{self, Follower, OpenMode, Select, Store};
+use rsv::store::{self, Follower, OpenMode, Select, Store, Uncommitted};
 use rsv::tree;
 use rsv::view::{self, ReservoirLines};
 use std::collections::BTreeMap;
@@ -20,6 +20,9 @@ use std::time::Duration;
 
 /// The number of messages that are printed if none is given.
 const DEFAULT_COUNT: usize = 10;
+
+/// The greatest number of messages of one commit, whose line has their ids.
+const MAX_COMMIT_MESSAGES: usize = 20_000;
 
 /// The time between two looks for new messages.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -79,6 +82,13 @@ struct Args {
     /// Print the scopes of the store, or of -p, instead of messages: their number of messages, times and size
     #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all"])]
     scopes: bool,
+    /// Print the sessions of the store, or of -p, instead of messages, by the time of their last messages
+    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all", "scopes"])]
+    sessions: bool,
+    /// Print the messages of the session -p and -i that no archive covers, after its last archive, for rsv-distill --commit;
+    /// exit with 1 if there are none
+    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all", "scopes", "sessions"])]
+    uncommitted: bool,
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -139,7 +149,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         kinds => kinds.to_vec(),
     };
     let is_named = args.id.is_some() || args.of.is_some();
-    let scopes = if is_named && !args.all || args.scopes {
+    let scopes = if is_named && !args.all || args.scopes || args.sessions {
         io.common.to_cover()?
     } else {
         io.common.to_read(args.all)?
@@ -186,6 +196,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             return explain_nothing(&mut *store, &which, io);
         }
         return print_scopes(&summaries, layout.as_ref(), io);
+    }
+    if args.sessions {
+        let sessions = store::sessions(&mut *store, &which.scopes)?;
+        return print_sessions(&sessions, layout.as_ref(), io);
+    }
+    if args.uncommitted {
+        return print_uncommitted(&mut *store, layout.as_ref(), io);
     }
     if let Some(address) = address {
         return print_tree(&mut *store, &address, &args.tree, layout.as_ref(), io);
@@ -389,6 +406,38 @@ fn print_scopes(summaries: &[ScopeSummary], layout: Option<&Layout>, io: &mut Io
                 io.out.write((summary.to_object().to_json() + "\n").as_bytes())?;
             }
         }
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Prints sessions.
+fn print_sessions(sessions: &[SessionSummary], layout: Option<&Layout>, io: &mut Io) -> Result<Outcome> {
+    match layout {
+        Some(layout) => io.out.write(view::sessions(sessions, layout).as_bytes())?,
+        None => {
+            for session in sessions {
+                io.out.write((session.to_object().to_json() + "\n").as_bytes())?;
+            }
+        }
+    }
+    Ok(Outcome::Yes)
+}
+
+/// Prints what a commit of a session is made of.
+fn print_uncommitted(store: &mut dyn Store, layout: Option<&Layout>, io: &mut Io) -> Result<Outcome> {
+    let session = io.common.scope()?;
+    let Uncommitted { archive, messages, more } = store::uncommitted(store, &session, MAX_COMMIT_MESSAGES)?;
+    if messages.is_empty() {
+        return Ok(Outcome::No);
+    }
+    for record in archive.into_iter().chain(messages) {
+        match layout {
+            Some(layout) => io.out.write(view::record(&record, layout).as_bytes())?,
+            None => io.out.with(|out| Record::Stored(record).write_line(VectorFormat::Numbers, out))?,
+        }
+    }
+    if more > 0 {
+        io.note(format_args!("{more} more messages wait for the next commit"));
     }
     Ok(Outcome::Yes)
 }

@@ -1,10 +1,10 @@
 //! The location of the store, and the credentials for it.
 
-use super::environment::default_store;
+use super::environment::{EnvironmentPaths, default_store};
 use super::settings::Settings;
 use super::value::Secret;
 use crate::error::{Error, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The location of a store.
@@ -60,6 +60,21 @@ impl Settings {
             })?,
         };
         Ok(StoreLocation { address, server: ServerOptions::from_settings(self) })
+    }
+}
+
+impl Settings {
+    /// The directory of files that are uploaded, until they are stored: beside the store, if that is a file, else in the
+    /// XDG data directory.
+    pub fn spool_directory(&self) -> Result<PathBuf> {
+        if let Some(path) = self.store()?.path() {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".uploads");
+            return Ok(name.into());
+        }
+        let data = EnvironmentPaths::find().data;
+        let data = data.ok_or_else(|| Error::new("cannot locate the uploads: HOME is not set"));
+        Ok(data.map_err(|error| error.hint("set HOME or XDG_DATA_HOME"))?.join("uploads"))
     }
 }
 

@@ -1,12 +1,12 @@
 //! Limits the recalled messages, and the request itself, to the model's window.
 
+use super::candidate::{Block, Candidate};
 use super::options::Options;
 use super::placement::PlacementCost;
-use super::recall::{Block, Candidate};
 use super::turn::Turn;
 use super::units::Units;
 use crate::chat::{self, Request};
-use crate::record::{Account, Dropped, LeftOut, RecalledPart, ShownDocument, URI};
+use crate::record::{Account, Dropped, LeftOut, RecalledPart, ShownDocument, StoredRecord, URI};
 use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
 
@@ -236,11 +236,17 @@ impl Plan {
             recalled: self.parts(Block::Messages, |candidate| candidate.score.is_some()),
             recent: self.parts(Block::Messages, |candidate| candidate.score.is_none()),
             memories: self.parts(Block::Memories, |_| true),
-            documents: self.parts(Block::Documents, |_| true),
+            documents: [Block::Archives, Block::Documents].map(|block| self.parts(block, |_| true)).concat(),
             left_out: self.left_out.clone(),
             dropped: dropped.collect(),
             ..Account::default()
         }
+    }
+
+    /// The documents that are kept, archives aside, with their scores.
+    pub(super) fn documents(&self) -> Vec<(StoredRecord, Option<f64>)> {
+        let kept = self.kept.iter().filter(|(candidate, _)| candidate.block() == Block::Documents);
+        kept.map(|(candidate, _)| (candidate.record.clone(), candidate.score)).collect()
     }
 
     fn parts(&self, block: Block, wanted: impl Fn(&Candidate) -> bool) -> Vec<RecalledPart> {
@@ -258,7 +264,7 @@ impl Plan {
                 hop: *hop,
                 tokens: *tokens as u64,
                 confidence: confidence.map(str::to_owned),
-                document: (block == Block::Documents).then_some(document),
+                document: [Block::Archives, Block::Documents].contains(&block).then_some(document),
             }
         };
         kept.map(part).collect()

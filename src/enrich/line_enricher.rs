@@ -17,6 +17,8 @@ pub struct LineEnricher {
     scope: Scope,
     /// Whether flags named the scope, so that a request's own does not count.
     is_scope_named: bool,
+    /// Whether the scope is a session that the requests continue.
+    continues_session: bool,
     trace_id: Option<String>,
     clock: Clock,
     diagnostics: Diagnostics,
@@ -45,6 +47,7 @@ impl LineEnricher {
         Ok(LineEnricher {
             scope: common.scope()?,
             is_scope_named: common.partition().is_some() || common.instance.is_some(),
+            continues_session: false,
             trace_id,
             clock,
             windows: ServedWindows::new(&settings)?,
@@ -54,12 +57,20 @@ impl LineEnricher {
         })
     }
 
+    /// Enriches requests of a session, an instance of the partition.
+    pub fn of_session(mut self, session: String) -> LineEnricher {
+        self.scope.instance = session;
+        (self.continues_session, self.is_scope_named) = (true, true);
+        self
+    }
+
     /// Enriches the request of one line.
     pub fn enrich(&mut self, line: Object) -> Result<Enriched> {
         let request = chat::Request::parse(line)?;
         let own = if self.is_scope_named { None } else { request.scope()? };
         let scope = own.as_ref().unwrap_or(&self.scope);
-        let options = Options::for_request(&self.settings, &request, scope)?;
+        let mut options = Options::for_request(&self.settings, &request, scope)?;
+        options.session = self.continues_session;
         let served_window = || options.assumed.then(|| self.windows.get(&options.model)).flatten();
         let trace_id = self.trace_id.clone();
         let turn =

@@ -23,6 +23,12 @@ pub struct Options {
     /// The greatest number of documents, and the address at and below which they lie.
     pub documents: usize,
     pub target: Address,
+    /// The lowest score of a document.
+    pub min_score: Option<f64>,
+    /// Whether the archives of the session are recalled.
+    pub archives: bool,
+    /// Whether the scope is a session that the request continues: its last messages become turns of the request.
+    pub session: bool,
     /// Whether only as many related and recent messages are recalled as are likely to help.
     pub selective: bool,
     /// With `selective`, the longest pause within a sitting; recent messages are those of the present sitting.
@@ -76,6 +82,9 @@ impl Options {
             documents: size("enrich.documents").filter(|_| recalls("documents")).unwrap_or_default(),
             target: Address::locate(&text("enrich.target"), &scope.partition)
                 .map_err(|error| error.at("enrich.target"))?,
+            min_score: settings.real("enrich.min_score"),
+            archives: recalls("archives"),
+            session: false,
             prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),
             recent_gap: settings.duration("enrich.recent_gap").unwrap_or(Duration::MAX),
@@ -99,7 +108,7 @@ impl Options {
 
     /// Whether nothing is to be recalled, whatever the question is.
     pub(super) fn recalls_nothing(&self) -> bool {
-        [self.similar, self.recent, self.memories, self.documents] == [0; 4]
+        !self.archives && [self.similar, self.recent, self.memories, self.documents] == [0; 4]
     }
 
     /// Multiplies a count of tokens by `token_multiplier`.

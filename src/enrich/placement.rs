@@ -2,8 +2,8 @@
 //! everything before it is unchanged, the provider's prompt cache stays valid, and roles still alternate. System: the
 //! same block at the end of the system message. Head: messages before all turns, as in Reservoir's documents.
 
+use super::candidate::{Block, Candidate};
 use super::options::{Options, Placement};
-use super::recall::{Block, Candidate};
 use crate::chat::{self, Request, array, fence};
 use crate::error::Result;
 use crate::record::{Content, LINE_ENDS, Object, Role, StoredRecord, quote};
@@ -153,7 +153,8 @@ fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
     let (similar, mut recent): (Vec<&Candidate>, Vec<&Candidate>) =
         messages.into_iter().partition(|candidate| candidate.score.is_some());
     recent.sort_by_cached_key(|candidate| candidate.record.position());
-    let blocks = [Block::Memories, Block::Documents].map(|block| enclosed(block, recalled, options));
+    let blocks =
+        [Block::Memories, Block::Archives, Block::Documents].map(|block| enclosed(block, recalled, options));
     let filled = blocks.iter().filter(|block| !block.is_empty());
     let mut inserted: Vec<Object> = filled.map(|block| message("system", block.trim_end())).collect();
     for (note, candidates) in [(&options.wording.similar, similar), (&options.wording.recent, recent)] {

@@ -1,74 +1,22 @@
 //! Finds the messages to recall: those related to the question and the last ones, of the same scope, each once, and
 //! none that the request already holds.
 
+use super::candidate::{CONSIDERED, Candidate, Recalled};
 use super::degraded::Degraded;
+use super::document_search::DocumentSearch;
 use super::duplicate_filter::DuplicateFilter;
-use super::options::{Options, Wording};
+use super::options::Options;
 use super::relevance::{Relevance, SATURATION};
 use super::turn::{Memory, Turn};
 use crate::chat::{self, Request, fence};
 use crate::error::Result;
 use crate::record::{
-    DOCUMENT, Hit, LeftOut, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
+    DOCUMENT, Hit, MEMORY, MESSAGE, Object, RecalledPart, Role, Scopes, StoredRecord, kinds,
 };
-use crate::search::tree::{Method, TreeQuery};
 use crate::search::{self, By, CatchUp, MemoryRule};
 use crate::store::Select;
 use std::collections::HashMap;
 use std::time::Duration;
-
-/// A record that may be recalled.
-#[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    pub(super) record: StoredRecord,
-    /// The score of the search; `None` for one that is only recent.
-    pub(super) score: Option<f64>,
-    /// The number of links between it and a hit; 0 for a hit.
-    pub(super) hop: usize,
-}
-
-impl Candidate {
-    /// The block in which it is recalled.
-    pub(super) fn block(&self) -> Block {
-        match self.record.kind {
-            kind if kind == &MEMORY => Block::Memories,
-            kind if kind == &DOCUMENT => Block::Documents,
-            _ => Block::Messages,
-        }
-    }
-}
-
-/// A fenced block of recalled records.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Block {
-    Memories,
-    Documents,
-    Messages,
-}
-
-impl Block {
-    /// All, in the order in which they stand.
-    pub(super) const ALL: [Block; 3] = [Block::Memories, Block::Documents, Block::Messages];
-
-    /// The note to the model about it.
-    pub(super) fn note(self, wording: &Wording) -> &str {
-        match self {
-            Block::Memories => fence::MEMORY_NOTE,
-            Block::Documents => fence::DOCUMENT_NOTE,
-            Block::Messages => &wording.note,
-        }
-    }
-}
-
-/// The candidates in the order of their worth: the memories, the last messages, newest first, then the related ones, best
-/// first, then those linked to these, and the documents, which are longest.
-#[derive(Default)]
-pub(super) struct Recalled {
-    pub(super) candidates: Vec<Candidate>,
-    pub(super) left_out: Vec<LeftOut>,
-    /// The reason why memory worked only in part.
-    pub(super) degraded: Option<Degraded>,
-}
 
 /// The weight of the similarity of a related message in its priority; the rest is recency.
 const SIMILARITY_WEIGHT: f64 = 0.7;
@@ -87,7 +35,9 @@ pub(super) fn recall(
     let duplicates = DuplicateFilter::new(request);
     let text = fence::remove(&chat::text(question));
     let is_question = options.similar > 0 && !text.trim().is_empty();
-    let mut recent = memory.store.last_of(&which, options.recent)?;
+    // Those of a session are turns of the request already.
+    let last = if options.session { 0 } else { options.recent };
+    let mut recent = memory.store.last_of(&which, last)?;
     let empty = recent.is_empty() && memory.store.last_of(&which, 1)?.is_empty();
     recent.reverse();
     if options.selective {
@@ -114,8 +64,13 @@ pub(super) fn recall(
         recalled.candidates = related_memories(memory, &text, turn, options)?;
     }
     recalled.candidates.extend(in_order(recent, hits, turn, options));
-    if options.documents > 0 && !text.trim().is_empty() {
-        recalled.candidates.extend(related_documents(memory, &text, turn, options)?);
+    let documents = DocumentSearch { text: &text, turn, options };
+    if options.archives {
+        recalled.candidates.extend(documents.archives(memory)?);
+    }
+    if options.documents > 0 {
+        let found = documents.at_target(memory, &mut recalled)?;
+        recalled.candidates.extend(found);
     }
     recalled.left_out = duplicates.into_left_out();
     // A message that did not pass as a hit may be linked to one that did.
@@ -162,58 +117,6 @@ fn related_memories(
     let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
     Ok(hits.into_iter().map(candidate).collect())
 }
-
-/// The documents at and below the target that are related to a question, best first.
-fn related_documents(
-    memory: &mut Memory,
-    text: &str,
-    turn: &Turn,
-    options: &Options,
-) -> Result<Vec<Candidate>> {
-    let which = Select::records(vec![&DOCUMENT], Scopes::Partition(turn.scope.partition.clone()));
-    let Memory { store, embedder, diagnostics, .. } = memory;
-    let count = store.count(&which, SATURATION)?;
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let query = TreeQuery {
-        partition: &turn.scope.partition,
-        targets: std::slice::from_ref(&options.target),
-        kinds: &[&DOCUMENT],
-        filter: &which,
-        questions: &[text.to_owned()],
-        context: None,
-        method: Method::default(),
-        memories: MemoryRule { prior: options.prior, min_confidence: None },
-    };
-    let wanted = search::Options {
-        limit: options.documents.saturating_mul(CONSIDERED),
-        min_score: None,
-        deduplicate: true,
-        link: false,
-        link_newest: None,
-        admits: &|_| true,
-        max_fetched: usize::MAX,
-    };
-    let pending = Some(CatchUp { limit: options.catch_up, diagnostics });
-    let by_meaning = embedder.as_deref_mut().and_then(|embedder| {
-        search::tree::run(&mut **store, &mut By::Both(embedder, pending), &query, &wanted).ok()
-    });
-    let compared = by_meaning.is_some().then_some(count);
-    let answer = match by_meaning {
-        Some(answer) => answer,
-        None => search::tree::run(&mut **store, &mut By::Any, &query, &wanted)?,
-    };
-    let mut hits = answer.hits;
-    Relevance::of_memories(compared).keep_relevant(&mut hits, |_| {});
-    hits.truncate(options.documents);
-    let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
-    Ok(hits.into_iter().map(candidate).collect())
-}
-
-/// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more
-/// exact if more are compared.
-const CONSIDERED: usize = 3;
 
 /// The number of recent messages that are recalled where the sitting has just begun: the last question and its answer.
 const MIN_RECENT: usize = 2;

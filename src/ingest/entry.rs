@@ -16,6 +16,20 @@ pub(super) struct Entry {
     pub(super) pair: bool,
     /// Whether its messages came with a seq of their own.
     pub(super) ordered: bool,
+    /// The commit that it is.
+    pub(super) commit: Option<Box<PendingCommit>>,
+    /// Why nothing of it is stored.
+    pub(super) refused: Option<Error>,
+}
+
+/// What decides whether a commit may be stored.
+#[derive(Clone)]
+pub(super) struct PendingCommit {
+    pub(super) archive: StoredRecord,
+    /// The ids of its memories.
+    pub(super) memories: Vec<String>,
+    /// The ids of the stored memories whose place they take.
+    pub(super) replaced: Vec<String>,
 }
 
 /// The outcome of a line.
@@ -185,6 +199,11 @@ pub(super) fn outcome(
     let counts = RecordCounts::default();
     let mut outcome = IngestedLine { line: Ok(Vec::new()), note: None, scope, counts, conflicts: 0 };
     let counts = &mut outcome.counts;
+    if let Some(error) = entry.refused {
+        counts.refused += 1;
+        outcome.line = Err(entry.place.iter().fold(error, |e, place| e.at(place)));
+        return outcome;
+    }
     let mut note = None;
     let mut stored = entry.records.is_empty();
     for at in entry.records.clone() {

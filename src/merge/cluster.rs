@@ -33,7 +33,7 @@ pub enum ConsolidationType {
 }
 
 impl ConsolidationType {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             ConsolidationType::Deduplicated => "deduplicated",
             ConsolidationType::Merged => "merged",
@@ -163,7 +163,7 @@ impl Cluster {
 }
 
 /// Reads a member, with its confidence and uses, as they were derived.
-fn member(line: Object) -> Result<StoredRecord> {
+pub(super) fn member(line: Object) -> Result<StoredRecord> {
     for name in ["id", "partition"] {
         if line.text(name)?.is_none_or(|text| text.is_empty()) {
             return Err(Error::new(format!("{name}: is missing")));

@@ -20,4 +20,9 @@ impl BlockingPool {
     ) -> JoinHandle<T> {
         self.0.spawn_blocking(work)
     }
+
+    /// Runs a task in that event loop, whichever loop asks for it.
+    pub(super) fn spawn_task(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.spawn(task);
+    }
 }

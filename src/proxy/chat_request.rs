@@ -30,6 +30,8 @@ pub(super) struct ChatRequest {
     pub(super) caller: Caller,
     pub(super) mode: MemoryMode,
     pub(super) overrides: Vec<Override>,
+    /// Whether the scope is a session that the request continues.
+    pub(super) is_session: bool,
     /// Alive as long as the client waits.
     pub(super) client: Weak<()>,
 }
@@ -52,13 +54,14 @@ impl ChatRequest {
             caller: relay_headers::caller(head, keys),
             mode,
             overrides: recall_override(&head.headers).into_iter().collect(),
+            is_session: false,
             client: Arc::downgrade(client),
         })
     }
 }
 
 /// The records to recall, by the client's header.
-fn recall_override(headers: &HeaderMap) -> Option<Override> {
+pub(super) fn recall_override(headers: &HeaderMap) -> Option<Override> {
     let value = String::from_utf8_lossy(headers.get(RECALL_HEADER)?.as_bytes()).into_owned();
     Some(Override { key: "enrich.recall".to_owned(), source: RECALL_HEADER, value })
 }

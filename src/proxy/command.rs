@@ -5,6 +5,7 @@ use super::blocking_pool::BlockingPool;
 use super::embedder::SharedEmbedder;
 use super::foreground::Foreground;
 use super::proxy_config::ProxyConfig;
+use super::query_parameters::{parameter, parameters};
 use super::response::{self, HttpResponse};
 use super::route::Command;
 use super::store_pool::StorePool;
@@ -16,7 +17,6 @@ use crate::search::tree::{self, TreeQuery};
 use crate::search::{self, By, CatchUp, LinkNewest, MemoryRule, Options};
 use crate::store::{Select, Store, Term};
 use hyper::StatusCode;
-use percent_encoding::percent_decode_str;
 use std::sync::Arc;
 
 /// The query of a search.
@@ -60,21 +60,6 @@ impl SearchQuery {
         };
         Ok(SearchQuery { term, semantic, hybrid, targets, options })
     }
-}
-
-/// The first value of a parameter, if the query has it.
-fn parameter(query: &str, name: &str) -> Result<Option<String>> {
-    parameters(query, name).next().transpose()
-}
-
-/// The values of a parameter, which may be repeated.
-fn parameters<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = Result<String>> + 'a {
-    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.filter(move |pair| pair.0 == name).map(move |(_, value)| {
-        let value = value.replace('+', " ");
-        let decoded = percent_decode_str(&value).decode_utf8();
-        decoded.map(|text| text.into_owned()).map_err(|_| Error::new(format!("{name}: is not UTF-8")))
-    })
 }
 
 /// Answers commands.

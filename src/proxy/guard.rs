@@ -38,7 +38,7 @@ const LINKED_PATH: &str = "/health";
 const PAGE_SCHEMES: [&str; 5] =
     ["http://", "https://", "chrome-extension://", "moz-extension://", "safari-web-extension://"];
 /// The methods that a page may use.
-const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
+const ALLOWED_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, DELETE, OPTIONS");
 /// The headers of a response that a page may read.
 const EXPOSED_HEADERS: HeaderValue =
     HeaderValue::from_static("x-rsv-memory, x-rsv-recalled, x-rsv-tokens, x-rsv-degraded");

@@ -1,5 +1,6 @@
 //! `GET /health`: the state of the parts that the proxy needs.
 
+use super::auto_commit::AutoCommit;
 use super::clock_watch::ClockWatch;
 use super::degraded;
 use super::descriptors::ConnectionLimits;
@@ -23,6 +24,7 @@ pub(super) struct HealthApi {
     upstream: Arc<Upstream>,
     clock: Arc<ClockWatch>,
     limits: ConnectionLimits,
+    commits: Option<Arc<AutoCommit>>,
 }
 
 impl HealthApi {
@@ -42,7 +44,14 @@ impl HealthApi {
             upstream: upstream.clone(),
             clock: clock.clone(),
             limits,
+            commits: None,
         }
+    }
+
+    /// Reports on commits of sessions too.
+    pub(super) fn with_commits(mut self, commits: &Arc<AutoCommit>) -> HealthApi {
+        self.commits = Some(commits.clone());
+        self
     }
 
     /// 200, or 503 if the store cannot be read or written. Providers are named, not asked.
@@ -66,6 +75,8 @@ impl HealthApi {
         report.set_text("status", word);
         report.set_text("store", &store);
         report.set_text("clock", &clock);
+        let commits = self.commits.as_ref().and_then(|commits| commits.failure());
+        report.set_text("commits", commits.as_deref().unwrap_or("ok"));
         report.set("embedder", self.embedder.model().map_or("null".to_owned(), |model| quote(&model)));
         report.set("upstreams", chat::array(&upstreams));
         report.set("pending", self.queue.pending().to_string());

@@ -6,10 +6,17 @@ use crate::error::Error;
 use crate::forward::{AnswerHead, Failure};
 use crate::record::{Object, quote};
 use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::poll_fn;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue,
+};
 use hyper::{HeaderMap, Response, StatusCode};
+use std::convert::Infallible;
+use tokio::sync::mpsc::Receiver;
 
 /// A body, whole or streamed.
 pub(super) type HttpBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
@@ -66,6 +73,16 @@ pub(super) fn with_provider_headers(mut response: HttpResponse, headers: &Header
 pub(super) fn events(status: StatusCode, events: String) -> HttpResponse {
     let mut response = json(status, events);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response
+}
+
+/// A response of server-sent events that are streamed as they come.
+pub(super) fn event_stream(mut events: Receiver<Bytes>) -> HttpResponse {
+    let events = poll_fn(move |context| events.poll_recv(context));
+    let frames = events.map(|event| Ok::<_, Infallible>(Frame::data(event)));
+    let mut response = Response::new(StreamBody::new(frames).map_err(|never| match never {}).boxed_unsync());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 

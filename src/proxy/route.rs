@@ -11,6 +11,9 @@ const DEFAULT_COUNT: usize = 5;
 /// The segments by which one path means another.
 const DOT_SEGMENTS: [&str; 6] = [".", "..", "%2e", ".%2e", "%2e.", "%2e%2e"];
 
+/// The first segments of the chat backend's routes, after `api`.
+const BACKEND_PARTS: [&str; 3] = ["ai", "sessions", "documents"];
+
 /// A command of Reservoir's program.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Command {
@@ -48,6 +51,20 @@ pub(super) enum Route {
     OllamaGenerate,
     /// Any other route of Ollama's: the path after `/api/`.
     Ollama(String),
+    /// A turn of the chat backend, streamed or whole.
+    AiChat {
+        streams: bool,
+    },
+    /// The sessions of a user, one of them, or its commit.
+    Sessions,
+    Session(String),
+    Commit(String),
+    /// The documents of a user, one of them, or the upload of a file.
+    Documents,
+    Document(String),
+    Upload,
+    /// The page for the chat backend.
+    ChatPage,
     Health,
     /// The root, which clients probe.
     Root,
@@ -86,6 +103,8 @@ impl Route {
             (true, ["v1" | "partition" | "command", ..]) => Route::Unknown,
             (true, other) => Route::Other(rest_of(other)),
             (false, ["health"]) => Route::Health,
+            (false, ["chat"]) => Route::ChatPage,
+            (false, ["api", part, ..]) if BACKEND_PARTS.contains(part) => backend(&rest[1..])?,
             (false, ["api", "chat"]) => Route::OllamaChat,
             (false, ["api", "generate"]) => Route::OllamaGenerate,
             (false, ["api", other @ ..]) if !other.is_empty() => Route::Ollama(rest_of(other)),
@@ -101,9 +120,26 @@ impl Route {
 
     /// Whether a path is in Ollama's part of the proxy, even if it is no route.
     pub(super) fn is_ollama_path(path: &str) -> bool {
-        let mut parts = path.split('/').filter(|part| ["api", "v1"].contains(part));
-        parts.next() == Some("api") && parts.next().is_none()
+        let mut parts = path.split('/').skip_while(|part| !["api", "v1"].contains(part));
+        let is_api = parts.next() == Some("api");
+        let is_backend = parts.clone().next().is_some_and(|part| BACKEND_PARTS.contains(&part));
+        is_api && !is_backend && !parts.any(|part| ["api", "v1"].contains(&part))
     }
+}
+
+/// A route of the chat backend, without `api`.
+fn backend(parts: &[&str]) -> Result<Route> {
+    Ok(match parts {
+        ["ai", "chat"] => Route::AiChat { streams: false },
+        ["ai", "chat", "stream"] => Route::AiChat { streams: true },
+        ["sessions"] => Route::Sessions,
+        ["sessions", session] => Route::Session(decoded("session", session)?),
+        ["sessions", session, "commit"] => Route::Commit(decoded("session", session)?),
+        ["documents"] => Route::Documents,
+        ["documents", "upload"] => Route::Upload,
+        ["documents", document] => Route::Document(decoded("document", document)?),
+        _ => Route::Unknown,
+    })
 }
 
 /// The route of a command, with the count that may follow its name.
@@ -193,6 +229,19 @@ mod tests {
             ("/api/chat", Route::OllamaChat),
             ("/api/generate", Route::OllamaGenerate),
             ("/api/tags", Route::Ollama("tags".into())),
+            ("/api/ai/chat", Route::AiChat { streams: false }),
+            ("/api/ai/chat/stream", Route::AiChat { streams: true }),
+            ("/api/ai", Route::Unknown),
+            ("/api/sessions", Route::Sessions),
+            ("/api/sessions/a%2Fb", Route::Session("a/b".into())),
+            ("/api/sessions/s/commit", Route::Commit("s".into())),
+            ("/api/sessions/s/forget", Route::Unknown),
+            ("/api/sessions/%2e%2e", Route::Unknown),
+            ("/api/documents", Route::Documents),
+            ("/api/documents/upload", Route::Upload),
+            ("/api/documents/d", Route::Document("d".into())),
+            ("/api/documents/../d", Route::Unknown),
+            ("/chat", Route::ChatPage),
             ("/command/view", Route::Command(Command::View, DEFAULT_COUNT)),
             ("/v1/command/search/7", Route::Command(Command::Search, 7)),
             ("/v1/command/forget/3", Route::Unknown),

@@ -1,9 +1,12 @@
 //! Takes a request to the part that answers it, and logs it.
 
+use super::ai_chat::AiChatApi;
 use super::chat_completions::ChatApi;
+use super::chat_page::ChatPage;
 use super::chat_request::ChatRequest;
 use super::clock_watch::ClockWatch;
 use super::command::CommandApi;
+use super::documents::DocumentsApi;
 use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
 use super::guard::Guard;
 use super::health::HealthApi;
@@ -18,6 +21,8 @@ use super::request_body;
 use super::request_log::{LoggedRequest, RequestLog};
 use super::response::{self, HttpResponse};
 use super::route::Route;
+use super::sessions::SessionsApi;
+use super::user_scope::UserNames;
 use crate::error::Result;
 use crate::http::RequestBody;
 use crate::record::{Object, Scope};
@@ -51,6 +56,10 @@ pub(super) struct Router {
     pub(super) commands: Arc<CommandApi>,
     pub(super) models: ModelsApi,
     pub(super) health: HealthApi,
+    pub(super) documents: Arc<DocumentsApi>,
+    pub(super) ai_chat: AiChatApi,
+    pub(super) sessions: SessionsApi,
+    pub(super) chat_page: ChatPage,
 }
 
 impl Router {
@@ -103,6 +112,16 @@ impl Router {
             (Route::OllamaGenerate, &Method::POST) => {
                 self.ollama_turn(OllamaMethod::Generate, scope, head, body).await
             }
+            (
+                route @ (Route::AiChat { .. }
+                | Route::Sessions
+                | Route::Session(_)
+                | Route::Commit(_)
+                | Route::Documents
+                | Route::Document(_)
+                | Route::Upload),
+                _,
+            ) => self.backend(route, head, body).await,
             (Route::Chat | Route::Embeddings | Route::OllamaChat | Route::OllamaGenerate, _) => {
                 Ok(response::wrong_method("POST"))
             }
@@ -124,9 +143,49 @@ impl Router {
                 self.commands.run(scope, command, count, query).await
             }
             Route::Health => self.health.report().await,
+            Route::ChatPage => self.chat_page.response().unwrap_or_else(|| not_found(head)),
             Route::Root => response::json(StatusCode::OK, "{\"name\":\"rsv-proxy\"}\n"),
             _ => not_found(head),
         }
+    }
+
+    /// Answers a route of the chat backend, for the user that the request names.
+    async fn backend(
+        &self,
+        route: Route,
+        head: &Parts,
+        body: Incoming,
+    ) -> std::result::Result<HttpResponse, HttpResponse> {
+        let bad_request = |error| response::bad_request(&error);
+        let (path, _) = Route::parse(head.uri.path()).map_err(bad_request)?;
+        let names = UserNames::read(path.as_ref(), &head.headers, head.uri.query(), &self.scope);
+        let names = names.map_err(bad_request)?;
+        let user = || names.user(None).map_err(bad_request);
+        Ok(match (route, &head.method) {
+            (Route::Upload, &Method::POST) => self.documents.upload(&names, head, body).await,
+            (Route::AiChat { streams }, &Method::POST) => {
+                let bytes = self.read_body(body).await?;
+                let body = request_body::parse(&bytes).map_err(bad_request)?;
+                let keys = self.guard.caller_keys(&head.headers);
+                self.ai_chat.run(&names, &head.headers, keys, &body, streams).await
+            }
+            (Route::Commit(session), &Method::POST) => self.sessions.commit(user()?, session).await,
+            (Route::Sessions, &Method::GET | &Method::HEAD) => {
+                self.sessions.list(user()?, head.uri.query()).await
+            }
+            (Route::Session(session), &Method::GET | &Method::HEAD) => {
+                self.sessions.show(user()?, session).await
+            }
+            (Route::Session(session), &Method::DELETE) => self.sessions.delete(user()?, session).await,
+            (Route::Upload | Route::AiChat { .. } | Route::Commit(_), _) => response::wrong_method("POST"),
+            (Route::Documents, &Method::GET | &Method::HEAD) => self.documents.list(user()?).await,
+            (Route::Document(doc_id), &Method::GET | &Method::HEAD) => {
+                self.documents.show(user()?, doc_id).await
+            }
+            (Route::Document(doc_id), &Method::DELETE) => self.documents.delete(user()?, doc_id).await,
+            (Route::Documents | Route::Sessions, _) => response::wrong_method("GET, HEAD"),
+            _ => response::wrong_method("GET, HEAD, DELETE"),
+        })
     }
 
     async fn read_body(&self, body: Incoming) -> std::result::Result<Bytes, HttpResponse> {

@@ -1,12 +1,17 @@
 //! The proxy from its settings to its end: it puts the parts together, serves, and stores the answered turns.
 
+use super::ai_chat::AiChatApi;
+use super::auto_commit::AutoCommit;
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
 use super::chat_completions::ChatApi;
+use super::chat_page::ChatPage;
 use super::clock_watch::ClockWatch;
 use super::command::CommandApi;
 use super::connections::Connections;
 use super::descriptors::ConnectionLimits;
+use super::document_jobs::DocumentJobs;
+use super::documents::DocumentsApi;
 use super::embedder::{self, SharedEmbedder};
 use super::embeddings::EmbeddingsApi;
 use super::foreground::Foreground;
@@ -18,6 +23,9 @@ use super::passthrough::Passthrough;
 use super::proxy_config::ProxyConfig;
 use super::request_log::{LogFormat, RequestLog};
 use super::router::Router;
+use super::session_commit::SessionCommits;
+use super::sessions::SessionsApi;
+use super::spool::Spool;
 use super::stop_signals::StopSignals;
 use super::store_pool::StorePool;
 use super::store_queue::StoreQueue;
@@ -30,6 +38,7 @@ use crate::forward::Forwarder;
 use crate::http::EventLoops;
 use crate::provider::ServedWindows;
 use crate::record::{Clock, Scope};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +62,11 @@ pub struct Proxy {
     windows: ServedWindows,
     limits: ConnectionLimits,
     log_format: LogFormat,
+    spool: Spool,
+    /// The command that parses an uploaded file.
+    parser: Vec<OsString>,
+    /// Whether the page of the chat backend is served.
+    serves_page: bool,
 }
 
 /// The parts of a proxy that serves.
@@ -81,6 +95,9 @@ impl Proxy {
             scope,
             limits,
             log_format: LogFormat::None,
+            spool: Spool::new(config.settings.spool_directory()),
+            parser: Vec::new(),
+            serves_page: false,
             config,
         })
     }
@@ -93,6 +110,18 @@ impl Proxy {
     /// Logs every request on standard error.
     pub fn logging(mut self, format: LogFormat) -> Proxy {
         self.log_format = format;
+        self
+    }
+
+    /// Parses uploaded files by a command: rsv-parse, with the settings of the proxy.
+    pub fn parsing_by(mut self, command: Vec<OsString>) -> Proxy {
+        self.parser = command;
+        self
+    }
+
+    /// Serves the page of the chat backend too, at `/chat`.
+    pub fn with_chat_page(mut self, is_served: bool) -> Proxy {
+        self.serves_page = is_served;
         self
     }
 
@@ -155,7 +184,8 @@ impl Proxy {
 
     /// Puts the parts together.
     fn start(self) -> Server {
-        let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format } = self;
+        let Proxy { config, guard, upstream, scope, forwarder, windows, limits, log_format, .. } = self;
+        let Proxy { spool, parser, serves_page, .. } = self;
         let (config, upstream) = (Arc::new(config), Arc::new(upstream));
         let (blocking, foreground) = (BlockingPool::current(), Arc::new(Foreground::default()));
         let stores = Arc::new(StorePool::new(&config, &blocking, &foreground));
@@ -163,22 +193,37 @@ impl Proxy {
         let backfill = Backfill::new(&config, &blocking, &foreground, &stores, &embedder);
         let backfill = Arc::new(backfill);
         let queue = Arc::new(StoreQueue::new(&config, &blocking, &foreground, &stores, &backfill));
+        let commits = Arc::new(SessionCommits::new(&config, &stores, &embedder));
+        let auto_commit = AutoCommit::new(&config, &blocking, &foreground, &stores, &queue, &commits);
+        let auto_commit = Arc::new(auto_commit);
         let pipeline = TurnPipeline::new(&config, &blocking, &stores, &embedder, &queue, forwarder, windows);
+        let pipeline = pipeline.committing(&auto_commit);
         let pipeline = Arc::new(pipeline);
         let clock = Arc::new(ClockWatch::new(&config));
+        let wake = backfill.clone();
+        let jobs = DocumentJobs::new(&config, &blocking, &stores, &spool, parser, move || wake.wake());
+        let jobs = Arc::new(jobs);
+        jobs.resume();
+        let idle_timeout = config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT);
+        let documents = DocumentsApi::new(&config, &blocking, &stores, &spool, &jobs, idle_timeout);
         let router = Router {
             guard,
             scope,
             log: RequestLog::new(log_format, config.diagnostics.clone()),
             max_body: config.settings.max_line(),
-            idle_timeout: config.settings.duration("proxy.idle_timeout").unwrap_or(DEFAULT_IDLE_TIMEOUT),
+            idle_timeout,
             chat: ChatApi::new(&config, &pipeline),
             ollama: OllamaApi::new(&config, &upstream, &pipeline),
             passthrough: Passthrough::new(&upstream),
             embeddings: Arc::new(EmbeddingsApi::new(&blocking, &foreground, &embedder)),
             commands: Arc::new(CommandApi::new(&config, &blocking, &foreground, &stores, &embedder)),
             models: ModelsApi::new(&config, &upstream),
-            health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits),
+            health: HealthApi::new(&stores, &queue, &embedder, &upstream, &clock, limits)
+                .with_commits(&auto_commit),
+            documents: Arc::new(documents),
+            ai_chat: AiChatApi::new(&config, &pipeline, &stores, &spool),
+            sessions: SessionsApi::new(&config, &blocking, &stores, &queue, &commits),
+            chat_page: ChatPage::new(serves_page),
             clock,
             config: config.clone(),
         };

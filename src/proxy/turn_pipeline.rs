@@ -1,6 +1,7 @@
 //! One turn in its steps: enrich the request, forward it to its provider, keep the answer. The answer is the line that
 //! the pipe of the tools gives.
 
+use super::auto_commit::AutoCommit;
 use super::blocking_pool::BlockingPool;
 use super::chat_request::ChatRequest;
 use super::degraded;
@@ -11,7 +12,6 @@ use super::retry_dedup::{Attempt, RetryDedup, TurnIdentity};
 use super::store_pool::StorePool;
 use super::store_queue::{PendingGuard, QueuedTurn, StoreQueue};
 use crate::chat::Request;
-use crate::config::Settings;
 use crate::enrich::{self, Degraded, Enriched, Memory, Turn};
 use crate::error::{Error, Result};
 use crate::forward::{Caller, Failure, Forwarder, Stream};
@@ -36,6 +36,8 @@ pub(super) struct TurnOutcome {
 /// A turn from its beginning until its answer is kept.
 pub(super) struct ActiveTurn {
     scope: Scope,
+    /// Whether its scope is a session, which is committed by itself.
+    is_session: bool,
     attempt: Attempt,
     mode: MemoryMode,
     client: Weak<()>,
@@ -52,6 +54,7 @@ pub(super) struct TurnPipeline {
     forwarder: Forwarder,
     windows: ServedWindows,
     dedup: RetryDedup,
+    auto_commit: Option<Arc<AutoCommit>>,
 }
 
 impl TurnPipeline {
@@ -75,7 +78,14 @@ impl TurnPipeline {
             forwarder,
             windows,
             dedup,
+            auto_commit: None,
         }
+    }
+
+    /// Has sessions committed when turns of theirs were stored.
+    pub(super) fn committing(mut self, auto_commit: &Arc<AutoCommit>) -> TurnPipeline {
+        self.auto_commit = Some(auto_commit.clone());
+        self
     }
 
     /// Runs all steps of a turn whose answer is not streamed. A failure of memory is reported on standard error, and
@@ -117,17 +127,24 @@ impl TurnPipeline {
         }
         let attempt = self.dedup.begin(&request.scope, &body.messages);
         let pending = self.queue.announce();
-        let enriched = self.enrich(body, &request.scope, attempt.first.clone(), &settings).await?;
+        let mut options = enrich::Options::for_request(&settings, &body, &request.scope)?;
+        options.session = request.is_session;
+        let enriched = self.enrich(body, &request.scope, attempt.first.clone(), options).await?;
         let account = &enriched.account;
         self.dedup.identify(&attempt, &account.trace_id, account.timestamp);
         self.config.diagnostics.detail(format_args!("account {}", account.members.to_json()));
-        let ChatRequest { scope, mode, client, .. } = request;
-        Ok((ActiveTurn { scope, attempt, mode, client, _pending: pending }, enriched))
+        let ChatRequest { scope, is_session, mode, client, .. } = request;
+        Ok((ActiveTurn { scope, is_session, attempt, mode, client, _pending: pending }, enriched))
     }
 
     /// The second step where the answer is streamed: asks the provider.
     pub(super) async fn stream(&self, line: Object, caller: &Caller) -> std::result::Result<Stream, Failure> {
         self.forwarder.stream(line, caller, &self.config.clock).await
+    }
+
+    /// The second step where the answer comes whole: asks the provider.
+    pub(super) async fn answer(&self, line: Object, caller: &Caller) -> std::result::Result<Object, Failure> {
+        Ok(self.forwarder.whole(line, caller, &self.config.clock).await?.0)
     }
 
     /// The last step: has a turn stored after it was answered. An answer that its client no longer waits for is
@@ -152,8 +169,13 @@ impl TurnPipeline {
         match ingest.add_response(response) {
             Ok(()) => {
                 let bytes = response.iter().map(|(name, json)| name.len() + json.len()).sum();
-                let queued = QueuedTurn { ingest, scope: turn.scope, trace_id, bytes };
-                self.queue.push(queued).await;
+                let scope = turn.scope.clone();
+                self.queue.push(QueuedTurn { ingest, scope: turn.scope, trace_id, bytes }).await;
+                let is_committed =
+                    turn.is_session || self.config.settings.boolean("session.auto") == Some(true);
+                if let Some(commits) = self.auto_commit.as_ref().filter(|_| is_committed) {
+                    commits.on_turn(&scope);
+                }
             }
             Err(error) => self.queue.report_lost(&trace_id, &error.to_string()),
         }
@@ -176,10 +198,10 @@ impl TurnPipeline {
         request: Request,
         scope: &Scope,
         first: Option<TurnIdentity>,
-        settings: &Settings,
+        options: enrich::Options,
     ) -> std::result::Result<Enriched, Failure> {
-        let options = Arc::new(enrich::Options::for_request(settings, &request, scope)?);
-        let limit = settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
+        let options = Arc::new(options);
+        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
         let (scope, first) = (Arc::new(scope.clone()), Arc::new(first));
         let awaited = Arc::new(());
         let with_memory = async {

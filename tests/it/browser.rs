@@ -26,7 +26,7 @@ fetch(`${url}/command/view`).then(answer => answer.text()).catch(() => "nothing 
     .then(text => document.body.append(text));
 </script>"#;
 
-fn browser() -> Option<&'static str> {
+pub(crate) fn browser() -> Option<&'static str> {
     let found = BROWSERS.into_iter().find(|browser| is_installed(browser));
     if found.is_none() {
         report_unchecked("web pages in a browser, for want of Chromium");
@@ -47,7 +47,7 @@ fn visit_once(browser: &str, home: &Home, site: &Fake, proxy: &Proxy) -> String 
 }
 
 /// The document at an address, after its scripts have run.
-fn dump(browser: &str, home: &Home, address: &str) -> String {
+pub(crate) fn dump(browser: &str, home: &Home, address: &str) -> String {
     let mut command = Command::new(browser);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", home.path(""));
     command.args(["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]);

@@ -124,6 +124,7 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
         "lib/rsv/manifest",
         "bin/rsv-backup",
         "bin/rsv-consolidate",
+        "bin/rsv-commit",
         "bin/rsv-restore",
     ] {
         assert!(there.contains(name), "{name} is not in {there:?}");

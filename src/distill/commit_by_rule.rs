@@ -1,0 +1,177 @@
+//! A commit by rule: counts, the first and the last turns, and what the user states as such.
+
+use super::commit::{Candidate, CommitWords, MAX_ABSTRACT_CHARS, MAX_OVERVIEW_CHARS, line};
+use super::conversation::cut;
+use super::patterns::Patterns;
+use super::uncommitted::{MAX_TURN_CHARS, SessionMessage, UncommittedSession};
+use crate::error::Result;
+use crate::record::{BY_RULE, Object, Role, time};
+use std::collections::BTreeSet;
+
+/// The number of first and of last turns that are told.
+const FIRST_TURNS: usize = 3;
+const LAST_TURNS: usize = 5;
+/// The lengths of the parts of an abstract, in characters.
+const TOPIC_CHARS: usize = 50;
+const PART_CHARS: usize = 75;
+/// The greatest number of addresses that are listed, and the length of each, in characters.
+const MAX_REFERENCES: usize = 10;
+const MAX_REFERENCE_CHARS: usize = 150;
+/// The greatest number of memories of a commit, and the length of each, in characters.
+const MAX_MEMORIES: usize = 100;
+const MAX_STATEMENT_CHARS: usize = 500;
+/// The beginning of a line that begins or ends a block of code.
+const CODE_FENCE: &str = "```";
+
+/// The commit line of some messages.
+pub fn commit_by_rule(session: &UncommittedSession, patterns: &Patterns) -> Result<Object> {
+    line(session, words(session, patterns))
+}
+
+/// The archive's texts, and the memories.
+pub(super) fn words(session: &UncommittedSession, patterns: &Patterns) -> CommitWords {
+    let told = told(session);
+    CommitWords {
+        abstract_: cut_to(&abstract_of(session), MAX_ABSTRACT_CHARS),
+        overview: cut_to(&overview(session, &told), MAX_OVERVIEW_CHARS),
+        made_by: BY_RULE.to_owned(),
+        quoted: quoted(session, &told),
+        memories: memories(session, patterns),
+    }
+}
+
+/// The user's turns and the answers that are told: the first and the last, in their order.
+fn told(session: &UncommittedSession) -> [Vec<&SessionMessage>; 2] {
+    let is_turn = |message: &&SessionMessage| {
+        matches!(message.role, Role::User | Role::Assistant) && !message.text.is_empty()
+    };
+    let turns: Vec<&SessionMessage> = session.messages.iter().filter(is_turn).collect();
+    let first = turns.len().min(FIRST_TURNS);
+    let last = turns.len().saturating_sub(LAST_TURNS).max(first);
+    [turns[..first].to_vec(), turns[last..].to_vec()]
+}
+
+/// The ids of the messages whose words the texts have.
+fn quoted(session: &UncommittedSession, told: &[Vec<&SessionMessage>; 2]) -> Vec<String> {
+    let ends = [session.of(Role::User).next(), session.of(Role::User).next_back()];
+    let ends = ends.into_iter().chain([session.of(Role::Assistant).next_back(), session.messages.first()]);
+    let all = ends.flatten().chain(told.iter().flatten().copied());
+    all.map(|message| message.id.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// `topic: intent | result | status`.
+fn abstract_of(session: &UncommittedSession) -> String {
+    let end = |role| session.of(role).next_back().map(|message| message.line(PART_CHARS)).unwrap_or_default();
+    let (intent, result) = (end(Role::User), end(Role::Assistant));
+    let status = if is_pending(session) { "waits for an answer" } else { "answered" };
+    format!("{}: {intent} | {result} | {status}", session.topic(TOPIC_CHARS))
+}
+
+/// Whether the last turn is a user's.
+fn is_pending(session: &UncommittedSession) -> bool {
+    session.messages.last().is_some_and(|message| message.role == Role::User)
+}
+
+fn overview(session: &UncommittedSession, [first, last]: &[Vec<&SessionMessage>; 2]) -> String {
+    let count = |role| session.messages.iter().filter(|message| message.role == role).count();
+    let begin = session.messages.first().map_or(0, |message| message.timestamp);
+    let counts = format!(
+        "{} messages, {} of the user and {} answers, from {} to {}.",
+        session.messages.len(),
+        count(Role::User),
+        count(Role::Assistant),
+        time::rfc3339(begin),
+        time::rfc3339(session.ended_at()),
+    );
+    let told = |turns: &[&SessionMessage]| {
+        let turns = turns.iter().map(|turn| format!("- {}: {}", turn.role.name(), turn.line(MAX_TURN_CHARS)));
+        turns.collect::<Vec<_>>().join("\n")
+    };
+    let pending = session.messages.last().filter(|_| is_pending(session));
+    let sections = [
+        ("First turns", told(first)),
+        ("Last turns", told(last)),
+        ("References", references(session)),
+        ("Pending", pending.map(|message| message.line(MAX_TURN_CHARS)).unwrap_or_default()),
+    ];
+    let sections = sections.iter().filter(|(_, text)| !text.is_empty());
+    let sections: String = sections.map(|(heading, text)| format!("\n\n## {heading}\n\n{text}")).collect();
+    format!("# {}\n\n{counts}{sections}", session.topic(TOPIC_CHARS))
+}
+
+/// The addresses that the turns name, each once, as a list.
+fn references(session: &UncommittedSession) -> String {
+    let mut found: Vec<&str> = Vec::new();
+    for word in session.messages.iter().flat_map(|message| message.text.split_whitespace()) {
+        let word = word.trim_matches(|c: char| "<>()[]\"'`,;.".contains(c));
+        let is_address = ["http://", "https://", "viking://"].iter().any(|scheme| word.starts_with(scheme));
+        if is_address && word.chars().count() <= MAX_REFERENCE_CHARS && !found.contains(&word) {
+            found.push(word);
+            if found.len() == MAX_REFERENCES {
+                break;
+            }
+        }
+    }
+    found.iter().map(|word| format!("- {word}")).collect::<Vec<_>>().join("\n")
+}
+
+/// What the user states as such: a memory each, in the user's words.
+fn memories(session: &UncommittedSession, patterns: &Patterns) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    for message in session.of(Role::User) {
+        for sentence in statements(&message.text) {
+            if let Some(category) = patterns.category(sentence) {
+                found.push(Candidate {
+                    category: category.to_owned(),
+                    title: String::new(),
+                    content: sentence.to_owned(),
+                    found_in: vec![message.id.clone()],
+                    timestamp: message.timestamp,
+                });
+            }
+        }
+    }
+    found.truncate(MAX_MEMORIES);
+    found
+}
+
+/// The sentences of a text, without code, quotations, questions, and what is too long to be a statement.
+fn statements(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with(CODE_FENCE) {
+            is_code = !is_code;
+        } else if !is_code && !line.trim_start().starts_with('>') {
+            found.extend(sentences(line));
+        }
+    }
+    found.retain(|sentence| {
+        !sentence.ends_with(['?', '\u{ff1f}']) && sentence.chars().nth(MAX_STATEMENT_CHARS).is_none()
+    });
+    found
+}
+
+/// The sentences of a line: each ends at a sign before white space, or at a sign of a script without spaces.
+fn sentences(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut begin, mut ends) = (0, false);
+    for (at, c) in line.char_indices() {
+        if c.is_whitespace() && ends {
+            found.push(line[begin..at].trim());
+            begin = at;
+        } else if matches!(c, '\u{3002}' | '\u{ff01}' | '\u{ff1f}') {
+            found.push(line[begin..at + c.len_utf8()].trim());
+            begin = at + c.len_utf8();
+        }
+        ends = matches!(c, '.' | '!' | '?' | ';');
+    }
+    found.push(line[begin..].trim());
+    found.retain(|sentence| !sentence.is_empty());
+    found
+}
+
+/// At most so many characters, with the sign that it was cut.
+fn cut_to(text: &str, chars: usize) -> String {
+    if text.chars().nth(chars).is_none() { text.to_owned() } else { cut(text, chars - 3) }
+}

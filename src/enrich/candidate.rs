@@ -1,0 +1,69 @@
+//! What may be recalled for a request, and the blocks in which it stands.
+
+use super::degraded::Degraded;
+use super::options::Wording;
+use crate::chat::fence;
+use crate::record::{DOCUMENT, LeftOut, MEMORY, StoredRecord};
+use crate::search::tree::Step;
+
+/// A record that may be recalled.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) record: StoredRecord,
+    /// The score of the search; `None` for one that is only recent.
+    pub(super) score: Option<f64>,
+    /// The number of links between it and a hit; 0 for a hit.
+    pub(super) hop: usize,
+}
+
+impl Candidate {
+    /// The block in which it is recalled.
+    pub(super) fn block(&self) -> Block {
+        match self.record.kind {
+            kind if kind == &MEMORY => Block::Memories,
+            kind if kind == &DOCUMENT && self.record.members.has("covers") => Block::Archives,
+            kind if kind == &DOCUMENT => Block::Documents,
+            _ => Block::Messages,
+        }
+    }
+}
+
+/// A fenced block of recalled records.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Block {
+    Memories,
+    Archives,
+    Documents,
+    Messages,
+}
+
+impl Block {
+    /// All, in the order in which they stand.
+    pub(super) const ALL: [Block; 4] = [Block::Memories, Block::Archives, Block::Documents, Block::Messages];
+
+    /// The note to the model about it.
+    pub(super) fn note(self, wording: &Wording) -> &str {
+        match self {
+            Block::Memories => fence::MEMORY_NOTE,
+            Block::Archives => fence::ARCHIVE_NOTE,
+            Block::Documents => fence::DOCUMENT_NOTE,
+            Block::Messages => &wording.note,
+        }
+    }
+}
+
+/// The candidates in the order of their worth: the memories, the last messages, newest first, then the related ones, best
+/// first, then those linked to these, and the documents, which are longest.
+#[derive(Default)]
+pub(super) struct Recalled {
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) left_out: Vec<LeftOut>,
+    /// The reason why memory worked only in part.
+    pub(super) degraded: Option<Degraded>,
+    /// The steps of the search for documents.
+    pub(super) steps: Vec<Step>,
+}
+
+/// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more
+/// exact if more are compared.
+pub(super) const CONSIDERED: usize = 3;

@@ -1,0 +1,142 @@
+//! Finds the documents to recall: those at and below the target, and the archives of the session.
+
+use super::candidate::{CONSIDERED, Candidate, Recalled};
+use super::degraded::Degraded;
+use super::options::Options;
+use super::relevance::{Relevance, SATURATION};
+use super::turn::{Memory, Turn};
+use crate::error::Result;
+use crate::record::{Address, DOCUMENT, Hit, Scopes, StoredRecord, history};
+use crate::search::tree::{Method, Step, TreeAnswer, TreeQuery, session_context};
+use crate::search::{self, By, CatchUp, MemoryRule};
+use crate::store::{Select, Store};
+use crate::tree;
+
+/// The greatest number of archives that have to do with the question; the last one is recalled beside them.
+const ARCHIVES: usize = 3;
+
+/// A search for the documents that have to do with a question.
+pub(super) struct DocumentSearch<'a> {
+    pub(super) text: &'a str,
+    pub(super) turn: &'a Turn<'a>,
+    pub(super) options: &'a Options,
+}
+
+impl DocumentSearch<'_> {
+    /// The best documents at and below the target. Of a target that is one document, all are candidates, however little
+    /// they have to do with the question; where none is found, or the index cannot be used, its first sections, which have
+    /// no score. `recalled` gets the steps of the search, and the reason if the index cannot be used.
+    pub(super) fn at_target(&self, memory: &mut Memory, recalled: &mut Recalled) -> Result<Vec<Candidate>> {
+        let target = &self.options.target;
+        let is_document = target.is_open_to(self.partition())
+            && tree::node(&mut *memory.store, self.partition(), target)?.is_some();
+        let mut steps = Vec::new();
+        let found = self.find(memory, target, self.options.documents, !is_document, &mut steps);
+        recalled.steps = steps;
+        match found {
+            Ok(found) if found.is_empty() && is_document => self.first_sections(memory),
+            Err(error) if is_document => {
+                recalled.degraded = Some(Degraded::StoreFailed(error.to_string()));
+                self.first_sections(memory)
+            }
+            found => found,
+        }
+    }
+
+    /// The archives of the session that have to do with the question, then its last one.
+    pub(super) fn archives(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
+        let Ok(history) = history(self.turn.scope) else { return Ok(Vec::new()) };
+        let archives = tree::below(&mut *memory.store, self.partition(), &history, Some(1))?;
+        let Some(last) = archives.into_iter().max_by_key(StoredRecord::position) else {
+            return Ok(Vec::new());
+        };
+        let mut found = self.find(memory, &history, ARCHIVES, true, &mut Vec::new())?;
+        if !found.iter().any(|candidate| candidate.record.id == last.id) {
+            found.push(Candidate { record: last, score: None, hop: 0 });
+        }
+        Ok(found)
+    }
+
+    fn partition(&self) -> &str {
+        &self.turn.scope.partition
+    }
+
+    /// The first documents with words of their own, in the order of the tree.
+    fn first_sections(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
+        let target = &self.options.target;
+        let mut nodes = tree::below(&mut *memory.store, self.partition(), target, None)?;
+        nodes.splice(0..0, tree::node(&mut *memory.store, self.partition(), target)?);
+        nodes.retain(|node| !node.text.trim().is_empty());
+        nodes.truncate(self.options.documents);
+        Ok(nodes.into_iter().map(|record| Candidate { record, score: None, hop: 0 }).collect())
+    }
+
+    /// The best documents at and below an address, at most so many; `selective`, only those that are likely to help.
+    fn find(
+        &self,
+        memory: &mut Memory,
+        target: &Address,
+        most: usize,
+        selective: bool,
+        steps: &mut Vec<Step>,
+    ) -> Result<Vec<Candidate>> {
+        let options = self.options;
+        let which = Select::records(vec![&DOCUMENT], Scopes::Partition(self.partition().to_owned()));
+        let count = memory.store.count(&which, SATURATION)?;
+        if count == 0 || self.text.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let context = self.words_of_session(&mut *memory.store);
+        let query = TreeQuery {
+            partition: self.partition(),
+            targets: std::slice::from_ref(target),
+            kinds: &[&DOCUMENT],
+            filter: &which,
+            questions: &[self.text.to_owned()],
+            context: context.as_deref(),
+            method: Method::default(),
+            memories: MemoryRule { prior: options.prior, min_confidence: None },
+        };
+        let wanted = search::Options {
+            limit: most.saturating_mul(CONSIDERED),
+            min_score: options.min_score,
+            deduplicate: true,
+            link: false,
+            link_newest: None,
+            admits: &|_| true,
+            max_fetched: usize::MAX,
+        };
+        let (answer, by_meaning) = run(memory, &query, &wanted, options.catch_up)?;
+        let TreeAnswer { mut hits, steps: own } = answer;
+        *steps = own;
+        if selective {
+            Relevance::of_memories(by_meaning.then_some(count)).keep_relevant(&mut hits, |_| {});
+        }
+        hits.truncate(most);
+        let candidate = |Hit { record, score, .. }: Hit| Candidate { record, score: Some(score), hop: 0 };
+        Ok(hits.into_iter().map(candidate).collect())
+    }
+
+    /// The words of the session that the turn continues.
+    fn words_of_session(&self, store: &mut dyn Store) -> Option<String> {
+        let scope = self.options.session.then_some(self.turn.scope)?;
+        session_context(store, &scope.partition, &scope.instance).ok().filter(|words| !words.is_empty())
+    }
+}
+
+/// Searches by words and meaning, else by words; returns whether by meaning.
+fn run(
+    memory: &mut Memory,
+    query: &TreeQuery,
+    wanted: &search::Options,
+    catch_up: usize,
+) -> Result<(TreeAnswer, bool)> {
+    let Memory { store, embedder, diagnostics, .. } = memory;
+    if let Some(embedder) = embedder.as_deref_mut() {
+        let pending = Some(CatchUp { limit: catch_up, diagnostics });
+        if let Ok(answer) = search::tree::run(&mut **store, &mut By::Both(embedder, pending), query, wanted) {
+            return Ok((answer, true));
+        }
+    }
+    Ok((search::tree::run(&mut **store, &mut By::Any, query, wanted)?, false))
+}

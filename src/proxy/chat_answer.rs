@@ -1,0 +1,141 @@
+//! What the chat backend answers: the context of an answer, and its events.
+
+use super::user_scope::documents_of;
+use crate::chat;
+use crate::enrich::Enriched;
+use crate::record::{Account, Address, Object, StoredRecord, quote};
+use crate::search::tree::Step;
+
+/// The sources of a piece of context: a search, or the order of a document.
+const SEMANTIC: &str = "semantic";
+const DOCUMENT: &str = "document";
+
+/// What is known of an answer before the provider has given it.
+pub(super) struct ChatContext {
+    session_id: String,
+    /// The pieces, as JSON.
+    context: String,
+    /// Why memory worked only in part.
+    error: Option<String>,
+    trace: Option<Object>,
+}
+
+impl ChatContext {
+    /// The context of an enriched request. `error` is what was wrong before it was enriched.
+    pub(super) fn new(enriched: &Enriched, user: &str, session: &str, error: Option<String>) -> ChatContext {
+        let above = documents_of(user).ok();
+        let pieces: Vec<Object> =
+            enriched.documents.iter().map(|(record, score)| piece(record, *score, above.as_ref())).collect();
+        let degraded = Account::from_record(&enriched.account).degraded;
+        ChatContext {
+            session_id: session.to_owned(),
+            context: chat::array(&pieces),
+            error: error.or(degraded),
+            trace: None,
+        }
+    }
+
+    /// Adds how the context was found.
+    pub(super) fn traced(mut self, target: &Address, question: &str, enriched: &Enriched) -> ChatContext {
+        let mut trace = Object::default();
+        trace.set_text("target_uri", target.as_str());
+        trace.set("result_count", enriched.documents.len().to_string());
+        let mut plan = Object::default();
+        plan.set("queries", format!("[{}]", quote(question)));
+        trace.set("query_plan", plan.to_json());
+        let steps: Vec<Object> = enriched.steps.iter().map(Step::to_object).collect();
+        let hits = enriched.documents.iter().map(|(record, score)| {
+            let mut hit = Object::default();
+            hit.set_text("uri", &record.member_text("uri"));
+            hit.set("score", score.map_or("null".to_owned(), |score| score.to_string()));
+            hit
+        });
+        let mut result = Object::default();
+        result.set_text("query", question);
+        result.set("hits", chat::array(&hits.collect::<Vec<_>>()));
+        result.set("steps", chat::array(&steps));
+        trace.set("query_results", chat::array(&[result]));
+        self.trace = Some(trace);
+        self
+    }
+
+    /// The event that comes first.
+    pub(super) fn event(&self) -> String {
+        let mut data = Object::default();
+        data.set("context", &self.context);
+        data.set_text("session_id", &self.session_id);
+        self.add_error(&mut data);
+        if let Some(trace) = &self.trace {
+            data.set("search_trace", trace.to_json());
+        }
+        event("context", &data)
+    }
+
+    /// A piece of the answer.
+    pub(super) fn token(&self, text: &str) -> String {
+        let mut data = Object::default();
+        data.set_text("token", text);
+        data.set_text("session_id", &self.session_id);
+        event("token", &data)
+    }
+
+    /// The events that end an answer.
+    pub(super) fn done(&self, message: &str, mood: &str) -> String {
+        let mut mood_data = Object::default();
+        mood_data.set_text("mood", mood);
+        let mut data = Object::default();
+        data.set_text("message", message);
+        data.set_text("session_id", &self.session_id);
+        self.add_error(&mut data);
+        event("mood", &mood_data) + &event("done", &data)
+    }
+
+    /// The event that ends an answer which broke off.
+    pub(super) fn error(&self, message: &str) -> String {
+        let mut data = Object::default();
+        data.set_text("message", message);
+        data.set_text("session_id", &self.session_id);
+        event("error", &data)
+    }
+
+    /// The whole answer.
+    pub(super) fn whole(&self, message: &str, mood: &str) -> Object {
+        let mut body = Object::default();
+        body.set_text("message", message);
+        body.set("context", &self.context);
+        body.set_text("mood", mood);
+        body.set_text("session_id", &self.session_id);
+        self.add_error(&mut body);
+        if let Some(trace) = &self.trace {
+            body.set("search_trace", trace.to_json());
+        }
+        body
+    }
+
+    fn add_error(&self, to: &mut Object) {
+        if let Some(error) = &self.error {
+            to.set_text("openviking_error", error);
+        }
+    }
+}
+
+/// A document that is shown to the model. One that was not searched for has no address, and the score 1.
+fn piece(record: &StoredRecord, score: Option<f64>, above: Option<&Address>) -> Object {
+    let uri = record.member_text("uri");
+    let depth = above.map_or(0, Address::depth);
+    let address = record.address().ok().filter(|address| above.is_some_and(|above| address.is_below(above)));
+    let doc_id = address.as_ref().and_then(|address| address.segments().nth(depth)).unwrap_or_default();
+    let mut piece = Object::default();
+    piece.set_text("chunk_id", &record.id);
+    piece.set_text("doc_id", doc_id);
+    piece.set_text("text", &record.shown_text());
+    piece.set_text("source", if score.is_some() { SEMANTIC } else { DOCUMENT });
+    piece.set("score", score.map_or("1.0".to_owned(), |score| score.to_string()));
+    piece.set_text("uri", if score.is_some() { &uri } else { "" });
+    piece
+}
+
+/// A server-sent event.
+fn event(name: &str, data: &Object) -> String {
+    format!("event: {name}\ndata: {}\n\n", data.to_json())
+}

@@ -1,0 +1,61 @@
+//! What a session holds, as one line.
+
+use super::object::Object;
+use super::role::Role;
+use super::scope::Scope;
+use super::stored::StoredRecord;
+use super::time;
+
+/// The greatest length of a session's title, in characters.
+const MAX_TITLE_CHARS: usize = 50;
+
+/// A session.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SessionSummary {
+    pub scope: Scope,
+    /// The beginning of the first user's message, on one line; empty if there is none.
+    pub title: String,
+    /// The times of the first and the last message, in milliseconds since 1970, UTC.
+    pub first: i64,
+    pub last: i64,
+    /// The time of the last commit.
+    pub committed: Option<i64>,
+    pub messages: u64,
+}
+
+impl SessionSummary {
+    /// The summary of the session of a message, which is not added yet.
+    pub fn new(message: &StoredRecord) -> SessionSummary {
+        let (scope, time) = (message.scope.clone(), message.timestamp);
+        SessionSummary { scope, title: String::new(), first: time, last: time, committed: None, messages: 0 }
+    }
+
+    /// The summary as a line.
+    pub fn to_object(&self) -> Object {
+        let mut line = Object::default();
+        let updated = self.committed.map_or(self.last, |committed| committed.max(self.last));
+        line.set_text("kind", "session");
+        line.set_text("id", &self.scope.instance);
+        line.set_text("user_id", &self.scope.partition);
+        line.set_text("title", &self.title);
+        line.set_text("created_at", &time::rfc3339(self.first));
+        line.set_text("updated_at", &time::rfc3339(updated));
+        line.set_text("last_message_at", &time::rfc3339(self.last));
+        if let Some(committed) = self.committed {
+            line.set_text("committed_at", &time::rfc3339(committed));
+        }
+        line.set("message_count", self.messages.to_string());
+        line
+    }
+
+    /// Adds a message of the session.
+    pub fn add(&mut self, message: &StoredRecord) {
+        if self.title.is_empty() && message.role == Some(Role::User) {
+            let text = message.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            self.title = text.chars().take(MAX_TITLE_CHARS).collect();
+        }
+        self.first = self.first.min(message.timestamp);
+        self.last = self.last.max(message.timestamp);
+        self.messages += 1;
+    }
+}

@@ -1,0 +1,86 @@
+//! Sessions: the instances of a partition, as a view of their messages and archives.
+
+use super::api::Store;
+use super::select::{Below, Select, Walk};
+use crate::error::Result;
+use crate::record::{
+    DOCUMENT, Record, Scope, Scopes, SessionSummary, StoredRecord, history, session_of_archive,
+};
+use std::collections::{BTreeMap, HashSet};
+
+/// The sessions of some scopes, by the time of their last messages.
+pub fn sessions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<SessionSummary>> {
+    let mut sessions: BTreeMap<Scope, SessionSummary> = BTreeMap::new();
+    visit(store, Select::messages(scopes.clone()), &mut |message| {
+        // An entry would copy the scope of every message.
+        if !sessions.contains_key(&message.scope) {
+            sessions.insert(message.scope.clone(), SessionSummary::new(&message));
+        }
+        if let Some(session) = sessions.get_mut(&message.scope) {
+            session.add(&message);
+        }
+    })?;
+    visit(store, Select::records(vec![&DOCUMENT], scopes.clone()), &mut |document| {
+        if let Some(session) = session_of_archive(&document).and_then(|scope| sessions.get_mut(&scope)) {
+            session.committed = session.committed.max(Some(document.timestamp));
+        }
+    })?;
+    let mut sessions: Vec<SessionSummary> = sessions.into_values().collect();
+    sessions.sort_by_key(|session| session.last);
+    Ok(sessions)
+}
+
+/// The messages of a session that no archive covers.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Uncommitted {
+    /// The last archive.
+    pub archive: Option<StoredRecord>,
+    /// The first of them, in their order.
+    pub messages: Vec<StoredRecord>,
+    /// The number of those after them.
+    pub more: usize,
+}
+
+/// The uncommitted messages of a session, at most so many.
+pub fn uncommitted(store: &mut dyn Store, session: &Scope, most: usize) -> Result<Uncommitted> {
+    let archives = archives(store, session)?;
+    let covered: HashSet<String> =
+        archives.iter().flat_map(|archive| archive.member_texts("covers")).collect();
+    let mut found = Uncommitted { archive: last_archive(archives), ..Uncommitted::default() };
+    visit(store, Select::messages(Scopes::One(session.clone())), &mut |message| {
+        if covered.contains(&message.id) {
+            return;
+        }
+        if found.messages.len() < most {
+            found.messages.push(message);
+        } else {
+            found.more += 1;
+        }
+    })?;
+    Ok(found)
+}
+
+/// The archives of a session, by time.
+pub fn archives(store: &mut dyn Store, session: &Scope) -> Result<Vec<StoredRecord>> {
+    let below = Some(Below::new(&history(session)?, Some(1)));
+    let which = Select { below, ..Select::records(vec![&DOCUMENT], Scopes::One(session.clone())) };
+    let mut archives = Vec::new();
+    visit(store, which, &mut |archive| archives.push(archive))?;
+    Ok(archives)
+}
+
+/// The archive that no other follows; of several, which two stores may have brought together, the latest.
+pub fn last_archive(archives: Vec<StoredRecord>) -> Option<StoredRecord> {
+    let followed: HashSet<String> = archives.iter().map(|archive| archive.member_text("follows")).collect();
+    let is_last = |archive: &StoredRecord| !followed.contains(&archive.id);
+    archives.into_iter().filter(is_last).max_by_key(|archive| (archive.timestamp, archive.id.clone()))
+}
+
+fn visit(store: &mut dyn Store, which: Select, visit: &mut dyn FnMut(StoredRecord)) -> Result<()> {
+    Ok(store.walk(&Walk::records(which), &mut |record| {
+        if let Record::Stored(record) = record {
+            visit(record);
+        }
+        Ok(())
+    })?)
+}
