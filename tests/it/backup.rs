@@ -144,7 +144,7 @@ fn old_backups_are_thinned() {
     backup(&home, &["-q", "--no-check", BACKUPS]).ok();
     let left = names(&home);
     let whole: Vec<&String> = left.iter().filter(|name| !name.contains("changes")).collect();
-    assert!((7 + 3 + 11..=7 + 4 + 12 + 1).contains(&whole.len()), "{whole:?}");
+    assert!((7 + 2 + 11..=7 + 3 + 12).contains(&whole.len()), "{whole:?}");
     // The last of each day, and the changes after those that are left.
     assert!(whole.iter().all(|name| !name.contains("T010000Z")), "{whole:?}");
     for days in 1..7 {

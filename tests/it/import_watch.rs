@@ -109,7 +109,7 @@ fn sessions_are_stored_as_they_are_written() {
         home.write(".claude/projects/owls/two.jsonl", &entry(7, "One more"));
         let mut again = Watching::begin(&home, &["--quiet", ".claude/projects"]);
         again.until(&["An owl", "Hoots", "A second owl", "A third owl", "A bat", "The last", "One more"]);
-        again.end().ok();
+        assert_eq!(again.end().status, 0);
         home.check();
     }
 }
