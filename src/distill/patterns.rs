@@ -99,9 +99,9 @@ impl Pattern {
 fn find_words(text: &str, words: &str) -> Option<usize> {
     text.match_indices(words).map(|(at, _)| at).find(|at| {
         let before = &text[..*at];
-        !before.trim().is_empty()
-            && !is_inside_word(words, &text[at + words.len()..])
-            && !(is_spaced(words.chars().next()) && is_spaced(before.chars().next_back()))
+        let begins_inside = is_spaced(words.chars().next()) && is_spaced(before.chars().next_back());
+        let ends_inside = is_inside_word(words, &text[at + words.len()..]);
+        !before.trim().is_empty() && !begins_inside && !ends_inside
     })
 }
 
