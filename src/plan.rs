@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::record::{LINE_ENDS, Object};
-use crate::structured::{Model, Request, parse_json};
+use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 
 /// The greatest number of questions.
@@ -23,8 +23,6 @@ language.
 
 Answer with one JSON object and nothing else: {\"questions\": [0 to 5 texts of one line]}";
 
-const SCHEMA: &str = r#"{"type":"object","properties":{"questions":{"type":"array","maxItems":5,"items":{"type":"string"}}},"required":["questions"],"additionalProperties":false}"#;
-
 /// The answer that the schema describes.
 #[derive(Deserialize)]
 struct Answer {
@@ -40,7 +38,10 @@ pub fn request(message: &str, session: &str) -> Request {
     }
     Request {
         name: "questions",
-        schema: SCHEMA.to_owned(),
+        schema: Schema::Object(vec![(
+            "questions",
+            Schema::list(Schema::Text(MAX_QUESTION_CHARS), MAX_QUESTIONS),
+        )]),
         instructions: INSTRUCTIONS.to_owned(),
         tag: "message",
         data: vec![data],

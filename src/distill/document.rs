@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::record::{BY_RULE, DOCUMENT, LINE_ENDS, Line, Object, URI};
-use crate::structured::{Model, Request, parse_json};
+use crate::structured::{Model, Request, Schema, parse_json};
 use serde::Deserialize;
 use whatlang::Info;
 
@@ -26,8 +26,6 @@ Markdown of at most 2000 characters, with 50 to 150 words on what it says, then 
 numbers and terms that people would search for. Add nothing that it does not say. Write in its language.
 
 Answer with one JSON object and nothing else: {\"abstract\": text, \"overview\": text}";
-
-const SCHEMA: &str = r#"{"type":"object","properties":{"abstract":{"type":"string"},"overview":{"type":"string"}},"required":["abstract","overview"],"additionalProperties":false}"#;
 
 /// The answer that the schema describes.
 #[derive(Deserialize)]
@@ -102,7 +100,10 @@ impl StaleDocument {
         }
         Request {
             name: "document",
-            schema: SCHEMA.to_owned(),
+            schema: Schema::Object(vec![
+                ("abstract", Schema::Text(MAX_ABSTRACT_CHARS)),
+                ("overview", Schema::Text(MAX_OVERVIEW_CHARS)),
+            ]),
             instructions: INSTRUCTIONS.to_owned(),
             tag: "document",
             data: vec![data],
