@@ -32,6 +32,7 @@ pub(super) struct SessionCommits {
 }
 
 impl SessionCommits {
+    /// Commits what is in the store, with the one embedder.
     pub(super) fn new(
         config: &Arc<ProxyConfig>,
         stores: &Arc<StorePool>,
@@ -94,7 +95,8 @@ impl SessionCommits {
     fn store(&self, store: &mut dyn Store, commit: Commit) -> Result<()> {
         let mut line = commit.into_line().to_json().into_bytes();
         line.push(b'\n');
-        let mut feed = Feed::new(vec![("the commit".to_owned(), Cursor::new(line))], usize::MAX)?;
+        let mut feed =
+            Feed::new(vec![("the commit".to_owned(), Cursor::new(line))], self.config.settings.max_line())?;
         let mut ingest = Ingest::new(Options::default(), self.config.clock);
         let mut refused = None;
         while ingest.gather(&mut feed, &mut |line| {
