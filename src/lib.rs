@@ -39,9 +39,10 @@ pub mod picture; // 9  pictures of what is stored
 
 pub mod forward; // 10  a request to its provider, the answer back
 
-pub mod proxy; // 11  the same steps chained behind HTTP
 pub mod structured; // 11  a model's answer as JSON, by a schema
 
 pub mod distill; // 12  sessions into memories
 pub mod merge; // 12  similar memories into one
 pub mod plan; // 12  the questions of a message, by a model
+
+pub mod proxy; // 13  the same steps chained behind HTTP

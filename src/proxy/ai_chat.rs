@@ -151,7 +151,7 @@ impl AiChatApi {
     /// Answers a turn by events, from before the provider is asked.
     fn stream(&self, started: StartedTurn, caller: Caller, client: Arc<()>) -> HttpResponse {
         let (sender, receiver) = tokio::sync::mpsc::channel(BUFFERED_EVENTS);
-        let relay = Relay {
+        let relay = EventRelay {
             pipeline: self.pipeline.clone(),
             context: started.context,
             filter: self.gives_mood().then(MoodFilter::default),
@@ -168,7 +168,7 @@ impl AiChatApi {
 }
 
 /// The events of an answer on their way to the client.
-struct Relay {
+struct EventRelay {
     pipeline: Arc<TurnPipeline>,
     context: ChatContext,
     filter: Option<MoodFilter>,
@@ -177,7 +177,7 @@ struct Relay {
     sender: Sender<Bytes>,
 }
 
-impl Relay {
+impl EventRelay {
     /// Sends the events, and has the turn stored before the last one, so that the client's next turn finds it.
     async fn run(mut self, turn: ActiveTurn, enriched: Enriched, caller: Caller, client: Arc<()>) {
         self.send(self.context.event()).await;

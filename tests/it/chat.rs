@@ -206,7 +206,8 @@ fn the_pipe_and_the_chat_backend_send_and_store_the_same() {
         for home in [&pipe, &proxied] {
             home.run("rsv-ingest", &[], &past).ok();
         }
-        let request = json!({"model": "llama3.1", "messages": [{"role": "user", "content": "Where are the tomatoes?"}]});
+        let request =
+            r#"{"model":"llama3.1","messages":[{"role":"user","content":"Where are the tomatoes?"}]}"#;
         let words = [
             "--session",
             "s1",
@@ -218,7 +219,7 @@ fn the_pipe_and_the_chat_backend_send_and_store_the_same() {
             "10",
         ];
         let more = ["--memories", "5", "--documents", "5", "--target", "viking://resources/users/ann"];
-        let enriched = pipe.run("rsv-enrich", &[&words[..], &more].concat(), request.to_string()).ok();
+        let enriched = pipe.run("rsv-enrich", &[&words[..], &more].concat(), request).ok();
         let stream: &[&str] = if streams { &["--stream"] } else { &[] };
         let answered = pipe.run("rsv-forward", stream, enriched).ok();
         pipe.run("rsv-ingest", &[], answered).ok();

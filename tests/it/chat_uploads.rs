@@ -204,7 +204,10 @@ fn names_of_files_name_no_other_place() {
         let ready = settled(&proxy, "", taken["doc_id"].as_str().unwrap());
         assert_eq!((&ready["state"], &ready["name"]), (&"ready".into(), &kept.into()), "{ready}");
     }
-    assert!(spooled(&home).is_empty() && !home.path("canary").exists());
+    while !spooled(&home).is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!home.path("canary").exists());
 }
 
 #[test]
