@@ -15,7 +15,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::cmp::Ordering;
 
 /// Comparing at most so many vectors of a subtree one by one takes less time than to scan the codes of a large store.
-const MAX_COMPARED: usize = 1000;
+const MAX_COMPARED: i64 = 1000;
 
 /// The number of candidates at which the worse ones are dropped.
 const MAX_CANDIDATES: usize = 4096;
@@ -92,7 +92,7 @@ impl Nearest<'_> {
         if self.which.trace_id.is_some() {
             return Ok(Some("record_trace"));
         }
-        if !self.which.below.as_ref().is_some_and(|below| below.only_prefix().is_some()) {
+        if self.which.below.as_ref().is_none_or(|below| below.only_prefix().is_none()) {
             return Ok(None);
         }
         let below = Select { below: self.which.below.clone(), ..Select::records(Vec::new(), Scopes::All) };
@@ -102,7 +102,7 @@ impl Nearest<'_> {
             filter.sql,
             MAX_COMPARED + 1
         );
-        let count: usize =
+        let count: i64 =
             connection.prepare_cached(&sql)?.query_row(params_from_iter(filter.values), |row| row.get(0))?;
         Ok((count <= MAX_COMPARED).then_some("record_key"))
     }
