@@ -3,7 +3,8 @@
 //! A node's score is `OWN_SHARE` of its own score and, for the rest, the score of the directory that was visited above
 //! it. The directory with the best score is visited next: its children get their scores, and those that have candidates
 //! below them wait to be visited. A node that is no candidate has an own score of 0. The search ends when the first
-//! hits have stayed the same for `STABLE_ROUNDS` directories, or when nothing waits.
+//! hits have stayed the same for `STABLE_ROUNDS` directories and no other candidate can be among them, or when nothing
+//! waits.
 
 use super::candidates::Candidate;
 use super::step::Step;
@@ -53,8 +54,8 @@ pub(super) fn descend(
             steps.push(candidate.step());
         }
     }
-    let best = candidates.iter().map(|one| one.own).fold(0.0, f64::max);
-    let start = targets.iter().map(|target| Waiting { score: best, address: target.clone() });
+    let best_own = candidates.iter().map(|one| one.own).fold(0.0, f64::max);
+    let start = targets.iter().map(|target| Waiting { score: best_own, address: target.clone() });
     let mut heap: BinaryHeap<Waiting> = start.collect();
     let tree = Skeleton::new(targets, candidates);
     heap.extend(tree.best_directories(candidates));
@@ -79,11 +80,20 @@ pub(super) fn descend(
         let now = first(candidates, limit);
         stable = if now == best && now.len() >= limit { stable + 1 } else { 0 };
         best = now;
-        if stable >= STABLE_ROUNDS && !heap.is_empty() {
+        if stable >= STABLE_ROUNDS && !heap.is_empty() && is_final(candidates, best_own, best.last()) {
             steps.push(Step::Converged { rounds: visited.len() });
             return;
         }
     }
+}
+
+/// Whether no candidate that was not visited can come before the last of the first hits. No directory has a better score
+/// than `best_own`.
+fn is_final(candidates: &[Candidate], best_own: f64, last: Option<&usize>) -> bool {
+    let Some(last) = last else { return true };
+    let unvisited = candidates.iter().filter(|one| !one.is_visited);
+    let best_unvisited = unvisited.map(|one| one.own).fold(0.0, f64::max);
+    candidates[*last].hit.score > OWN_SHARE * best_unvisited + (1.0 - OWN_SHARE) * best_own
 }
 
 impl Candidate {

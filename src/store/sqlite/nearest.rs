@@ -92,7 +92,7 @@ impl Nearest<'_> {
         if self.which.trace_id.is_some() {
             return Ok(Some("record_trace"));
         }
-        if !self.which.below.as_ref().is_some_and(|below| below.only_prefix().is_some()) {
+        if self.which.below.as_ref().is_none_or(|below| below.only_prefix().is_none()) {
             return Ok(None);
         }
         let below = Select { below: self.which.below.clone(), ..Select::records(Vec::new(), Scopes::All) };
