@@ -74,7 +74,7 @@ impl ChatBody {
 
     /// The turn of a user, in a new session if the body names none. Errors if a name cannot be a segment of an address.
     pub(super) fn into_turn(self, user: String, config: &ProxyConfig) -> Result<ChatTurn> {
-        let salt = config.clock.is_fixed().then(|| format!("{user} {}", self.message)).unwrap_or_default();
+        let salt = if config.clock.is_fixed() { format!("{user} {}", self.message) } else { String::new() };
         let session = match &self.session_id {
             Some(session) => session.clone(),
             None => id::fresh(&config.clock, &salt)?,

@@ -132,10 +132,7 @@ impl DocumentJobs {
                 return Err(format!("its parser needs more than {} s", TIME_LIMIT.as_secs()));
             }
         };
-        match has_documents(&lines) {
-            true if status.code().is_some() => Ok(()),
-            _ => Err(reason(upload, status)),
-        }
+        if has_documents(&lines) && status.code().is_some() { Ok(()) } else { Err(reason(upload, status)) }
     }
 
     /// Stores the documents, as often as it takes, and removes the upload.

@@ -160,7 +160,7 @@ impl Router {
         let (path, _) = Route::parse(head.uri.path()).map_err(bad_request)?;
         let names = UserNames::read(path.as_ref(), &head.headers, head.uri.query(), &self.scope);
         let names = names.map_err(bad_request)?;
-        let user = || names.user(None).map_err(bad_request);
+        let user = names.user(None).map_err(bad_request);
         Ok(match (route, &head.method) {
             (Route::Upload, &Method::POST) => self.documents.upload(&names, head, body).await,
             (Route::AiChat { streams }, &Method::POST) => {
@@ -169,20 +169,20 @@ impl Router {
                 let keys = self.guard.caller_keys(&head.headers);
                 self.ai_chat.run(&names, &head.headers, keys, &body, streams).await
             }
-            (Route::Commit(session), &Method::POST) => self.sessions.commit(user()?, session).await,
+            (Route::Commit(session), &Method::POST) => self.sessions.commit(user?, session).await,
             (Route::Sessions, &Method::GET | &Method::HEAD) => {
-                self.sessions.list(user()?, head.uri.query()).await
+                self.sessions.list(user?, head.uri.query()).await
             }
             (Route::Session(session), &Method::GET | &Method::HEAD) => {
-                self.sessions.show(user()?, session).await
+                self.sessions.show(user?, session).await
             }
-            (Route::Session(session), &Method::DELETE) => self.sessions.delete(user()?, session).await,
+            (Route::Session(session), &Method::DELETE) => self.sessions.delete(user?, session).await,
             (Route::Upload | Route::AiChat { .. } | Route::Commit(_), _) => response::wrong_method("POST"),
-            (Route::Documents, &Method::GET | &Method::HEAD) => self.documents.list(user()?).await,
+            (Route::Documents, &Method::GET | &Method::HEAD) => self.documents.list(user?).await,
             (Route::Document(doc_id), &Method::GET | &Method::HEAD) => {
-                self.documents.show(user()?, doc_id).await
+                self.documents.show(user?, doc_id).await
             }
-            (Route::Document(doc_id), &Method::DELETE) => self.documents.delete(user()?, doc_id).await,
+            (Route::Document(doc_id), &Method::DELETE) => self.documents.delete(user?, doc_id).await,
             (Route::Documents | Route::Sessions, _) => response::wrong_method("GET, HEAD"),
             _ => response::wrong_method("GET, HEAD, DELETE"),
         })

@@ -266,7 +266,7 @@ fn a_document_of_the_user_is_the_context_and_no_others() {
         assert!(text(&context["text"]).contains("warm wall") && context["score"].as_f64().unwrap() > 0.0);
         assert_eq!(context["uri"], format!("viking://resources/users/ann/documents/{garden}"));
         assert_eq!(body["search_trace"]["result_count"], 1, "{body}");
-        assert_eq!(body["search_trace"]["query_results"][0]["steps"][0]["step"], "search_start");
+        assert_eq!(body["search_trace"]["query_results"][0]["steps"][0]["event"], "search_start");
         // A whole library, and another document.
         let (_, body) = chat(&proxy, ann, question, json!({}));
         assert_eq!(body["context"][0]["doc_id"], garden.as_str(), "{body}");

@@ -66,7 +66,7 @@ fn random_tree(dice: &mut Dice, count: usize) -> Vec<Value> {
 
 /// The hits that the steps of a search imply, best first: read by their description in rsv-record(5) alone.
 fn implied_hits(steps: &[Value]) -> Vec<(String, f64)> {
-    let of = |name: &str| steps.iter().filter(move |step| step["step"] == name).collect::<Vec<_>>();
+    let of = |name: &str| steps.iter().filter(move |step| step["event"] == name).collect::<Vec<_>>();
     let start = of("search_start")[0];
     let directories: BTreeMap<String, f64> = of("directory")
         .into_iter()
@@ -198,7 +198,7 @@ fn a_target_that_is_not_there_has_no_hits() {
                 assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{target}");
                 let ran = search(&home, &["--target", target, flag, "--steps", "tomatoes"]);
                 let steps = lines_of(&ran.stdout);
-                let reasons: Vec<&Value> = steps.iter().filter(|step| step["step"] == "excluded").collect();
+                let reasons: Vec<&Value> = steps.iter().filter(|step| step["event"] == "excluded").collect();
                 assert_eq!((ran.status, reasons.len()), (1, 1), "{target}: {ran}");
                 assert_eq!((&reasons[0]["reason"], &reasons[0]["uri"]), (&json!("missing"), &json!(target)));
             }

@@ -1,7 +1,6 @@
 //! The steps of a search in the tree, from which a reader can tell how its hits came about.
 
-use super::Method;
-use super::recursion::OWN_SHARE;
+use super::query::{Method, OWN_SHARE};
 use crate::record::{Address, Object, Query, quote};
 
 /// One step.
@@ -81,7 +80,7 @@ impl Step {
         let number = |line: &mut Object, name: &str, number: f64| line.set(name, number.to_string());
         match self {
             Step::SearchStart { questions, targets, method, limit, min_score } => {
-                line.set_text("step", "search_start");
+                line.set_text("event", "search_start");
                 line.set("questions", array(questions.iter().map(String::as_str)));
                 line.set("targets", array(targets.iter().map(Address::as_str)));
                 line.set_text("method", method.name());
@@ -94,13 +93,13 @@ impl Step {
                 }
             }
             Step::Directory { uri, score, children } => {
-                line.set_text("step", "directory");
+                line.set_text("event", "directory");
                 line.set_text("uri", uri.as_str());
                 number(&mut line, "score", *score);
                 line.set("children", children.to_string());
             }
             Step::Candidate { uri, own, parent, score } => {
-                line.set_text("step", "candidate");
+                line.set_text("event", "candidate");
                 line.set_text("uri", uri.as_str());
                 number(&mut line, "own", *own);
                 if let Some(parent) = parent {
@@ -109,7 +108,7 @@ impl Step {
                 number(&mut line, "score", *score);
             }
             Step::Excluded { uri, reason, score } => {
-                line.set_text("step", "excluded");
+                line.set_text("event", "excluded");
                 line.set_text("uri", uri.as_str());
                 line.set_text("reason", reason.name());
                 if let Some(score) = score {
@@ -117,11 +116,11 @@ impl Step {
                 }
             }
             Step::Converged { rounds } => {
-                line.set_text("step", "converged");
+                line.set_text("event", "converged");
                 line.set("rounds", rounds.to_string());
             }
             Step::Summary { candidates, hits, ms } => {
-                line.set_text("step", "summary");
+                line.set_text("event", "summary");
                 line.set("candidates", candidates.to_string());
                 line.set("hits", hits.to_string());
                 line.set("ms", format!("{ms:.1}"));
