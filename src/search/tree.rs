@@ -7,16 +7,18 @@
 //! are none.
 
 mod candidates;
+mod query;
 mod recursion;
 mod session;
 mod shown;
 mod step;
 
+pub use query::{Method, TreeQuery};
 pub use session::session_context;
 pub use shown::{at_level, describe, match_reason};
 pub use step::{Exclusion, Step};
 
-use super::memories::{MemoryRule, run_with_memories};
+use super::memories::run_with_memories;
 use super::options::{By, Options};
 use crate::error::Result;
 use crate::record::{Address, DOCUMENT, Hit, MEMORY, RecordKind, Scopes, StoredRecord};
@@ -25,36 +27,6 @@ use crate::tree;
 use candidates::{Candidate, candidates};
 use std::collections::HashSet;
 use std::time::Instant;
-
-/// The way through the tree.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Method {
-    /// All nodes below the targets at once, by their own scores.
-    #[default]
-    Flat,
-    /// From the targets and the best directories down.
-    Recursive,
-}
-
-/// What is searched for, and where.
-#[derive(Clone, Debug)]
-pub struct TreeQuery<'a> {
-    /// The partition whose documents and memories are searched.
-    pub partition: &'a str,
-    /// The addresses at and below which hits lie. One that belongs to another partition has none.
-    pub targets: &'a [Address],
-    /// The kinds of the hits: documents or memories; if empty, documents, and memories for a target at or below those of
-    /// the partition.
-    pub kinds: &'a [&'static RecordKind],
-    /// The other conditions on the hits; its kinds, its scopes and its subtrees do not count.
-    pub filter: &'a Select,
-    /// The questions; a node has the best of its scores.
-    pub questions: &'a [String],
-    /// Words that count less than those of the questions.
-    pub context: Option<&'a str>,
-    pub method: Method,
-    pub memories: MemoryRule,
-}
 
 /// The answer to a query.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@
 //! An author puts there what a section is about, and a term of several words names one thing. `scripts/bench tree`
 //! measures the worth of both, and of the ways through the tree.
 
-use super::TreeQuery;
+use super::query::TreeQuery;
 use super::step::Step;
 use crate::error::Result;
 use crate::record::{Address, Hit};

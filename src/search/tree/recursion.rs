@@ -7,13 +7,12 @@
 //! waits.
 
 use super::candidates::Candidate;
+use super::query::OWN_SHARE;
 use super::step::Step;
 use crate::record::Address;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
-/// The share of a node's own score in its score.
-pub(super) const OWN_SHARE: f64 = 0.9;
 /// The number of the best directories from which the search starts, beside the targets.
 const START_DIRECTORIES: usize = 3;
 /// The number of directories after which the search ends if they changed nothing.

@@ -1,7 +1,6 @@
 //! The steps of a search in the tree, from which a reader can tell how its hits came about.
 
-use super::Method;
-use super::recursion::OWN_SHARE;
+use super::query::{Method, OWN_SHARE};
 use crate::record::{Address, Object, Query, quote};
 
 /// One step.
@@ -55,16 +54,6 @@ impl Exclusion {
             Exclusion::Filter => "filter",
             Exclusion::Duplicate => "duplicate",
             Exclusion::Limit => "limit",
-        }
-    }
-}
-
-impl Method {
-    /// Its name in a line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Flat => "flat",
-            Method::Recursive => "recursive",
         }
     }
 }
