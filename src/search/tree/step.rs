@@ -58,16 +58,6 @@ impl Exclusion {
     }
 }
 
-impl Method {
-    /// Its name in a line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Flat => "flat",
-            Method::Recursive => "recursive",
-        }
-    }
-}
-
 impl Step {
     pub(super) fn excluded(uri: Address, reason: Exclusion, score: Option<f64>) -> Step {
         Step::Excluded { uri, reason, score }
