@@ -20,9 +20,12 @@ fn saying(words: &[&str]) -> Fake {
     let events = format!("{events}{STOP}data: [DONE]\n\n");
     let whole = json!({"id": "c", "object": "chat.completion", "model": "llama3.1", "choices": [
         {"index": 0, "message": {"role": "assistant", "content": words.concat()}, "finish_reason": "stop"}]});
-    Fake::answering(move |seen| match seen.text().contains("\"stream\":true") {
-        true => Answer::new(200, events.clone()).header("Content-Type", "text/event-stream"),
-        false => Answer::new(200, whole.to_string()),
+    Fake::answering(move |seen| {
+        if seen.text().contains("\"stream\":true") {
+            Answer::new(200, events.clone()).header("Content-Type", "text/event-stream")
+        } else {
+            Answer::new(200, whole.to_string())
+        }
     })
 }
 
