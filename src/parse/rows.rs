@@ -16,7 +16,10 @@ pub(super) fn rows(text: &str) -> Vec<Range<usize>> {
     let (mut row, mut ends) = (ByteRecord::new(), Vec::new());
     // Reading from memory does not fail, and any text is rows.
     while let Ok(true) = reader.read_byte_record(&mut row) {
-        ends.push(usize::try_from(reader.position().byte()).unwrap_or(text.len()));
+        let end = usize::try_from(reader.position().byte()).unwrap_or(text.len());
+        // The reader takes the second half of a line end with the next row.
+        let is_cut = text[..end].ends_with('\r') && text[end..].starts_with('\n');
+        ends.push(if is_cut { end + 1 } else { end });
     }
     let mut start = 0;
     let mut rows: Vec<Range<usize>> =

@@ -14,6 +14,8 @@ const MAX_MOOD_CHARS: usize = 32;
 #[derive(Default)]
 pub(super) struct MoodFilter {
     held: String,
+    /// Whether what is held back goes on with a line of which the beginning was shown.
+    is_within_line: bool,
 }
 
 impl MoodFilter {
@@ -23,16 +25,18 @@ impl MoodFilter {
         // White space is held back too, since what follows it may be the last line.
         let said = self.held.trim_end();
         let begin = said.rfind('\n').map_or(0, |at| at + 1);
-        let is_mood = may_be_mood(said[begin..].trim_start());
+        let is_line = begin > 0 || !self.is_within_line;
+        let is_mood = is_line && may_be_mood(said[begin..].trim_start());
         let shown = if is_mood { said[..begin].trim_end().len() } else { said.len() };
+        self.is_within_line |= shown > 0;
         let rest = self.held.split_off(shown);
         std::mem::replace(&mut self.held, rest)
     }
 
     /// Ends the answer. Returns the rest of what is shown, and the mood.
     pub(super) fn end(self) -> (String, String) {
-        let line = self.held.trim();
-        match mood_of(line) {
+        let is_line = !self.is_within_line || self.held.trim_end().contains('\n');
+        match mood_of(self.held.trim()).filter(|_| is_line) {
             Some(mood) => (String::new(), mood),
             None => (self.held, NEUTRAL.to_owned()),
         }
