@@ -1,15 +1,16 @@
 //! The candidates for a word of a command line, for the shells to complete. Completing creates nothing, waits for
 //! nothing and uses no network: candidates that are not known at once are left out.
 
-use crate::cli::{Candidate, PartialCommand, ValueCompleters};
+use crate::cli::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
 use crate::config::{self, Key, Settings};
-use crate::record::Role;
+use crate::record::{Object, Role, Scope};
 use crate::{embed, store};
+use std::process::{Command, Stdio};
 
 /// The arguments that have candidates.
 pub static VALUES: ValueCompleters = &[
-    ("partition", partitions),
-    ("instance", instances),
+    ("partition", |given| partitions(given, stored_scopes(given))),
+    ("instance", |given| instances(given, stored_scopes(given))),
     ("role", |_| Role::ALL.map(|role| word(role.name())).into()),
     ("recall", |_| choices("enrich.recall")),
     ("placement", |_| choices("enrich.placement")),
@@ -17,6 +18,12 @@ pub static VALUES: ValueCompleters = &[
     ("replay", |given| models(given, true)),
     ("key", keys),
     ("value", values),
+];
+
+/// The same for tools that open no store: rsv-view reads it for them, so that they need not link a database.
+pub static VALUES_WITHOUT_STORE: ValueCompleters = &[
+    ("partition", |given| partitions(given, viewed_scopes(given))),
+    ("instance", |given| instances(given, viewed_scopes(given))),
 ];
 
 fn word(value: impl Into<String>) -> Candidate {
@@ -27,19 +34,40 @@ fn settings(given: &PartialCommand) -> Option<Settings> {
     config::load(&given.common).ok()
 }
 
+/// The scopes that the store holds.
+fn stored_scopes(given: &PartialCommand) -> Vec<Scope> {
+    let place = settings(given).and_then(|settings| settings.store().ok());
+    place.map(|place| store::peek_scopes(&place)).unwrap_or_default()
+}
+
+/// The same, as the rsv-view beside this tool lists them.
+fn viewed_scopes(given: &PartialCommand) -> Vec<Scope> {
+    let Ok(tool) = std::env::current_exe() else { return Vec::new() };
+    let mut view = Command::new(tool.with_file_name("rsv-view"));
+    view.args(["--scopes", "--format", "jsonl"]).env_remove(SHELL_VARIABLE);
+    view.stdin(Stdio::null()).stderr(Stdio::null());
+    let store = given.common.store.iter().map(|store| format!("--store={store}"));
+    view.args(store)
+        .args(given.common.config.iter().flat_map(|file| ["--config".as_ref(), file.as_os_str()]));
+    let listed = view.output().map(|output| output.stdout).unwrap_or_default();
+    let scope = |line: &str| {
+        let object: Object = serde_json::from_str(line).ok()?;
+        let text = |name| object.text(name).ok().flatten();
+        Some(Scope { partition: text("partition")?, instance: text("instance")? })
+    };
+    String::from_utf8_lossy(&listed).lines().filter_map(scope).collect()
+}
+
 /// The partitions that the store holds, and those that the settings name.
-fn partitions(given: &PartialCommand) -> Vec<Candidate> {
+fn partitions(given: &PartialCommand, stored: Vec<Scope>) -> Vec<Candidate> {
     let Some(settings) = settings(given) else { return Vec::new() };
-    let stored = settings.store().map(|place| store::peek_scopes(&place)).unwrap_or_default();
     let mut names = settings.names("partitions");
     names.extend(stored.into_iter().map(|scope| scope.partition));
     sorted(names)
 }
 
 /// The instances of the given partition.
-fn instances(given: &PartialCommand) -> Vec<Candidate> {
-    let place = settings(given).and_then(|settings| settings.store().ok());
-    let stored = place.map(|place| store::peek_scopes(&place)).unwrap_or_default();
+fn instances(given: &PartialCommand, stored: Vec<Scope>) -> Vec<Candidate> {
     let partition = given.common.partition.as_deref().unwrap_or("default");
     sorted(
         stored.into_iter().filter(|scope| scope.partition == partition).map(|scope| scope.instance).collect(),

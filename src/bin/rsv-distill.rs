@@ -71,7 +71,7 @@ fn task(text: &str) -> std::result::Result<String, String> {
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
+    cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

@@ -42,7 +42,7 @@ const AHEAD: usize = 1024;
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
+    cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

@@ -35,7 +35,7 @@ struct Args {
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
+    cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

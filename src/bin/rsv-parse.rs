@@ -56,7 +56,7 @@ fn format(name: &str) -> std::result::Result<Format, String> {
 static ALLOCATOR: cli::ReportingAllocator = cli::ReportingAllocator;
 
 fn main() -> ExitCode {
-    cli::main(run, rsv::complete::VALUES)
+    cli::main(run, rsv::complete::VALUES_WITHOUT_STORE)
 }
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {

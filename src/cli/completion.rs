@@ -41,9 +41,12 @@ impl PartialCommand {
     }
 }
 
+/// The variable that names the shell which asks for completions.
+pub const SHELL_VARIABLE: &str = "RSV_COMPLETIONS";
+
 /// The shell that asks for completions.
 pub(super) fn requested_shell() -> Option<String> {
-    std::env::var("RSV_COMPLETIONS").ok().filter(|shell| !shell.is_empty())
+    std::env::var(SHELL_VARIABLE).ok().filter(|shell| !shell.is_empty())
 }
 
 /// Answers a shell; the exit status.

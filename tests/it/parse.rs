@@ -3,6 +3,7 @@
 use crate::support::{Dice, Home, Ran, lines_of, text, tries};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 
 const ROOT: &str = "viking://resources/x";
 
@@ -306,4 +307,13 @@ pub(crate) fn unread(ran: Ran) -> (String, Vec<String>, Vec<Value>) {
     let unread = end["unread"].as_array().cloned().unwrap_or_default();
     let unread = unread.iter().map(|uri| text(uri)[ROOT.len()..].to_owned()).collect();
     (ran.trouble(), unread, nodes)
+}
+
+#[test]
+fn rsv_parse_links_no_database() {
+    let links = |tool: &str| {
+        let tool = Path::new(env!("CARGO_BIN_EXE_rsv-parse")).with_file_name(tool);
+        memchr::memmem::find(&std::fs::read(tool).unwrap(), b"SQLite format 3").is_some()
+    };
+    assert!(links("rsv-view") && !links("rsv-parse"));
 }
