@@ -2,7 +2,7 @@
 //! nothing and uses no network: candidates that are not known at once are left out.
 
 use crate::cli::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
-use crate::config::{self, Key, Settings};
+use crate::config::{self, EnvironmentPaths, Key, Settings};
 use crate::record::{Object, Role, Scope};
 use crate::{embed, store};
 use std::process::{Command, Stdio};
@@ -42,8 +42,8 @@ fn stored_scopes(given: &PartialCommand) -> Vec<Scope> {
 
 /// The same, as the rsv-view beside this tool lists them.
 fn viewed_scopes(given: &PartialCommand) -> Vec<Scope> {
-    let Ok(tool) = std::env::current_exe() else { return Vec::new() };
-    let mut view = Command::new(tool.with_file_name("rsv-view"));
+    let Some(programs) = EnvironmentPaths::find().program else { return Vec::new() };
+    let mut view = Command::new(programs.join("rsv-view"));
     view.args(["--scopes", "--format", "jsonl"]).env_remove(SHELL_VARIABLE);
     view.stdin(Stdio::null()).stderr(Stdio::null());
     let store = given.common.store.iter().map(|store| format!("--store={store}"));
