@@ -229,14 +229,7 @@ fn print_document(done: DistilledDocument, io: &mut Io) -> Result<()> {
 /// Prints one commit of the messages of a session.
 fn commit(args: &Args, settings: &Settings, method: &Method, io: &mut Io) -> Result<Outcome> {
     let file = args.patterns.clone().or_else(|| settings.text("session.patterns").map(PathBuf::from));
-    let patterns = match &file {
-        None => Patterns::parse("")?,
-        Some(file) => {
-            let read = std::fs::read_to_string(file).map_err(|e| Error::new("cannot be read").because(e));
-            let name = file.display();
-            read.and_then(|text| Patterns::parse(&text)).map_err(|error| error.at(format_args!("{name}")))?
-        }
-    };
+    let patterns = Patterns::load(file.as_deref())?;
     let mut session: Option<UncommittedSession> = None;
     let mut bad_lines = BadLines::default();
     'read: for (name, input) in io.sources(&args.files)? {

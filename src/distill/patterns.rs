@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::record::unexpected;
+use std::path::Path;
 
 /// The patterns that come with rsv: English, German, Spanish, French, Chinese and Japanese.
 const BUILT_IN: &str = include_str!("patterns.txt");
@@ -28,6 +29,14 @@ struct Pattern {
 }
 
 impl Patterns {
+    /// Reads the patterns of a file, if one is given, which go before those that come with rsv. Errors name the file.
+    pub fn load(file: Option<&Path>) -> Result<Patterns> {
+        let Some(file) = file else { return Patterns::parse("") };
+        let read = std::fs::read_to_string(file).map_err(|e| Error::new("cannot be read").because(e));
+        let name = file.display();
+        read.and_then(|text| Patterns::parse(&text)).map_err(|error| error.at(format_args!("{name}")))
+    }
+
     /// Reads patterns, one a line, which go before those that come with rsv. Errors name the line.
     pub fn parse(text: &str) -> Result<Patterns> {
         let mut patterns = Vec::new();

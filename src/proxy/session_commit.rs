@@ -5,9 +5,8 @@ use super::embedder::SharedEmbedder;
 use super::proxy_config::ProxyConfig;
 use super::store_pool::StorePool;
 use crate::backfill;
-use crate::config::Settings;
 use crate::distill::{self, Patterns, UncommittedSession};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, Result};
 use crate::ingest::{Gathered, Ingest, Options};
 use crate::link::{self, Nearness};
 use crate::memory::PriorRule;
@@ -16,6 +15,7 @@ use crate::record::{Commit, Draft, Feed, Line, Object, Record, Scope, StoredReco
 use crate::store::{self, Store, Uncommitted};
 use std::io::Cursor;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The greatest number of messages in a commit; the others wait for the next one.
@@ -66,7 +66,9 @@ impl SessionCommits {
             return Ok(None);
         }
         let session = gathered(session, found)?;
-        let mut commit = Commit::parse(distill::commit_by_rule(&session, &patterns(settings)?)?)?;
+        let patterns = settings.text("session.patterns").map(PathBuf::from);
+        let patterns = Patterns::load(patterns.as_deref())?;
+        let mut commit = Commit::parse(distill::commit_by_rule(&session, &patterns)?)?;
         if !commit.memories.is_empty() {
             self.add_near(&mut commit, store)?;
         }
@@ -130,11 +132,4 @@ fn draft(record: StoredRecord) -> Result<Draft> {
         Line::Record(draft) => Ok(draft),
         _ => Err(Error::new("the line of a record is none")),
     }
-}
-
-/// The patterns of statements to remember.
-fn patterns(settings: &Settings) -> Result<Patterns> {
-    let Some(file) = settings.text("session.patterns") else { return Patterns::parse("") };
-    let text = std::fs::read_to_string(&file).context(format_args!("cannot read {file}"))?;
-    Patterns::parse(&text).map_err(|error| error.at(file))
 }

@@ -188,7 +188,7 @@ fn a_commit_that_fails_is_told_and_tried_again() {
     let home = home.env("RSV_SESSION_PATTERNS", file.to_str().unwrap());
     let proxy = Proxy::start(&home);
     say(&proxy, "s1", "Where?");
-    wait_for("a failure in /health", || proxy.get("/health").1.contains("cannot read"));
+    wait_for("a failure in /health", || proxy.get("/health").1.contains("patterns.txt: cannot be read"));
     say(&proxy, "s1", "And now?");
     std::fs::write(&file, "").unwrap();
     wait_for("a commit", || !archives(&home).is_empty());

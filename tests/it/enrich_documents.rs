@@ -1,5 +1,6 @@
 //! Recall of documents: a block of their own, only when asked for, each under its address.
 
+use crate::enrich_memories::{enrich, last, request};
 use crate::fake::{Answer, Fake};
 use crate::proxy::Proxy;
 use crate::support::{Home, lines_of, text};
@@ -36,18 +37,6 @@ fn with_documents(home: Home) -> Home {
 }
 
 const QUESTION: &str = "How do I start the centrifugal pump?";
-
-fn request(text: &str) -> String {
-    format!("{}\n", json!({"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}))
-}
-
-fn enrich(home: &Home, request: &str) -> Value {
-    lines_of(&home.run("rsv-enrich", &["-p", "work", "-i", "desk"], request).ok()).remove(0)
-}
-
-fn last(enriched: &Value) -> String {
-    text(&enriched["messages"].as_array().unwrap().last().unwrap()["content"])
-}
 
 fn recalling(home: &Home) -> Home {
     home.env("RSV_ENRICH_RECALL", "similar,recent,memories,documents")

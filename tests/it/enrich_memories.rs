@@ -34,15 +34,15 @@ fn with_memories(home: Home) -> Home {
     home
 }
 
-fn request(text: &str) -> String {
+pub(crate) fn request(text: &str) -> String {
     format!("{}\n", json!({"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}))
 }
 
-fn enrich(home: &Home, request: &str) -> Value {
+pub(crate) fn enrich(home: &Home, request: &str) -> Value {
     lines_of(&home.run("rsv-enrich", &["-p", "work", "-i", "desk"], request).ok()).remove(0)
 }
 
-fn last(enriched: &Value) -> String {
+pub(crate) fn last(enriched: &Value) -> String {
     text(&enriched["messages"].as_array().unwrap().last().unwrap()["content"])
 }
 
