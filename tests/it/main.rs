@@ -106,6 +106,7 @@ mod surroundings;
 mod terminal;
 mod terminal_text;
 mod tree_search;
+mod tree_steps;
 mod usage_errors;
 mod vectors;
 mod view;
