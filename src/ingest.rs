@@ -144,6 +144,11 @@ impl Ingest {
         self.add_checked(None, vec![Record::Stored(memory)], None, false)
     }
 
+    /// Adds an object as its line is added; `source` names where it comes from.
+    pub fn add_object(&mut self, source: &str, object: Object) -> Result<()> {
+        self.add_line(SourceLocation::new(source.into(), 1), object)
+    }
+
     /// Adds a line of any kind; errors, which begin with the member at fault, leave the batch as it was.
     fn add_line(&mut self, place: SourceLocation, mut line: Object) -> Result<()> {
         let own = line.has("kind");

@@ -46,4 +46,5 @@ pub mod distill; // 12  sessions into memories
 pub mod merge; // 12  similar memories into one
 pub mod plan; // 12  the questions of a message, by a model
 
+pub mod mcp; // 13  the tools of the suite for clients of the Model Context Protocol
 pub mod proxy; // 13  the same steps chained behind HTTP

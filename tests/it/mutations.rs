@@ -42,7 +42,7 @@ const PARTS: [&[u8]; 28] = [
 ];
 
 /// Changes bytes in one to four random ways.
-fn mutate(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
+pub(crate) fn mutate(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..1 + dice.below(4) {
         let at = dice.below(bytes.len() + 1);
