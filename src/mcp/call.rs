@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::ingest::{self, Ingest};
 use crate::memory::{self, NewSignal, PriorRule};
 use crate::record::{Clock, Hit, MEMORY, Object, Scope, SignalType, StoredRecord};
+use crate::redact::Redactor;
 use crate::search::tree::{TreeAnswer, TreeQuery};
 use crate::search::{self, Meaning, MemoryRule, Ranking, Searcher};
 use crate::store::{self, OpenMode, Select, Store};
@@ -155,10 +156,14 @@ impl Call<'_> {
             partition: Some(scope.partition.clone()),
             instance: Some(scope.instance.clone()),
             max_line: Some(self.server.settings.max_line()),
+            redactor: Redactor::from_settings(&self.server.settings)?,
             ..ingest::Options::default()
         };
         let mut ingest = Ingest::new(options, self.server.clock);
         add(&mut ingest)?;
+        if let Some(note) = ingest.redaction_note() {
+            self.server.diagnostics.note(note);
+        }
         let mut store = self.open_to_write()?;
         let mut lines = Vec::new();
         for done in ingest.commit(&mut *store)? {
