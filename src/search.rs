@@ -6,6 +6,7 @@ mod meaning;
 mod memories;
 mod nearby;
 mod options;
+mod secrets;
 pub mod tree;
 mod visit;
 
@@ -13,6 +14,7 @@ pub use meaning::{Fallback, Meaning};
 pub use memories::{MemoryRule, run_with_memories};
 pub use nearby::{is_in_words, nothing_found};
 pub use options::{By, CatchUp, LinkNewest, Options};
+pub use secrets::visit_secrets;
 pub use visit::{around, visit_around_words, visit_by_words};
 
 use crate::backfill;
