@@ -46,6 +46,8 @@ fn assert_whole(home: &Home, release: &Path) {
         ["Sow tomatoes in April."]
     );
     assert_eq!(home.contents("rsv-search", &["-p", "garden", "北の柵"]).len(), 1);
+    assert_eq!(home.contents("rsv-search", &["-p", "rows", "row 77 beans"]), ["Row 77 of the beans"]);
+    assert_eq!(home.contents("rsv-search", &["-p", "rows", "-n", "999", "row"]).len(), 259);
     let memories = lines_of(
         &home.run("rsv-view", &["--kind", "memory", "-p", "garden", "-i", "garden", "--all"], "").ok(),
     );
