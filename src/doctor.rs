@@ -54,6 +54,11 @@ pub fn compact(settings: &Settings) -> Result<Finding> {
     files::compact(settings)
 }
 
+/// Makes all that follows from the records of the store anew, and says what cannot be mended.
+pub fn repair(settings: &Settings) -> Vec<Finding> {
+    files::repair(settings)
+}
+
 /// Prints the findings: as text for people, as JSON lines for programs. The answer is yes if nothing needs doing.
 pub fn print(found: &[Finding], io: &mut Io) -> Result<Outcome> {
     let layout = io.stdout_is_tty().then(|| io.layout());

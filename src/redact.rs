@@ -9,6 +9,7 @@ mod rules;
 
 pub use finding::Finding;
 
+use crate::cli;
 use crate::config::Settings;
 use crate::error::Result;
 use crate::record::{Content, Object, StoredRecord, kind_named};
@@ -60,6 +61,15 @@ impl Redactor {
     pub fn from_settings(settings: &Settings) -> Result<Option<Redactor>> {
         let is_on = settings.boolean("ingest.redact") == Some(true);
         is_on.then(|| Redactor::of_patterns(settings)).transpose()
+    }
+
+    /// The same for a tool, whose lines on standard error are redacted too from now on.
+    pub fn for_tool(settings: &Settings) -> Result<Option<Redactor>> {
+        let redactor = Redactor::from_settings(settings)?;
+        if let Some(redactor) = redactor.clone() {
+            cli::filter_stderr(move |line| redactor.redacted(line).into_owned());
+        }
+        Ok(redactor)
     }
 
     /// The redactor for the patterns of the settings, whether or not it is on.

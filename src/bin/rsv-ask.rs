@@ -39,6 +39,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    let redactor = Redactor::for_tool(&settings)?;
     let question = question(&args.text, settings.max_line(), io)?;
     if args.model.is_none() && settings.text("model").is_none() {
         return Err(Error::new("no model is named").hint("give --model MODEL, or run: rsv-config init"));
@@ -54,7 +55,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         io.fault(&failure.error());
     }
     if let Some(response) = end.response {
-        keep(&response, &settings, io)?;
+        keep(&response, &settings, redactor, io)?;
     }
     printed.map(|()| Outcome::Yes)
 }
@@ -118,8 +119,7 @@ fn print(text: &str, io: &mut Io) -> Result<()> {
 }
 
 /// Stores the turn of a response.
-fn keep(response: &Object, settings: &Settings, io: &mut Io) -> Result<()> {
-    let redactor = Redactor::from_settings(settings)?;
+fn keep(response: &Object, settings: &Settings, redactor: Option<Redactor>, io: &mut Io) -> Result<()> {
     let options = Options { max_line: Some(settings.max_line()), redactor, ..Options::default() };
     let mut ingest = Ingest::new(options, io.clock);
     ingest.add_response(response)?;

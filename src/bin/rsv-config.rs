@@ -70,6 +70,9 @@ enum Action {
         /// Only return the unused space of the store's file to the disk
         #[arg(long)]
         compact: bool,
+        /// Only make anew what follows from the records of the store: indexes, marks and counts
+        #[arg(long, conflicts_with = "compact")]
+        repair: bool,
     },
 }
 
@@ -107,8 +110,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Init(init) => begin(init, io),
         Action::Status { format: None } => status(io),
         Action::Status { format: Some(format) } => activity(&format, io),
-        Action::Doctor { compact: true } => compact(io),
-        Action::Doctor { compact: false } => examine(io),
+        Action::Doctor { compact: true, .. } => compact(io),
+        Action::Doctor { repair: true, .. } => repair(io),
+        Action::Doctor { .. } => examine(io),
     }
 }
 
@@ -233,6 +237,11 @@ fn activity(format: &str, io: &mut Io) -> Result<Outcome> {
 fn compact(io: &mut Io) -> Result<Outcome> {
     let returned = doctor::compact(&config::load_for_tool(io)?)?;
     doctor::print(&[returned], io)
+}
+
+fn repair(io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    doctor::print(&doctor::repair(&settings), io)
 }
 
 fn examine(io: &mut Io) -> Result<Outcome> {

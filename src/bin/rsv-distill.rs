@@ -9,6 +9,7 @@ use rsv::distill::{
 };
 use rsv::error::{Error, Result};
 use rsv::record::{DOCUMENT, Line, LocatedObject, MESSAGE, Object, Reader};
+use rsv::redact::Redactor;
 use rsv::structured::Method;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    Redactor::for_tool(&settings)?;
     io.common.scope()?;
     let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;
     if args.commit {

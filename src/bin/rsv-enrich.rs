@@ -6,6 +6,7 @@ use rsv::config;
 use rsv::enrich::{Enriched, LineEnricher};
 use rsv::error::Result;
 use rsv::record::Reader;
+use rsv::redact::Redactor;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut settings = config::load_for_tool(io)?;
+    Redactor::for_tool(&settings)?;
     let flags = [
         ("enrich.recall", "--recall", args.recall),
         ("recent_context_size", "--recent", args.recent),

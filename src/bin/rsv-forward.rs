@@ -5,6 +5,7 @@ use rsv::config;
 use rsv::error::{Context, Result};
 use rsv::forward::{AnswerFormat, Forwarder, LineOutput};
 use rsv::record::{LocatedObject, Reader};
+use rsv::redact::Redactor;
 use rsv::{http, view};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    Redactor::for_tool(&settings)?;
     let scope = io.common.scope()?;
     let named = io.common.partition().is_some() || io.common.instance.is_some();
     let scope = Arc::new(named.then_some(scope));

@@ -78,7 +78,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     if args.find {
         return find(&settings, io);
     }
-    let redactor = Redactor::from_settings(&settings)?;
+    let redactor = Redactor::for_tool(&settings)?;
     let options = Options {
         partition: io.common.partition.clone(),
         instance: io.common.instance.clone(),

@@ -80,7 +80,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         mirror: args.mirror,
         allow_return: args.allow_return,
         max_line: Some(settings.max_line()),
-        redactor: Redactor::from_settings(&settings)?,
+        redactor: Redactor::for_tool(&settings)?,
     };
     io.common.scope()?;
     let mut ingest = Ingest::new(options, io.clock);

@@ -6,6 +6,7 @@ use rsv::config;
 use rsv::error::Result;
 use rsv::merge::{self, Cluster};
 use rsv::record::{Commit, LocatedObject, Object, Reader, SourceLocation};
+use rsv::redact::Redactor;
 use rsv::structured::Method;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let settings = config::load_for_tool(io)?;
+    Redactor::for_tool(&settings)?;
     let begin = Instant::now();
     let method = Method::new(args.model.as_deref(), args.emit_request, &settings, io)?;
     let mut sums = Sums::default();

@@ -6,6 +6,7 @@ use rsv::doctor;
 use rsv::error::{Context, Error, Result};
 use rsv::http;
 use rsv::proxy::{self, ClientCommand, LogFormat, Proxy, StopSignals};
+use rsv::redact::Redactor;
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         io.keep_notes_for_details();
     }
     let settings = if args.check { config::load_without_notes(io)? } else { config::load_for_tool(io)? };
+    Redactor::for_tool(&settings)?;
     let set = settings.integer("reservoir_port").and_then(|port| u16::try_from(port).ok());
     let port = args.port.or(if args.ollama { Some(OLLAMA_PORT) } else { set }).unwrap_or(3017);
     let host =

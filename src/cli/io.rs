@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::OnceLock;
 
 /// An input with its name for messages.
 pub type Source = (String, Box<dyn Read + Send>);
@@ -386,9 +387,20 @@ fn prompt(text: &str) {
     let _ = write!(io::stderr(), "{text}");
 }
 
+/// What the lines on standard error are changed by.
+type LineFilter = Box<dyn Fn(&str) -> String + Send + Sync>;
+
+static STDERR_FILTER: OnceLock<LineFilter> = OnceLock::new();
+
+/// Changes each line on standard error from now on. Of several filters, the first holds.
+pub fn filter_stderr(filter: impl Fn(&str) -> String + Send + Sync + 'static) {
+    let _ = STDERR_FILTER.set(Box::new(filter));
+}
+
 /// Writes a line to standard error. All lines to it go through here. A closed standard error is no failure.
 fn write_stderr_line(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let filtered = STDERR_FILTER.get().map(|filter| filter(line));
+    let _ = writeln!(io::stderr(), "{}", filtered.as_deref().unwrap_or(line));
 }
 
 /// A terminal without echo, but for line ends. Ctrl-C restores its echo.

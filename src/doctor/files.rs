@@ -228,6 +228,33 @@ pub(super) fn compact(settings: &Settings) -> Result<Finding> {
     ))
 }
 
+/// Makes all that follows from the records anew: a finding for each thing that was done, and one for what is left.
+pub(super) fn repair(settings: &Settings) -> Vec<Finding> {
+    let place = match settings.store() {
+        Ok(place) => place,
+        Err(error) => return vec![Finding::trouble("store", &error)],
+    };
+    if place.path().is_some_and(|path| !path.exists()) {
+        return vec![Finding::ok("repair", format!("there is no {} yet", place.address))];
+    }
+    let repaired = store::open(&place, OpenMode::Create).and_then(|mut store| {
+        let done = store.repair()?;
+        let left = store.integrity_errors(MAX_REPORTED_ERRORS)?;
+        Ok((done, left))
+    });
+    match repaired {
+        Ok((done, left)) => {
+            let mut found: Vec<Finding> = done.into_iter().map(|text| Finding::ok("repair", text)).collect();
+            found.extend(left.first().map(|fault| {
+                let text = format!("{} is damaged where records are: {fault}", place.address);
+                Finding::trouble("store", &damaged(&place, &Error::new(text)))
+            }));
+            found
+        }
+        Err(error) => vec![Finding::trouble("store", &with_commands(&place, error))],
+    }
+}
+
 /// The size of a store's file and its log.
 fn file_bytes(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len()) + log_bytes(path)

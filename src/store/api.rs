@@ -278,6 +278,10 @@ pub trait State {
     /// Makes all sums anew from the records; returns whether any differed.
     fn rebuild_tallies(&mut self) -> Result<bool>;
 
+    /// Makes all that follows from the records anew: indexes, marks and counts. Returns in words what was wrong, and what
+    /// was done.
+    fn repair(&mut self) -> Result<Vec<String>>;
+
     /// The scopes that are not empty, by name, with the number of their messages.
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>>;
 

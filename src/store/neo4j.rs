@@ -21,6 +21,7 @@ mod nearest;
 mod read;
 mod records;
 mod removal;
+mod repair;
 mod retrieval;
 mod rows;
 mod schema;

@@ -150,7 +150,8 @@ fn an_installation_runs_and_uninstalls_without_a_trace() {
     assert!(!prefix.join("share").exists(), "an empty directory is left");
     assert_eq!(
         home.read("stopped"),
-        "--user disable --now rsv-proxy.service rsv-import.service rsv-embed.timer rsv-consolidate.timer\n"
+        "--user disable --now rsv-proxy.service rsv-import.service rsv-embed.timer rsv-consolidate.timer \
+         rsv-backup.timer\n"
     );
     assert!(alone.store().exists());
 }
@@ -337,9 +338,13 @@ fn a_release_needs_only_what_it_says() {
     let home = bare();
     let from = real(&home, &["rsv-embed", "rsv-ingest", "rsv-view"]);
     let made = run(&home, script("release"), &["--from", from.to_str().unwrap(), "--out", "."]).ok();
-    let name = made.trim().strip_prefix("./").unwrap().strip_suffix(".tar.gz").unwrap();
+    let (archive, sums) = made.trim().split_once('\n').unwrap();
+    assert_eq!(sums, "./SHA256SUMS");
+    let checked = run(&home, "/usr/bin/env", &["sha256sum", "-c", "SHA256SUMS"]).ok();
+    assert_eq!(checked, format!("{}: OK\n", archive.strip_prefix("./").unwrap()));
+    let name = archive.strip_prefix("./").unwrap().strip_suffix(".tar.gz").unwrap();
     assert!(name.starts_with(concat!("rsv-", env!("CARGO_PKG_VERSION"), "-")), "{made}");
-    run(&home, "/usr/bin/env", &["tar", "-xzf", made.trim()]).ok();
+    run(&home, "/usr/bin/env", &["tar", "-xzf", archive]).ok();
     std::fs::remove_dir_all(&from).unwrap();
     let needs = home.read(&format!("{name}/NEEDS"));
 

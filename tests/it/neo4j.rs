@@ -2,7 +2,7 @@
 //! `RSV_TEST_NEO4J` does not say where the server is, these tests are left out; scripts/test starts one.
 
 use crate::support::{Dice, Home, lines_of, text};
-use neo4rs::{ConfigBuilder, Graph as Driver, Txn, query};
+use neo4rs::{BoltType, ConfigBuilder, Graph as Driver, Txn, query};
 use rsv::config::{Secret, ServerOptions, StoreLocation};
 use rsv::record::{
     Content, Draft, DraftDefaults, Embedding, Hit, Object, Record, Role, Scope, Scopes, StoredRecord, Vector,
@@ -10,6 +10,7 @@ use rsv::record::{
 use rsv::store::{
     Candidate, Evidence, Occur, Plan, Question, QuestionVector, Select, Store, Term, WriteRules, Written,
 };
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use tokio::runtime::{Builder, Runtime};
@@ -62,6 +63,23 @@ impl Graph {
             }
             texts
         })
+    }
+
+    /// The rows of a statement.
+    pub(crate) fn rows<T: DeserializeOwned>(&self, statement: &str) -> Vec<T> {
+        self.runtime.block_on(async {
+            let mut rows = self.driver.execute(query(statement)).await.unwrap();
+            let mut all = Vec::new();
+            while let Some(row) = rows.next().await.unwrap() {
+                all.push(row.to().unwrap());
+            }
+            all
+        })
+    }
+
+    /// Runs a statement with a parameter `row`.
+    pub(crate) fn run_with(&self, statement: &str, row: BoltType) {
+        self.runtime.block_on(self.driver.run(query(statement).param("row", row))).unwrap();
     }
 
     /// Fails unless Reservoir 0.2.4 can read each message, as it reads all: with a driver, into its own type.

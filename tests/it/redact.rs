@@ -1,6 +1,6 @@
 //! Redaction: secrets of every kind are known, and what only looks like them is left alone.
 
-use crate::support::{Home, lines_of, text};
+use crate::support::{Dice, Home, lines_of, text};
 use serde_json::{Value, json};
 
 /// A home in which secrets are redacted.
@@ -10,13 +10,16 @@ pub(crate) fn redacting() -> Home {
 
 /// Letters and digits as they stand in tokens, the same for the same seed.
 pub(crate) fn token(seed: usize, length: usize) -> String {
-    const SIGNS: &[u8] = b"aB3dE7gH1jK9mN5pQ2rS8tU4vW6xY0zCfIlLoOqQyZ";
-    let sign = |at: usize| char::from(SIGNS[(at * 17 + seed * 29 + at * at * 5) % SIGNS.len()]);
-    (0..length).map(sign).collect()
+    signs(seed, length, b"aB3dE7gH1jK9mN5pQ2rS8tU4vW6xY0zCfIlLoOqQyZ")
+}
+
+fn signs(seed: usize, length: usize, signs: &[u8]) -> String {
+    let mut dice = Dice(seed as u64);
+    (0..length).map(|_| char::from(signs[dice.below(signs.len())])).collect()
 }
 
 fn hex(seed: usize, length: usize) -> String {
-    (0..length).map(|at| char::from(b"0123456789abcdef"[(at * 7 + seed * 11 + at * at * 3) % 16])).collect()
+    signs(seed, length, b"0123456789abcdef")
 }
 
 /// Secrets, each with its kind. They are put together here, so that no scanner takes them for some of ours.
@@ -103,7 +106,7 @@ fn innocent() -> Vec<String> {
         texts.push(format!("![owl](data:image/png;base64,iVBORw0KGgo{})", picture.replace(['-', '_'], "/")));
         texts.push(format!(
             "order {} of {}",
-            4_111_111_111_111_112_u64 + 10 * n as u64,
+            9_111_111_111_111_112_u64 + n as u64,
             1_700_000_000_000_u64 + n as u64
         ));
     }

@@ -221,7 +221,8 @@ fn documents_and_what_is_cut_off_are_redacted() {
     );
     home.write("tree/.env", &format!("OPENAI_API_KEY={key}\n"));
     home.write("tree/plain.txt", &format!("key: {key}\n"));
-    let parsed = home.run("rsv-parse", &["-q", "-p", "p", "tree"], "").ok();
+    let parsed =
+        home.run("rsv-parse", &["-q", "-p", "p", "--to", "viking://resources/tree", "tree"], "").ok();
     std::fs::remove_dir_all(home.path("tree")).unwrap();
     let ran = home.run("rsv-ingest", &["-p", "p", "--mirror"], &parsed);
     assert!(ran.status == 0 && told(&ran).len() == 1, "{ran}");

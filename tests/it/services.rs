@@ -16,7 +16,7 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     let home = home.env("XDG_RUNTIME_DIR", home.path("").to_str().unwrap());
     let paths = units.read_dir().unwrap().map(|unit| unit.unwrap().path().display().to_string());
     let paths: Vec<String> = paths.collect();
-    assert_eq!(paths.len(), 6);
+    assert_eq!(paths.len(), 8);
     let words = ["systemd-analyze", "verify", "--user", "--man=no"].map(str::to_owned);
     let words = [&words[..], &paths].concat();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -84,6 +84,9 @@ systemctl --user start rsv-embed
 systemctl --user show -P Result rsv-embed
 systemctl --user start rsv-consolidate
 systemctl --user show -P Result rsv-consolidate
+systemctl --user start rsv-backup
+systemctl --user show -P Result rsv-backup
+ls "$HOME/.local/share/rsv/backups" | wc -l
 mkdir -p "$HOME/.claude/projects"
 systemctl --user start rsv-import
 until [ "$("$HOME/.local/bin/rsv-view" -p owls 9 | jq -r .content)" = 'A cold wall.' ]; do
@@ -116,7 +119,16 @@ fn within_their_limits_the_services_serve_and_embed_until_they_are_taken_away() 
     let home = bare();
     let from = real(
         &home,
-        &["rsv-proxy", "rsv-embed", "rsv-import", "rsv-ingest", "rsv-link", "rsv-merge", "rsv-view"],
+        &[
+            "rsv-proxy",
+            "rsv-embed",
+            "rsv-export",
+            "rsv-import",
+            "rsv-ingest",
+            "rsv-link",
+            "rsv-merge",
+            "rsv-view",
+        ],
     );
     let own = home.path("own").display().to_string();
     let own = home.env("HOME", &own);
@@ -129,7 +141,7 @@ fn within_their_limits_the_services_serve_and_embed_until_they_are_taken_away() 
     words.extend(["bash", "-c", MANAGER, "manager", &place, SERVE, &name]);
     run(&home, "/usr/bin/env", &["chmod", "755", "."]).ok();
     let ran = run(&home, "/usr/bin/env", &words);
-    let wanted = "NoNewPrivs:\t1\nSeccomp:\t2\nA warm wall.\n384\nsuccess\nsuccess\nsuccess\nsuccess\nactive\nactive\nactive\n\
+    let wanted = "NoNewPrivs:\t1\nSeccomp:\t2\nA warm wall.\n384\nsuccess\nsuccess\nsuccess\n1\nsuccess\nsuccess\nactive\nactive\nactive\n\
         inactive\ninactive\ninactive\n";
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, wanted, ""));
     let vectors = own.run("rsv-export", &["--vectors"], "").ok();

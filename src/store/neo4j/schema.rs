@@ -31,12 +31,35 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<()> {
         return refused(ErrorKind::ServerTooOld(USE_NEWER_SERVER), cause);
     }
     let version: Option<i64> = store.get("version").map_err(failed)?;
-    if let Some(other) = version.filter(|version| *version != VERSION) {
+    if let Some(other) = version.filter(|version| !(FIRST..=VERSION).contains(version)) {
         let cause = format!("is of another version of rsv ({other}; this one reads {VERSION})");
         return refused(ErrorKind::OtherVersion, cause);
     }
+    if let Some(version) = version.filter(|version| *version != VERSION) {
+        migrate(server, version).map_err(failed)?;
+    }
     let prepared: Vec<String> = store.get("kinds").map_err(failed)?;
     make_missing(server, version.is_none(), &prepared).map_err(failed)
+}
+
+/// The version of the schema of rsv 0.1.0, the first that was released. Graphs of earlier ones are refused.
+const FIRST: i64 = 6;
+
+/// The statements of each step from the schema of a release to the next, only ever added to: the first is that from `FIRST`.
+const MIGRATIONS: [&[&str]; 0] = [];
+
+const _: () = assert!(FIRST + MIGRATIONS.len() as i64 == VERSION);
+
+/// Brings a graph to the version of this release, all at once.
+fn migrate(server: &Server, version: i64) -> DbResult<()> {
+    let done = usize::try_from(version - FIRST).unwrap_or_default();
+    server.write(|transaction| {
+        lock(transaction.within(Duration::from_secs(INDEXING_TIMEOUT)), 0)?;
+        for statement in MIGRATIONS.iter().skip(done).copied().flatten() {
+            transaction.run(statement, Params::new())?;
+        }
+        transaction.run(changes::SET_VERSION, with_kinds(Params::new(), &[]).with("version", VERSION))
+    })
 }
 
 /// Makes the constraints of a new store, and the indexes of kinds that have none yet.
@@ -60,6 +83,11 @@ fn make_missing(server: &Server, is_new: bool, prepared: &[String]) -> DbResult<
         let params = with_kinds(Params::new(), &missing).with("version", VERSION);
         transaction.run(changes::SET_VERSION, params)
     })
+}
+
+/// Makes all constraints and indexes that are missing.
+pub(super) fn make_all(server: &Server) -> DbResult<()> {
+    make_missing(server, true, &[])
 }
 
 /// `5.26.0` as two numbers.

@@ -47,6 +47,10 @@ impl State for Neo4j {
         self.or_error("write to", self.server.write(tallies::rebuild))
     }
 
+    fn repair(&mut self) -> Result<Vec<String>> {
+        self.or_error("repair", self.repair_all())
+    }
+
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {
         self.or_error("read", self.count_scopes())
     }

@@ -4,7 +4,7 @@ use super::super::api::OpenMode;
 use super::super::error::{ErrorKind, StoreError};
 use super::error::{DAMAGED, LOCK_TIMEOUT, describe, is_busy};
 use super::raw_pages::PAGE_SIZE;
-use super::{recover, schema, wal};
+use super::{migrations, recover, schema, wal};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::process::geteuid;
@@ -171,6 +171,7 @@ fn connect(path: &Path, mode: OpenMode) -> Result<Connection, OpenError> {
             let cause = format!("{} is the log of another file", log.display());
             return Err(OpenError::Refused(ErrorKind::ForeignLog, cause));
         }
+        migrations::run(&mut connection)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
         return Ok(connection);
     }
@@ -204,7 +205,13 @@ fn connect_without_log(path: &Path) -> Result<Connection, OpenError> {
     }
     let mut connection = wal::open_alone(&Path::new(".").join(path))?;
     set_up(&mut connection, OpenMode::Existing)?;
-    FileIdentity::read(&connection)?.check()?;
+    let identity = FileIdentity::read(&connection)?;
+    identity.check()?;
+    if identity.user_version < schema::VERSION && identity.has_tables {
+        let cause =
+            "is of an earlier version of rsv, and cannot be written to bring it up to date".to_owned();
+        return Err(OpenError::Refused(ErrorKind::ReadOnly, cause));
+    }
     Ok(connection)
 }
 
@@ -263,7 +270,7 @@ impl FileIdentity {
     /// Refuses the files of other programs, and of other versions.
     fn check(&self) -> Result<(), OpenError> {
         let FileIdentity { application_id, user_version, has_tables } = *self;
-        if application_id == schema::APPLICATION_ID && user_version != schema::VERSION {
+        if application_id == schema::APPLICATION_ID && !migrations::is_supported(user_version) {
             let supported = schema::VERSION;
             let cause = format!("is of another version of rsv ({user_version}; this one reads {supported})");
             return Err(OpenError::Refused(ErrorKind::OtherVersion, cause));

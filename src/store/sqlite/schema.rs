@@ -6,7 +6,7 @@ use rusqlite::Connection;
 /// The `PRAGMA application_id` of a store: "rsv1".
 pub(super) const APPLICATION_ID: i32 = 0x7273_7631;
 
-/// The `user_version` of a file that has these tables. Files of other versions are refused.
+/// The `user_version` of a file that has these tables. Files of earlier versions are migrated (`migrations.rs`).
 pub(super) const VERSION: i32 = 11;
 
 /// Makes the tables and marks the file as a store; must be called within a transaction.

@@ -4,7 +4,7 @@ use super::super::api::{Claim, State, Tallies};
 use super::super::error::{ErrorKind, Result, StoreError};
 use super::connection::open_private;
 use super::database::Sqlite;
-use super::{erase, facts, tallies, wal};
+use super::{erase, facts, repair, tallies, wal};
 use crate::error::Error;
 use crate::record::Scope;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -40,6 +40,10 @@ impl State for Sqlite {
             transaction.commit().map(|()| differed)
         };
         rebuild(&mut self.connection).map_err(|e| self.failed("write to", e))
+    }
+
+    fn repair(&mut self) -> Result<Vec<String>> {
+        repair::repair(&mut self.connection).map_err(|e| self.failed("repair", e))
     }
 
     fn scopes(&mut self) -> Result<Vec<(Scope, u64)>> {

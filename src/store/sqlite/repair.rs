@@ -1,0 +1,159 @@
+//! Makes anew all that follows from the records: their derived columns, the indexes by words and by meaning, the marks of
+//! what waits for a vector or for its links, and the sums. What only they refer to is removed.
+
+use super::collections::{self, CollectionRow};
+use super::row::{self, COLUMNS, TABLES};
+use super::segment_draft::Draft;
+use super::{embedding, tallies, wal, word_index};
+use rusqlite::{Connection, params};
+
+/// The references of the tables that hold what users stored, by column, to a table and its key.
+const REFERENCES: [[&str; 4]; 4] = [
+    ["embedding", "record", "record", "n"],
+    ["embedding", "model", "model", "n"],
+    ["link", "source", "record", "n"],
+    ["link", "target", "record", "n"],
+];
+/// The tables whose rows are all derived, and that are filled again.
+const DERIVED: [&str; 10] = [
+    "removed_slot",
+    "posting",
+    "segment_docs",
+    "segment_words",
+    "segment",
+    "unembedded",
+    "unlinked",
+    "pending_code",
+    "code_page",
+    "index_checksum",
+];
+
+/// Repairs a file; returns in words what was wrong and what was done.
+pub(super) fn repair(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
+    let mut done = Vec::new();
+    let first: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if first != "ok" {
+        connection.execute_batch("REINDEX")?;
+        done.push(format!(
+            "the indexes of the tables were made anew: {}",
+            first.lines().next_back().unwrap_or("")
+        ));
+    }
+    let transaction = wal::begin_write(connection)?;
+    let dangling = remove_dangling(&transaction)?;
+    if dangling > 0 {
+        done.push(format!("{dangling} vectors and links of records that do not exist were removed"));
+    }
+    let columns = mend_columns(&transaction)?;
+    if columns > 0 {
+        done.push(format!("{columns} records had wrong marks, which were corrected"));
+    }
+    for table in DERIVED {
+        transaction.execute(&format!("DELETE FROM {table}"), [])?;
+    }
+    done.push(format!("the word index was made anew, of {} records", index_words(&transaction)?));
+    let (vectors, wrong) = index_vectors(&transaction)?;
+    done.push(format!(
+        "the vector indexes were made anew, of {vectors} vectors, which are compared again for links"
+    ));
+    if wrong > 0 {
+        done.push(format!("{wrong} models had a wrong number of vectors, which was corrected"));
+    }
+    let differed = tallies::rebuild(&transaction)?;
+    done.push(
+        if differed {
+            "the counts of signals differed, and were made anew"
+        } else {
+            "the counts of signals were right"
+        }
+        .to_owned(),
+    );
+    transaction.commit()?;
+    Ok(done)
+}
+
+/// Removes what refers to records or models that are not there; returns the number of rows.
+fn remove_dangling(connection: &Connection) -> rusqlite::Result<usize> {
+    let mut removed = 0;
+    for [table, column, other, key] in REFERENCES {
+        let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {other})");
+        removed += connection.execute(&sql, [])?;
+    }
+    // A rule is made again when its collection is linked.
+    let sql = "DELETE FROM synapse_rule WHERE model NOT IN (SELECT n FROM model)
+               OR collection NOT IN (SELECT n FROM collection)";
+    connection.execute(sql, [])?;
+    Ok(removed)
+}
+
+/// Corrects the columns of records that follow from the others; returns the number of records.
+fn mend_columns(connection: &Connection) -> rusqlite::Result<u64> {
+    let mut mended = 0;
+    let mut update = connection.prepare("UPDATE record SET embeddable = ?, key = ? WHERE n = ?")?;
+    let kinds: Vec<CollectionRow> = collections::all(connection)?;
+    for collection in kinds {
+        let sql = format!(
+            "SELECT {COLUMNS}, record.n, record.embeddable, record.key FROM {TABLES} WHERE record.collection = ?"
+        );
+        let mut wrong = Vec::new();
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query([collection.n])?;
+        while let Some(row) = rows.next()? {
+            let record = row::record(row)?;
+            let (embeddable, key) = (record.embedded_text().is_some(), record.lookup_key());
+            let there: (bool, Option<String>) = (row.get(row::AFTER + 1)?, row.get(row::AFTER + 2)?);
+            if there != (embeddable, key.clone()) {
+                wrong.push((row.get::<_, i64>(row::AFTER)?, embeddable, key));
+            }
+        }
+        for (n, embeddable, key) in wrong {
+            update.execute(params![embeddable, key, n])?;
+            mended += 1;
+        }
+    }
+    Ok(mended)
+}
+
+/// Indexes the words of all records; returns their number. Collections that fill a segment go first, one by one, and the
+/// small ones together: once a pool has a segment, no record with a number before its end may be added.
+fn index_words(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.execute("UPDATE collection SET indexed_up_to = 0, unindexed = 0", [])?;
+    let (mut all, mut small) = (0, Vec::new());
+    for collection in collections::all(connection)?.into_iter().filter(|one| one.kind.indexed.is_some()) {
+        let sql = "SELECT count(*) FROM record WHERE collection = ?";
+        let count: i64 = connection.prepare_cached(sql)?.query_row([collection.n], |row| row.get(0))?;
+        all += count;
+        if count < word_index::MAX_UNINDEXED {
+            small.push((collection, count));
+        } else {
+            word_index::grow(connection, [(collection, count)], Draft::default())?;
+        }
+    }
+    word_index::grow(connection, small, Draft::default())?;
+    Ok(all)
+}
+
+/// Indexes all vectors, and marks them as unlinked, and the records without one as unembedded; returns the number of
+/// vectors, and of models that had counted another.
+fn index_vectors(connection: &Connection) -> rusqlite::Result<(i64, u64)> {
+    let all = collections::all(connection)?;
+    let (mut vectors, mut wrong) = (0, 0);
+    let models: Vec<(i64, i64)> = {
+        let mut statement = connection.prepare("SELECT n, vectors FROM model")?;
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?
+    };
+    for (model, counted) in models {
+        let sql = "SELECT DISTINCT collection FROM embedding JOIN record ON n = record WHERE model = ?";
+        let mut statement = connection.prepare(sql)?;
+        let there: Vec<i64> = statement.query_map([model], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let within: Vec<CollectionRow> =
+            all.iter().filter(|collection| there.contains(&collection.n)).copied().collect();
+        embedding::rebuild(connection, model, &within)?;
+        let sql = "SELECT vectors FROM model WHERE n = ?";
+        let count: i64 = connection.prepare_cached(sql)?.query_row([model], |row| row.get(0))?;
+        vectors += count;
+        wrong += u64::from(count != counted);
+    }
+    embedding::drop_empty_models(connection)?;
+    Ok((vectors, wrong))
+}

@@ -1,0 +1,175 @@
+//! The stores and exports of releases, as scripts/fixtures made them, are opened for ever: nothing of them is lost, and all
+//! that is new can be written into them.
+
+use crate::support::{Home, is_test_process, lines_of};
+use flate2::read::GzDecoder;
+use neo4rs::{BoltList, BoltMap, BoltNull, BoltString, BoltType};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The directories of the fixtures, the oldest first.
+fn releases() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut releases: Vec<PathBuf> = { directory.read_dir().unwrap() }
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("export.jsonl").exists())
+        .collect();
+    releases.sort();
+    assert!(!releases.is_empty());
+    releases
+}
+
+fn export_of(release: &Path) -> String {
+    std::fs::read_to_string(release.join("export.jsonl")).unwrap()
+}
+
+/// A home with the store of a release.
+fn home_of(release: &Path) -> Home {
+    let mut store = Vec::new();
+    GzDecoder::new(File::open(release.join("store.db.gz")).unwrap()).read_to_end(&mut store).unwrap();
+    let home = Home::new();
+    std::fs::create_dir_all(home.store().parent().unwrap()).unwrap();
+    std::fs::write(home.store(), store).unwrap();
+    home
+}
+
+/// Fails unless a store has all of a release, answers questions, and takes what is new.
+fn assert_whole(home: &Home, release: &Path) {
+    let there = home.export();
+    assert_eq!(there, export_of(release), "{}", release.display());
+    assert_eq!(home.contents("rsv-search", &["-p", "garden", "wall"]).len(), 2);
+    assert_eq!(
+        home.contents("rsv-search", &["-p", "garden", "--kind", "document", "April"]),
+        ["Sow tomatoes in April."]
+    );
+    assert_eq!(home.contents("rsv-search", &["-p", "garden", "北の柵"]).len(), 1);
+    assert_eq!(home.contents("rsv-search", &["-p", "rows", "row 77 beans"]), ["Row 77 of the beans"]);
+    assert_eq!(home.contents("rsv-search", &["-p", "rows", "-n", "999", "row"]).len(), 259);
+    let memories = lines_of(
+        &home.run("rsv-view", &["--kind", "memory", "-p", "garden", "-i", "garden", "--all"], "").ok(),
+    );
+    let consolidated = memories.iter().find(|memory| memory["id"] == "y3").unwrap();
+    assert!(consolidated["usage_count"].as_u64() > Some(3), "{consolidated}");
+    home.run("rsv-signal", &["-q", "-p", "garden", "--helpful", "y3"], "").ok();
+    assert!(home.run("rsv-signal", &["--rebuild"], "").stderr.contains("were right"));
+    home.ingest(&["-p", "garden"], "Owls sleep in the warm wall.");
+    assert_eq!(home.contents("rsv-search", &["-p", "garden", "wall"]).len(), 3);
+    // What was forgotten stays out.
+    let gone =
+        lines_of(&there).into_iter().find(|line| line["kind"] == "tombstone" && line["state"] == "forgotten");
+    assert!(gone.is_some());
+    let forgotten = r#"{"kind":"message","id":"m8","trace_id":"t4","partition":"garden","instance":"beans","role":"user","content":"This was said by mistake","timestamp":1767225800000}"#;
+    let ran = home.run("rsv-import", &[], forgotten);
+    assert!(ran.stderr.contains("1 records were forgotten and are kept out"), "{ran}");
+    home.check();
+}
+
+#[test]
+fn the_store_of_every_release_is_opened_with_all_that_is_in_it() {
+    for release in releases() {
+        assert_whole(&home_of(&release), &release);
+    }
+}
+
+#[test]
+fn the_export_of_every_release_is_imported_and_comes_out_byte_for_byte() {
+    for release in releases() {
+        for home in Home::of_each_store() {
+            home.run("rsv-import", &["-q"], export_of(&release)).ok();
+            assert_whole(&home, &release);
+        }
+        // All kinds are in it.
+        let lines = lines_of(&export_of(&release));
+        for kind in ["message", "account", "memory", "signal", "document", "embedding", "link", "tombstone"] {
+            assert!(lines.iter().any(|line| line["kind"] == kind), "{kind}");
+        }
+    }
+}
+
+/// A node, or a relationship of a graph.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    /// Its own, or those of its ends.
+    ids: Vec<String>,
+    /// Its labels, or its type.
+    labels: Vec<String>,
+    properties: Map<String, Value>,
+}
+
+const NODES: &str =
+    "MATCH (n) RETURN [elementId(n)] AS ids, labels(n) AS labels, properties(n) AS properties ORDER BY ids";
+const RELATIONSHIPS: &str =
+    "MATCH (a)-[r]->(b) RETURN [elementId(a), elementId(b)] AS ids, [type(r)] AS labels,
+    properties(r) AS properties ORDER BY labels, ids";
+
+/// Writes the graph of an export, for scripts/fixtures.
+#[test]
+#[ignore = "scripts/fixtures runs it"]
+fn write_the_graph() {
+    let directory = PathBuf::from(std::env::var("RSV_FIXTURES").unwrap());
+    let home = Home::in_graph().unwrap().at("2026-01-04T00:00:00Z");
+    home.run("rsv-import", &["-q"], export_of(&directory)).ok();
+    let mut lines = String::new();
+    for statement in [NODES, RELATIONSHIPS] {
+        for part in home.graph().rows::<Part>(statement) {
+            lines += &(serde_json::to_string(&part).unwrap() + "\n");
+        }
+    }
+    std::fs::write(directory.join("graph.jsonl"), lines).unwrap();
+    assert!(!is_test_process());
+}
+
+/// A value as the driver takes it.
+fn bolt(value: &Value) -> BoltType {
+    match value {
+        Value::Null => BoltType::Null(BoltNull),
+        Value::Bool(value) => (*value).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.into(),
+            None => number.as_f64().unwrap().into(),
+        },
+        Value::String(text) => text.as_str().into(),
+        Value::Array(values) => BoltType::List(BoltList { value: values.iter().map(bolt).collect() }),
+        Value::Object(members) => map(members),
+    }
+}
+
+fn map(members: &Map<String, Value>) -> BoltType {
+    let mut map = BoltMap::default();
+    for (name, value) in members {
+        map.put(BoltString::from(name.as_str()), bolt(value));
+    }
+    BoltType::Map(map)
+}
+
+#[test]
+fn the_graph_of_every_release_is_opened_with_all_that_is_in_it() {
+    for release in releases() {
+        let (Some(home), Ok(graph)) =
+            (Home::in_graph(), std::fs::read_to_string(release.join("graph.jsonl")))
+        else {
+            return;
+        };
+        for part in graph.lines().map(|line| serde_json::from_str::<Part>(line).unwrap()) {
+            let labels = part.labels.join("`:`");
+            let mut row = part.properties;
+            let statement = match &part.ids[..] {
+                [id] => {
+                    row.insert("fixture_id".to_owned(), id.as_str().into());
+                    format!("CREATE (n:`{labels}`) SET n = $row")
+                }
+                [from, to] => format!(
+                    "MATCH (a {{fixture_id: '{from}'}}), (b {{fixture_id: '{to}'}})
+                     CREATE (a)-[r:`{labels}`]->(b) SET r = $row"
+                ),
+                ids => panic!("{ids:?}"),
+            };
+            home.graph().run_with(&statement, map(&row));
+        }
+        home.graph().run("MATCH (n) REMOVE n.fixture_id");
+        assert_whole(&home, &release);
+    }
+}
