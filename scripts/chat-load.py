@@ -42,9 +42,13 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     try:
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-            length = int(re.search(r"content-length: (\d+)", head)[1])
-            body = json.loads(await reader.readexactly(length))
-            if body.get("stream"):
+            length = re.search(r"content-length: (\d+)", head)
+            text = await reader.readexactly(int(length[1]) if length else 0)
+            body = json.loads(text or "{}")
+            if "messages" not in body:
+                # The proxy asks for the window of a model.
+                writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            elif body.get("stream"):
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
                 for _ in range(CHUNKS):
                     piece = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "word "}}]}
@@ -177,9 +181,7 @@ async def commits(proxy: int) -> None:
             for turn in range(TURNS)
             for role in ("user", "assistant")
         ]
-        given = "".join(json.dumps(line) + "\n" for line in lines)
-        scope = ["-p", "commits", "-i", f"s{session}"]
-        subprocess.run(["rsv-import", "--quiet", *scope], input=given, text=True, check=True)
+        ingest("commits", f"s{session}", lines)
         milliseconds, body = await client.post(f"/partition/commits/api/sessions/s{session}/commit", {})
         if b'"committed"' not in body:
             sys.exit(f"chat-load.py: error: the commit answers {body!r}")
@@ -187,16 +189,24 @@ async def commits(proxy: int) -> None:
     print(f"a commit of {TURNS} turns by rule: {statistics.median(taken):.1f} ms, at most {max(taken):.1f} (goal 100)")
 
 
+def ingest(partition: str, instance: str, lines: List[dict]) -> None:
+    given = "".join(json.dumps(line) + "\n" for line in lines)
+    command = ["rsv-ingest", "--quiet", "-p", partition, "-i", instance]
+    subprocess.run(command, input=given, text=True, check=True, stdout=subprocess.DEVNULL)
+
+
 def fill() -> None:
+    """Messages, memories and documents to recall."""
     lines = [{"role": ("user", "assistant")[n % 2], "content": words(n, 12)} for n in range(MESSAGES)]
     lines += [
         {"kind": "memory", "title": words(n, 3), "content": words(n, 12), "outcome": "success", "partition": "bench"}
         for n in range(100)
     ]
     target = "viking://resources/users/bench/documents"
-    lines += [{"uri": f"{target}/d{n}", "title": words(n, 3), "content": words(n, 40)} for n in range(100)]
-    given = "".join(json.dumps(line) + "\n" for line in lines)
-    subprocess.run(["rsv-import", "--quiet", "-p", "bench", "-i", "s"], input=given, text=True, check=True)
+    lines += [
+        {"kind": "document", "uri": f"{target}/d{n}", "title": words(n, 3), "content": words(n, 40)} for n in range(100)
+    ]
+    ingest("bench", "s", lines)
 
 
 async def measure(provider: int, proxy: int) -> None:
