@@ -12,6 +12,7 @@ pub mod chat; // 2  request, reply, the fence around what is recalled
 pub mod config; // 2  every setting as one row, from file, environment and flags
 
 pub mod http; // 3  one client, its errors in words
+pub mod redact; // 3  secrets in what is to be stored
 pub mod tokens; // 3  counting, and what a model takes
 pub mod view; // 3  messages as text for people
 

@@ -7,6 +7,7 @@ mod memories;
 mod nearby;
 mod options;
 mod searcher;
+mod secrets;
 pub mod tree;
 mod visit;
 
@@ -15,6 +16,7 @@ pub use memories::{MemoryRule, run_with_memories};
 pub use nearby::{is_in_words, nothing_found};
 pub use options::{By, CatchUp, LinkNewest, Options};
 pub use searcher::{Ranking, Searcher};
+pub use secrets::visit_secrets;
 pub use visit::{around, visit_around_words, visit_by_words};
 
 use crate::backfill;

@@ -8,7 +8,8 @@ use rsv::error::{Error, Result};
 use rsv::memory::PriorRule;
 use rsv::picture::SearchedTree;
 use rsv::plan;
-use rsv::record::{Address, Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
+use rsv::record::{self, Address, Hit, LocatedObject, MEMORY, MESSAGE, Query, Reader, RecordKind, Scopes};
+use rsv::redact::Redactor;
 use rsv::search::tree::{self, TreeAnswer, TreeQuery};
 use rsv::search::{self, Meaning, MemoryRule, Options, Ranking, Searcher};
 use rsv::store::{self, Around, Except, Question, Select, Store, Term};
@@ -33,9 +34,10 @@ struct Args {
     /// Do this if no embedding model can be used: keyword, to search by words
     #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword"], hide_possible_values = true)]
     fallback: Option<String>,
-    /// Print at most this many hits; with --link, this many hits and linked messages together
-    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10)]
-    limit: usize,
+    /// Print at most this many hits; with --link, this many hits and linked messages together [default: 10; with
+    /// --secrets, all]
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    limit: Option<usize>,
     /// Drop hits with a lower score
     #[arg(long, value_name = "SCORE", value_parser = score, allow_negative_numbers = true)]
     min_score: Option<f64>,
@@ -67,6 +69,9 @@ struct Args {
     /// Find memories with at least this confidence [default: 0.7 for those that were written, 0.5 for those that were made]
     #[arg(long, value_name = "CONFIDENCE", value_parser = score)]
     min_confidence: Option<f64>,
+    /// Find the records that hold secrets, such as keys and tokens, and print them without these
+    #[arg(long, conflicts_with_all = ["terms", "Kind", "Tree", "link", "context", "min_score", "deduplicate"])]
+    secrets: bool,
     /// Search all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
@@ -166,6 +171,9 @@ impl Kind {
     }
 }
 
+/// The number of hits that are printed if no other is given.
+const DEFAULT_LIMIT: usize = 10;
+
 fn score(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| "expected a number".to_owned())
@@ -186,15 +194,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let printing = Printing { format: args.format.clone(), no_pager: args.no_pager || picture.is_some() };
     let layout = io.print_as(&printing).map(|layout| Layout { scopes: args.all, ..layout });
+    let searched = kinds(&args);
     let which = Select {
         roles: args.filter.role,
         since: args.filter.since,
         until: args.filter.until,
         except: Except { traces: args.exclude_trace, ids: args.exclude },
-        ..Select::records(
-            if args.kind.is_empty() { vec![&MESSAGE] } else { args.kind.clone() },
-            io.common.to_read(args.all)?,
-        )
+        ..Select::records(searched, io.common.to_read(args.all)?)
     };
     if let Some(kind) = which.kinds.iter().find(|kind| !kind.indexed.is_some()) {
         return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
@@ -210,7 +216,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let mut search = Search {
         which,
         options: Options {
-            limit: args.limit,
+            limit: args.limit.unwrap_or(DEFAULT_LIMIT),
             min_score: args.min_score,
             deduplicate: args.deduplicate,
             link: args.link,
@@ -239,7 +245,13 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             min_confidence: args.min_confidence,
         },
     };
-    let found = if !args.terms.is_empty() {
+    let found = if args.secrets {
+        search.print_secrets(
+            args.limit.unwrap_or(usize::MAX),
+            &mut *store::open_to_read(&settings, io)?,
+            io,
+        )?
+    } else if !args.terms.is_empty() {
         search.answer(&args.terms.join(" "), None, &mut *store::open_to_read(&settings, io)?, io)?
     } else {
         let (first, input) = io.peek()?;
@@ -252,6 +264,15 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         }
     };
     Ok(if found { Outcome::Yes } else { Outcome::No })
+}
+
+/// The kinds of records to search.
+fn kinds(args: &Args) -> Vec<&'static RecordKind> {
+    match (args.kind.is_empty(), args.secrets) {
+        (false, _) => args.kind.clone(),
+        (true, false) => vec![&MESSAGE],
+        (true, true) => record::kinds().into_iter().filter(|kind| kind.indexed.is_some()).collect(),
+    }
 }
 
 /// The options of the command line for every question.
@@ -333,6 +354,23 @@ impl<'a> Search<'a> {
             if query.is_none() && limit > 0 && io.stdout_is_tty() {
                 self.explain_nothing(question, &which, store, io)?;
             }
+        }
+        io.out.flush().map(|()| rank > 0)
+    }
+
+    /// Prints the records that hold secrets, without these; returns whether there are any.
+    fn print_secrets(&self, limit: usize, store: &mut dyn Store, io: &mut Io) -> Result<bool> {
+        let redactor = Redactor::of_patterns(self.settings)?;
+        let mut rank = 0;
+        search::visit_secrets(store, &self.which, &redactor, &mut |hit| {
+            if rank < limit {
+                rank += 1;
+                self.print(rank, &hit, &Around::default(), None, io)?;
+            }
+            Ok(())
+        })?;
+        if rank > 0 && self.layout.is_some() {
+            io.note("the hits are printed without their secrets; to remove them: rsv-search --secrets | rsv-forget");
         }
         io.out.flush().map(|()| rank > 0)
     }

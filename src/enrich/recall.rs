@@ -32,7 +32,7 @@ pub(super) fn recall(
     let recalled_kinds = kinds().into_iter().filter(|kind| kind.recalled).collect();
     let mut which = Select::records(recalled_kinds, Scopes::One(turn.scope.clone()));
     which.roles = vec![Role::User, Role::Assistant];
-    let duplicates = DuplicateFilter::new(request);
+    let duplicates = DuplicateFilter::new(request, options.redactor.as_ref());
     let text = fence::remove(&chat::text(question));
     let is_question = options.similar > 0 && !text.trim().is_empty();
     // Those of a session are turns of the request already.

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::ingest::{self, Ingest};
 use crate::memory::{self, NewSignal, PriorRule};
 use crate::record::{Clock, Hit, MEMORY, Object, Scope, SignalType, StoredRecord};
+use crate::redact::Redactor;
 use crate::search::tree::{TreeAnswer, TreeQuery};
 use crate::search::{self, Meaning, MemoryRule, Ranking, Searcher};
 use crate::store::{self, OpenMode, Select, Store};
@@ -60,6 +61,21 @@ pub(super) struct Job {
     /// Gets the steps; those of a client that wants none are lost.
     pub(super) report: Box<dyn Fn(Progress) + Send>,
     pub(super) is_cancelled: Box<dyn Fn() -> bool + Send>,
+}
+
+/// Lines that were stored.
+pub(super) struct Ingested {
+    /// As they are stored.
+    pub(super) lines: Vec<Object>,
+    /// What was redacted.
+    note: Option<String>,
+}
+
+impl Ingested {
+    /// A text for the client, with what was redacted.
+    pub(super) fn told(&self, text: String) -> String {
+        self.note.as_ref().map_or(text.clone(), |note| format!("{text}; {note}"))
+    }
 }
 
 /// A call of a client.
@@ -144,17 +160,17 @@ impl Call<'_> {
         MemoryRule { prior: self.prior(), min_confidence }
     }
 
-    /// Stores lines as rsv-ingest does, in a scope; `add` adds them. Returns the stored lines. Errors with the first line
-    /// that is refused.
+    /// Stores lines as rsv-ingest does, in a scope; `add` adds them. Errors with the first line that is refused.
     pub(super) fn ingest(
         &self,
         scope: &Scope,
         add: &mut dyn FnMut(&mut Ingest) -> Result<()>,
-    ) -> Result<Vec<Object>> {
+    ) -> Result<Ingested> {
         let options = ingest::Options {
             partition: Some(scope.partition.clone()),
             instance: Some(scope.instance.clone()),
             max_line: Some(self.server.settings.max_line()),
+            redactor: Redactor::from_settings(&self.server.settings)?,
             ..ingest::Options::default()
         };
         let mut ingest = Ingest::new(options, self.server.clock);
@@ -164,7 +180,7 @@ impl Call<'_> {
         for done in ingest.commit(&mut *store)? {
             lines.push(Object::parse_bytes(done.line?.trim_ascii_end())?);
         }
-        Ok(lines)
+        Ok(Ingested { lines, note: ingest.redaction_note() })
     }
 
     /// Counts a use of the memories that were shown, as 'rsv-signal --used' does. That a store cannot be written to is

@@ -16,20 +16,20 @@ pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let role: Role = arguments.text("role").unwrap_or("user").parse().unwrap_or(Role::User);
     let scope = call.scope.to_write(arguments.text("session_id"))?;
     let text = arguments.words("text")?;
-    let lines = call.ingest(&scope, &mut |ingest| ingest.add_text(role, text))?;
-    let Some(stored) = lines.into_iter().find(|line| line.get("kind") == Some("\"message\"")) else {
+    let ingested = call.ingest(&scope, &mut |ingest| ingest.add_text(role, text))?;
+    let Some(stored) = ingested.lines.iter().find(|line| line.get("kind") == Some("\"message\"")) else {
         return Err(Error::new("the text is not stored: it was forgotten, and is kept out")
             .hint("rsv-ingest --allow-return stores it again"));
     };
-    let id = member(&stored, "id");
+    let id = member(stored, "id");
     let json = json!({
         "id": id,
         "partition": scope.partition,
         "instance": scope.instance,
         "role": role.name(),
-        "created_at": member(&stored, "created_at"),
+        "created_at": member(stored, "created_at"),
     });
-    Ok(Answer::new(format!("remembered, id {id}"), json))
+    Ok(Answer::new(ingested.told(format!("remembered, id {id}")), json))
 }
 
 /// A text among the members of a line; empty if there is none.

@@ -38,6 +38,7 @@ use crate::forward::Forwarder;
 use crate::http::EventLoops;
 use crate::provider::ServedWindows;
 use crate::record::{Clock, Scope};
+use crate::redact::Redactor;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -82,7 +83,8 @@ impl Proxy {
     /// Takes everything from the settings, and raises the limit of descriptors; nothing is opened yet. Errors name the
     /// setting.
     pub fn new(settings: Settings, scope: Scope, clock: Clock, diagnostics: Diagnostics) -> Result<Proxy> {
-        let config = ProxyConfig { settings, clock, diagnostics };
+        let redactor = Redactor::from_settings(&settings)?;
+        let config = ProxyConfig { settings, clock, diagnostics, redactor };
         let ProxyConfig { settings, diagnostics, .. } = &config;
         let max_clients = config.limit("proxy.connections").unwrap_or(Semaphore::MAX_PERMITS);
         let limits = ConnectionLimits::claim(max_clients);

@@ -7,7 +7,7 @@ use super::store_pool::StorePool;
 use crate::backfill;
 use crate::distill::{self, Patterns, UncommittedSession};
 use crate::error::{Error, Result};
-use crate::ingest::{Gathered, Ingest, Options};
+use crate::ingest::{Gathered, Options};
 use crate::link::{self, Nearness};
 use crate::memory::PriorRule;
 use crate::merge;
@@ -99,13 +99,14 @@ impl SessionCommits {
         line.push(b'\n');
         let mut feed =
             Feed::new(vec![("the commit".to_owned(), Cursor::new(line))], self.config.settings.max_line())?;
-        let mut ingest = Ingest::new(Options::default(), self.config.clock);
+        let mut ingest = self.config.new_batch(Options::default());
         let mut refused = None;
         while ingest.gather(&mut feed, &mut |line| {
             refused = refused.take().or(line.err());
             ControlFlow::Continue(())
         }) == Gathered::More
         {}
+        self.config.note_redaction(&ingest);
         let stored = ingest.commit(store)?;
         let refused = refused.or(stored.into_iter().find_map(|line| line.line.err()));
         refused.map_or(Ok(()), Err)

@@ -60,6 +60,7 @@ fn options() -> impl Strategy<Value = Options> {
                 compress,
                 wording: Wording::default(),
                 keep_tools: false,
+                redactor: None,
             }
         },
     )
