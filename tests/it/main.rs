@@ -8,6 +8,8 @@ mod browse;
 mod browser;
 mod changes;
 mod chat;
+mod chat_commits;
+mod chat_page;
 mod chat_sessions;
 mod chat_uploads;
 mod cli_contract;
