@@ -130,7 +130,9 @@ impl Call<'_> {
     ) -> Result<Vec<Hit>> {
         let mut meaning = self.meaning(store, ranking)?;
         let options = options(limit);
-        self.searcher(ranking, min_confidence).hits(&mut meaning, store, question, which, &options)
+        // Where words must do, a question need not have all of its words in one record.
+        let any_word = matches!(ranking, Ranking::Any | Ranking::Auto);
+        self.searcher(any_word, min_confidence).hits(&mut meaning, store, question, which, &options)
     }
 
     /// The answer to a query in the tree, as rsv-search finds it.
@@ -143,7 +145,7 @@ impl Call<'_> {
     ) -> Result<TreeAnswer> {
         let mut meaning = self.meaning(store, Ranking::Auto)?;
         let options = search::Options { admits, ..options(limit) };
-        self.searcher(Ranking::Auto, None).in_tree(&mut meaning, store, query, &options)
+        self.searcher(true, None).in_tree(&mut meaning, store, query, &options)
     }
 
     fn meaning(&self, store: &mut dyn Store, ranking: Ranking) -> Result<Option<Meaning>> {
@@ -151,9 +153,9 @@ impl Call<'_> {
         Ok(Some(meaning.with_embedder(self.embedder(store)?)))
     }
 
-    fn searcher(&self, ranking: Ranking, min_confidence: Option<f64>) -> Searcher<'_> {
+    fn searcher(&self, any_word: bool, min_confidence: Option<f64>) -> Searcher<'_> {
         let Server { settings, diagnostics, .. } = self.server;
-        Searcher { ranking, settings, diagnostics, memories: self.memory_rule(min_confidence) }
+        Searcher { any_word, settings, diagnostics, memories: self.memory_rule(min_confidence) }
     }
 
     pub(super) fn memory_rule(&self, min_confidence: Option<f64>) -> MemoryRule {

@@ -60,10 +60,7 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
 
 /// The ranking of a name in a call; without a name, the best that there is a model for.
 pub(super) fn ranking(name: Option<&str>) -> Ranking {
-    match name.and_then(Ranking::named) {
-        None | Some(Ranking::Auto) => Ranking::AutoAny,
-        Some(ranking) => ranking,
-    }
+    name.and_then(Ranking::named).unwrap_or(Ranking::Auto)
 }
 
 /// The names of the ways to search.
@@ -101,7 +98,7 @@ pub(super) fn for_task(call: &Call, task: &str, limit: usize) -> Result<Vec<Stor
     let mut found = Vec::new();
     for kind in [&MEMORY, &MESSAGE] {
         let which = Select::records(vec![kind], call.scope.to_read(None)?);
-        let hits = call.hits(store, Ranking::AutoAny, task, &which, (limit, None))?;
+        let hits = call.hits(store, Ranking::Auto, task, &which, (limit, None))?;
         found.extend(hits.into_iter().map(|hit| hit.record));
     }
     Ok(found)

@@ -110,7 +110,7 @@ impl SessionCommits {
 
     /// Makes the commit of what is not committed. No connection is kept while a model is asked.
     fn prepare(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
-        let ProxyConfig { settings, diagnostics, clock } = &*self.config;
+        let ProxyConfig { settings, diagnostics, clock, .. } = &*self.config;
         let found = store::uncommitted(&mut *self.stores.open_to_serve()?, session, MAX_MESSAGES)?;
         if found.messages.is_empty() {
             return Ok(None);
