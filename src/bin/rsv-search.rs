@@ -614,7 +614,7 @@ impl<'a> Search<'a> {
 /// Prints hits in a fence; returns whether there are any.
 fn print_block(hits: &[Hit], io: &mut Io) -> Result<bool> {
     let records: Vec<_> = hits.iter().map(|hit| &hit.record).collect();
-    io.out.write(fence::block(&records).as_bytes())?;
+    io.out.write(fence::block(fence::HIT_NOTE, &records).as_bytes())?;
     io.out.flush().map(|()| !hits.is_empty())
 }
 

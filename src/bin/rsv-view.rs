@@ -196,10 +196,10 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         );
     }
     let mut store = store::open_to_read(&settings, io)?;
-    if is_block && !args.scopes && !args.sessions {
+    if is_block {
         let state = State::named(&args.state).unwrap_or(State::Active);
         let records = memory::last(&mut *store, &which, state, count, args.offset, rule)?;
-        io.out.write(fence::block(&records.iter().collect::<Vec<_>>()).as_bytes())?;
+        io.out.write(fence::block(fence::DEFAULT_NOTE, &records.iter().collect::<Vec<_>>()).as_bytes())?;
         return Ok(Outcome::Yes);
     }
     if let Some(id) = &args.id {

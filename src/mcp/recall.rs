@@ -55,7 +55,7 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let store = &mut *call.open_to_read()?;
     let hits = call.hits(store, ranking, query, &which, (arguments.whole("limit"), None))?;
     let items = hits.into_iter().map(Item::from).collect();
-    Ok(found(call, "hits", items, fence::DEFAULT_NOTE, "record"))
+    Ok(found(call, "hits", items, fence::HIT_NOTE, "record"))
 }
 
 /// The ranking of a name in a call; without a name, the best that there is a model for.
